@@ -1,10 +1,11 @@
-"""One triple or condition of a question after the other into a pattern, or left out of it with its reason."""
+"""PREPARE_TRIPLES_FOR_SUBSTITUTION (4StepFocus: Boer et al., 2024, Algorithm 3): from typed triples to a pattern over
+one graph, whose constants are nodes and whose relations are those of the graph."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -14,7 +15,15 @@ from clew.core.types import LinkedEntity, Question
 from clew.methods.chain.graph_source import min_relation_score
 from clew.methods.focus.constant_matcher import ConstantMatcher, property_test_for
 from clew.methods.focus.relation_matcher import RelationMatcher, TripleEnd
-from clew.triples.engine.patterns import Constant, Constraint, Pattern, Predicate, TypedTriple, Variable
+from clew.triples.engine.patterns import (
+    Constant,
+    Constraint,
+    DirectedRelation,
+    Pattern,
+    Predicate,
+    TypedTriple,
+    Variable,
+)
 from clew.triples.engine.quantifiers import order_quantifiers
 from clew.triples.language.chain import Triple
 from clew.triples.language.typed_chain import NOT, Condition, Quantifier, TypedChain
@@ -28,19 +37,19 @@ if TYPE_CHECKING:
     from clew.core.component import Resources
     from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, Trail
 
-#: What a type is worth against triples where they contradict each other: models know names better than types.
-TYPE_WORTH = 0.8
-#: From this score on words name a property.
-PROPERTY = 0.6
+#: The weight of a type against triples where they contradict each other: models know names better than types.
+TYPE_WEIGHT = 0.8
+#: From this score on, words name a property.
+MIN_PROPERTY_SCORE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedConstraint:
-    """A constraint that a graph cannot hold: as it is written, in words for a search, and why.
+    """A constraint that a graph cannot hold, as it is written, and why.
 
-    ``words`` is "" where no text could speak for it. ``place`` is that of its triple in the chain, None for anything
-    else. ``strict``: it is denied or counted, so that nothing which is read in its place could meet it. ``value``:
-    the graph has it, but as a property, whose values are no nodes.
+    ``words`` are for a search in texts, "" if no text could speak for the constraint. ``place`` is the place of its
+    triple in the chain, None for other constraints. ``strict``: it is negated or quantified, so nothing that is read
+    instead could meet it. ``value``: the graph has it as a property, whose values are no nodes.
     """
 
     text: str
@@ -51,180 +60,13 @@ class DroppedConstraint:
     value: bool = False
 
 
-@dataclass(slots=True)
-class PatternBuilder:
-    """A pattern over one graph in the making. ``linked`` are the candidates of its constants, ``types`` the types of
-    its unknowns."""
-
-    graph: PropertyGraph
-    typed: TypedChain
-    matcher: RelationMatcher
-    relations: RelationLinker
-    linked: Mapping[str, Sequence[LinkedEntity]] = field(default_factory=dict)
-    types: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    triples: list[tuple[TypedTriple, int]] = field(default_factory=list)
-    confidences: list[float] = field(default_factory=list)
-    predicates: list[tuple[Predicate, str]] = field(default_factory=list)
-    dropped: list[DroppedConstraint] = field(default_factory=list)
-    matched_relations: dict[str, str] = field(default_factory=dict)
-
-    def add_triple(self, place: int) -> None:
-        """Take a triple of the chain: as a triple of the graph, as a predicate, or as dropped."""
-        triple, count = self.typed.chain.triples[place], self.typed.quantifiers.get(place)
-        ends = (triple.head, triple.tail)
-        constants = [one.text for one in ends if one.unknown is None]
-        missing = [name for name in constants if not self.linked.get(name)]
-        if any(one.unknown is None and one.unknowns for one in ends):
-            return self.drop_triple(place, "an unknown inside a name")
-        if len(constants) == 2:
-            return self.drop_triple(place, "nothing in it is unknown", words=False)
-        if triple.tail.unknown is None and self._predicate(triple, place, bool(missing)):
-            return None
-        if triple.tail.unknown is not None and self.is_property(triple.relation):
-            text, strict = self.typed.statement(place), count is not None
-            why = "a value, which is no node"
-            self.dropped.append(DroppedConstraint(text, "", why, place, strict, value=True))
-            return None
-        if missing:
-            return self.drop_triple(place, f"'{missing[0]}' is not in the graph")
-        if count is not None and count != NOT and triple.head.unknown is None:
-            return self.drop_triple(place, f"it counts for '{constants[0]}', and says nothing of an unknown")
-        if count is not None and count != NOT and triple.head == triple.tail:
-            return self.drop_triple(place, "it counts an unknown among its own")
-        return self._followed(triple, place, count)
-
-    def _followed(self, triple: Triple, place: int, count: Quantifier | None) -> None:
-        """Take a triple along a relation of the graph."""
-        names = [end.text for end in (triple.head, triple.tail) if end.unknown is None]
-        head, tail = (self._end(end.text, end.unknown) for end in (triple.head, triple.tail))
-        found = self.matcher.match(self.graph, triple.relation, head, tail, count is not None)
-        if found is None:
-            return self.drop_triple(place, f"the graph has no relation like '{triple.relation}'")
-        weight = min([found.score, *(self.linked[name][0].score for name in names)])
-        self.matched_relations[triple.relation] = f"{_arrow(found.relations)} ({found.how})"
-        ends, ways = (triple.head.text, triple.tail.text), found.relations
-        if count == NOT and triple.head.unknown is None:
-            # No edge from a name to an unknown: no edge back either, and a quantifier stands before an unknown.
-            ends, ways = ends[::-1], tuple(one.opposite for one in ways)
-        self.triples.append((TypedTriple(ends[0], ways, ends[1], count, weight), place))
-        self.confidences.append(found.score)
-        return None
-
-    def _predicate(self, triple: Triple, place: int, missing: bool) -> bool:
-        """Take a triple with a constant tail as a predicate, where the graph has a property for it: where its
-        relation is named as the property is, or its constant is no node. Return whether that settles it."""
-        count, number = self.typed.quantifiers.get(place), triple.head.unknown
-        property, score = self.find_property(triple.relation)
-        if number is None or not property or not (missing or self.is_property(triple.relation)):
-            return False
-        if count not in (None, NOT):
-            self.drop_triple(place, "values of a property are not counted")
-            return True
-        value, denied = triple.tail.text, count == NOT
-        made = Predicate(
-            f"#{number}", property, property_test_for(value), value, negated=denied, weight=score
-        )
-        self.predicates.append((made, self.typed.statement(place)))
-        self.matched_relations[triple.relation] = f"property {property}"
-        return True
-
-    def add_condition(self, asked: Condition) -> None:
-        """Take a condition on a property."""
-        property, score = self.find_property(asked.property)
-        text = str(asked)
-        if not property:
-            words, why = text.partition(".")[2], f"the graph has no property '{asked.property}'"
-            self.dropped.append(
-                DroppedConstraint(text, "" if asked.negated else words, why, strict=asked.negated)
-            )
-            return
-        name = f"#{asked.unknown}"
-        made = Predicate(name, property, asked.test, asked.value, asked.high, asked.negated, score)
-        self.predicates.append((made, text))
-
-    def drop_triple(self, place: int, why: str, words: bool = True) -> None:
-        """Leave a triple out. What is denied or counted no text can speak for."""
-        said, strict = triple_words(self.typed.chain.triples[place]), place in self.typed.quantifiers
-        said = said if words and not strict else ""
-        self.dropped.append(DroppedConstraint(self.typed.statement(place), said, why, place, strict))
-
-    def is_property(self, words: str) -> bool:
-        """Return whether nodes have a property that is called just so, and no relation is."""
-        own = verbalise_relation(words)
-        return any(verbalise_relation(one) == own for one in self.graph.properties()) and not any(
-            verbalise_relation(one) == own for one in self.graph.relations()
-        )
-
-    def find_property(self, words: str) -> tuple[str, float]:
-        """Return the property that words stand for, and how sure that is; "" where the graph has none like it."""
-        names = tuple(self.graph.properties())
-        if words in names:
-            return words, 1.0
-        if not names:
-            return ("", 0.0) if not self.graph.is_mounted else (words, PROPERTY)
-        labels = RelationLabels(f"{self.graph.name}/properties", names)
-        found = self.relations.link(labels, [words], 3)[0]
-        best = next((one for one in found if not one.inverse and one.score >= PROPERTY), None)
-        return ("", 0.0) if best is None else (best.name, best.score)
-
-    def build(self, answers: Rows | None) -> Pattern:
-        """Return the pattern; quantifiers that wait for each other are left out of it."""
-        try:
-            order_quantifiers(
-                [one for one, _ in self.triples], {name for name, some in self.linked.items() if some}
-            )
-        except UsageError as error:
-            for number in reversed(range(len(self.triples))):
-                triple, place = self.triples[number]
-                if triple.quantifier not in (None, NOT):
-                    self.drop_triple(place, error.problem)
-                    del self.triples[number], self.confidences[number]
-        target = self.typed.chain.answer
-        asked = (one.unknown for one in self.typed.conditions)
-        numbers = {*self.typed.chain.unknowns, *self.types, *asked, target}
-        used = {end for one, _ in self.triples for end in (one.head, one.tail)}
-        return Pattern(
-            f"#{target}",
-            tuple(
-                Variable(f"#{number}", self.types.get(number, ()), weight=TYPE_WORTH)
-                for number in sorted(number for number in numbers if number is not None)
-            ),
-            tuple(
-                Constant(name, tuple(one.row for one in some), tuple(one.score for one in some))
-                for name, some in self.linked.items()
-                if name in used
-            ),
-            tuple(one for one, _ in self.triples),
-            tuple(one for one, _ in self.predicates),
-            answers,
-        )
-
-    def _end(self, text: str, unknown: int | None) -> TripleEnd:
-        if unknown is not None:
-            return TripleEnd(types=self.types.get(unknown, ()))
-        return TripleEnd(np.array(sorted(one.row for one in self.linked[text]), dtype=np.int64))
-
-
-def triple_words(triple: Triple) -> str:
-    """Return what a triple says beside its unknowns, for a search: ``directed by David Lynch``."""
-    ends = [end.text for end in (triple.head, triple.tail) if end.unknown is None]
-    return " ".join([verbalise_relation(triple.relation), *ends])
-
-
-def _arrow(ways: Sequence[Any]) -> str:
-    said = [
-        f"<< {one.relation or 'any'} <<" if one.inverse else f">> {one.relation or 'any'} >>" for one in ways
-    ]
-    return " or ".join(said)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedQuestion:
     """A question as a pattern over one graph.
 
-    ``texts`` are the pattern's constraints as they are written, in their order; ``dropped`` what the graph cannot
-    hold; ``step`` what the trail shows of all that; ``sure`` how sure it is, of each constraint, that it means what
-    the graph has.
+    ``texts`` are the pattern's constraints as they are written, in their order, and ``confidences`` how sure it is
+    that each means what the graph has. ``dropped`` are the constraints that the graph cannot hold; ``step`` is for
+    the trail.
     """
 
     graph: PropertyGraph
@@ -237,33 +79,31 @@ class PreparedQuestion:
 
     @property
     def soft_words(self) -> tuple[str, ...]:
-        """What can only be wished for, in words."""
-        return (*self.typed.preferences, *(one.words for one in self.dropped if one.words))
+        """What only ranks answers, in words: the preferences, and dropped constraints that texts may speak for."""
+        return (*self.typed.preferences, *(dropped.words for dropped in self.dropped if dropped.words))
 
     @property
     def soft_texts(self) -> tuple[str, ...]:
         """The same as it is written."""
         return (
-            *(f"~ {one}" for one in self.typed.preferences),
-            *(one.text for one in self.dropped if one.words),
+            *(f"~ {preference}" for preference in self.typed.preferences),
+            *(dropped.text for dropped in self.dropped if dropped.words),
         )
 
     def constraint_text(self, constraint: Constraint, pattern: Pattern) -> str:
-        """Return a constraint as it is written; ``pattern`` is what it is of: the one here, or that with unknowns
-        narrowed."""
+        """Return a constraint as it is written; ``pattern`` is the one it belongs to: the question's own, or the same
+        with unknowns narrowed."""
         texts = zip(pattern.constraints, self.texts, strict=True)
-        return next(text for one, text in texts if one is constraint)
+        return next(text for other, text in texts if other is constraint)
 
 
 @dataclass(frozen=True, slots=True)
 class TriplePreparer:
     """Finds the nodes, relations, types and properties of a graph that a question's words stand for.
 
-    Deviations from Algorithm 3: constants keep several candidates (:class:`ConstantMatcher`) and, like every
-    unknown but
-    the one asked for, range over all nodes; a constraint that the graph cannot hold ranks instead of filtering, and
-    is said. What a graph keeps as properties of its nodes is found too, where a triple asks for it. ``relations``
-    links the names of properties.
+    Deviations from Algorithm 3: a constant keeps several candidates (:class:`ConstantMatcher`) and, like every
+    unknown except the target, ranges over all nodes. A constraint that the graph cannot hold ranks instead of
+    filtering, and the trail says so. Triples may also ask for properties, whose names ``relations`` links.
     """
 
     constants: ConstantMatcher
@@ -296,92 +136,268 @@ class TriplePreparer:
         answers: Rows | None,
         trail: Trail,
     ) -> PreparedQuestion:
-        """Return the pattern of a question over a graph; ``answers`` are the rows that may answer, None for all.
+        """Return the pattern of a question over a graph; ``answers`` are the rows that may answer, None: all.
 
         Raises ModelError, RemoteError.
         """
-        draft = PatternBuilder(graph, typed, self.matcher, self.relations)
-        draft.types = self._types(graph, typed, draft)
-        kinds = {name: self._kinds(graph, typed, name) for name in _names(typed)}
-        linked = draft.linked = self.constants.link(graph, kinds, question.text, trail)
+        builder = PatternBuilder(graph, typed, self.matcher, self.relations)
+        builder.match_types()
+        types_of = {name: self._types_of_constant(graph, typed, name) for name in _constants(typed)}
+        builder.linked = self.constants.link(graph, types_of, question.text, trail)
         for place in range(len(typed.chain.triples)):
-            draft.add_triple(place)
+            builder.add_triple(place)
         for condition in typed.conditions:
-            draft.add_condition(condition)
-        pattern = draft.build(answers)
+            builder.add_condition(condition)
+        pattern = builder.build(answers)
         texts = (
-            *(typed.statement(place) for _, place in draft.triples),
-            *(text for _, text in draft.predicates),
+            *(typed.statement(place) for _, place in builder.triples),
+            *(text for _, text in builder.predicates),
             *type_texts(pattern),
         )
         step = PrepareStep(
             str(typed),
             graph.name,
-            {name: tuple(_linked_constant(one) for one in some) for name, some in linked.items()},
-            draft.matched_relations,
-            {one.text: one.why for one in draft.dropped},
+            {name: tuple(map(_linked_constant, linked)) for name, linked in builder.linked.items()},
+            builder.matched_relations,
+            {dropped.text: dropped.why for dropped in builder.dropped},
             tuple(typed.preferences),
         )
         # Only a triple that is followed along another relation than its own is less than sure.
-        sure = (*draft.confidences, *(1.0 for _ in range(len(texts) - len(draft.confidences))))
-        return PreparedQuestion(graph, typed, pattern, texts, tuple(draft.dropped), step, sure)
+        certain = (1.0 for _ in range(len(texts) - len(builder.confidences)))
+        confidences = (*builder.confidences, *certain)
+        return PreparedQuestion(graph, typed, pattern, texts, tuple(builder.dropped), step, confidences)
 
-    def _types(
-        self, graph: PropertyGraph, typed: TypedChain, draft: PatternBuilder
-    ) -> dict[int, tuple[str, ...]]:
-        found = {}
-        for number, wanted in typed.types.items():
-            there = matching_types(graph, wanted)
-            found[number] = there
-            if not there:
-                said = " or ".join(wanted)
-                why = f"the graph has no type '{said}'" if graph.types() else "the graph has no types"
-                draft.dropped.append(DroppedConstraint(f"#{number} : {said}", "", why))
-        return found
-
-    def _kinds(self, graph: PropertyGraph, typed: TypedChain, name: str) -> tuple[str, ...]:
-        """Return the types that a constant may have: those that are said, else those at its end of the relations
-        that are named just so."""
+    def _types_of_constant(self, graph: PropertyGraph, typed: TypedChain, name: str) -> tuple[str, ...]:
+        """Return the types that a constant may have: those in the question, else those at its end of the relations
+        that are called exactly as in its triples."""
         if name in typed.constant_types:
             return matching_types(graph, typed.constant_types[name])
-        relations, found = graph.relations(), dict[str, None]()
+        relations, types = graph.relations(), dict[str, None]()
         for triple in typed.chain.triples:
-            known = relations.get(triple.relation)
-            if known is not None:
-                found |= dict.fromkeys(known.head_types if triple.head.text == name else ())
-                found |= dict.fromkeys(known.tail_types if triple.tail.text == name else ())
-        return tuple(found)
+            relation = relations.get(triple.relation)
+            if relation is not None:
+                types |= dict.fromkeys(relation.head_types if triple.head.text == name else ())
+                types |= dict.fromkeys(relation.tail_types if triple.tail.text == name else ())
+        return tuple(types)
+
+
+@dataclass(slots=True)
+class PatternBuilder:
+    """Builds a pattern over one graph, a triple or a condition at a time, or drops it with its reason.
+
+    ``linked`` has the candidates of the constants, ``types`` the types of the unknowns; ``matched_relations`` is for
+    the trail.
+    """
+
+    graph: PropertyGraph
+    typed: TypedChain
+    matcher: RelationMatcher
+    relations: RelationLinker
+    linked: Mapping[str, Sequence[LinkedEntity]] = field(default_factory=dict)
+    types: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    triples: list[tuple[TypedTriple, int]] = field(default_factory=list)
+    confidences: list[float] = field(default_factory=list)
+    predicates: list[tuple[Predicate, str]] = field(default_factory=list)
+    dropped: list[DroppedConstraint] = field(default_factory=list)
+    matched_relations: dict[str, str] = field(default_factory=dict)
+
+    def match_types(self) -> None:
+        """Match the types of the unknowns to those of the graph."""
+        for number, wanted in self.typed.types.items():
+            self.types[number] = matching_types(self.graph, wanted)
+            if not self.types[number]:
+                names = " or ".join(wanted)
+                why = f"the graph has no type '{names}'" if self.graph.types() else "the graph has no types"
+                self.dropped.append(DroppedConstraint(f"#{number} : {names}", "", why))
+
+    def add_triple(self, place: int) -> None:
+        """Add a triple of the chain as a triple of the graph or as a predicate, or drop it."""
+        triple, quantifier = self.typed.chain.triples[place], self.typed.quantifiers.get(place)
+        ends = (triple.head, triple.tail)
+        constants = [end.text for end in ends if end.unknown is None]
+        missing = [name for name in constants if not self.linked.get(name)]
+        counts = quantifier is not None and quantifier != NOT
+        if any(end.unknown is None and end.unknowns for end in ends):
+            self.drop_triple(place, "an unknown inside a name")
+        elif len(constants) == 2:
+            self.drop_triple(place, "nothing in it is unknown", words=False)
+        elif triple.tail.unknown is None and self._add_predicate(triple, place, bool(missing)):
+            pass
+        elif triple.tail.unknown is not None and self.is_property(triple.relation):
+            text, why = self.typed.statement(place), "a value, which is no node"
+            strict = quantifier is not None
+            self.dropped.append(DroppedConstraint(text, "", why, place, strict, value=True))
+        elif missing:
+            self.drop_triple(place, f"'{missing[0]}' is not in the graph")
+        elif counts and triple.head.unknown is None:
+            self.drop_triple(place, f"it counts for '{constants[0]}', and says nothing of an unknown")
+        elif counts and triple.head == triple.tail:
+            self.drop_triple(place, "it counts an unknown among its own")
+        else:
+            self._add_followed(triple, place, quantifier)
+
+    def _add_followed(self, triple: Triple, place: int, quantifier: Quantifier | None) -> None:
+        """Add a triple along a relation of the graph, or drop it if the graph has none like it."""
+        names = [end.text for end in (triple.head, triple.tail) if end.unknown is None]
+        head, tail = (self._end(end.text, end.unknown) for end in (triple.head, triple.tail))
+        match = self.matcher.match(self.graph, triple.relation, head, tail, quantifier is not None)
+        if match is None:
+            self.drop_triple(place, f"the graph has no relation like '{triple.relation}'")
+            return
+        weight = min([match.score, *(self.linked[name][0].score for name in names)])
+        self.matched_relations[triple.relation] = f"{_arrows(match.relations)} ({match.how})"
+        ends, relations = (triple.head.text, triple.tail.text), match.relations
+        if quantifier == NOT and triple.head.unknown is None:
+            # No edge from a constant to an unknown is no edge back either, and the head of a quantifier is an
+            # unknown.
+            ends, relations = ends[::-1], tuple(relation.opposite for relation in relations)
+        self.triples.append((TypedTriple(ends[0], relations, ends[1], quantifier, weight), place))
+        self.confidences.append(match.score)
+
+    def _add_predicate(self, triple: Triple, place: int, missing: bool) -> bool:
+        """Add a triple with a constant tail as a predicate, if its relation is named as a property or its constant is
+        no node; return whether that decides about the triple."""
+        quantifier, number = self.typed.quantifiers.get(place), triple.head.unknown
+        property, score = self.find_property(triple.relation)
+        if number is None or not property or not (missing or self.is_property(triple.relation)):
+            return False
+        if quantifier not in (None, NOT):
+            self.drop_triple(place, "values of a property are not counted")
+            return True
+        value = triple.tail.text
+        predicate = Predicate(
+            f"#{number}",
+            property,
+            property_test_for(value),
+            value,
+            negated=quantifier == NOT,
+            weight=score,
+        )
+        self.predicates.append((predicate, self.typed.statement(place)))
+        self.matched_relations[triple.relation] = f"property {property}"
+        return True
+
+    def add_condition(self, condition: Condition) -> None:
+        """Add a condition on a property, or drop it if the graph has no property like it."""
+        property, score = self.find_property(condition.property)
+        text = str(condition)
+        if not property:
+            words = "" if condition.negated else text.partition(".")[2]
+            why = f"the graph has no property '{condition.property}'"
+            self.dropped.append(DroppedConstraint(text, words, why, strict=condition.negated))
+            return
+        predicate = Predicate(
+            f"#{condition.unknown}",
+            property,
+            condition.test,
+            condition.value,
+            condition.high,
+            condition.negated,
+            score,
+        )
+        self.predicates.append((predicate, text))
+
+    def drop_triple(self, place: int, why: str, words: bool = True) -> None:
+        """Drop a triple. No text can speak for a negated or quantified one, or one without ``words``."""
+        strict = place in self.typed.quantifiers
+        search = triple_words(self.typed.chain.triples[place]) if words and not strict else ""
+        self.dropped.append(DroppedConstraint(self.typed.statement(place), search, why, place, strict))
+
+    def is_property(self, words: str) -> bool:
+        """Return whether a property is called exactly so, and no relation is."""
+        name = verbalise_relation(words)
+        return any(verbalise_relation(property) == name for property in self.graph.properties()) and not any(
+            verbalise_relation(relation) == name for relation in self.graph.relations()
+        )
+
+    def find_property(self, words: str) -> tuple[str, float]:
+        """Return the property that words stand for, and how sure that is; "" if the graph has none like it."""
+        names = tuple(self.graph.properties())
+        if words in names:
+            return words, 1.0
+        if not names:
+            return (words, MIN_PROPERTY_SCORE) if self.graph.is_mounted else ("", 0.0)
+        labels = RelationLabels(f"{self.graph.name}/properties", names)
+        for candidate in self.relations.link(labels, [words], 3)[0]:
+            if not candidate.inverse and candidate.score >= MIN_PROPERTY_SCORE:
+                return candidate.name, candidate.score
+        return "", 0.0
+
+    def build(self, answers: Rows | None) -> Pattern:
+        """Return the pattern, without circular quantifiers; ``answers`` are the rows that may answer, None: all."""
+        try:
+            order_quantifiers(
+                [triple for triple, _ in self.triples], {name for name, some in self.linked.items() if some}
+            )
+        except UsageError as error:
+            for number in reversed(range(len(self.triples))):
+                triple, place = self.triples[number]
+                if triple.quantifier not in (None, NOT):
+                    self.drop_triple(place, error.problem)
+                    del self.triples[number], self.confidences[number]
+        target = self.typed.chain.answer
+        in_conditions = (condition.unknown for condition in self.typed.conditions)
+        numbers = {*self.typed.chain.unknowns, *self.types, *in_conditions, target}
+        ends = {end for triple, _ in self.triples for end in (triple.head, triple.tail)}
+        return Pattern(
+            f"#{target}",
+            tuple(
+                Variable(f"#{number}", self.types.get(number, ()), weight=TYPE_WEIGHT)
+                for number in sorted(number for number in numbers if number is not None)
+            ),
+            tuple(
+                Constant(
+                    name, tuple(entity.row for entity in linked), tuple(entity.score for entity in linked)
+                )
+                for name, linked in self.linked.items()
+                if name in ends
+            ),
+            tuple(triple for triple, _ in self.triples),
+            tuple(predicate for predicate, _ in self.predicates),
+            answers,
+        )
+
+    def _end(self, text: str, unknown: int | None) -> TripleEnd:
+        if unknown is not None:
+            return TripleEnd(types=self.types.get(unknown, ()))
+        return TripleEnd(np.array(sorted(entity.row for entity in self.linked[text]), dtype=np.int64))
+
+
+def triple_words(triple: Triple) -> str:
+    """Return the words of a triple without its unknowns, for a search: ``directed by David Lynch``."""
+    constants = [end.text for end in (triple.head, triple.tail) if end.unknown is None]
+    return " ".join([verbalise_relation(triple.relation), *constants])
 
 
 def type_texts(pattern: Pattern) -> tuple[str, ...]:
     """Return the types of a pattern's unknowns as they are written, in the order of its constraints."""
-    return tuple(f"{one.name} : {' or '.join(one.types)}" for one in pattern.variables if one.types)
+    return tuple(
+        f"{variable.name} : {' or '.join(variable.types)}" for variable in pattern.variables if variable.types
+    )
 
 
 def matching_types(graph: PropertyGraph, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the types of a graph that are called like some words: exactly, or by the same stems."""
-    known = graph.types()
-    found = dict[str, None]()
-    for one in wanted:
-        own = word_stems(verbalise_relation(one))
-        found |= {
-            type: None
-            for type in known
-            if type == one or (own and word_stems(verbalise_relation(type)) == own)
-        }
-    return tuple(found)
+    """Return the types of a graph that are called like the wanted ones: exactly, or by the same stems."""
+    matching = dict[str, None]()
+    for name in wanted:
+        stems = word_stems(verbalise_relation(name))
+        for type in graph.types():
+            if type == name or (stems and word_stems(verbalise_relation(type)) == stems):
+                matching[type] = None
+    return tuple(matching)
 
 
 def exclude_constants(pattern: Pattern) -> Pattern:
-    """Return the pattern whose unknowns are never what a constant stands for: "films by the director of this film"
-    are other films. A constant that may be one of several nodes keeps none of them out."""
-    known = tuple(sorted({one.rows[0] for one in pattern.constants if len(one.rows) == 1}))
+    """Return the pattern with unknowns that are never what a constant stands for: "films by the director of this
+    film" are other films. A constant that may be one of several nodes excludes none of them."""
+    known = tuple(sorted({constant.rows[0] for constant in pattern.constants if len(constant.rows) == 1}))
     if not known:
         return pattern
-    return replace(pattern, variables=tuple(replace(one, excluded=known) for one in pattern.variables))
+    variables = tuple(replace(variable, excluded=known) for variable in pattern.variables)
+    return replace(pattern, variables=variables)
 
 
-def _names(typed: TypedChain) -> list[str]:
+def _constants(typed: TypedChain) -> list[str]:
     """Return the constants of the triples, each once."""
     ends = [end for triple in typed.chain.triples for end in (triple.head, triple.tail)]
     return list(dict.fromkeys(end.text for end in ends if not end.unknowns))
@@ -391,4 +407,8 @@ def _linked_constant(entity: LinkedEntity) -> LinkedConstant:
     return LinkedConstant(entity.name, entity.id, round(entity.score, 3), entity.reason)
 
 
-# MERGED: PREPARE: from a question's typed triples to a pattern over one graph (Boer et al., 2024, Algorithm 3).
+def _arrows(relations: Sequence[DirectedRelation]) -> str:
+    return " or ".join(
+        f"<< {directed.relation or 'any'} <<" if directed.inverse else f">> {directed.relation or 'any'} >>"
+        for directed in relations
+    )
