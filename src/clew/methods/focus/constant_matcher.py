@@ -1,5 +1,5 @@
-"""The constants of a question as nodes of a graph, "almost" (4StepFocus: Boer et al., 2024, Algorithm 3): several
-candidates each, with how sure they are."""
+"""Match the constants of a question to nodes of a graph, "almost" (4StepFocus: Boer et al., 2024, Algorithm 3):
+several candidates each, with how sure they are."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from dataclasses import dataclass
 from clew.core.protocols import EntityLinker, PropertyGraph, Trail
 from clew.core.types import LinkedEntity
 
-#: Candidates that a constant keeps at the most.
-CANDIDATES = 10
-#: What is spelled less like a name than this is something else.
+#: Candidates that a constant keeps at most.
+MAX_CANDIDATES = 10
+#: A node whose name is spelled less like the constant is another thing.
 LEAST = 0.75
-#: A node whose name only means nearly the same, from this score on
+#: The lowest score of a node whose name means nearly the same
 #: (:class:`clew.triples.linking.nearest_names.NearestNames`).
-ALIKE = 0.6
-#: Candidates this much less sure than the best are not it.
+LEAST_BY_MEANING = 0.6
+#: Candidates of a name that are this much less sure than the best do not count.
 SPREAD = 0.12
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantMatcher:
-    """Links the names of a question to nodes.
+    """Links the constants of a question to nodes.
 
-    A name that is written with a capital or a digit is the name of one thing: where nodes are called so, only they
-    are candidates. A word in lower case describes ("green"): then nodes of its type whose names mean nearly the same
-    are candidates as well ("light green"), each with its score, which ranks what is found by them lower. The paper
-    takes the one best node, and names the products that this loses as its problem (Section 4).
+    A constant with a capital or a digit is the name of one thing: if nodes have the name, only they are candidates. A
+    word in lower case describes ("green"): then nodes of its type whose names mean nearly the same are candidates too
+    ("light green"), each with its score, which lowers the rank of what is found by them. The paper takes the one best
+    node, and names the products that this loses as a problem (Section 4).
 
-    ``linker`` looks names up by spelling; ``meaning``, where there is an encoder, by the vectors of names within a
-    type as well. It is asked only for words that describe and for names that spelling does not find: the names of a
-    type would have to be embedded for it.
+    ``linker`` looks constants up by spelling; ``meaning``, if there is an encoder, by the vectors of names within a
+    type as well. ``meaning`` is only asked for descriptions and for names that spelling does not find, since it may
+    embed the names of a whole type.
     """
 
     linker: EntityLinker
@@ -44,60 +44,59 @@ class ConstantMatcher:
         context: str,
         trail: Trail,
     ) -> dict[str, tuple[LinkedEntity, ...]]:
-        """Return the candidates of each name, best first, none where the graph has none; ``types`` are the names
+        """Return the candidates of each constant, best first, none if the graph has none. ``types`` are the constants
         with the types that their nodes may have. Raises ModelError, RemoteError."""
-        found = _linked(self.linker, graph, types, context, trail)
+        linked = _link(self.linker, graph, types, context, trail)
         if self.meaning is not None and not graph.is_mounted:
-            more = {name: some for name, some in types.items() if is_description(name) or not found[name]}
-            found |= _linked(self.meaning, graph, more, context, trail)
-        return found
+            asked = {
+                name: of_name for name, of_name in types.items() if is_description(name) or not linked[name]
+            }
+            linked |= _link(self.meaning, graph, asked, context, trail)
+        return linked
 
 
-def _linked(
+def _link(
     linker: EntityLinker,
     graph: PropertyGraph,
     types: Mapping[str, Sequence[str]],
     context: str,
     trail: Trail,
 ) -> dict[str, tuple[LinkedEntity, ...]]:
-    together: dict[tuple[str, ...], list[str]] = {}
-    for name, some in types.items():
-        together.setdefault(tuple(some), []).append(name)
-    found = {}
-    for kinds, names in together.items():
-        linked = linker.link(graph, names, context, CANDIDATES, trail, kinds)
-        found.update({name: plausible_candidates(name, one) for name, one in zip(names, linked, strict=True)})
-    return found
+    """Link the constants of the same types together."""
+    by_types: dict[tuple[str, ...], list[str]] = {}
+    for name, of_name in types.items():
+        by_types.setdefault(tuple(of_name), []).append(name)
+    candidates = {}
+    for wanted, names in by_types.items():
+        linked = linker.link(graph, names, context, MAX_CANDIDATES, trail, wanted)
+        for name, entities in zip(names, linked, strict=True):
+            candidates[name] = plausible_candidates(name, entities)
+    return candidates
 
 
 def is_description(name: str) -> bool:
-    """Return whether a name is words in lower case, which describe; a capital or a digit names one thing."""
+    """Return whether a constant is words in lower case, which describe; a capital or a digit names one thing."""
     return not any(letter.isupper() or letter.isdigit() for letter in name)
 
 
 def property_test_for(value: str) -> str:
-    """Return how a property is compared with a value that a triple gives: "green" is also said of what is light
-    green; a name or a number is that alone."""
+    """Return the test of a property with a triple's value: the description "green" is also said of light green; a
+    name or a number has to be equal."""
     return "says" if is_description(value) else "="
 
 
 def plausible_candidates(name: str, linked: Sequence[LinkedEntity]) -> tuple[LinkedEntity, ...]:
-    """Return which candidates for a name count, best first."""
-    good = [one for one in linked if one.score >= (ALIKE if _by_meaning(one) else LEAST)]
-    if not good:
-        return ()
-    if is_description(name):
-        return tuple(good)
-    spelled = [one for one in good if not _by_meaning(one)] or good
-    if any(_called(one) for one in spelled):
-        spelled = [one for one in spelled if _called(one)]
-    return tuple(one for one in spelled if one.score >= spelled[0].score - SPREAD)
+    """Return the candidates for a constant that count, best first."""
+    candidates = [
+        entity for entity in linked if entity.score >= (LEAST_BY_MEANING if _by_meaning(entity) else LEAST)
+    ]
+    if not candidates or is_description(name):
+        return tuple(candidates)
+    spelled = [entity for entity in candidates if not _by_meaning(entity)] or candidates
+    # The name or an alias itself, perhaps with a qualifier of the node's own.
+    named = [entity for entity in spelled if entity.reason.startswith(("name", "alias"))] or spelled
+    return tuple(entity for entity in named if entity.score >= named[0].score - SPREAD)
 
 
-def _by_meaning(one: LinkedEntity) -> bool:
-    return one.reason.startswith("meaning")
-
-
-def _called(one: LinkedEntity) -> bool:
-    """Return whether a node is called just so, or but for a qualifier of its own."""
-    return one.reason.startswith(("name", "alias"))
+def _by_meaning(entity: LinkedEntity) -> bool:
+    return entity.reason.startswith("meaning")

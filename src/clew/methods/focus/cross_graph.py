@@ -13,7 +13,7 @@ from clew.core.arrays import sorted_unique
 from clew.core.types import ConstraintCheck
 from clew.methods.focus.explanations import find_witnesses
 from clew.methods.focus.pattern_builder import PreparedQuestion, exclude_constants
-from clew.methods.focus.relation_matcher import ANY_WORTH
+from clew.methods.focus.relation_matcher import ANY_RELATION_SCORE
 from clew.triples.engine.patterns import (
     ANY_DIRECTION,
     ANY_RELATION,
@@ -224,7 +224,9 @@ def _held(one: PreparedQuestion) -> int:
 def _stands_in(one: TypedTriple | Predicate) -> bool:
     """Return whether a triple is followed along any relation because the graph has none like its own. One along a
     relation that is little like its words is worth no more, and is that relation."""
-    return isinstance(one, TypedTriple) and one.relations == ANY_DIRECTION and one.weight <= ANY_WORTH
+    return (
+        isinstance(one, TypedTriple) and one.relations == ANY_DIRECTION and one.weight <= ANY_RELATION_SCORE
+    )
 
 
 def _narrowed(

@@ -1,4 +1,4 @@
-"""What each answer meets and misses, with the triples of the graph that say so."""
+"""The constraints that each answer meets and misses, with the triples of the graph that say so."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
     from clew.core.protocols import PropertyGraph, Snapshot
 
-#: Triples that are shown for one constraint of an answer, and heads that are looked at for them.
-SHOWN, HEADS = 3, 50
-#: What is missed by what meets every constraint alone, by one node here and by another there.
+#: Triples shown for a constraint of an answer, and heads that are searched for them.
+SHOWN_TRIPLES, SEARCHED_HEADS = 3, 50
+#: The constraint that is missed by a row that meets each of several constraints, but by different nodes.
 TOGETHER = "all of these by the same nodes"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """How far some rows meet the constraints of a pattern: ``shares``, (rows, constraints), from 0 to 1; ``read`` are
-    constraints that documents say what the graph does not, as they are written."""
+    """How far rows meet the constraints of a pattern: ``scores``, (rows, constraints), from 0 to 1.
+
+    ``read`` has the constraints that were read from documents, by how they are written.
+    """
 
     prepared: PreparedQuestion
     pattern: Pattern
@@ -43,36 +45,36 @@ class Explanation:
 
     @property
     def mean_scores(self) -> Floats:
-        """The mean over all constraints, (rows,); 1 where there are none."""
-        made: Floats = self.scores.mean(axis=1) if self.scores.shape[1] else np.ones(len(self.rows))
-        return made
+        """The mean over all constraints, (rows,); 1 if there are none."""
+        means: Floats = self.scores.mean(axis=1) if self.scores.shape[1] else np.ones(len(self.rows))
+        return means
 
     def checks(
-        self, snapshot: Snapshot, place: int, evidence: bool = True, firm: bool = True
+        self, snapshot: Snapshot, place: int, evidence: bool = True, meets_all: bool = True
     ) -> tuple[ConstraintCheck, ...]:
-        """Return every constraint with how far the ``place``-th row meets it, last what the graph cannot say; with
-        ``evidence``, the triples by which it does. One that is not ``firm`` and meets each by itself does not meet
-        them together, which is said."""
-        constraints, shares = self.pattern.constraints, self.scores[place].tolist()
-        found: dict[int, tuple[Hit, ...]] = {}
+        """Return every constraint with how far the ``place``-th row meets it, last those that the graph cannot hold.
+
+        With ``evidence``, the triples by which it does are added. A row that meets each constraint and not
+        ``meets_all`` misses :data:`TOGETHER`.
+        """
+        constraints, scores = self.pattern.constraints, self.scores[place].tolist()
+        hits: dict[int, tuple[Hit, ...]] = {}
         if evidence:
-            held = self.pattern.keep_only(
-                one for one, share in zip(constraints, shares, strict=True) if share > 0
+            met = self.pattern.keep_only(
+                constraint for constraint, score in zip(constraints, scores, strict=True) if score > 0
             )
-            found = find_witnesses(snapshot, self.prepared.graph, held, int(self.rows[place]))
-            found |= property_evidence(self.prepared.graph, held, int(self.rows[place]))
-        return (
-            *(
-                ConstraintCheck(text, round(share, 3), found.get(id(one), ()))
-                for one, text, share in zip(constraints, self.prepared.texts, shares, strict=True)
-            ),
-            *(
-                ConstraintCheck(TOGETHER, 0.0)
-                for _ in range(not firm and len(shares) > 1 and min(shares) > 0)
-            ),
-            *(self.read.get(one.text) or ConstraintCheck(one.text, None) for one in self.prepared.dropped),
-            *(ConstraintCheck(f"~ {one}", None) for one in self.prepared.typed.preferences),
-        )
+            hits = find_witnesses(snapshot, self.prepared.graph, met, int(self.rows[place]))
+            hits |= property_evidence(self.prepared.graph, met, int(self.rows[place]))
+        checks = [
+            ConstraintCheck(text, round(score, 3), hits.get(id(constraint), ()))
+            for constraint, text, score in zip(constraints, self.prepared.texts, scores, strict=True)
+        ]
+        if not meets_all and len(scores) > 1 and min(scores) > 0:
+            checks.append(ConstraintCheck(TOGETHER, 0.0))
+        for dropped in self.prepared.dropped:
+            checks.append(self.read.get(dropped.text) or ConstraintCheck(dropped.text, None))
+        checks += [ConstraintCheck(f"~ {wish}", None) for wish in self.prepared.typed.preferences]
+        return tuple(checks)
 
 
 def explain_rows(
@@ -81,67 +83,71 @@ def explain_rows(
     rows: Rows,
     read: Mapping[str, ConstraintCheck] | None = None,
 ) -> Explanation:
-    """Return how far some rows meet the constraints of a pattern, which has those of ``prepared``."""
-    shares = constraint_scores(prepared.graph, pattern, rows) * np.array(prepared.confidences)
-    return Explanation(prepared, pattern, rows, shares, read or {})
+    """Return how far rows meet the constraints of a pattern, which has the same constraints as ``prepared``."""
+    scores = constraint_scores(prepared.graph, pattern, rows) * np.array(prepared.confidences)
+    return Explanation(prepared, pattern, rows, scores, read or {})
 
 
 def find_witnesses(
     snapshot: Snapshot, graph: PropertyGraph, pattern: Pattern, row: int
 ) -> dict[int, tuple[Hit, ...]]:
-    """Return for the triples of a pattern, by identity, edges of the graph that meet them where the target is
-    ``row``: the first :data:`MAX_CHARACTERS` of each, with the passages that they were extracted from."""
-    sets = substitute(graph, restrict_variable(pattern, [row])).candidates
-    found = {}
+    """Return for each triple of a pattern, by identity, the first :data:`SHOWN_TRIPLES` edges that meet it where the
+    target is ``row``, with the passages that they were extracted from."""
+    candidates = substitute(graph, restrict_variable(pattern, [row])).candidates
+    witnesses = {}
     for triple in pattern.triples:
-        heads = sets.get(triple.head)
+        heads = candidates.get(triple.head)
         if triple.quantifier == NOT or heads is None or not len(heads):
             continue
-        edges = list(islice(_edges(graph, triple, heads[:HEADS], sets.get(triple.tail)), SHOWN))
+        tails = candidates.get(triple.tail)
+        edges = list(islice(_edges(graph, triple, heads[:SEARCHED_HEADS], tails), SHOWN_TRIPLES))
         ends = sorted({end for head, _, tail in edges for end in (head, tail)})
-        known = dict(zip(ends, graph.entities(np.array(ends, dtype=np.int64)), strict=True))
+        entities = dict(zip(ends, graph.entities(np.array(ends, dtype=np.int64)), strict=True))
         hits: list[Hit] = []
         for head, relation, tail in edges:
-            hits.append(triple_hit(graph.name, known[head], relation, known[tail].name, known[tail].id))
+            end = entities[tail]
+            hits.append(triple_hit(graph.name, entities[head], relation, end.name, end.id))
             hits += source_passages(snapshot, graph, (head, relation, tail), 1.0)
-        found[id(triple)] = tuple(dict.fromkeys(hits))
-    return found
+        witnesses[id(triple)] = tuple(dict.fromkeys(hits))
+    return witnesses
 
 
 def property_evidence(graph: PropertyGraph, pattern: Pattern, row: int) -> dict[int, tuple[Hit, ...]]:
-    """Return for the predicates on the target, by identity, the values of the property of a node."""
-    asked = [one for one in pattern.predicates if one.variable == pattern.target]
-    if not asked:
+    """Return for each predicate on the target, by identity, the values of a node's property that meet it."""
+    predicates = [predicate for predicate in pattern.predicates if predicate.variable == pattern.target]
+    if not predicates:
         return {}
     (entity,) = graph.entities(np.array([row], dtype=np.int64))
-    found = {}
-    for one in asked:
-        given = entity.properties.get(one.property, ())
-        several = given if isinstance(given, tuple) else (given,)
-        passing = PropertyTest(graph, one).match_values(several)
-        # What is denied is met by all that it has; what is asked for by the values that pass.
-        some = [value for value, passes in zip(several, passing, strict=True) if passes or one.negated]
-        found[id(one)] = tuple(
-            triple_hit(graph.name, entity, one.property, scalar_text(value)) for value in some[:SHOWN]
+    evidence = {}
+    for predicate in predicates:
+        value = entity.properties.get(predicate.property, ())
+        values = value if isinstance(value, tuple) else (value,)
+        matches = PropertyTest(graph, predicate).match_values(values)
+        # A negated predicate is met by all values together.
+        shown = [value for value, passes in zip(values, matches, strict=True) if passes or predicate.negated][
+            :SHOWN_TRIPLES
+        ]
+        evidence[id(predicate)] = tuple(
+            triple_hit(graph.name, entity, predicate.property, scalar_text(value)) for value in shown
         )
-    return found
+    return evidence
 
 
 def _edges(
     graph: PropertyGraph, triple: TypedTriple, heads: Rows, tails: Rows | None
 ) -> Iterator[tuple[int, str, int]]:
-    """Yield edges of the graph, as it has them, that lead from the heads of a triple to its tails."""
-    for way in triple.relations:
-        for relation in _names(graph, way, heads):
-            offsets, ends = graph.neighbours(heads, relation, way.inverse)
-            inside = np.ones(len(ends), dtype=np.bool_) if tails is None else np.isin(ends, tails)
-            for place, (start, end) in enumerate(pairwise(offsets.tolist())):
-                for other in ends[start:end][inside[start:end]].tolist():
-                    one, two = int(heads[place]), int(other)
-                    yield (two, relation, one) if way.inverse else (one, relation, two)
+    """Yield the edges from the heads of a triple to its tails, in the direction in which the graph has them."""
+    for directed in triple.relations:
+        for relation in _relation_names(graph, directed, heads):
+            offsets, ends = graph.neighbours(heads, relation, directed.inverse)
+            is_tail = np.ones(len(ends), dtype=np.bool_) if tails is None else np.isin(ends, tails)
+            for place, (start, stop) in enumerate(pairwise(offsets.tolist())):
+                head = int(heads[place])
+                for tail in ends[start:stop][is_tail[start:stop]].tolist():
+                    yield (tail, relation, head) if directed.inverse else (head, relation, tail)
 
 
-def _names(graph: PropertyGraph, way: DirectedRelation, heads: Rows) -> list[str]:
-    if way.relation is not None:
-        return [way.relation]
+def _relation_names(graph: PropertyGraph, directed: DirectedRelation, heads: Rows) -> list[str]:
+    if directed.relation is not None:
+        return [directed.relation]
     return list(graph.relations()) if len(graph.relations()) <= MAX_RELATIONS else graph.relations_at(heads)
