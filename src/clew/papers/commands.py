@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Data: TypeAlias = Annotated[
     list[str],
-    typer.Option(metavar="NAME=PATH", help="A data set: its form and its file; may be repeated."),
+    typer.Option(metavar="NAME=PATH", help="A data set: its format and its file; may be repeated."),
 ]
 Graphs: TypeAlias = Annotated[
     list[str] | None,
@@ -33,56 +33,62 @@ Graphs: TypeAlias = Annotated[
         "--graph",
         "-g",
         metavar="NAME",
-        help="keywords, mentions, knn, entities; may be repeated.",
+        help="A graph: keywords, mentions, knn or entities; may be repeated.",
         show_default="all that can be built",
     ),
 ]
 Walk: TypeAlias = Annotated[
-    str, typer.Option("--recipe", "-r", metavar="RECIPE", help="The walk: kgp-paper or kgp, with options.")
+    str,
+    typer.Option(
+        "--recipe", "-r", metavar="RECIPE", help="The walk: kgp-paper or kgp, optionally with its options."
+    ),
 ]
 Corpus: TypeAlias = Annotated[
-    str, typer.Option(metavar="question|pooled|own|kb|FOLDER", help="What is asked.")
+    str, typer.Option(metavar="question|pooled|own|kb|FOLDER", help="The corpus of the questions.")
 ]
 Out: TypeAlias = Annotated[
-    Path, typer.Option(metavar="DIR", help="Where results, tables and figures go, and are continued.")
+    Path,
+    typer.Option(
+        metavar="DIR", help="The folder for results, tables and figures; an interrupted run continues there."
+    ),
 ]
 Encoder: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Such as onnx:FOLDER, or none (default: clew:hops).", show_default=False
+        metavar="NAME",
+        help="The encoder, such as onnx:FOLDER, or none (default: clew:hops).",
+        show_default=False,
     ),
 ]
-Passages: TypeAlias = Annotated[str, typer.Option(metavar="UNIT", help="sentence or paragraph.")]
+Passages: TypeAlias = Annotated[
+    str, typer.Option(metavar="UNIT", help="The unit of passages: sentence or paragraph.")
+]
 Sentences: TypeAlias = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Size of a question's corpus with its negatives.")
+    int, typer.Option(min=1, metavar="N", help="Sentences in the corpus of a question, negatives included.")
 ]
 Limit: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Draw so many questions.", show_default=False)
+    int | None,
+    typer.Option(min=1, metavar="N", help="Ask a random sample of N questions.", show_default=False),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(help="Of drawing questions and negatives.")]
+Seed: TypeAlias = Annotated[int, typer.Option(help="The seed for sampling questions and negatives.")]
 Workers: TypeAlias = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Questions asked at once; more than one spoils latencies.")
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Ask N questions at once; more than one makes latencies unreliable."
+    ),
 ]
 Pool: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--pool",
         metavar="NAME=PATH",
-        help="A data set whose paragraphs are in the pooled corpus as well; may be repeated.",
+        help="A data set whose paragraphs join the pooled corpus; may be repeated.",
         show_default=False,
     ),
 ]
-GraphPlaces: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--graph",
-        metavar="FILE|URL",
-        help="A graph beside the corpus: a file, or a folder in STaRK's layout, as clew graph add reads it, or what "
-        "clew graph mount takes; may be repeated.",
-        show_default=False,
-    ),
+PageFolder: TypeAlias = Annotated[
+    Path, typer.Option(metavar="DIR", help="The folder for the results and the page.")
 ]
-PageFolder: TypeAlias = Annotated[Path, typer.Option(metavar="DIR", help="Where results and the page go.")]
 ANALYSES_FOLDER = Path("analyses")
 
 
@@ -124,9 +130,9 @@ def graphs(
     limit: Limit = None,
     seed: Seed = 0,
 ) -> None:
-    """Plot the quality of graphs against their density and print their statistics (KGP paper, Figures 5 and 9,
-    Tables 2 and 4).
+    """Plot the quality of graphs against their density, and print their statistics (KGP paper).
 
+    These are Figures 5 and 9 and Tables 2 and 4 of the paper.
     Each graph is built over each question's corpus at several values of its parameter: number of keywords, how common
     a name may be, number of neighbours, threshold of entities. Needs the extra plots. An interrupted run continues
     when it is started again.
