@@ -41,23 +41,23 @@ class Algorithm2:
     def substitute(self, pattern: Pattern) -> set[int]:
         """Return the rows of the target."""
         nothing: set[int] = set()
-        constants = {one.name: one.rows[0] for one in pattern.constants}
-        without = {one.name: set(one.excluded) for one in pattern.variables}
+        constants = {constant.name: constant.rows[0] for constant in pattern.constants}
+        without = {variable.name: set(variable.excluded) for variable in pattern.variables}
         triples = [
             (
-                one.head,
-                self.neighbours[str(one.relations[0].relation), False],
-                self.neighbours[str(one.relations[0].relation), True],
-                one.tail,
+                triple.head,
+                self.neighbours[str(triple.relations[0].relation), False],
+                self.neighbours[str(triple.relations[0].relation), True],
+                triple.tail,
             )
-            if not one.relations[0].inverse
+            if not triple.relations[0].inverse
             else (
-                one.head,
-                self.neighbours[str(one.relations[0].relation), True],
-                self.neighbours[str(one.relations[0].relation), False],
-                one.tail,
+                triple.head,
+                self.neighbours[str(triple.relations[0].relation), True],
+                self.neighbours[str(triple.relations[0].relation), False],
+                triple.tail,
             )
-            for one in pattern.triples
+            for triple in pattern.triples
         ]
         found: dict[str, set[int]] = {}
 
@@ -106,7 +106,7 @@ class Tables:
 
     def answers(self, pattern: Pattern) -> set[int]:
         """Return the rows of the target over all assignments of rows to terms of which every triple holds."""
-        found = {one.name: np.array([one.rows[0]]) for one in pattern.constants}
+        found = {constant.name: np.array([constant.rows[0]]) for constant in pattern.constants}
         left = list(pattern.triples)
         while left:
             whole = [one for one in left if one.head in found and one.tail in found]

@@ -72,7 +72,7 @@ class Bench:
 
     def key(self, asked: Asked) -> str:
         """Return the key of the document that a question is about."""
-        return next(one.key for one in self.base.documents() if one.name == asked.file)
+        return next(document.key for document in self.base.documents() if document.name == asked.file)
 
     def oracle(self, asked: Asked) -> Oracle:
         """Return the selector that knows the gold pages of a question."""

@@ -46,7 +46,7 @@ def load_seconds(name: str) -> float:
     """Return the time from nothing to the first vector in a new process, the fastest of some."""
     runs = [subprocess.run([sys.executable, "-c", LOAD, name], capture_output=True, text=True, check=True)
             for _ in range(LOADS)]  # fmt: skip
-    return min(float(one.stdout) for one in runs)
+    return min(float(run.stdout) for run in runs)
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def main() -> None:
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
     encoders = [catalog.load_encoder(name) for name in options.encoders]
     examples = {n: list(load_dataset(n, DATA / n / f"{file}.jsonl").examples()) for n, file in SETS.items()}
-    texts = [one.text for one in pool_paragraphs(examples["hotpotqa"])[: TURN * TURNS]]
+    texts = [paragraph.text for paragraph in pool_paragraphs(examples["hotpotqa"])[: TURN * TURNS]]
     seconds = [0.0, 0.0]
     for encoder in encoders:
         encoder.encode(texts[:4])

@@ -75,8 +75,10 @@ def films() -> None:
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         base.graphs.add(DATA / "graph.tsv", name="films")
         graph = base.graphs.get("films")
-        relations = {one.replace(" ", "_"): one for one in graph.relations()}
-        plain = Algorithm2(graph, [relations[one] for one in METAQA_RELATIONS.values() if one in relations])
+        relations = {relation.replace(" ", "_"): relation for relation in graph.relations()}
+        plain = Algorithm2(
+            graph, [relations[value] for value in METAQA_RELATIONS.values() if value in relations]
+        )
         print(
             "| questions | number | way | sets equal | per s of processor | ms each, median | times Python sets |"
         )
@@ -113,7 +115,8 @@ def ways(graph: PropertyGraph, plain: Algorithm2, chains: list[Chain]) -> dict[s
 def right(graph: PropertyGraph, chains: list[Chain], answers: Sequence[Collection[int]]) -> int:
     """Return how many answers are the data set's, by name."""
     return sum(
-        frozenset(one.name for one in graph.entities(np.array(sorted(some), dtype=np.int64))) == chain.gold
+        frozenset(entity.name for entity in graph.entities(np.array(sorted(some), dtype=np.int64)))
+        == chain.gold
         for chain, some in zip(chains, answers, strict=True)
     )
 

@@ -43,15 +43,16 @@ class Took:
 
 def text_of(graph: PropertyGraph, pattern: Pattern) -> str:
     """Return a pattern as a person writes it: constants by their names and types, the target as #1."""
-    others = [one for one in pattern.variables if one.name != pattern.target]
+    others = [variable for variable in pattern.variables if variable.name != pattern.target]
     number = {pattern.target: "#1"} | {one.name: f"#{n}" for n, one in enumerate(others, 2)}
-    said = [f"{number[one.name]} : {' or '.join(one.types)}" for one in pattern.variables]
+    said = [f"{number[variable.name]} : {' or '.join(variable.types)}" for variable in pattern.variables]
     for one in pattern.constants:
         (entity,) = graph.entities(np.array(one.rows))
         number[one.name] = entity.name
         said.append(f"{entity.name} : {entity.type}")
     said += [
-        f"{number[one.head]} >> {one.relations[0].relation} >> {number[one.tail]}" for one in pattern.triples
+        f"{number[triple.head]} >> {triple.relations[0].relation} >> {number[triple.tail]}"
+        for triple in pattern.triples
     ]
     return "; ".join([*said, "final answer: #1"])
 
@@ -68,7 +69,7 @@ def asked(base: clew.KnowledgeBase, question: str, triples: str) -> Took:
         if step.name == "sort":
             kept = step.detail.get("kept by the triples", 0)
             parts = (step.detail.get(name, {}) for name in ("sorted", "filling"))
-            embedded += sum(one.get("embedded", 0) for one in parts)
+            embedded += sum(part.get("embedded", 0) for part in parts)
     assert len(answer.ranking) >= 20, triples
     return Took(steps, whole, processor, kept, embedded)
 
@@ -97,7 +98,7 @@ def measure(folder: Path, number: int, seed: int) -> None:
     ]
     print(f"{graph.size:,} nodes; {len(questions)} questions, seed {seed}; open {opened:.2f} s", flush=True)
     for label in ("first", "again"):
-        took = [asked(base, *one) for one in questions]
+        took = [asked(base, *question) for question in questions]
         print(
             f"\n{label}: {sum(one.embedded for one in took):,} nodes embedded; candidates in the median "
             f"{np.median([one.candidates for one in took]):,.0f}, at most {max(one.candidates for one in took):,}\n"

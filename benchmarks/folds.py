@@ -162,9 +162,9 @@ def brief(records: dict[str, list[dict[str, object]]]) -> None:
             rows = [one for one in some if (one["pool"], one["recipe"]) == (pool, recipe)]
             cells = []
             for name in SETS:
-                c = bootstrap_interval([float(str(one["recall@5"])) for one in rows if one["set"] == name])
+                c = bootstrap_interval([float(str(row["recall@5"])) for row in rows if row["set"] == name])
                 cells.append(f"{100 * c.mean:.1f} [{100 * c.low:.1f}, {100 * c.high:.1f}]" if c.count else "")
-            ms = 1000 * np.mean([float(str(one["seconds"])) for one in rows])
+            ms = 1000 * np.mean([float(str(row["seconds"])) for row in rows])
             name = recipe if pool == "own" else f"{recipe}, pool of all"
             print(f"| {encoder} | {name} | {' | '.join(cells)} | {ms:.0f} |")
 

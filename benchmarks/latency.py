@@ -31,7 +31,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=100)
     options = parser.parse_args()
     questions = [
-        Question(one.question) for one in islice(parse_dataset(options.data).examples(), options.limit)
+        Question(example.question)
+        for example in islice(parse_dataset(options.data).examples(), options.limit)
     ]
     encoder = catalog.load_encoder(options.encoder)
     with Store.open(options.kb) as base:

@@ -102,7 +102,7 @@ def film_asked(graph: PropertyGraph, count: int, seed: int) -> dict[str, list[tu
 def print_shared(graph: PropertyGraph) -> None:
     """Print how many nodes share their name, as graphs compare names, and what guessing among equals finds."""
     chunks = (np.arange(start, min(start + 10_000, graph.size)) for start in range(0, graph.size, 10_000))
-    counts = Counter(fold_name(one.name) for chunk in chunks for one in graph.entities(chunk))
+    counts = Counter(fold_name(entity.name) for chunk in chunks for entity in graph.entities(chunk))
     shared = sum(count for count in counts.values() if count > 1) / graph.size
     print(
         f"{100 * shared:.1f} % of the nodes share their folded name with another; "

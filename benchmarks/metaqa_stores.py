@@ -97,7 +97,7 @@ def by_rows(graph: PropertyGraph, chain: Chain) -> frozenset[str]:
     for relation, inverse in chain.hops:
         _, found = graph.neighbours(rows, relation, inverse)
         rows = np.setdiff1d(found, starts)
-    return frozenset(one.name for one in graph.entities(rows))
+    return frozenset(entity.name for entity in graph.entities(rows))
 
 
 def exported(triples: list[list[str]], path: Path) -> None:
@@ -175,7 +175,7 @@ def main() -> None:
     triples = [line.split("\t") for line in (DATA / "graph.tsv").read_text(encoding="utf-8").splitlines()]
     questions = drawn(chosen.number, chosen.seed)
     relations = {one.replace(" ", "_"): one for one in {relation for _, relation, _ in triples}}
-    chains = [chain_of(one, relations) for one in questions]
+    chains = [chain_of(question, relations) for question in questions]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         exported(triples, folder / "films.nt")

@@ -113,7 +113,7 @@ def read_list(path: Path) -> tuple[set[int], list[Heading]]:
 def sections(path: Path) -> list[Heading]:
     """Return the sections that the parser finds in a file, in reading order."""
     nodes = parse(path.read_bytes(), path.name).nodes
-    return [Heading(one.page or 0, one.level, one.name) for one in nodes if one.kind == SECTION]
+    return [Heading(node.page or 0, node.level, node.name) for node in nodes if node.kind == SECTION]
 
 
 def alike(one: str, other: str) -> bool:

@@ -78,11 +78,11 @@ def patterns(graph: PropertyGraph, number: int, seed: int) -> Iterator[tuple[str
                 form,
                 Pattern(
                     "x",
-                    tuple(Variable(one, (types[one],)) for one in terms if one.islower()),
+                    tuple(Variable(term, (types[term],)) for term in terms if term.islower()),
                     tuple(
-                        Constant(one, (int(draw.choice(drawn[one][0], p=drawn[one][1])),))
-                        for one in terms
-                        if one.isupper()
+                        Constant(term, (int(draw.choice(drawn[term][0], p=drawn[term][1])),))
+                        for term in terms
+                        if term.isupper()
                     ),
                     tuple(TypedTriple(head, along(relation), tail) for head, relation, tail in triples),
                 ),

@@ -63,7 +63,7 @@ def place(node: Node, snapshot: Snapshot) -> int:
     """Return which table of its document (of its page, where it has one) a table is, from 1."""
     rows = np.arange(*snapshot.document_rows(node.document))
     tables = [one for one in snapshot.nodes(rows) if one.kind == "table" and one.page == node.page]
-    return [one.id for one in tables].index(node.id) + 1
+    return [table.id for table in tables].index(node.id) + 1
 
 
 def judged(line: dict[str, Any], named: tuple[Reference, ...], snapshot: Snapshot) -> dict[str, bool]:

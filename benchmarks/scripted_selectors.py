@@ -95,8 +95,8 @@ class Oracle:
         """Return the oracle of a question about some pages of a document."""
         page_of = snapshot.column("page")
         held = [
-            one for one in Outlines(snapshot, encoder).of(key).sections
-            if any(page_of[row] in pages for row in one.rows)
+            section for section in Outlines(snapshot, encoder).of(key).sections
+            if any(page_of[row] in pages for row in section.rows)
         ]  # fmt: skip
         document = next(one.name for one in snapshot.documents() if one.key == key)
         called = frozenset(name for one in held for name in _called(one))

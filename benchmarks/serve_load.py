@@ -83,7 +83,7 @@ class Served:
         own, workers = _stat(self.process.pid), [_stat(one) for one in below]
         return Spent(
             own[0],
-            sum(one[0] + one[1] for one in workers) + own[1],
+            sum(worker[0] + worker[1] for worker in workers) + own[1],
             _memory(self.process.pid),
             sum(map(_memory, below)),
         )
@@ -257,7 +257,9 @@ class Uploading:
 
     def __init__(self, server: Served, every: float, rng: random.Random) -> None:
         self._server, self._every, self._rng = server, every, rng
-        self._words = sorted({word for one in sample_questions() for word in one.split() if word.isalpha()})
+        self._words = sorted(
+            {word for question in sample_questions() for word in question.split() if word.isalpha()}
+        )
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._accepted: list[str] = []

@@ -34,7 +34,11 @@ METHODS = {"focus": "focus", "chain": "chain(sources='kg,text')"}
 
 def chosen(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
     """Return some of the compositional questions of two triples, the same for the same seed."""
-    fit = [one for one in examples if one.question_type == "compositional" and len(one.chain) == 2]
+    fit = [
+        example
+        for example in examples
+        if example.question_type == "compositional" and len(example.chain) == 2
+    ]
     random.Random(seed).shuffle(fit)
     return fit[:count]
 
@@ -102,7 +106,7 @@ def main() -> None:
                     exact_match(one, gold) for gold in example.answers for one in said(answers[name])
                 )
             hop = "first" if number % 2 == 0 else "second"
-            cells = [("-" if one.abstained else one.text[:60]) for one in answers.values()]
+            cells = [("-" if value.abstained else value.text[:60]) for value in answers.values()]
             rows.append(f"| {example.question} | {hop} | {example.answers[0]} | {' | '.join(cells)} |")
             trails.append(f"### {example.question}\n\n`{written}`\n")
             trails += [

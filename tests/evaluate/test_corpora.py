@@ -159,10 +159,10 @@ def test_negatives_depend_on_the_seed_and_the_question_and_on_nothing_else():
         "for n in range(50)], 0)])"
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert made.stdout.strip() == str([one.title for one in shuffle_paragraphs("q", OTHERS, 0)])
+    assert made.stdout.strip() == str([paragraph.title for paragraph in shuffle_paragraphs("q", OTHERS, 0)])
 
 
 def test_whole_documents_are_drawn_whole():
     parts = [Paragraph(f"Book {n // 3}", (f"Part {n}.",), ()) for n in range(30)]
-    titles = [one.title for one in add_negatives(question(), parts, 8, seed=0)[2:]]
+    titles = [negative.title for negative in add_negatives(question(), parts, 8, seed=0)[2:]]
     assert len(titles) == 3 and len(set(titles)) == 1

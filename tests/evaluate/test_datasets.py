@@ -125,7 +125,11 @@ def test_iirc_reads_the_pages_that_a_passage_links_to(tmp_path):
 
 def test_qasper_keeps_every_annotator(tmp_path):
     found = only("qasper", written(tmp_path / "a.json", QASPER))
-    assert [one.answer_type for one in found.alternatives] == ["span", "unanswerable", "yes/no"]
+    assert [alternative.answer_type for alternative in found.alternatives] == [
+        "span",
+        "unanswerable",
+        "yes/no",
+    ]
     assert found.answers == ("BERT",) and found.alternatives[2].answers == ("No",)
     texts = [(one.title, one.section, one.text) for one in found.corpus]
     assert texts == [
@@ -382,9 +386,11 @@ def test_records_do_not_depend_on_where_a_block_ends(tmp_path, monkeypatch, bloc
 )
 def test_the_real_files(name, file, count):
     examples = list(load_dataset(name, SHARED / file).examples())
-    assert name in READERS and len(examples) == count == len({one.id for one in examples})
-    assert all(one.question and one.answers for one in examples)
+    assert name in READERS and len(examples) == count == len({example.id for example in examples})
+    assert all(example.question and example.answers for example in examples)
     if name in {"hotpotqa", "2wikimultihopqa"}:
-        numbered = {(p.title, n) for one in examples for p in one.corpus for n in range(len(p.sentences))}
-        pieces = [(s.title, s.sentence) for one in examples for s in one.support]
+        numbered = {
+            (p.title, n) for example in examples for p in example.corpus for n in range(len(p.sentences))
+        }
+        pieces = [(s.title, s.sentence) for example in examples for s in example.support]
         assert sum(piece in numbered for piece in pieces) >= 0.99 * len(pieces)

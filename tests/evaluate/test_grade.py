@@ -31,7 +31,7 @@ def test_the_model_sees_question_real_answer_and_prediction():
         grader = Grader(create_language_model(server.llm), load_prompt("grade"))
         grades = [grader.grade([AnswerToGrade(MARVEL, answer)])[0] for answer in ("Disney", "Fox", "Marvel")]
         asked = server.requests[0].prompt
-    assert [one.value for one in grades] == [1, 0, None]
+    assert [grade.value for grade in grades] == [1, 0, None]
     assert "neither 0 nor 1" in grades[2].problem and grades[2].usage.calls == 1
     assert "Answer: The Walt Disney Company\nPrediction: Disney\n" in asked
     assert "Question: What company owns Marvel Comics?" in asked
@@ -51,9 +51,9 @@ def test_what_needs_no_grading_is_not_asked():
     with ScriptedServer(["1"]) as server:
         grades = Grader(create_language_model(server.llm), load_prompt("grade")).grade(given)
         assert len(server.requests) == 1
-    assert [one.value for one in grades] == [0, 0, 1, 0, None, 1]
+    assert [grade.value for grade in grades] == [0, 0, 1, 0, None, 1]
     assert "no answer" in grades[4].problem
-    assert sum(one.usage.calls for one in grades) == 1
+    assert sum(grade.usage.calls for grade in grades) == 1
 
 
 def test_a_list_of_entities_is_shown_whole():

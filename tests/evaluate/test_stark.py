@@ -34,14 +34,14 @@ def prime(tmp_path: Path) -> Path:
 def measured(folder) -> dict[str, list[float]]:
     (run,) = folder.load_runs()
     assert not run.errors
-    return {name: [parse_metric(name).measure(one) for one in run.results.values()] for name in METRICS}
+    return {name: [parse_metric(name).measure(value) for value in run.results.values()] for name in METRICS}
 
 
 def test_a_split_is_the_questions_that_its_file_names(tmp_path: Path) -> None:
     questions = write_questions(tmp_path / "qa")
-    assert [one.id for one in load_dataset("stark", questions).examples()] == ["0", "3", "7"]
+    assert [example.id for example in load_dataset("stark", questions).examples()] == ["0", "3", "7"]
     test = parse_dataset(f"stark={questions}#test")
-    assert [one.id for one in test.examples()] == ["0", "7"]
+    assert [example.id for example in test.examples()] == ["0", "7"]
     assert test.digest() != load_dataset("stark", questions).digest()
     with pytest.raises(UsageError, match=r"part of stark_qa\.csv named 'tset'"):
         load_dataset("stark", f"{questions}#tset")
@@ -60,7 +60,7 @@ def test_the_measures_of_words_over_nodes(prime: Path, tmp_path: Path) -> None:
     )
     (run,) = folder.load_runs()
     records = [json.loads(line) for line in next(folder.path.glob("read*.jsonl")).read_text().splitlines()]
-    ranked = [[hit["id"].partition(":")[2] for hit in one["hits"]] for one in records]
+    ranked = [[hit["id"].partition(":")[2] for hit in record["hits"]] for record in records]
     gold = [{"4"}, {"5"}, {"2", "3"}]
     by_hand = {
         "Hit@1": [float(bool(set(hits[:1]) & right)) for hits, right in zip(ranked, gold, strict=True)],

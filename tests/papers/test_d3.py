@@ -99,7 +99,7 @@ def reply(request):
     if "Numbers of the sections" in request.user:
         return ", ".join(re.findall(rf"^\[(\d+)\] {section.split(' ::: ')[-1]}", request.user, re.M))
     if "yes or no" in request.user:
-        return "yes" if any(one in request.user for one in words) else "no"
+        return "yes" if any(word in request.user for word in words) else "no"
     return ", ".join(re.findall(rf"^(\d+): (?:{'|'.join(words) or 'nothing'})", request.user, re.M))
 
 
@@ -204,7 +204,7 @@ def test_without_a_model_there_are_rankers(data, tmp_path):
 def test_length_classes_share_the_questions(data):
     examples = load_questions(data, "own", None, 0).examples
     classes = group_by_length(examples, 2)
-    assert sorted(id for ids in classes.values() for id in ids) == sorted(one.id for one in examples)
+    assert sorted(id for ids in classes.values() for id in ids) == sorted(example.id for example in examples)
     # Four questions are of one paper, and its length is one class.
     assert sorted(map(len, classes.values())) == [1, 4] or list(map(len, classes.values())) == [5]
 
@@ -214,10 +214,10 @@ def test_rerankers_bring_their_strategies():
     planned = plan_recipes(EvaluationSettings(llm=object()), named)
     assert planned.methods[0] == "read(k=5, reader=cited, retriever=monot5(model='./mono'))"
     assert planned.methods[1] == "read(k=5, reader=cited, retriever=cross-encoder(model='./cross'))"
-    assert [one.partition("paragraphs=")[2].partition(",")[0] for one in planned.strategies[1:]] == [
+    assert [strategy.partition("paragraphs=")[2].partition(",")[0] for strategy in planned.strategies[1:]] == [
         "hierbase", "monot5", "monot5+base", "base+monot5",
     ]  # fmt: skip
-    assert all("monot5='./mono'" in one for one in planned.strategies[2:])
+    assert all("monot5='./mono'" in strategy for strategy in planned.strategies[2:])
     assert "selfask(reader=cited, retriever=monot5(model='./mono'))" in planned.selfask
     with pytest.raises(UsageError, match="monot5"):
         plan_recipes(EvaluationSettings(), Variants(rerankers=["mono:x"]))

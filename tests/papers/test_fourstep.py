@@ -101,7 +101,7 @@ def test_metrics_of_a_run_are_those_worked_by_hand(ran):
     assert {name: focus["metrics"][name]["mean"] for name in BY_HAND} == pytest.approx(BY_HAND)
     # What fills up is of the type that is asked for: of 0 to 3 all 12 drugs are listed. The 12 drugs share "drug"
     # with 4, the 10 plants "plant" with 5; gout and XDH are joined to gout as the three drugs are that 6 is about.
-    listed = [len(one["hits"]) for one in folder.result_file(TYPED).records()]
+    listed = [len(record["hits"]) for record in folder.result_file(TYPED).records()]
     assert listed == [12, 12, 12, 12, 12, 10, 5]
     # One call for each node of a list, and one for each question's triples, two for the one that fails twice; each
     # has 11 tokens in and 7 out.
@@ -139,7 +139,7 @@ def test_where_each_answer_stands(ran):
     assert last[:4] == [ID[name] for name in ("XDH", "allopurinol", "febuxostat", "probenecid")]
     assert places(ANY)[:3] == PLACES[:3] and places(ANY)[4:] == [2, None, 2]
     (first,) = folder.load_runs([TYPED])
-    assert [parse_metric("capped-recall@20").measure(one) for one in first.results.values()] == RECALL_20
+    assert [parse_metric("capped-recall@20").measure(value) for value in first.results.values()] == RECALL_20
 
 
 def timeless(text):
@@ -248,7 +248,7 @@ def test_errors_are_sorted_and_written_down(page):
 def nearest(graph, question, dimension):
     """Return the nodes by the cosines of the vectors that the scripted server gives their documents."""
     documents = NodeTexts(graph).documents(np.arange(graph.size))
-    vectors = np.array([scripted_vector(one, dimension) for one in documents])
+    vectors = np.array([scripted_vector(document, dimension) for document in documents])
     wanted = np.array(scripted_vector(question, dimension))
     cosines = vectors @ wanted / np.linalg.norm(vectors, axis=1)
     return [int(graph.entities([row])[0].id.partition(":")[2]) for row in np.argsort(-cosines, kind="stable")]

@@ -21,7 +21,7 @@ def test_oracle_triples_of_metaqa_need_no_model(tmp_path):
         ("when were films by [Ada Finch] released", ["1931", "1932"], "director_to_movie_to_year"),
     ]  # fmt: skip
     names = ("question", "answers", "type")
-    lines = [json.dumps(dict(zip(names, one, strict=True))) for one in questions]
+    lines = [json.dumps(dict(zip(names, question, strict=True))) for question in questions]
     (tmp_path / "dev.jsonl").write_text("\n".join(lines))
     words = ["--data", f"metaqa={tmp_path}/dev.jsonl", "--graph", tmp_path / "films.tsv", "--encoder", "none"]
     run("eval", "paper", "4stepfocus", *words, "--out", tmp_path / "page")

@@ -74,7 +74,7 @@ def musique():
             {"idx": n, "title": title, "paragraph_text": text, "is_supporting": title in {director, town}}
             for n, (title, text) in enumerate(passages())
         ]
-        titles = [one["title"] for one in paragraphs]
+        titles = [paragraph["title"] for paragraph in paragraphs]
         yield {
             "id": f"2hop__{number}" if number < 2 else f"3hop1__{number}",
             "paragraphs": paragraphs,
@@ -98,7 +98,7 @@ def musique():
 
 
 def lines(path, records):
-    path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path
 
 
@@ -217,7 +217,7 @@ def test_claims_and_bamboogle_are_asked_as_the_paper_asks_them(page):
     assert set(values(page, "fever-none", label, "accuracy").values()) == {0.0}
     facts = RunFolder(page[0] / "bamboogle-none").facts
     assert "fewshot(exemplars=compositional, shots=4)" in facts["recipes"]
-    assert not any("text" in one or "selfask" in one for one in facts["recipes"])
+    assert not any("text" in fact or "selfask" in fact for fact in facts["recipes"])
     assert "Skipped: what searches: there is nothing to search" in page[1]
 
 
@@ -263,8 +263,8 @@ def test_rounds_are_measured_over_the_pool_of_all(page):
     folder = out / "rounds-model" / "musique-2hop-pooled"
     (file,) = folder.glob("rounds-bm25-*.jsonl")
     records = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [one["id"] for one in records] == ["2hop__0", "2hop__1"]
-    first, second = (one["rounds"] for one in records)
+    assert [record["id"] for record in records] == ["2hop__0", "2hop__1"]
+    first, second = (record["rounds"] for record in records)
     assert first["multi-round, gold"]["queries"] == [
         "Where Ilse Varnholt: place of birth?", "Who is the mayor of Dunmere ?"
     ]  # fmt: skip
@@ -323,7 +323,7 @@ def test_retrievers_are_named_for_all_or_for_one(data):
     )
     # Of the file of 2- and 3-hop questions, two are asked, and the paragraphs of all are there.
     two = settings.load_questions(f"musique={data['musique']}", None, 0)
-    assert [one.id for one in two.examples] == ["2hop__0", "2hop__1"] and two.pool == (
+    assert [example.id for example in two.examples] == ["2hop__0", "2hop__1"] and two.pool == (
         f"musique={data['musique']}",
     )
 
@@ -407,6 +407,9 @@ def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
             catalog.load_language_model(server.llm), llm_name=server.llm, graphs=(place,)
         )
         folder = evaluate_recipes(tmp_path / "runs", questions, ["chain(sources=kg)"], bench)
-    held = {one["id"]: one["filling"]["values"] for one in folder.result_file("chain(sources=kg)").records()}
+    held = {
+        record["id"]: record["filling"]["values"]
+        for record in folder.result_file("chain(sources=kg)").records()
+    }
     assert held == {f"w-{film[:3]}": {"#1": [who]} for film, who, *_ in WORLD}
     assert folder.facts["graphs"] == [place]

@@ -95,9 +95,9 @@ def test_sorted_by_length_the_loss_is_the_same(source):
     columns = [["where", "where was the keeper of elmham lock born"], ["a mill .", "the keeper is elmhamer ."],
                ["a hill .", "elmham"]]  # fmt: skip
     features = [dict(model.tokenizer(some, padding=True, return_tensors="pt")) for some in columns]
-    features = [{key: one[key] for key in ("input_ids", "attention_mask")} for one in features]
+    features = [{key: feature[key] for key in ("input_ids", "attention_mask")} for feature in features]
     losses = [
-        make(model)([dict(one) for one in features], None)
+        make(model)([dict(feature) for feature in features], None)
         for make in (lambda m: ranking_loss(m, 20.0), lambda m: MultipleNegativesRankingLoss(m, scale=20.0))
     ]
     assert torch.allclose(*losses, atol=1e-5) and float(losses[0]) > 0
@@ -157,7 +157,7 @@ def test_what_is_held_out_is_measured_by_both_hops(source, data):
     pool = {(title, " ".join(text)) for one in RECORDS for title, text in one["context"]}
     keys = sorted(pool)
     vectors = model.encode([f"{title}: {text}" for title, text in keys], normalize_embeddings=True)
-    asked = {one.question for one in work.held_out.questions}
+    asked = {question.question for question in work.held_out.questions}
     one_hop, two_hops = [], []
     for record in (one for one in RECORDS if one["question"] in asked):
         gold = {title for title, _ in record["supporting_facts"]}

@@ -18,7 +18,7 @@ def example(paragraphs, support, **more):
 
 
 def titles(example):
-    return [[one.title for one in chain.passages] for chain in evidence_chains(example)]
+    return [[passage.title for passage in chain.passages] for chain in evidence_chains(example)]
 
 
 YARD = ("Tolland Yard", ["Tolland Yard is a shipyard.", "It opened in 1919."])
@@ -32,7 +32,10 @@ def test_of_a_bridge_the_passage_that_holds_the_answer_is_last():
         found = example([NOISE, YARD, BOAT], support, question_type="bridge")
         assert titles(found) == [["Heron Maid", "Tolland Yard"]]
     (chain,) = evidence_chains(found)
-    assert [one.facts for one in chain.passages] == ["She was built by Tolland Yard.", "It opened in 1919."]
+    assert [passage.facts for passage in chain.passages] == [
+        "She was built by Tolland Yard.",
+        "It opened in 1919.",
+    ]
     assert chain.passages[1].text == "Tolland Yard is a shipyard. It opened in 1919."
 
 
@@ -121,7 +124,7 @@ def test_a_decomposition_gives_the_order_of_three_hops(tmp_path):
     path.write_text(record, encoding="utf-8")
     (found,) = load_dataset("musique", path).examples()
     (chain,) = evidence_chains(found)
-    assert [(one.title, one.facts) for one in chain.passages] == [
+    assert [(passage.title, passage.facts) for passage in chain.passages] == [
         ("A", "One."),
         ("B", "Two."),
         ("C", "Three."),
@@ -139,7 +142,7 @@ def test_one_gold_passage_or_no_answer_makes_no_chain():
 
 def test_support_beyond_a_paragraph_is_left_out_and_its_whole_text_taken():
     found = example([YARD, BOAT], [("Tolland Yard", 7), ("Heron Maid", 0), ("Nowhere", 0)])
-    assert [(one.title, one.facts) for one in gold_passages(found)] == [
+    assert [(passage.title, passage.facts) for passage in gold_passages(found)] == [
         ("Tolland Yard", "Tolland Yard is a shipyard. It opened in 1919."),
         ("Heron Maid", "The Heron Maid is a lighter."),
     ]

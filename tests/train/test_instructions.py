@@ -51,12 +51,12 @@ def test_three_hops_make_two_steps_and_each_order_of_a_comparison_one():
     corpus = tuple(Paragraph(t, (f"{t} it is.",)) for t in ("One", "Two", "Three"))
     support = tuple(Support(one.title, text=one.text) for one in corpus)
     three = Example("3", "Q?", ("x",), support=support, corpus=corpus, chain=(("q", "a"),) * 3)
-    assert [(one["input"], one["output"]) for one in instruction_records(three)] == [
+    assert [(record["input"], record["output"]) for record in instruction_records(three)] == [
         ("Q? One it is.", "Two it is."),
         ("Q? One it is. Two it is.", "Three it is."),
     ]
     compared = Example("2", "Q?", ("x",), support=support[:2], corpus=corpus[:2], question_type="comparison")
-    assert [(one["input"], one["output"]) for one in instruction_records(compared)] == [
+    assert [(record["input"], record["output"]) for record in instruction_records(compared)] == [
         ("Q? One it is.", "Two it is."),
         ("Q? Two it is.", "One it is."),
     ]

@@ -54,10 +54,10 @@ def test_a_comparison_starts_at_either_passage() -> None:
         corpus=BRIDGE.corpus,
     )
     pairs = pairs_from_examples([both, both], "mdr", 0, 0)
-    assert {(one.query.count(":"), one.positive[:3]) for one in pairs} == {
+    assert {(pair.query.count(":"), pair.positive[:3]) for pair in pairs} == {
         (0, "Elm"), (0, "Ann"), (1, "Ann"), (1, "Elm")
     }  # fmt: skip
-    assert len(pairs) == 4 and all(one.negatives == () for one in pairs)
+    assert len(pairs) == 4 and all(pair.negatives == () for pair in pairs)
 
 
 def test_hard_negatives_are_the_nearest_that_are_wrong() -> None:

@@ -32,7 +32,7 @@ FILMS = [
 
 def metaqa(path, *records):
     names = ("question", "answers", "type")
-    path.write_text("".join(json.dumps(dict(zip(names, one, strict=True))) + "\n" for one in records))
+    path.write_text("".join(json.dumps(dict(zip(names, record, strict=True))) + "\n" for record in records))
     return path
 
 
@@ -83,7 +83,7 @@ def test_gold_triples_are_asked_where_they_are_known(tmp_path):
 
 
 def result(answers, given, found=()):
-    pieces = tuple(Support(title=one, entity=one) for one in answers)
+    pieces = tuple(Support(title=answer, entity=answer) for answer in answers)
     example = Example("1", "?", tuple(answers), "entities", support=pieces)
     return Result(example, answer_pieces=given, hit_pieces=[frozenset(one) for one in found])
 

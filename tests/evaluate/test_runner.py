@@ -135,7 +135,7 @@ def test_a_run_of_an_earlier_version_is_still_read(data, tmp_path):
     folder = evaluate_recipes(tmp_path, questions, ["kgp", "read"], EvaluationSettings())
     for recipe in ("kgp", "read"):
         now, _, _ = read_results(questions.examples, folder.result_file(recipe))
-        assert all((one.walk_seconds is not None) == (recipe == "kgp") for one in now.values())
+        assert all((value.walk_seconds is not None) == (recipe == "kgp") for value in now.values())
         path = folder.result_file(recipe).path
         records = [json.loads(line) for line in path.read_text().splitlines()]
         for record in records:
@@ -147,7 +147,7 @@ def test_a_run_of_an_earlier_version_is_still_read(data, tmp_path):
         assert {id: one.walk_seconds for id, one in before.items()} == {
             id: one.walk_seconds for id, one in now.items()
         }
-        assert all(one.retrieval is None for one in before.values())
+        assert all(value.retrieval is None for value in before.values())
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -176,9 +176,14 @@ def test_another_run_is_not_mixed_in(data, tmp_path):
 def test_questions_and_negatives_are_drawn_by_the_seed(data):
     name, _, path = data.partition("=")
     everything = list(load_dataset(name, path).examples())
-    some = [one.id for one in sample_examples(iter(everything), 3, 7)]
-    assert some == [one.id for one in sample_examples(iter(everything), 3, 7)] == sorted(some)
-    assert len({tuple(one.id for one in sample_examples(iter(everything), 3, seed)) for seed in range(9)}) > 3
+    some = [example.id for example in sample_examples(iter(everything), 3, 7)]
+    assert some == [example.id for example in sample_examples(iter(everything), 3, 7)] == sorted(some)
+    assert (
+        len(
+            {tuple(example.id for example in sample_examples(iter(everything), 3, seed)) for seed in range(9)}
+        )
+        > 3
+    )
     others = [paragraph for one in everything for paragraph in one.corpus]
     once = add_negatives(everything[0], others, 12, 1)
     assert once == add_negatives(everything[0], others, 12, 1) != add_negatives(everything[0], others, 12, 2)
