@@ -163,8 +163,8 @@ def check_method(
     assert answer.abstained or answer.text.strip(), "an answer that is not abstained has no text"
     assert answer.recipe, "the answer does not name its recipe"
     assert answer.trail, "the answer has no trail"
-    told, kept = [step.name for step in trail.steps], [step.name for step in answer.trail]
-    assert told == kept, f"the caller was told the steps {told}, the answer has {kept}"
+    streamed, recorded = [step.name for step in trail.steps], [step.name for step in answer.trail]
+    assert streamed == recorded, f"the caller received the steps {streamed}, the answer has {recorded}"
     _check_evidence(answer, answer.evidence)
     stopped = method.answer(Question(question), TrailRecorder(is_cancelled=lambda: True))
     assert isinstance(stopped.text, str)

@@ -328,8 +328,10 @@ def component(
 
 def declarations(target: object) -> tuple[Component, ...]:
     """Return the components that a class declares itself to be, in the order of its decorators."""
-    found: tuple[Component, ...] = vars(target).get(_DECLARATIONS, ()) if isinstance(target, type) else ()
-    return found
+    if not isinstance(target, type):
+        return ()
+    components: tuple[Component, ...] = vars(target).get(_DECLARATIONS, ())
+    return components
 
 
 def _kind(target: type) -> str:

@@ -30,10 +30,10 @@ class Recipe:
     options: tuple[tuple[str, Value], ...] = ()
 
     def __str__(self) -> str:
-        """Return the canonical name, from which :func:`parse` makes the same recipe again."""
+        """Return the canonical name, which :func:`parse_recipe` parses back to the same recipe."""
         if not self.options:
             return self.name
-        return f"{self.name}({', '.join(f'{key}={_written(value)}' for key, value in self.options)})"
+        return f"{self.name}({', '.join(f'{key}={_format_value(value)}' for key, value in self.options)})"
 
     def option(self, key: str, default: object = None) -> object:
         """Return the value of an option, or ``default``."""
@@ -50,27 +50,27 @@ def make_recipe(name: str, options: Mapping[str, Value]) -> Recipe:
 
 
 def parse_recipe(text: str) -> Recipe:
-    """Return the recipe that ``text`` names. Raises UsageError with the place of the fault.
+    """Return the recipe that ``text`` names. Raises UsageError, which says where the text is wrong.
 
     Values are numbers, ``yes``, ``no``, ``off`` (none), 'quoted text', or recipes again.
     """
     tokens: list[tuple[str, str]] = []
     position = 0
     while text[position:].strip():
-        found = _TOKEN.match(text, position)
-        if found is None:
-            raise _fault(text, position)
-        tokens.append((str(found.lastgroup), found.group(str(found.lastgroup)).strip()))
-        position = found.end()
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise _syntax_error(text, position)
+        tokens.append((str(match.lastgroup), match.group(str(match.lastgroup)).strip()))
+        position = match.end()
     recipe, rest = _parse_recipe(text, tokens)
     if rest:
-        raise _fault(text, text.find(rest[0][1]))
+        raise _syntax_error(text, text.find(rest[0][1]))
     return recipe
 
 
 def _parse_recipe(text: str, tokens: list[tuple[str, str]]) -> tuple[Recipe, list[tuple[str, str]]]:
     if not tokens or tokens[0][0] != "word":
-        raise _fault(text, 0)
+        raise _syntax_error(text, 0)
     name, rest = tokens[0][1], tokens[1:]
     if not rest or rest[0][1] != "(" or rest[0][0] != "mark":
         return Recipe(name), rest
@@ -105,7 +105,7 @@ def _parse_value(text: str, tokens: list[tuple[str, str]]) -> tuple[Value, list[
     return _parse_recipe(text, tokens)
 
 
-def _written(value: Value) -> str:
+def _format_value(value: Value) -> str:
     if isinstance(value, Recipe):
         return str(value)
     for word, meaning in _WORDS.items():
@@ -114,7 +114,7 @@ def _written(value: Value) -> str:
     return f"'{value}'" if isinstance(value, str) else repr(value)
 
 
-def _fault(text: str, position: int) -> UsageError:
+def _syntax_error(text: str, position: int) -> UsageError:
     return UsageError(
         f"recipe '{text}' makes no sense at character {max(position, 0) + 1}", "See: clew recipes"
     )

@@ -85,8 +85,8 @@ class EntityTriples:
             "inverse": self.inverse,
             "total": self.total,
             "ends": [
-                {"id": end.id, "name": end.name, "statements": [dict(one) for one in said]}
-                for end, said in zip(self.ends, self.statements, strict=True)
+                {"id": end.id, "name": end.name, "statements": [dict(statement) for statement in statements]}
+                for end, statements in zip(self.ends, self.statements, strict=True)
             ],
         }
 

@@ -1,4 +1,4 @@
-"""Summaries of sections, as a person makes and checks them (:mod:`clew.methods.d3.summaries`)."""
+"""Making and checking the summaries of sections (:mod:`clew.methods.d3.summaries`)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from clew.methods.d3.outline import Section
     from clew.methods.d3.summaries import Summaries
 
-#: Sections that are summarised to foresee how long all will take.
+#: How many sections are summarised to estimate how long all take.
 SAMPLE_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryEstimate:
-    """What summarising will take: the summariser's name, the sections that have no summary yet, what a language
-    model will cost at most, and about how many seconds; None where that cannot be foreseen."""
+    """An estimate: the summariser's name, how many sections have no summary yet, what a language model costs at most,
+    and about how many seconds it takes; None where that is not known."""
 
     summariser: str
     sections: int
@@ -33,7 +33,7 @@ class SummaryEstimate:
 
 @dataclass(frozen=True, slots=True)
 class UnfaithfulSummary:
-    """A summary that was refused: the document and section, and the numbers and names that it has invented."""
+    """A refused summary: its document and section, and the numbers and names in it that its section does not have."""
 
     document: str
     section: str
@@ -42,8 +42,8 @@ class UnfaithfulSummary:
 
 @dataclass(frozen=True, slots=True)
 class Faithfulness:
-    """How many summaries of a summariser are there, and those of them that it did not write faithfully; the
-    extractive one stands in their place."""
+    """How many summaries a summariser has, and those of them that were not faithful: extractive summaries replace
+    these."""
 
     summariser: str
     summaries: int
@@ -51,16 +51,17 @@ class Faithfulness:
 
     @property
     def share(self) -> float:
-        """The share of faithful ones, from 0 to 1; 1 where there are none."""
+        """The share of faithful summaries, from 0 to 1; 1 where there are no summaries."""
         return 1 - len(self.unfaithful) / self.summaries if self.summaries else 1.0
 
 
 @dataclass(slots=True)
 class SummaryJob:
-    """Work on the summaries of a base: foresee it, do it, check it.
+    """The summaries of a base: estimate the work, do it, check the result.
 
-    ``summariser`` is ``extractive``, ``model`` (``llm`` writes them) or ``local:NAME``; ``documents`` (names, paths,
-    folders, keys) restricts. Raises UsageError, MissingExtra.
+    ``summariser`` is ``extractive``, ``model`` (``llm`` writes them) or ``local:NAME``, with ``words`` words for each
+    summary. ``documents`` (names, paths, folders, keys) restricts to some documents. ``usage`` is what :meth:`make`
+    has cost so far. The methods raise UsageError, MissingExtra.
     """
 
     base: KnowledgeBase
@@ -72,10 +73,10 @@ class SummaryJob:
 
     def estimate(self) -> SummaryEstimate:
         """Return what :meth:`make` will do."""
-        summaries, sections = self._work()
-        known = summaries.available(sections)
-        missing = [one for one in sections if one.id not in known]
-        usage, seconds = Usage(), self._seconds(summaries, missing)
+        summaries, sections = self._open()
+        available = summaries.available(sections)
+        missing = [section for section in sections if section.id not in available]
+        usage, seconds = Usage(), _estimate_seconds(summaries, missing)
         if summaries.summariser is not None:
             from clew.methods.d3.summaries import section_texts
             from clew.methods.d3.summarisers import ModelSummariser
@@ -87,29 +88,28 @@ class SummaryJob:
         return SummaryEstimate(summaries.name, len(missing), usage, seconds)
 
     def make(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Make the missing summaries and return how many; kept after each batch, so stopped, it continues.
-
-        What that cost is in ``usage``. Raises ModelError, StoreError.
-        """
-        summaries, sections = self._work()
+        """Make the missing summaries and return how many. Each batch is stored: when interrupted, the next call
+        continues. Raises ModelError, StoreError."""
+        summaries, sections = self._open()
         return summaries.make(sections, progress)
 
     def faithfulness(self) -> Faithfulness:
-        """Return how faithful the summaries are that are there: their numbers and names are looked up again."""
+        """Look up the numbers and names of all summaries in their sections again, and return the result."""
         from clew.methods.d3.summaries import find_invented, section_texts
 
-        summaries, sections = self._work()
-        known = summaries.available(sections)
-        made = [one for one in sections if one.id in known]
-        wrong = []
-        for one, text in zip(made, section_texts(summaries.snapshot, made), strict=True):
-            summary = known[one.id]
-            found = summary.invented or tuple(find_invented(summary.text, f"{text.name}\n{text.text}"))
-            if found:
-                wrong.append(UnfaithfulSummary(self._name(one), one.name, found))
-        return Faithfulness(summaries.name, len(made), tuple(wrong))
+        summaries, sections = self._open()
+        available = summaries.available(sections)
+        summarised = [section for section in sections if section.id in available]
+        unfaithful = []
+        for section, text in zip(summarised, section_texts(summaries.snapshot, summarised), strict=True):
+            summary = available[section.id]
+            invented = summary.invented or tuple(find_invented(summary.text, f"{text.name}\n{text.text}"))
+            if invented:
+                name = self.base.store.document(section.document).name
+                unfaithful.append(UnfaithfulSummary(name, section.name, invented))
+        return Faithfulness(summaries.name, len(summarised), tuple(unfaithful))
 
-    def _work(self) -> tuple[Summaries, list[Section]]:
+    def _open(self) -> tuple[Summaries, list[Section]]:
         from clew.knowledge_base.registry import open_resources
         from clew.methods.d3.outline import Outlines
         from clew.methods.d3.summaries import open_summaries
@@ -121,25 +121,25 @@ class SummaryJob:
         outlines = Outlines(resources.snapshot, encoder)
         keys = [document.key for document in self.base.documents()]
         if self.documents is not None:
-            wanted = {key for one in self.documents for key in self.base.document_keys(one)}
-            keys = [key for key in keys if key in wanted]
-        made = open_summaries(resources, self.summariser, self.words, self._spent)
-        return made, [section for key in keys for section in outlines.of(key).sections]
+            chosen = {key for document in self.documents for key in self.base.document_keys(document)}
+            keys = [key for key in keys if key in chosen]
+        summaries = open_summaries(resources, self.summariser, self.words, self._add_usage)
+        return summaries, [section for key in keys for section in outlines.of(key).sections]
 
-    def _spent(self, usage: Usage) -> None:
+    def _add_usage(self, usage: Usage) -> None:
         self.usage = self.usage + usage
 
-    def _name(self, section: Section) -> str:
-        return self.base.store.document(section.document).name
 
-    def _seconds(self, summaries: Summaries, missing: list[Section]) -> float | None:
-        """Return about how long extractive summaries take, by the time of some; a model's time is not known."""
-        if summaries.summariser is not None or not missing:
-            return None if missing else 0.0
-        from clew.methods.d3.summaries import section_texts
+def _estimate_seconds(summaries: Summaries, missing: list[Section]) -> float | None:
+    """Return about how long extractive summaries take, measured on a sample; a model's time is not known."""
+    if summaries.summariser is not None or not missing:
+        return None if missing else 0.0
+    from clew.methods.d3.summaries import section_texts
 
-        some = missing[:: max(1, len(missing) // SAMPLE_SIZE)][:SAMPLE_SIZE]
-        summaries.fallback.summarise(section_texts(summaries.snapshot, some[:1], summaries.fallback.encoder))
-        started = time.perf_counter()
-        summaries.fallback.summarise(section_texts(summaries.snapshot, some, summaries.fallback.encoder))
-        return (time.perf_counter() - started) * len(missing) / len(some)
+    snapshot, extractive = summaries.snapshot, summaries.fallback
+    sample = missing[:: max(1, len(missing) // SAMPLE_SIZE)][:SAMPLE_SIZE]
+    # The first summary also loads the encoder.
+    extractive.summarise(section_texts(snapshot, sample[:1], extractive.encoder))
+    started = time.perf_counter()
+    extractive.summarise(section_texts(snapshot, sample, extractive.encoder))
+    return (time.perf_counter() - started) * len(missing) / len(sample)
