@@ -81,16 +81,30 @@ def test_ircot_retrieves_for_each_of_three_rounds_and_reads_all_of_it(base) -> N
     assert answer.usage.tokens_in == sum(step.usage.tokens_in for step in answer.trail) > 0
 
 
-@pytest.mark.parametrize(
-    ("options", "rounds"),
-    [("each=1, rounds=1", 1), ("each=1, rounds=2", 2), ("each=5, budget=2", 0)],
-)
-def test_ircot_ends_with_its_budget_or_its_rounds(base, options, rounds) -> None:
-    with ScriptedServer(lambda request: f"Thought {len(server.requests)} about the season.") as server:
+@pytest.mark.parametrize(("options", "rounds"), [("each=1, rounds=1", 1), ("each=1, rounds=3", 3)])
+def test_ircot_ends_after_its_rounds_having_retrieved_for_every_thought(base, options, rounds) -> None:
+    thoughts = [f"Thought {number} about the season." for number in range(1, 9)]
+    with ScriptedServer(thoughts) as server:
         method = catalog.build_method(f"ircot({options})", base, llm=create_language_model(server.llm))
         answer = method.answer(QUESTION, TrailRecorder())
-    assert sum(step.name == "reason" for step in answer.trail) <= rounds
-    assert len(answer.context) <= 5
+    assert [step.name for step in answer.trail] == ["retrieve", "reason"] * rounds + ["retrieve", "read"]
+    assert [step.thought for step in answer.trail if step.name == "reason"] == thoughts[:rounds]
+    retrievals = [step for step in answer.trail if step.name == "retrieve"]
+    assert [step.query for step in retrievals] == [QUESTION.text, *thoughts[:rounds]]
+    assert all(len(step.hits) == 1 for step in retrievals)
+    # Each passage is read once, in the order in which it was found.
+    found = dict.fromkeys(hit.node.id for step in retrievals for hit in step.hits)
+    assert [hit.node.id for hit in answer.context] == list(found)
+    assert answer.usage.calls == len(server.requests) == rounds + 1
+
+
+def test_ircot_ends_when_its_budget_of_passages_is_full(base) -> None:
+    with ScriptedServer(lambda request: f"Thought {len(server.requests)} about the season.") as server:
+        method = catalog.build_method("ircot(each=5, budget=1)", base, llm=create_language_model(server.llm))
+        answer = method.answer(QUESTION, TrailRecorder())
+    assert [step.name for step in answer.trail] == ["retrieve", "read"]
+    assert len(answer.trail[0].hits) == 2 and answer.context == answer.trail[0].hits[:1]
+    assert len(server.requests) == 1  # only the reader asked
 
 
 def test_ircot_that_repeats_itself_or_spends_its_money_reads_what_it_has(base) -> None:

@@ -111,7 +111,7 @@ def test_condensed_outlines_show_every_name_and_the_summaries_that_are_worth_mos
 
 def test_a_condensed_outline_is_no_more_than_a_share_of_what_it_stands_for():
     with ScriptedServer(lambda request: "1") as server:
-        chooser(server, share=0.5).choose(QUESTION, MANY, whole=2500)
+        chooser(server, share=0.5).choose(QUESTION, MANY, total_tokens=2500)
         assert count_tokens(server.requests[0].user) < 0.5 * 2500 + 100
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from clew.core.types import Usage
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a model is shown of a section or document.
+    """A section or document as the model is shown it.
 
-    ``id`` is the node's; ``path`` the names that lead to it, its own last. ``about`` is what is added to its name
-    (``pages 3-5``), ``hint`` the words of it that match. Where not all summaries fit, those of the greatest
-    ``worth`` are shown.
+    ``id`` is the node's; ``path`` has the names that lead to it, its own last. ``about`` follows its name (``pages
+    3-5``); ``hint`` is the beginning of a matching passage. If not all summaries fit, those of the entries with the
+    highest ``priority`` are shown.
     """
 
     id: str
@@ -34,8 +34,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen, by index; what the reply named that is not there; how it was asked: calls, how many
-    summaries were shown, what it cost, how many entries were not shown at all."""
+    """The entries that a model chose, by index, and how it was asked.
+
+    ``unmatched`` are names in the replies that fit no entry, ``summaries`` the number of summaries that were shown,
+    ``left_out`` the number of entries that were not shown at all.
+    """
 
     indexes: tuple[int, ...]
     unmatched: tuple[str, ...] = ()
@@ -47,22 +50,20 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Chooser:
-    """Asks a model which entries may hold the answer.
+    """Asks a model which entries may have the answer.
 
-    ``window`` is the model's context. ``form`` ``paper`` is the
-    representation of Section 3.3.1, ``* Section: name`` with the names along the path concatenated, and the
-    reply a list of names. ``numbered`` is ours: entries are numbered, so that equal names are told apart and a
-    reply is short; names that lead to several entries are written once, above them; hints and pages are shown.
+    ``form`` ``paper`` is the representation of Section 3.3.1: ``* Section: name`` with the names along the path
+    concatenated, and a list of names as the reply. ``numbered`` is ours: entries are numbered, so that equal names
+    are told apart and a reply is short; names that lead to several entries are written once above them; hints and
+    pages are shown.
 
-    An outline that exceeds the context is asked about in several calls, of as many whole entries as fit (a name
-    is never cut), and their choices are united. ``condense`` (ours) first leaves out the summaries that are
-    least worth, so that the entries with all their names take as few calls as they can, and no more than
-    ``share`` of the tokens of what they stand for, which the caller gives as ``whole``.
+    An outline that exceeds the context (``window``) is split into several calls of as many whole entries as fit (a
+    name is never cut), and the choices are united. ``condense`` (ours) drops summaries, those of the lowest priority
+    first, so that all entries with their names take as few calls as possible, and no more than ``share`` of the
+    tokens of the full text. ``calls`` bounds the calls of an outline: the entries of the lowest priority are then
+    left out; None leaves nothing out.
 
-    ``most`` bounds the calls of an outline: entries least worth are then left out, and their number is told. None
-    leaves nothing out.
-
-    ``names`` ``uuid`` shows in place of names what says nothing: the ablation of Table 4.
+    ``names`` ``uuid`` shows UUIDs in place of names: the ablation of Table 4.
     """
 
     model: LanguageModel
@@ -74,60 +75,68 @@ class Chooser:
     calls: int | None = None
     names: Literal["headings", "uuid"] = "headings"
 
-    def choose(self, question: str, entries: Sequence[Entry], whole: int | None = None) -> Choice:
-        """Return the entries that the model names. Raises ModelError, BudgetExceeded."""
+    def choose(self, question: str, entries: Sequence[Entry], total_tokens: int | None = None) -> Choice:
+        """Return the entries that the model names; ``total_tokens`` is the size of the full text.
+
+        Raises ModelError, BudgetExceeded.
+        """
         if not entries:
             return Choice(())
-        shown = [self._renamed(one) for one in entries]
-        # A question that alone fills the context is the model's to refuse.
+        shown = [self._with_shown_name(entry) for entry in entries]
+        # A question that alone fills the context is for the model to refuse.
         room = max(self.window.room(self.template.render(outline="", question=question)), 1)
-        kept = self._condensed(shown, room, whole) if self.condense else list(shown)
-        pieces = list(self._pieces(kept, range(len(kept)), room))
+        if self.condense:
+            shown = self._drop_summaries(shown, room, total_tokens)
+        pieces = list(self._pieces(shown, range(len(shown)), room))
         if self.calls is not None and len(pieces) > self.calls:
-            pieces = self._narrowed(kept, room, self.calls)
-        outlines = ["\n".join(self._lines(kept, piece)) for piece in pieces]
+            pieces = self._drop_entries(shown, room, self.calls)
+        outlines = ["\n".join(self._lines(shown, piece)) for piece in pieces]
         prompts = [self.template.render(outline=outline, question=question) for outline in outlines]
-        made = self.model.complete(prompts)
-        found: dict[int, None] = {}
-        unknown: list[str] = []
-        for piece, one in zip(pieces, made, strict=True):
-            # In the paper's form there are no numbers, and a "3." belongs to a heading.
+        completions = self.model.complete(prompts)
+        chosen: dict[int, None] = {}
+        unmatched: list[str] = []
+        for piece, completion in zip(pieces, completions, strict=True):
+            # The paper's form has no numbers: a "3." in a reply belongs to a heading.
             numbers = [index + 1 for index in piece] if self.form == "numbered" else []
-            names = EntryNames([kept[index].path for index in piece], numbers)
-            meant, strange = names.match_reply(one.text)
-            found.update(dict.fromkeys(piece[index] for index in meant))
-            unknown += strange
-        usage = sum((one.usage for one in made), Usage())
-        shown_now = [kept[index] for piece in pieces for index in piece]
-        summaries = sum(bool(one.summary) for one in shown_now)
-        left_out = len(kept) - len(shown_now)
-        return Choice(tuple(sorted(found)), tuple(unknown), len(made), summaries, usage, left_out)
+            names = EntryNames([shown[index].path for index in piece], numbers)
+            matches, others = names.match_reply(completion.text)
+            chosen.update(dict.fromkeys(piece[index] for index in matches))
+            unmatched += others
+        sent = [shown[index] for piece in pieces for index in piece]
+        return Choice(
+            tuple(sorted(chosen)),
+            tuple(unmatched),
+            calls=len(completions),
+            summaries=sum(bool(entry.summary) for entry in sent),
+            usage=sum((completion.usage for completion in completions), Usage()),
+            left_out=len(shown) - len(sent),
+        )
 
-    def _renamed(self, entry: Entry) -> Entry:
+    def _with_shown_name(self, entry: Entry) -> Entry:
         if self.names == "headings":
             return entry
-        name = str(uuid.uuid5(uuid.NAMESPACE_URL, entry.id))
-        return Entry(entry.id, (name,), entry.summary, entry.about, entry.hint, entry.priority)
+        return replace(entry, path=(str(uuid.uuid5(uuid.NAMESPACE_URL, entry.id)),))
 
-    def _condensed(self, entries: Sequence[Entry], room: int, whole: int | None) -> list[Entry]:
+    def _drop_summaries(self, entries: Sequence[Entry], room: int, total_tokens: int | None) -> list[Entry]:
         """Return the entries with the summaries that fit."""
-        bare = [Entry(one.id, one.path, "", one.about, one.hint, one.priority) for one in entries]
-        names = sum(self._sizes(bare, range(len(bare))))
-        # As many calls as the names need, and no more than there may be.
-        calls = -(-names // room)
+        condensed = [replace(entry, summary="") for entry in entries]
+        size_of_names = sum(self._sizes(condensed, range(len(condensed))))
+        # As many calls as the names need, and no more than ``calls``.
+        calls = -(-size_of_names // room)
         allowed = room * (calls if self.calls is None else min(calls, self.calls))
-        if whole is not None:
-            allowed = min(allowed, max(names, int(self.share * whole)))
-        left = allowed - names
+        if total_tokens is not None:
+            allowed = min(allowed, max(size_of_names, int(self.share * total_tokens)))
+        left = allowed - size_of_names
         for index in sorted(range(len(entries)), key=lambda n: (-entries[n].priority, n)):
             cost = self.window.tokens(entries[index].summary) + 1
             if cost <= left:
-                bare[index] = entries[index]
+                condensed[index] = entries[index]
                 left -= cost
-        return bare
+        return condensed
 
-    def _narrowed(self, entries: Sequence[Entry], room: int, most: int) -> list[list[int]]:
-        """Return the calls for as many of the worthiest entries as ``most`` of them hold, in the outline's order."""
+    def _drop_entries(self, entries: Sequence[Entry], room: int, most: int) -> list[list[int]]:
+        """Return the indexes of each of at most ``most`` calls, for as many entries of the highest priority as these
+        hold, in the order of the outline."""
         order = sorted(range(len(entries)), key=lambda n: (-entries[n].priority, n))
         fits, over = 0, len(entries)
         pieces: list[list[int]] = []
@@ -183,7 +192,7 @@ class Chooser:
 
 
 def _ancestors(path: Sequence[str], above: Sequence[str]) -> Iterator[str]:
-    """Yield the names of a path, without its own, that do not stand above it already."""
+    """Yield the names of a path, without its last, that are not above it already."""
     shared = 0
     while shared < min(len(path) - 1, len(above)) and path[shared] == above[shared]:
         shared += 1

@@ -91,8 +91,8 @@ class Outlines:
         """Return the outline of a document. Raises NotFound."""
         by = self.encoder.name if self.encoder is not None else "words"
         name = f"drill/outline/{by}/{self.max_terms}/{self.pages}/{key}"
-        made: Outline = self.snapshot.memoize(name, lambda: self._outline(key))
-        return made
+        outline: Outline = self.snapshot.memoize(name, lambda: self._build(key))
+        return outline
 
     def sections_of(self, key: str, rows: Sequence[int]) -> dict[int, Section]:
         """Return for each of ``rows`` of a document the section (never the table) that has it."""
@@ -105,61 +105,67 @@ class Outlines:
             if row in wanted
         }
 
-    def _outline(self, key: str) -> Outline:
+    def _build(self, key: str) -> Outline:
         document = documents(self.snapshot)[key]
         first, end = self.snapshot.document_rows(key)
         tree = _Tree.of(self.snapshot, first, end)
         nodes = dict(zip(tree.inner.tolist(), self.snapshot.nodes(tree.inner), strict=True))
-        found: list[Section] = []
+        sections: list[Section] = []
         for row in tree.inner.tolist():
             node, paragraphs = nodes[row], tree.paragraphs(row)
             if not len(paragraphs):
                 continue
             if node.kind == TABLE:
                 if node.name and len(paragraphs) >= TABLE_ROWS:
-                    found.append(self._entry(node, _path(nodes[row], document), paragraphs))
+                    sections.append(self._entry(node, _path(node, document), paragraphs))
             else:
-                found.extend(self._parts(node, _path(node, document), paragraphs))
+                sections.extend(self._split(node, _path(node, document), paragraphs))
         if self.pages:
-            found.extend(self._pages_of(document, tree.rows))
-        return Outline(document, tuple(_in_order(found)))
+            sections.extend(self._pages_of(document, tree.rows))
+        # By first paragraph, a page and a table after the section that has it.
+        sections.sort(key=lambda each: (each.rows[0], each.kind == PAGE, each.kind == TABLE))
+        return Outline(document, tuple(sections))
 
     def _pages_of(self, document: Document, rows: Rows) -> Iterator[Section]:
         """Yield the pages of a document that has any."""
-        on = self.snapshot.column("page")[rows]
-        for page in np.unique(on[on > 0]).tolist():
+        page_of_row = self.snapshot.column("page")[rows]
+        for page in np.unique(page_of_row[page_of_row > 0]).tolist():
             path = (document.title or document.name, f"page {page}")
-            own = tuple(rows[on == page].tolist())
-            yield Section(f"{document.key}:page-{page}", PAGE, path, own, (page, page))
+            on_page = tuple(rows[page_of_row == page].tolist())
+            yield Section(f"{document.key}:page-{page}", PAGE, path, on_page, (page, page))
 
     def _entry(self, node: Node, path: tuple[str, ...], rows: Rows) -> Section:
         kind = TABLE if node.kind == TABLE else SECTION
         return Section(node.id, kind, path, tuple(rows.tolist()), self._pages(rows))
 
-    def _parts(self, node: Node, path: tuple[str, ...], rows: Rows) -> Iterator[Section]:
-        """Yield a section whole, or, where it is long, in parts."""
+    def _split(self, node: Node, path: tuple[str, ...], rows: Rows) -> Iterator[Section]:
+        """Yield a section whole, or in parts if it is long."""
         lengths = self.snapshot.postings("text").lengths(rows)
         if len(rows) < 2 or lengths.sum() <= self.max_terms:
             yield self._entry(node, path, rows)
             return
         starts = [*segment_starts(self._vectors(rows), lengths, self.max_terms), len(rows)]
         parts = [rows[start:end] for start, end in pairwise(starts)]
-        texts = [[one.text for one in self.snapshot.nodes(part)] for part in parts]
-        first = node.position - int(self.snapshot.rows([node.id])[0])
-        headless = node.kind != SECTION
+        texts = [[paragraph.text for paragraph in self.snapshot.nodes(part)] for part in parts]
+        offset = node.position - int(self.snapshot.rows([node.id])[0])
+        # Text before the first heading has no name of its own.
+        parent_path = path if node.kind == SECTION else path[:-1]
         for part, phrases in zip(parts, key_phrases(texts), strict=True):
             name = " / ".join(phrases) or UNNAMED
-            place = f"{part[0] + first}-{part[-1] + first}"
-            own = path[:-1] if headless else path
+            place = f"{part[0] + offset}-{part[-1] + offset}"
             yield Section(
-                f"{node.document}:{place}", "part", (*own, name), tuple(part.tolist()), self._pages(part)
+                f"{node.document}:{place}",
+                "part",
+                (*parent_path, name),
+                tuple(part.tolist()),
+                self._pages(part),
             )
 
     def _vectors(self, rows: Rows) -> Vectors:
         if self.encoder is not None:
-            found = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
-            if np.any(found, axis=1).all():
-                return found
+            vectors = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
+            if np.any(vectors, axis=1).all():
+                return vectors
         return word_vectors(self.snapshot.postings("text"), rows)
 
     def _pages(self, rows: Rows) -> tuple[int, int] | None:
@@ -169,11 +175,11 @@ class Outlines:
 
 
 def documents(snapshot: Snapshot) -> dict[str, Document]:
-    """Return the documents by their keys, in their order; made once per generation."""
-    made: dict[str, Document] = snapshot.memoize(
-        "drill/documents", lambda: {one.key: one for one in snapshot.documents()}
+    """Return the documents by their keys, in the order of the snapshot."""
+    by_key: dict[str, Document] = snapshot.memoize(
+        "drill/documents", lambda: {document.key: document for document in snapshot.documents()}
     )
-    return made
+    return by_key
 
 
 def _path(node: Node, document: Document) -> tuple[str, ...]:
@@ -184,15 +190,13 @@ def _path(node: Node, document: Document) -> tuple[str, ...]:
     return (document.title or document.name,)
 
 
-def _in_order(found: Sequence[Section]) -> Iterator[Section]:
-    """Yield sections in the order of their first paragraph, a page and a table after the section that holds it."""
-    yield from sorted(found, key=lambda one: (one.rows[0], one.kind == PAGE, one.kind == TABLE))
-
-
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """One document: ``inner`` are its own row and those of sections and tables; ``rows`` are its paragraphs,
-    in reading order, ``section`` and ``table`` the inner row that each stands in (-1 for none)."""
+    """The tree of one document.
+
+    ``inner`` are the rows of the document itself, its sections and its tables. ``rows`` are its paragraphs in reading
+    order; ``section`` and ``table`` have for each the inner row that contains it, -1 for none.
+    """
 
     inner: Rows
     rows: Rows
@@ -201,19 +205,19 @@ class _Tree:
 
     @classmethod
     def of(cls, snapshot: Snapshot, first: int, end: int) -> _Tree:
-        every = np.arange(first, end)
+        all_rows = np.arange(first, end)
         kind, parent = snapshot.column("kind")[first:end], snapshot.column("parent")[first:end]
-        coded = {name: code for code, name in enumerate(KINDS)}
-        inner = (kind == coded[SECTION]) | (kind == coded[TABLE]) | (every == first)
-        rows = every[np.isin(kind, [coded[name] for name in RETRIEVED_KINDS])]
+        codes = {name: code for code, name in enumerate(KINDS)}
+        inner = (kind == codes[SECTION]) | (kind == codes[TABLE]) | (all_rows == first)
+        rows = all_rows[np.isin(kind, [codes[name] for name in RETRIEVED_KINDS])]
         above = parent[rows - first]
-        in_table = kind[above - first] == coded[TABLE]
+        in_table = kind[above - first] == codes[TABLE]
         section = np.where(in_table, parent[above - first], above)
-        # A row that stands in no table is a paragraph like any other.
-        table = np.where(in_table & (kind[rows - first] == coded[ROW]), above, -1)
-        return cls(every[inner], rows, section, table)
+        # A table row without a table is a paragraph like any other.
+        table = np.where(in_table & (kind[rows - first] == codes[ROW]), above, -1)
+        return cls(all_rows[inner], rows, section, table)
 
     def paragraphs(self, row: int) -> Rows:
         """Return the paragraphs directly under an inner row."""
-        found: Rows = self.rows[(self.section == row) | (self.table == row)]
-        return found
+        rows: Rows = self.rows[(self.section == row) | (self.table == row)]
+        return rows
