@@ -1,4 +1,4 @@
-"""The command line. Each command is one file; what it does lies below, in :mod:`clew.knowledge_base`."""
+"""The command line. Its commands parse options and print results; the work is done by :mod:`clew.knowledge_base`."""
 
 from __future__ import annotations
 

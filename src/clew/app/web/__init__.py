@@ -1,9 +1,8 @@
-"""The web app and its JSON API (extra: serve): :func:`make_app` over :class:`TraverserSettings`.
+"""The server (extra: serve): web pages, a JSON API, a chat endpoint for OpenAI's clients, and a server of MCP.
 
-One process, one code path with the library: routes call :class:`clew.knowledge_base.KnowledgeBase` and answer with
-``to_dict`` of what it returns. Uploaded documents are parsed in a process of their own
-(:mod:`clew.app.web.uploads.worker`).
-"""
+:func:`make_app` returns the application of some :class:`Settings`. Routes call
+:class:`clew.knowledge_base.KnowledgeBase` and reply with ``to_dict`` of its results. Uploaded documents are parsed
+in a process of their own (:mod:`clew.app.web.uploads.worker`)."""
 
 from __future__ import annotations
 
@@ -24,19 +23,19 @@ _HOMES = {
     "Limits": "clew.app.web.settings",
     "Settings": "clew.app.web.settings",
 }
-#: What the extra brings.
+#: The packages of the extra.
 _PACKAGES = ("fastapi", "uvicorn", "python_multipart", "jinja2")
 
 
 def require_extra() -> None:
-    """Raise MissingExtra where a package of the extra is not installed."""
+    """Raise MissingExtra if a package of the extra is not installed."""
     for package in _PACKAGES:
         if find_spec(package) is None:
             raise MissingExtra("the web app", "serve")
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, so that what is missing is said in our words (PEP 562)."""
+    """Import on first use, so that a missing package raises MissingExtra (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module 'clew.app.web' has no attribute '{name}'")
     require_extra()

@@ -1,4 +1,4 @@
-"""The questions that were asked of one base, with their answers: ``serve.db`` in the base's folder."""
+"""The history of a base: its questions with their answers, in ``serve.db`` in the base's folder."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from typing import Any, Self
 from clew.core.errors import Damaged, NotFound, StoreError
 
 FILE = "serve.db"
-#: Seconds to wait for another process that is writing.
-_PATIENCE = 30.0
+#: Seconds to wait for another process that writes.
+_TIMEOUT = 30.0
 _TABLE = """
 CREATE TABLE IF NOT EXISTS question (
     id TEXT PRIMARY KEY, asked REAL NOT NULL, state TEXT NOT NULL, asking TEXT NOT NULL, answer TEXT, problem TEXT
 )
 """
-#: States of a question: it waits for its turn, is being answered, was answered, was stopped, failed, or was being
-#: answered when the server ended.
+#: States of a question. It is interrupted if the server ended before the answer was complete.
 WAITING, RUNNING, DONE, STOPPED, FAILED, INTERRUPTED = (
     "waiting",
     "running",
@@ -35,12 +34,12 @@ FINAL_STATES = (DONE, STOPPED, FAILED, INTERRUPTED)
 
 
 class QuestionHistory:
-    """Questions by id. Processes may share it; threads take turns on one connection, which is opened by the first
-    call and closed by :meth:`close`.
+    """Questions by id. Processes may share the file. Threads take turns on one connection, which the first call opens
+    and :meth:`close` closes.
 
-    It stays open because SQLite, when the last connection is closed, writes its log back and waits for the disk:
-    three times for every question. It quotes documents, so the file is readable by its owner only, and what is
-    forgotten is overwritten. Raises StoreError where the file cannot be used.
+    The connection stays open because SQLite writes its log back when the last connection is closed, and waits for the
+    disk each time. Answers quote documents, so only the owner can read the file, and forgotten questions are
+    overwritten. Raises StoreError if the file cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +59,7 @@ class QuestionHistory:
             self._drop()
 
     def begin(self, id: str, asking: dict[str, Any]) -> None:
-        """Note a question that waits for its turn. ``asking`` is the request: question, recipe, model, scope."""
+        """Add a question that waits for its turn. ``asking`` is the request: question, recipe, model, scope."""
         with self._open() as database:
             database.execute(
                 "INSERT INTO question VALUES (?, ?, ?, ?, NULL, NULL)",
@@ -68,7 +67,7 @@ class QuestionHistory:
             )
 
     def set_state(self, id: str, state: str) -> None:
-        """Note that a question's state changed."""
+        """Set the state of a question."""
         with self._open() as database:
             database.execute("UPDATE question SET state = ? WHERE id = ?", (state, id))
 
@@ -79,15 +78,18 @@ class QuestionHistory:
         answer: dict[str, Any] | None = None,
         problem: dict[str, str] | None = None,
     ) -> None:
-        """Note how a question ended: its answer, or the problem. One that was forgotten meanwhile stays so."""
-        said = [None if one is None else json.dumps(one, ensure_ascii=False) for one in (answer, problem)]
+        """Store how a question ended: its answer or the problem. A question that was forgotten meanwhile stays
+        forgotten."""
+        texts = [
+            None if value is None else json.dumps(value, ensure_ascii=False) for value in (answer, problem)
+        ]
         with self._open() as database:
             database.execute(
-                "UPDATE question SET state = ?, answer = ?, problem = ? WHERE id = ?", (state, *said, id)
+                "UPDATE question SET state = ?, answer = ?, problem = ? WHERE id = ?", (state, *texts, id)
             )
 
     def get(self, id: str) -> dict[str, Any]:
-        """Return a question whole. Raises NotFound."""
+        """Return a question with its whole answer. Raises NotFound."""
         with self._open() as database:
             row = database.execute("SELECT * FROM question WHERE id = ?", (id,)).fetchone()
         if row is None:
@@ -98,7 +100,7 @@ class QuestionHistory:
         }
 
     def latest(self, limit: int = 100, before: float | None = None) -> list[dict[str, Any]]:
-        """Return questions, the latest first, without evidence and trail: the answer's text, and what it came to."""
+        """Return questions, the latest first, with the text and usage of the answer, without evidence and trail."""
         with self._open() as database:
             rows = database.execute(
                 "SELECT id, asked, state, asking, json_extract(answer, '$.answer'), "
@@ -125,21 +127,21 @@ class QuestionHistory:
             self._scrub(database)
 
     def clear(self) -> int:
-        """Forget every question that has ended; return how many."""
+        """Forget every question that has ended; return their number."""
         marks = ", ".join("?" * len(FINAL_STATES))
         with self._open() as database:
-            gone = database.execute(f"DELETE FROM question WHERE state IN ({marks})", FINAL_STATES).rowcount
+            count = database.execute(f"DELETE FROM question WHERE state IN ({marks})", FINAL_STATES).rowcount
             self._scrub(database)
-        return gone
+        return count
 
     def questions_citing(self, key: str) -> list[str]:
-        """Return the ids of the questions whose answers quote the document ``key``, or a graph's."""
+        """Return the ids of the questions whose answers cite a document, by its key, or a graph, by its name."""
         with self._open() as database:
             rows = database.execute("SELECT id FROM question WHERE instr(answer, ?) > 0", (key,))
             return [row[0] for row in rows]
 
     def mark_interrupted(self) -> None:
-        """Note that what was being answered was interrupted: called when a server starts."""
+        """Mark the questions that were not answered to the end as interrupted; called when a server starts."""
         if not self.path.exists():
             return
         with self._open() as database:
@@ -149,11 +151,12 @@ class QuestionHistory:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """One transaction. After an error the file is opened anew: it may be another by then."""
+        """Yield the connection in one transaction. After an error the file is opened again, as it may have been
+        replaced."""
         with self._turn:
             try:
                 if self._database is None:
-                    self._database = self._connected()
+                    self._database = self._connect()
                 with self._database:
                     yield self._database
             except (sqlite3.OperationalError, OSError) as error:
@@ -167,10 +170,10 @@ class QuestionHistory:
                     f"{self.path} is damaged ({error})", "Delete it; only the history is lost"
                 ) from error
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         if not self.path.exists():
             self.path.touch(mode=0o600)
-        database = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False)
+        database = sqlite3.connect(self.path, timeout=_TIMEOUT, check_same_thread=False)
         try:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last question
@@ -188,7 +191,7 @@ class QuestionHistory:
 
     @staticmethod
     def _scrub(database: sqlite3.Connection) -> None:
-        """Empty the log, so that what was forgotten is not in it either; another process's read can delay it."""
+        """Empty SQLite's log, so that it has no forgotten questions either; a reading process can delay that."""
         database.commit()
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 

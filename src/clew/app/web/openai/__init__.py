@@ -1,1 +1,1 @@
-"""openai."""
+"""The chat endpoint for clients of OpenAI."""

@@ -1,4 +1,4 @@
-"""A question of a conversation, made to stand alone: what it refers to is put in by a language model."""
+"""Rewrites the last question of a conversation so that it can be understood without the earlier turns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel
 from clew.core.types import Usage
 
-#: How many turns before the question the model is shown, and how many characters of each.
-_TURNS, _SHOWN = 6, 1_500
-#: A reply that is so much longer than the question is no question.
-_GROWTH = 2_000
+#: Turns before the question that the model reads, and characters of each.
+_MAX_TURNS, _MAX_TURN = 6, 1_500
+#: A reply that is longer than the question by more characters is not a question.
+_MAX_GROWTH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +26,24 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class StandaloneQuestion:
-    """The question that is asked in the end, and what finding it cost."""
+    """A question that stands alone, and what rewriting it cost."""
 
     question: str
     usage: Usage = field(default_factory=Usage)
 
 
 def rewrite_standalone(turns: Sequence[Turn], model: LanguageModel | None) -> StandaloneQuestion:
-    """Return the last turn's question, by a call of ``model`` (the prompt ``stand-alone``) made to stand alone.
+    """Return the last turn's question, rewritten by ``model`` (prompt ``stand-alone``) to stand alone.
 
-    Without a model, or where no turn stands before it, the question is asked as it is; also where the reply is
-    empty or far longer than a question. Raises ModelError.
+    It is returned unchanged without a model or earlier turns, and if the reply is empty or far longer than a
+    question. Raises ModelError.
     """
     *before, last = turns
     if model is None or not before:
         return StandaloneQuestion(last.text)
-    said = "\n\n".join(f"{turn.speaker}: {turn.text[:_SHOWN]}" for turn in before[-_TURNS:])
-    made = model.complete([load_prompt("stand-alone").render(conversation=said, question=last.text)])[0]
-    question = " ".join(clean_reply(made.text).split()).strip('"“”')
-    usable = 0 < len(question) <= len(last.text) + _GROWTH
-    return StandaloneQuestion(question if usable else last.text, made.usage)
+    conversation = "\n\n".join(f"{turn.speaker}: {turn.text[:_MAX_TURN]}" for turn in before[-_MAX_TURNS:])
+    prompt = load_prompt("stand-alone").render(conversation=conversation, question=last.text)
+    reply = model.complete([prompt])[0]
+    question = " ".join(clean_reply(reply.text).split()).strip('"“”')
+    usable = 0 < len(question) <= len(last.text) + _MAX_GROWTH
+    return StandaloneQuestion(question if usable else last.text, reply.usage)

@@ -1,1 +1,1 @@
-"""pages."""
+"""The pages of the web app: routes, and the templates with what they are given."""

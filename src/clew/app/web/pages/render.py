@@ -1,4 +1,4 @@
-"""Templates, and pages made of them: every text that is put into one is escaped."""
+"""Renders the templates of the pages; every text in them is escaped."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from clew.core.errors import ClewError
 from clew.core.text import shorten
 
 _BACKTICKS = re.compile(r"`{1,2}([^`]+)`{1,2}")
-#: What the steps of a trail do, in words for somebody who watches.
-_DOING = {
+#: The steps of a trail in plain words.
+_STEP_NAMES = {
     "seed": "Found where to start",
     "expand": "Walked to neighbours",
     "structure": "Looked for the pages, tables and sections that are named",
@@ -61,16 +61,16 @@ _DOING = {
 
 @lru_cache(maxsize=1)
 def template_environment() -> Environment:
-    """Return the templates. A name that is not given is an error, not an empty place."""
+    """Return the templates. An undefined name in a template is an error."""
     folder = Path(__file__).parent / "templates"
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "part": lambda text: quote(str(text), safe=""),
         "when": format_time,
         "count": format_count,
@@ -78,42 +78,42 @@ def template_environment() -> Environment:
         "line": lambda text, length=120: shorten(str(text), length),
         "share": format_percent,
         "number": format_score,
-        "spoken": flatten_tables,
-        "told": format_detail,
+        "flat": flatten_tables,
+        "detail": format_detail,
         "sentence": as_sentence,
         "coded": code_markup,
-        "doing": lambda name: _DOING.get(name, name.capitalize()),
+        "doing": lambda name: _STEP_NAMES.get(name, name.capitalize()),
     }
-    return made
+    return environment
 
 
 def code_markup(text: str) -> Markup:
-    """Return text, escaped, with what stands in backticks as code.
+    """Return escaped text, with the parts in backticks as code.
 
-    >>> coded("``<a>`` and `b`")
+    >>> code_markup("``<a>`` and `b`")
     Markup('<code>&lt;a&gt;</code> and <code>b</code>')
     """
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))
 
 
-def render_fragment(name: str, **given: Any) -> str:
-    """Return what a template makes."""
-    return template_environment().get_template(name).render(**given)
+def render_fragment(name: str, **context: Any) -> str:
+    """Return the text of a template."""
+    return template_environment().get_template(name).render(**context)
 
 
-def render_page(name: str, status: int = 200, **given: Any) -> HTMLResponse:
-    """Return the page of a template."""
-    return HTMLResponse(render_fragment(name, **given), status_code=status)
+def render_page(name: str, status: int = 200, **context: Any) -> HTMLResponse:
+    """Return a template as a page."""
+    return HTMLResponse(render_fragment(name, **context), status_code=status)
 
 
 class PageRoute(APIRoute):
-    """A route of pages: what goes wrong there is explained by a page, where the API replies with JSON."""
+    """A route of pages: its errors are pages, where those of the API are JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of the route, with its errors made pages."""
+        """Return the handler of the route, with its errors turned into pages."""
         handle = super().get_route_handler()
 
-        async def explained(request: Request) -> Response:
+        async def handle_errors(request: Request) -> Response:
             try:
                 return await handle(request)
             except ClewError as error:
@@ -125,53 +125,53 @@ class PageRoute(APIRoute):
             except HTTPException as error:
                 return error_page(error.status_code, str(error.detail))
 
-        return explained
+        return handle_errors
 
 
 def error_page(status: int, problem: str, hint: str = "") -> HTMLResponse:
-    """Return the page that says what is wrong, and what to do about it."""
+    """Return the page of an error, with its hint."""
     return render_page("problem.html", status=status, title="clew", problem=problem, hint=hint)
 
 
 class RevalidatedStaticFiles(StaticFiles):
-    """Style and scripts: a browser keeps them, and asks each time whether they are still the same."""
+    """Styles and scripts, which browsers cache and revalidate each time."""
 
-    def file_response(self, *args: Any, **more: Any) -> Response:
-        """Return a file, or that it has not changed."""
-        response = super().file_response(*args, **more)
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """Return a file, or 304 if it has not changed."""
+        response = super().file_response(*args, **kwargs)
         response.headers["Cache-Control"] = "no-cache"
         return response
 
 
 class CompressedPages(GZipMiddleware):
-    """Packs pages, style and scripts, which then take a quarter of the bytes; streams and the API go as they are."""
+    """Compresses pages, styles and scripts; streams and the API are sent as they are."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        packed = scope["type"] == "http" and scope["path"].startswith(("/b/", "/static/"))
-        await (super().__call__ if packed else self.app)(scope, receive, send)
+        compress = scope["type"] == "http" and scope["path"].startswith(("/b/", "/static/"))
+        await (super().__call__ if compress else self.app)(scope, receive, send)
 
 
 def format_time(seconds: float) -> str:
-    """Return a time of day and date, as the server's clock has it."""
+    """Return the date and time of a timestamp in the server's time zone."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%d %b %Y, %H:%M").lstrip("0")
 
 
-def format_count(number: int, what: str) -> str:
-    """Return a number of things.
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun.
 
-    >>> count(1, "page"), count(2000, "page"), count(2, "query"), count(0, "passage")
+    >>> format_count(1, "page"), format_count(2000, "page"), format_count(2, "query"), format_count(0, "passage")
     ('1 page', '2,000 pages', '2 queries', '0 passages')
     """
     if number != 1:
-        what = what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{number:,} {what}"
+        noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun}"
 
 
 def format_duration(seconds: float) -> str:
     """Return a duration in few characters.
 
-    >>> duration(0.0004), duration(0.25), duration(7.31), duration(95)
+    >>> format_duration(0.0004), format_duration(0.25), format_duration(7.31), format_duration(95)
     ('0 s', '0.25 s', '7.3 s', '1 min 35 s')
     """
     if seconds < 0.005:
@@ -182,54 +182,53 @@ def format_duration(seconds: float) -> str:
 
 
 def flatten_tables(text: str) -> str:
-    r"""Return a text without the rules and bars of the tables in it.
+    r"""Return a text with its Markdown tables as lines of values.
 
-    >>> spoken("Fleet\n| a | b |\n| --- | --- |\n| 1 | 2 |")
+    >>> flatten_tables("Fleet\n| a | b |\n| --- | --- |\n| 1 | 2 |")
     'Fleet\na, b\n1, 2'
     """
-    lines = [one for one in text.splitlines() if one.strip("|-: ") or not one.startswith("|")]
-    bare = [
-        ", ".join(part.strip() for part in one.strip("| ").split("|")) if one[:1] == "|" else one
-        for one in lines
-    ]
-    return "\n".join(bare)
+    lines = [line for line in text.splitlines() if line.strip("|-: ") or not line.startswith("|")]
+    return "\n".join(
+        ", ".join(cell.strip() for cell in line.strip("| ").split("|")) if line[:1] == "|" else line
+        for line in lines
+    )
 
 
 def as_sentence(text: str) -> str:
-    """Return words of an error as a sentence.
+    """Return the text of an error as a sentence.
 
-    >>> sentence("the question is empty"), sentence("Ask again."), sentence("")
+    >>> as_sentence("the question is empty"), as_sentence("Ask again."), as_sentence("")
     ('The question is empty.', 'Ask again.', '')
     """
     return text[:1].upper() + text[1:] + ("" if text[-1:] in {"", ".", "?", "!"} else ".")
 
 
 def format_detail(value: Any) -> str:
-    """Return what a step says, of whatever form, in words.
+    """Return a value of a step's detail in words.
 
-    >>> told({"#1": ["Ada", "Bo"], "of": 2}), told([["a", 0.5]]), told(None)
+    >>> format_detail({"#1": ["Ada", "Bo"], "of": 2}), format_detail([["a", 0.5]]), format_detail(None)
     ('#1: Ada, Bo; of: 2', 'a, 0.5', '')
     """
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {format_detail(one)}" for key, one in value.items())
+        return "; ".join(f"{key}: {format_detail(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(format_detail(one) for one in value)
+        return ", ".join(map(format_detail, value))
     return "" if value is None else str(value)
 
 
 def format_percent(value: float) -> str:
-    """Return a number from 0 to 1 as per cent.
+    """Return a number from 0 to 1 as a percentage.
 
-    >>> share(0.5), share(1.0)
+    >>> format_percent(0.5), format_percent(1.0)
     ('50 %', '100 %')
     """
     return f"{100 * value:.0f} %"
 
 
 def format_score(value: float) -> str:
-    """Return a score with the digits that matter.
+    """Return a score with two significant digits.
 
-    >>> number(0.0165), number(1.0), number(0.33977)
+    >>> format_score(0.0165), format_score(1.0), format_score(0.33977)
     ('0.017', '1', '0.34')
     """
     return f"{value:.2g}"
