@@ -33,7 +33,7 @@ from clew.core.trail import TrailRecorder, explore_retriever
 from clew.core.types import ParsedDocument, Question, Scope
 from clew.evaluate.corpora import document_location
 from clew.evaluate.datasets import load_dataset
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.parse.documents.builder import DocumentBuilder
 from pages import DATA, Asked, financebench, page_texts
 from scripted_selectors import Blind, Oracle
@@ -84,7 +84,7 @@ class Bench:
         self, recipe: str, asked: Asked, model: LanguageModel | None, k: int, within: bool
     ) -> Measured:
         """Return what the retriever that ``recipe`` names does with a question."""
-        found = catalog.build_retriever(recipe, self.base.store, llm=model, encoder=self.encoder)
+        found = registry.build_retriever(recipe, self.base.store, llm=model, encoder=self.encoder)
         key, record = self.key(asked), TrailRecorder()
         scope = Scope(documents=frozenset([key])) if within else Scope()
         started = time.perf_counter()

@@ -26,7 +26,7 @@ from clew.evaluate.examples import Result
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import paired_difference
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models.onnx import MODEL_FILE, OnnxEncoder
 from clew.store.store import Store
 
@@ -55,7 +55,7 @@ def main() -> None:
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
-    encoders = [catalog.load_encoder(name) for name in options.encoders]
+    encoders = [registry.load_encoder(name) for name in options.encoders]
     examples = {n: list(load_dataset(n, DATA / n / f"{file}.jsonl").examples()) for n, file in SETS.items()}
     texts = [paragraph.text for paragraph in pool_paragraphs(examples["hotpotqa"])[: TURN * TURNS]]
     seconds = [0.0, 0.0]
@@ -73,7 +73,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder, Store.open(folder, create=True) as base:
                 fill_store(base, pool_paragraphs(some), EvaluationSettings(encoder=encoder))
                 for recipe, values in recalls.items():
-                    retriever = catalog.build_retriever(recipe, base, encoder=encoder)
+                    retriever = registry.build_retriever(recipe, base, encoder=encoder)
                     for example in some:
                         gold = GoldEvidence(example)
                         hits = retriever.retrieve(Question(example.question), 5)

@@ -32,7 +32,7 @@ from clew.evaluate.examples import Example, Result
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models.encoders import RememberingEncoder
 from clew.store.store import Store
 from clew.train.encoder import MODEL_FOLDER, EncoderSettings, Training, build_settings, train_encoder
@@ -100,13 +100,13 @@ class Pools:
         self, asked: Examples, pool: str, recipes: Sequence[str], encoder: str | None
     ) -> Iterator[dict[str, object]]:
         """Yield a record for each question and recipe; ``pool`` is ``own`` or ``all``."""
-        used = RememberingEncoder(catalog.load_encoder(encoder)) if encoder else None
+        used = RememberingEncoder(registry.load_encoder(encoder)) if encoder else None
         for name, some in asked.items():
             base = self._open[name if pool == "own" else "all"]
             if used is not None:
                 base.encode(used)
             for recipe in recipes:
-                retriever = catalog.build_retriever(recipe, base, encoder=used)
+                retriever = registry.build_retriever(recipe, base, encoder=used)
                 retriever.retrieve(Question("What is remembered for a generation?"), 1)
                 for example in some:
                     started = time.perf_counter()

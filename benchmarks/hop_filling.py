@@ -25,7 +25,7 @@ from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
 from clew.evaluate.setup import EvaluationSettings, fill_store
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.methods.chain.method import fill_by_hop, fill_in_order
 from clew.methods.chain.unknowns import FilledChain, KnowledgeSource
 from clew.methods.chain.value_matching import same_value
@@ -80,13 +80,13 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="all questions, not only those of two hops")
     given = parser.parse_args()
     examples = list(load_dataset("musique", given.data / "musique/train100.jsonl").examples())
-    encoder = None if given.encoder == "none" else catalog.load_encoder(given.encoder)
+    encoder = None if given.encoder == "none" else registry.load_encoder(given.encoder)
     asked = [one for one in examples if given.all or one.id.startswith("2hop")]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         fill_store(base.store, pool_paragraphs(examples), EvaluationSettings(encoder=encoder))
         base.graphs.add(given.data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)
         recipe = f"chain(sources='kg,text', retriever={given.retriever})"
-        kg, text = catalog.build_method(recipe, base.store, encoder=encoder).sources  # type: ignore[attr-defined]
+        kg, text = registry.build_method(recipe, base.store, encoder=encoder).sources  # type: ignore[attr-defined]
         settings = [
             ("graph", [kg], "order"), ("text", [text], "order"), ("graph, then text", [kg, text], "order"),
             ("text, then graph", [text, kg], "order"), ("the surer of both", [kg, text], "hop"),

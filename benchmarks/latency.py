@@ -17,7 +17,7 @@ import numpy as np
 
 from clew.core.types import Question
 from clew.evaluate.datasets import parse_dataset
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.store.store import Store
 
 K = 10
@@ -34,14 +34,14 @@ def main() -> None:
         Question(example.question)
         for example in islice(parse_dataset(options.data).examples(), options.limit)
     ]
-    encoder = catalog.load_encoder(options.encoder)
+    encoder = registry.load_encoder(options.encoder)
     with Store.open(options.kb) as base:
         base.encode(encoder)
         print(f"{len(questions)} questions, {base.info().nodes.get('passage', 0):,} passages\n")
         print("| search | encoder | p50 ms | p95 ms |\n|---|---|---|---|")
         for name in ("search", "kgp"):
             for used in (None, encoder):
-                retriever = catalog.build_retriever(name, base, encoder=used)
+                retriever = registry.build_retriever(name, base, encoder=used)
                 retriever.retrieve(Question("What is made once for a generation?"), K)
                 times = []
                 for question in questions:

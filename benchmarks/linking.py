@@ -30,7 +30,7 @@ import numpy as np
 import clew
 from clew.core.protocols import Encoder, PropertyGraph
 from clew.core.text import fold_name
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.triples.linking.entities import GraphEntityLinker
 from clew.triples.linking.nearest_names import NAME_VECTORS, NearestNames, node_names
 from gold_triples import (
@@ -184,7 +184,7 @@ def main() -> None:
     if not FILMS.is_file():
         raise SystemExit(f"absent: {FILMS}")
     if chosen.what != "triples":
-        encoders = {name: catalog.load_encoder(name) for name in chosen.encoder}
+        encoders = {name: registry.load_encoder(name) for name in chosen.encoder}
         with tempfile.TemporaryDirectory() as folder:
             others = None
             path = generated(Path(folder), chosen.generate, chosen.seed) if chosen.generate else FILMS
@@ -199,7 +199,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, triples, entities = merged(Path(folder))
         with imported(path) as graph:
-            encoders = {name: catalog.load_encoder(name) for name in chosen.encoder or ["clew:hops"]}
+            encoders = {name: registry.load_encoder(name) for name in chosen.encoder or ["clew:hops"]}
             changed = mentions(triples, entities, chosen.seed)
             print(
                 f"{len(triples)} triples of {len({triple.question for triple in triples})} questions, "

@@ -39,7 +39,7 @@ from clew.core.protocols import Method, PropertyGraph
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Scope
 from clew.evaluate.datasets.graphs import METAQA_RELATIONS
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.triples.language.chain import Chain as Written
 from clew.triples.language.chain import Term, Triple
 
@@ -191,7 +191,7 @@ def main() -> None:
             base.graphs.mount("server", url)
             results = {}
             for name in ("embedded", "file", "server"):
-                method = catalog.build_method(
+                method = registry.build_method(
                     "chain(sources=kg)", base.store, encoder=base.encoding.encoder()
                 )
                 results[name] = timed(by_method(method, name), chains)

@@ -19,7 +19,7 @@ import numpy as np
 
 import clew
 from clew.core.protocols import PropertyGraph
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.retrieve.node_texts import NodeTexts
 from clew.retrieve.nodes import NodeBM25, NodeChunkSearch, NodeVectorSearch
 
@@ -118,7 +118,7 @@ def main() -> None:
         raise SystemExit(f"absent: {FILMS}")
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         base.encoding.set(chosen.encoder)
-        catalog.load_encoder(chosen.encoder).encode(["loads the model"])
+        registry.load_encoder(chosen.encoder).encode(["loads the model"])
         base.graphs.add(FILMS, name="films")
         measure(base, chosen.count, chosen.seed, chosen.searches)
 

@@ -27,7 +27,7 @@ from clew.core.types import Question
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
 from clew.evaluate.metrics.answers import exact_match
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.methods.chain.value_matching import same_value
 from clew.papers.gold_hops import gold_chain
 from clew.triples.language.chain import Chain, Term, Triple
@@ -119,7 +119,10 @@ def oracle(
             base.encoding.set(None if given.encoder == "none" else given.encoder)
         films = given.data / "metaqa/graph.tsv"
         base.graphs.add(graph_of(examples, films, Path(folder), held), name="oracle")
-        yield examples, catalog.build_method("chain(sources=kg)", base.store, encoder=base.encoding.encoder())
+        yield (
+            examples,
+            registry.build_method("chain(sources=kg)", base.store, encoder=base.encoding.encoder()),
+        )
 
 
 def main() -> None:

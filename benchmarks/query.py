@@ -29,7 +29,7 @@ from clew.core.text import STOPWORDS
 from clew.core.types import Hit, Location, ParsedDocument, Question
 from clew.graph.keywords import KeywordGraph
 from clew.graph.statistics import compute_statistics
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.parse.documents.builder import DocumentBuilder
 from clew.store.store import Store
 
@@ -171,7 +171,7 @@ def measure(base: Store, language: Language, options: argparse.Namespace, passag
     print(f"  keyword graph, made and sampled in {time.perf_counter() - started:.1f} s: {figures}")
     vocabulary, _ = snapshot.postings("text").vocabulary()
     print(f"  {passages} passages, {len(vocabulary)} terms, {base.info().bytes / 1e6:.0f} MB")
-    real = catalog.load_encoder(options.encoder) if options.encoder else None
+    real = registry.load_encoder(options.encoder) if options.encoder else None
     clustered = Clustered(real) if options.vectors or real else None
     if clustered:
         started = time.perf_counter()
@@ -180,11 +180,11 @@ def measure(base: Store, language: Language, options: argparse.Namespace, passag
     for encoder in (None, clustered) if clustered else (None,):
         with_encoder = "" if encoder is None else f", {options.encoder or 'no question encoder'}"
         for name in options.retriever or ["search", "bm25", "tfidf"]:
-            retriever = catalog.build_retriever(name, base, encoder=encoder)
+            retriever = registry.build_retriever(name, base, encoder=encoder)
             line = timed(partial(search, retriever, 10), asked)
             print(f"  search {name}{with_encoder}: {line} ms", flush=True)
         for recipe in options.recipe or ["kgp"]:
-            method = catalog.build_method(recipe, base, encoder=encoder)
+            method = registry.build_method(recipe, base, encoder=encoder)
             line = timed(partial(search, method, 30), asked[: options.walks])
             print(f"  walk {recipe}{with_encoder}: {line} ms", flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3

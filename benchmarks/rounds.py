@@ -28,7 +28,7 @@ from clew.evaluate.examples import Example, Result
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval, paired_difference
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models.encoders import RememberingEncoder
 from clew.papers.semicot_rounds import (
     SINGLE_ROUND,
@@ -50,8 +50,8 @@ def rows(
     examples: Sequence[Example], retriever: str, base: Store, encoder: RememberingEncoder | None
 ) -> Iterator[str]:
     """Yield a row for each way of asking: means with intervals, and what it has more than a single round."""
-    searching = catalog.build_retriever(retriever, base, encoder=encoder)
-    readers = {"short": catalog.build_reader("short", base)}
+    searching = registry.build_retriever(retriever, base, encoder=encoder)
+    readers = {"short": registry.build_reader("short", base)}
     found: dict[str, list[Result]] = {}
     right: dict[str, list[float]] = {}
     started = time.perf_counter()
@@ -100,7 +100,7 @@ def main() -> None:
         print(f"| data | encoder | search | way | {' | '.join(METRICS)} | #n right | ms a question |")
         print("|" + "---|" * (len(METRICS) + 6))
         for name in options.encoder or ["none"]:
-            encoder = None if name == "none" else RememberingEncoder(catalog.load_encoder(name))
+            encoder = None if name == "none" else RememberingEncoder(registry.load_encoder(name))
             if encoder is not None:
                 base.encode(encoder)
             shown = "/".join(Path(name).parts[-2:]) if name.startswith("onnx:") else name

@@ -26,7 +26,7 @@ from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
 from clew.evaluate.metrics.answers import exact_match
 from clew.evaluate.setup import EvaluationSettings, fill_store
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.papers.gold_hops import gold_chain
 
 METHODS = {"focus": "focus", "chain": "chain(sources='kg,text')"}
@@ -89,13 +89,13 @@ def main() -> None:
     given = parser.parse_args()
     examples = list(load_dataset("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
     asked = chosen(examples, given.questions, given.seed)
-    encoder = None if given.encoder == "none" else catalog.load_encoder(given.encoder)
+    encoder = None if given.encoder == "none" else registry.load_encoder(given.encoder)
     rows, trails, right = list[str](), list[str](), dict.fromkeys(METHODS, 0)
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         fill_store(base.store, pool_paragraphs(asked), EvaluationSettings(encoder=encoder))
         base.graphs.add(graph_of(asked, given.data / "metaqa/graph.tsv", Path(folder)), name="half")
         methods = {
-            name: catalog.build_method(one, base.store, encoder=encoder) for name, one in METHODS.items()
+            name: registry.build_method(one, base.store, encoder=encoder) for name, one in METHODS.items()
         }
         for number, example in enumerate(asked):
             written = str(gold_chain(example)[0])

@@ -24,7 +24,7 @@ from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.store.store import Store
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data" / "musique" / "train100.jsonl"
@@ -59,12 +59,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Store.open(folder, create=True) as base:
         fill_store(base, pool_paragraphs(load_dataset("musique", DATA).examples()), EvaluationSettings())
         for name in options.encoder or ["none"]:
-            encoder = None if name == "none" else catalog.load_encoder(name)
+            encoder = None if name == "none" else registry.load_encoder(name)
             if encoder is not None:
                 base.encode(encoder)
             usual = ["bm25", "search", "kgp", *(["dense", "hybrid"] if encoder else [])]
             for recipe in options.retriever or usual:
-                retriever = catalog.build_retriever(recipe, base, encoder=encoder)
+                retriever = registry.build_retriever(recipe, base, encoder=encoder)
                 retriever.retrieve(Question("What is remembered for a generation?"), 1)
                 started = time.perf_counter()
                 ranks = []

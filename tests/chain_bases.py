@@ -7,7 +7,7 @@ import re
 import clew
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models import create_language_model
 from retrieve_documents import add
 from scripted import ScriptedServer
@@ -100,7 +100,7 @@ QUESTION = f"Who is mayor of the town where the director of {FILM} was born?"
 
 def run(base, agent, question=QUESTION, recipe="chain(k=3)", chain="", scope=None, **more):
     with ScriptedServer(agent) as server:
-        method = catalog.build_method(recipe, base, llm=create_language_model(server.llm, **more))
+        method = registry.build_method(recipe, base, llm=create_language_model(server.llm, **more))
         asked = Question(question, scope or Scope(), chain)
         return method.answer(asked, TrailRecorder()), server.requests
 

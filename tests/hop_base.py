@@ -2,7 +2,7 @@
 
 from clew.core.trail import TrailRecorder
 from clew.core.types import Location, Question
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.parse.documents.builder import DocumentBuilder
 from clew.store.store import Store
@@ -42,7 +42,7 @@ def reading(request):
 def ask(base, script, recipe, question=QUESTION, **more):
     """Return a recipe's answer by a scripted model, and what the model was asked."""
     with ScriptedServer(script) as server:
-        method = catalog.build_method(recipe, base, llm=create_language_model(server.llm, **more))
+        method = registry.build_method(recipe, base, llm=create_language_model(server.llm, **more))
         return method.answer(Question(question), TrailRecorder()), server.requests
 
 

@@ -6,7 +6,7 @@ import pytest
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import RETRIEVED_KINDS, Location, Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
 from clew.parse.documents.builder import DocumentBuilder
@@ -55,7 +55,7 @@ def thinking(request):
 
 def test_ircot_retrieves_for_each_of_three_rounds_and_reads_all_of_it(base) -> None:
     with ScriptedServer(thinking) as server:
-        method = catalog.build_method(
+        method = registry.build_method(
             "ircot(retriever=bm25, each=2)", base, llm=create_language_model(server.llm)
         )
         answer = method.answer(QUESTION, TrailRecorder())
@@ -85,7 +85,7 @@ def test_ircot_retrieves_for_each_of_three_rounds_and_reads_all_of_it(base) -> N
 def test_ircot_ends_after_its_rounds_having_retrieved_for_every_thought(base, options, rounds) -> None:
     thoughts = [f"Thought {number} about the season." for number in range(1, 9)]
     with ScriptedServer(thoughts) as server:
-        method = catalog.build_method(f"ircot({options})", base, llm=create_language_model(server.llm))
+        method = registry.build_method(f"ircot({options})", base, llm=create_language_model(server.llm))
         answer = method.answer(QUESTION, TrailRecorder())
     assert [step.name for step in answer.trail] == ["retrieve", "reason"] * rounds + ["retrieve", "read"]
     assert [step.thought for step in answer.trail if step.name == "reason"] == thoughts[:rounds]
@@ -100,7 +100,7 @@ def test_ircot_ends_after_its_rounds_having_retrieved_for_every_thought(base, op
 
 def test_ircot_ends_when_its_budget_of_passages_is_full(base) -> None:
     with ScriptedServer(lambda request: f"Thought {len(server.requests)} about the season.") as server:
-        method = catalog.build_method("ircot(each=5, budget=1)", base, llm=create_language_model(server.llm))
+        method = registry.build_method("ircot(each=5, budget=1)", base, llm=create_language_model(server.llm))
         answer = method.answer(QUESTION, TrailRecorder())
     assert [step.name for step in answer.trail] == ["retrieve", "read"]
     assert len(answer.trail[0].hits) == 2 and answer.context == answer.trail[0].hits[:1]
@@ -109,9 +109,9 @@ def test_ircot_ends_when_its_budget_of_passages_is_full(base) -> None:
 
 def test_ircot_that_repeats_itself_or_spends_its_money_reads_what_it_has(base) -> None:
     with ScriptedServer(lambda request: "The same again.") as server:
-        method = catalog.build_method("ircot(each=1)", base, llm=create_language_model(server.llm))
+        method = registry.build_method("ircot(each=1)", base, llm=create_language_model(server.llm))
         assert sum(step.name == "reason" for step in method.answer(QUESTION, TrailRecorder()).trail) == 2
-        method = catalog.build_method(
+        method = registry.build_method(
             "ircot(each=1)", base, llm=create_language_model(server.llm, budget=Budget(calls=1))
         )
         answer = method.answer(QUESTION, TrailRecorder())
@@ -121,19 +121,19 @@ def test_ircot_that_repeats_itself_or_spends_its_money_reads_what_it_has(base) -
 
 def test_none_asks_with_the_question_alone(base) -> None:
     with ScriptedServer(lambda request: "Springfield") as server:
-        answer = catalog.build_method("none", base, llm=create_language_model(server.llm)).answer(
+        answer = registry.build_method("none", base, llm=create_language_model(server.llm)).answer(
             QUESTION, TrailRecorder()
         )
     (request,) = server.requests
     assert not any(text in request.prompt for text in TEXTS.values()) and QUESTION.text in request.prompt
     assert (answer.text, answer.context, answer.usage.calls) == ("Springfield", (), 1)
     with pytest.raises(UsageError, match="needs a language model"):
-        catalog.build_method("none", base)
+        registry.build_method("none", base)
 
 
 def test_golden_is_for_evaluations(base) -> None:
     with pytest.raises(UsageError, match="gold evidence"):
-        catalog.build_method("golden", base)
+        registry.build_method("golden", base)
 
 
 def test_two_hops_are_those_of_brute_force(base) -> None:
@@ -158,7 +158,7 @@ def test_two_hops_are_those_of_brute_force(base) -> None:
     for score, a, b in sorted(pairs, reverse=True):
         expected.setdefault(a, ((a,), score))
         expected.setdefault(b, ((a, b), score))
-    found = catalog.build_retriever("twohop(first=3, then=2)", base, encoder=encoder).retrieve(QUESTION, 30)
+    found = registry.build_retriever("twohop(first=3, then=2)", base, encoder=encoder).retrieve(QUESTION, 30)
     assert [hit.path for hit in found] == [path for path, _ in expected.values()]
     assert np.allclose([hit.score for hit in found], [score for _, score in expected.values()], atol=1e-6)
     assert [hit.node.id for hit in found] == list(expected)

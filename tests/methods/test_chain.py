@@ -22,7 +22,7 @@ from chain_bases import (
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import TRIPLE, Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
 from clew.triples.language.errors import ChainError
@@ -82,7 +82,7 @@ def test_one_hop_only_the_graph_knows_and_one_only_the_documents(
 
 @pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
 def test_without_any_model_a_chain_by_hand_is_filled_just_so(world, question, chain, expected, filled_by):
-    answer = catalog.build_method("chain(k=3)", world).answer(
+    answer = registry.build_method("chain(k=3)", world).answer(
         Question(question, chain=chain), TrailRecorder()
     )
     assert answer.text == expected
@@ -277,7 +277,7 @@ def test_a_budget_ends_it_with_what_is_filled(world):
 def test_a_caller_may_stop_it(world):
     record = TrailRecorder(is_cancelled=lambda: True)
     with ScriptedServer(Agent(THREE_HOPS)) as server:
-        method = catalog.build_method("chain(k=3)", world, llm=create_language_model(server.llm))
+        method = registry.build_method("chain(k=3)", world, llm=create_language_model(server.llm))
         answer = method.answer(Question(QUESTION), record)
     assert answer.abstained and [step.name for step in answer.trail] == ["chain", "filled"]
 
@@ -292,12 +292,12 @@ def test_a_caller_may_stop_it(world):
 )
 def test_a_chain_by_hand_that_is_none_says_what_is_wrong(world, chain, problem):
     with pytest.raises(ChainError, match=problem):
-        catalog.build_method("chain", world).answer(Question("?", chain=chain), TrailRecorder())
+        registry.build_method("chain", world).answer(Question("?", chain=chain), TrailRecorder())
 
 
 def test_without_a_model_somebody_has_to_write_the_chain(world):
     with pytest.raises(UsageError, match="needs a language model to write the question as triples"):
-        catalog.build_method("chain", world).answer(Question(QUESTION), TrailRecorder())
+        registry.build_method("chain", world).answer(Question(QUESTION), TrailRecorder())
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_without_a_model_somebody_has_to_write_the_chain(world):
 )
 def test_sources_that_make_no_sense(world, sources, problem):
     with pytest.raises(UsageError, match=problem):
-        catalog.build_method(f"chain(sources='{sources}')", world)
+        registry.build_method(f"chain(sources='{sources}')", world)
 
 
 def test_a_claim_is_judged_by_the_model_from_the_filled_chain(world):

@@ -6,7 +6,7 @@ import clew
 from chain_bases import DIRECTOR, FILM, TOWN, Agent, run, steps
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 
 
 def test_all_values_of_a_graph_are_kept_and_counted(world, tmp_path):
@@ -43,7 +43,7 @@ def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path)
 
         def asked(chain):
             question = Question("Who?", scope=Scope(graphs=frozenset({"crew"})), chain=chain)
-            return catalog.build_method("chain(sources=kg)", world).answer(question, TrailRecorder())
+            return registry.build_method("chain(sources=kg)", world).answer(question, TrailRecorder())
 
         assert asked("Film A >> director >> #1; final answer: #1").text == "Ada Pell"
         assert asked("Film B >> director >> #1; final answer: #1").abstained
@@ -59,10 +59,10 @@ def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path)
 def test_a_person_may_say_what_else_a_relation_is_called(world, tmp_path):
     chain = f"{FILM} >> rendered upon celluloid by >> #1; final answer: #1"
     asked = Question("Who?", chain=chain)
-    assert catalog.build_method("chain(sources=kg)", world).answer(asked, TrailRecorder()).abstained
+    assert registry.build_method("chain(sources=kg)", world).answer(asked, TrailRecorder()).abstained
     (tmp_path / "aliases.tsv").write_text("directed_by\trendered upon celluloid by\n")
     recipe = f"chain(sources=kg, aliases='{tmp_path / 'aliases.tsv'}')"
-    answer = catalog.build_method(recipe, world).answer(asked, TrailRecorder())
+    answer = registry.build_method(recipe, world).answer(asked, TrailRecorder())
     assert answer.text == DIRECTOR and "alias" in steps(answer, "fill")[0].detail["how"]
 
 

@@ -5,7 +5,7 @@ import pytest
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
 from hop_base import QUESTION, TEXTS, adds_up, ask, names, titles
@@ -49,7 +49,7 @@ def test_samples_are_remembered_one_by_one(hops, tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
     with ScriptedServer(lambda request: f"So the answer is: {len(server.requests)}.") as server:
         for recipe in ("cot(samples=3)", "cot(samples=3)", "cot(samples=4)"):
-            method = catalog.build_method(recipe, hops, llm=create_language_model(server.llm, cache=True))
+            method = registry.build_method(recipe, hops, llm=create_language_model(server.llm, cache=True))
             answer = method.answer(Question(QUESTION), TrailRecorder())
         assert len(server.requests) == 4
     assert sorted(answer.trail[0].detail["votes"]) == ["1", "2", "3", "4"]

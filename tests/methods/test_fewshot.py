@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from clew.app.cli.commands import app
 from clew.core.errors import UsageError
 from clew.core.prompts.exemplars import load_exemplars
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models.wrappers import Budget
 from hop_base import QUESTION, TEXTS, adds_up, ask, names
 from scripted import ScriptedServer
@@ -54,7 +54,7 @@ def test_options_that_make_no_sense(hops, recipe, problem):
     with pytest.raises(UsageError, match=problem):
         ask(hops, [], recipe)
     with pytest.raises(UsageError, match="needs a language model"):
-        catalog.build_method("fewshot", hops)
+        registry.build_method("fewshot", hops)
 
 
 def test_a_claim_gets_a_label(hops):

@@ -13,7 +13,7 @@ import clew
 from clew.core.errors import NotFound, UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.parse.graphs.reader import GraphReadOptions
 from film_world import BORN, GLASS, LOW, NINE, SALT, TIN, films, nodes, triples
 from link_graphs import graph_of
@@ -26,7 +26,7 @@ ALL = Scope()
 
 
 def ask(store, text, question="", recipe="focus", scope=ALL, encoder=None):
-    method = catalog.build_method(recipe, store, encoder=encoder)
+    method = registry.build_method(recipe, store, encoder=encoder)
     return method.answer(Question(question or text, scope, text), TrailRecorder())
 
 
@@ -195,7 +195,7 @@ def test_only_the_target_is_restricted_to_declared_answers(tmp_path):
 def test_candidates_are_sorted_by_vector_and_filled_up(base, tmp_path):
     films(base)
     tiny = make_encoder(tmp_path / "tiny").path
-    encoder = catalog.load_encoder(f"onnx:{tiny}")
+    encoder = registry.load_encoder(f"onnx:{tiny}")
     answer = ask(
         base, f"{FILM}#1 >> directed_by >> Marit Solheim{END}", "nine lanterns night", encoder=encoder
     )

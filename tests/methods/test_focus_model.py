@@ -5,7 +5,7 @@ import pytest
 from chain_bases import STUDIO, TOWN, WORLD, steps
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models import create_language_model
 from film_world import films
 from malformed import MALFORMED
@@ -39,7 +39,7 @@ class Agent:
 
 def ask(store, agent, recipe="focus", question=QUESTION, chain="", **more):
     with ScriptedServer(agent) as server:
-        method = catalog.build_method(recipe, store, llm=create_language_model(server.llm, **more))
+        method = registry.build_method(recipe, store, llm=create_language_model(server.llm, **more))
         return method.answer(Question(question, chain=chain), TrailRecorder()), server.requests
 
 
@@ -183,7 +183,7 @@ SHOWN_SIDE_BY_SIDE = [
 def test_ten_questions_over_graph_and_documents_by_focus_and_by_chain(world, written, expected):
     found = {}
     for recipe in ("focus", "chain(sources='kg,text')"):
-        found[recipe] = catalog.build_method(recipe, world).answer(
+        found[recipe] = registry.build_method(recipe, world).answer(
             Question(written, chain=written), TrailRecorder()
         )
     focus, chain = found.values()

@@ -5,7 +5,7 @@ import pytest
 import clew
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from film_world import BORN, FILMS, PEOPLE, TOWNS, films
 from sparql_servers import stored
 
@@ -27,7 +27,7 @@ def turtle(*relations):
 
 
 def ask(store, text):
-    return catalog.build_method("focus", store).answer(Question(text, chain=text), TrailRecorder())
+    return registry.build_method("focus", store).answer(Question(text, chain=text), TrailRecorder())
 
 
 @pytest.mark.parametrize(

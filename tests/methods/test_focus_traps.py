@@ -5,7 +5,7 @@ import pytest
 import clew
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from film_world import films, nodes, triples
 from link_graphs import graph_of
 from retrieve_documents import add
@@ -15,7 +15,9 @@ FILM = "#1 : film; "
 
 
 def ask(store, text, recipe="focus", scope=None):
-    return catalog.build_method(recipe, store).answer(Question(text, scope or Scope(), text), TrailRecorder())
+    return registry.build_method(recipe, store).answer(
+        Question(text, scope or Scope(), text), TrailRecorder()
+    )
 
 
 def firm(answer):

@@ -4,7 +4,7 @@ import pytest
 
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.methods.focus.schema_alignment import align_to_schema
 from clew.methods.focus.triples_writer import reply_to_text
 from clew.models import create_language_model
@@ -66,7 +66,7 @@ def graph(base):
 )
 def test_what_a_person_writes(base, text, expected):
     said = f"#1 : film; {text}; final answer: #1"
-    answer = catalog.build_method("focus", base).answer(Question(said, chain=said), TrailRecorder())
+    answer = registry.build_method("focus", base).answer(Question(said, chain=said), TrailRecorder())
     assert set(answer.values) == expected
 
 
@@ -98,7 +98,7 @@ def of(property, test, value, high=None):
 )
 def test_what_a_model_writes(base, said, expected):
     with ScriptedServer([said]) as server:
-        method = catalog.build_method("focus(form=none)", base, llm=create_language_model(server.llm))
+        method = registry.build_method("focus(form=none)", base, llm=create_language_model(server.llm))
         answer = method.answer(Question("Which films?"), TrailRecorder())
     assert set(answer.values) == expected
 
@@ -115,7 +115,7 @@ def test_what_a_model_writes(base, said, expected):
 )
 def test_what_a_model_is_told_and_asked_again(base, said):
     with ScriptedServer([said, reply("not")]) as server:
-        method = catalog.build_method("focus(form=none)", base, llm=create_language_model(server.llm))
+        method = registry.build_method("focus(form=none)", base, llm=create_language_model(server.llm))
         answer = method.answer(Question("Which films?"), TrailRecorder())
     if said["triples"] and said["triples"][0]["head"] == "two #1":  # a name, of which there is none
         assert len(server.requests) == 1 and not answer.values

@@ -6,7 +6,7 @@ import pytest
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Location, Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.methods.kgp.method import best_rows
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
@@ -51,7 +51,7 @@ def test_a_scripted_model_drives_three_hops_and_its_evidence_is_read(base) -> No
 
     with ScriptedServer(script) as server:
         recipe = "kgp-paper(guide=generated, graph=mentions, seeds=1, branch=1, hops=3)"
-        method = catalog.build_method(recipe, base, llm=create_language_model(server.llm))
+        method = registry.build_method(recipe, base, llm=create_language_model(server.llm))
         answer = method.answer(Question(QUESTION.text), TrailRecorder())
     assert answer.text == "Dunmere"
     (path,) = [hit.path for hit in answer.evidence]
@@ -74,7 +74,7 @@ def test_a_guide_asks_in_the_form_that_its_model_was_trained_on(base) -> None:
     for prompt in ("untuned", "listing1", "prefix"):
         with ScriptedServer(lambda request: "Alf Clausen is a composer.") as server:
             recipe = f"kgp-paper(guide=generated(prompt={prompt}), graph=mentions, structures=no, seeds=1)"
-            method = catalog.build_method(recipe, base, llm=create_language_model(server.llm))
+            method = registry.build_method(recipe, base, llm=create_language_model(server.llm))
             method.answer(Question(QUESTION.text), TrailRecorder())
             asked[prompt] = server.requests[0].prompt
     given = f"{QUESTION.text} {TEXTS['Simpsons theme']}"
@@ -94,7 +94,7 @@ def test_a_guide_asks_in_the_form_that_its_model_was_trained_on(base) -> None:
 )
 def test_an_option_that_a_generated_guide_does_not_know_is_refused(base, options: str, problem: str) -> None:
     with ScriptedServer([]) as server, pytest.raises(UsageError, match=problem):
-        catalog.build_method(f"kgp(guide=generated({options}))", base, llm=create_language_model(server.llm))
+        registry.build_method(f"kgp(guide=generated({options}))", base, llm=create_language_model(server.llm))
 
 
 def test_a_spent_budget_ends_the_walk_and_leaves_what_was_found(base) -> None:
@@ -104,7 +104,7 @@ def test_a_spent_budget_ends_the_walk_and_leaves_what_was_found(base) -> None:
     recipe = "kgp(guide=generated, structures=no, seeds=1, branch=1, hops=3, prior=off, sharpness=off)"
     with ScriptedServer(script) as server:
         model = create_language_model(server.llm, budget=Budget(calls=1))
-        answer = catalog.build_method(recipe, base, llm=model).answer(
+        answer = registry.build_method(recipe, base, llm=model).answer(
             Question(QUESTION.text), TrailRecorder()
         )
         assert len(server.requests) == 1
@@ -117,26 +117,26 @@ def test_a_spent_budget_ends_the_walk_and_leaves_what_was_found(base) -> None:
 
 
 def test_an_answer_names_what_made_it_and_that_makes_it_again(base) -> None:
-    answer = catalog.build_method("kgp", base).answer(QUESTION, TrailRecorder())
+    answer = registry.build_method("kgp", base).answer(QUESTION, TrailRecorder())
     assert "reader=extractive" in answer.recipe and "auto" not in answer.recipe
-    again = catalog.build_method(answer.recipe, base).answer(QUESTION, TrailRecorder())
+    again = registry.build_method(answer.recipe, base).answer(QUESTION, TrailRecorder())
     assert (again.recipe, again.text, again.evidence) == (answer.recipe, answer.text, answer.evidence)
 
 
 def test_an_answer_that_abstains_shows_what_came_nearest(base) -> None:
     asked = Question("Where do theme parks sell cricket bats, helmets, gloves and pads in Tokyo?")
-    answer = catalog.build_method("read", base).answer(asked, TrailRecorder())
+    answer = registry.build_method("read", base).answer(asked, TrailRecorder())
     assert answer.abstained and answer.evidence and not answer.quotes
 
 
 def test_a_fence_is_left_by_no_path_and_a_prior_may(base) -> None:
-    fenced = catalog.build_method("kgp(graph=mentions, prior=off, hops=3, guide=tfidf)", base)
-    graph = catalog.build_graph("mentions", base)
+    fenced = registry.build_method("kgp(graph=mentions, prior=off, hops=3, guide=tfidf)", base)
+    graph = registry.build_graph("mentions", base)
     snapshot = base.snapshot()
     for path in fenced.walk(QUESTION, TrailRecorder()):
         for one, other in zip(path.rows, path.rows[1:], strict=False):
             assert other in graph.neighbours(one)
-    free = catalog.build_method("kgp(graph=mentions, prior=0.1, hops=2, guide=tfidf)", base)
+    free = registry.build_method("kgp(graph=mentions, prior=0.1, hops=2, guide=tfidf)", base)
     steps = [
         (a, b) for p in free.walk(QUESTION, TrailRecorder()) for a, b in zip(p.rows, p.rows[1:], strict=False)
     ]
@@ -147,7 +147,7 @@ def test_a_fence_is_left_by_no_path_and_a_prior_may(base) -> None:
 @pytest.mark.parametrize("budget", [1, 2, 3, 5, 8, 30])
 @pytest.mark.parametrize("branch", [1, 2, 3])
 def test_the_budget_is_met_and_never_exceeded(base, budget: int, branch: int) -> None:
-    method = catalog.build_method(f"kgp(budget={budget}, branch={branch}, seeds=3, hops=3, prior=0.1)", base)
+    method = registry.build_method(f"kgp(budget={budget}, branch={branch}, seeds=3, hops=3, prior=0.1)", base)
     paths = method.walk(QUESTION, TrailRecorder())
     assert 1 <= len(paths) <= budget
     assert all(len(set(path.rows)) == len(path.rows) <= 3 for path in paths)
@@ -164,7 +164,7 @@ def test_ten_seeds_with_three_continuations_make_thirty_paths(tmp_path) -> None:
                 data=str(number).encode(), title=f"D{number}", media_type="t", parser="t/1"
             )
             base.put_document(parsed, Location(f"/docs/{number}.txt", "/docs", 1, number, number))
-        method = catalog.build_method("kgp(seeding=tfidf, graph=keywords, prior=off, guide=question)", base)
+        method = registry.build_method("kgp(seeding=tfidf, graph=keywords, prior=off, guide=question)", base)
         paths = method.walk(Question("Which mill stands on the river Oskell?"), TrailRecorder())
     assert len(paths) == 30
     assert {len(path.rows) for path in paths} == {2}
@@ -172,7 +172,7 @@ def test_ten_seeds_with_three_continuations_make_thirty_paths(tmp_path) -> None:
 
 
 def test_a_passage_without_neighbours_is_not_lost(base) -> None:
-    method = catalog.build_method(
+    method = registry.build_method(
         "kgp(graph=mentions(common=0, leads=0), prior=off, seeds=5, guide=tfidf)", base
     )
     hits = method.retrieve(QUESTION, 10)
@@ -182,14 +182,14 @@ def test_a_passage_without_neighbours_is_not_lost(base) -> None:
 def test_scope_holds_for_seeds_and_for_neighbours(base) -> None:
     keys = {one.title: one.key for one in base.documents()}
     scope = Scope(documents=frozenset([keys["Simpsons theme"], keys["Alf Clausen"]]))
-    method = catalog.build_method("kgp(hops=3, prior=0.1)", base)
+    method = registry.build_method("kgp(hops=3, prior=0.1)", base)
     hits = method.retrieve(Question(QUESTION.text, scope), 10)
     assert set(titles(hits)) <= {"Simpsons theme", "Alf Clausen"}
     assert "Alf Clausen" in titles(hits)
 
 
 def test_stopping_between_steps_keeps_what_was_found(base) -> None:
-    method = catalog.build_method("kgp(hops=3)", base)
+    method = registry.build_method("kgp(hops=3)", base)
     trail = TrailRecorder(is_cancelled=lambda: True)
     answer = method.answer(QUESTION, trail)
     assert [step.name for step in trail.steps if step.name in {"seed", "expand"}] == ["seed"]
@@ -197,7 +197,7 @@ def test_stopping_between_steps_keeps_what_was_found(base) -> None:
 
 
 def test_hits_carry_their_path_and_what_joins_it(base) -> None:
-    hits = catalog.build_method("kgp(graph=mentions, hops=3)", base).retrieve(QUESTION, 10)
+    hits = registry.build_method("kgp(graph=mentions, hops=3)", base).retrieve(QUESTION, 10)
     reached = {hit.node.document_name: hit for hit in hits}
     harker = reached["Wilmot Harker.txt"]
     assert harker.path[-1] == harker.node.id and len(harker.path) == len(harker.via) + 1
@@ -212,11 +212,11 @@ def test_the_paper_recipe_refuses_paragraphs(tmp_path) -> None:
         parsed = builder.finish(data=b"x", title="T", media_type="t", parser="t/1")
         base.put_document(parsed, Location("/docs/x.txt", "/docs", 1, 1, 1))
         with pytest.raises(UsageError, match="sentences"):
-            catalog.build_method("kgp-paper", base)
+            registry.build_method("kgp-paper", base)
 
 
 def test_a_structural_question_is_answered_with_what_it_names(base) -> None:
-    answer = catalog.build_method("kgp", base).answer(
+    answer = registry.build_method("kgp", base).answer(
         Question("Summarise the document Dunmere"), TrailRecorder()
     )
     assert answer.text == TEXTS["Dunmere"]
@@ -247,11 +247,11 @@ def test_best_rows_break_ties_by_id_and_not_by_row(base) -> None:
 )
 def test_recipes_that_cannot_be_built_say_why(base, recipe: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        catalog.build_method(recipe, base)
+        registry.build_method(recipe, base)
 
 
 def test_scores_are_probabilities_and_a_continuation_may_overtake_a_seed(base) -> None:
-    method = catalog.build_method("kgp(seeds=2, branch=2)", base)
+    method = registry.build_method("kgp(seeds=2, branch=2)", base)
     hits = method.retrieve(QUESTION, 10)
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.node.id))
     assert all(0 < hit.score <= 1 for hit in hits)
@@ -260,7 +260,7 @@ def test_scores_are_probabilities_and_a_continuation_may_overtake_a_seed(base) -
         if path[:-1] in by_path:
             assert score <= by_path[path[:-1]]
     # No word of the question stands in the text about Clausen: the name in the first passage leads there.
-    search = titles(catalog.build_retriever("search", base).retrieve(QUESTION, 10))
+    search = titles(registry.build_retriever("search", base).retrieve(QUESTION, 10))
     assert "Alf Clausen" not in search
     assert titles(hits)[:2] == ["Simpsons theme", "Alf Clausen"]
 
@@ -273,8 +273,8 @@ def test_a_sharp_walk_without_edges_that_stand_out_keeps_the_order_of_the_search
             parsed = builder.finish(data=text.encode(), title=f"D{number}", media_type="t", parser="t/1")
             base.put_document(parsed, Location(f"/docs/{number}.txt", "/docs", 1, number, number))
         question = Question("What was the rent of the mill?")
-        walked = catalog.build_method("kgp", base).retrieve(question, 4)
-        found = catalog.build_retriever("search", base).retrieve(question, 4)
+        walked = registry.build_method("kgp", base).retrieve(question, 4)
+        found = registry.build_retriever("search", base).retrieve(question, 4)
     assert [hit.node.id for hit in walked] == [hit.node.id for hit in found]
 
 
@@ -286,9 +286,9 @@ def test_passages_that_only_the_seeding_found_follow_the_visited_ones(tmp_path) 
         parsed = builder.finish(data=b"mills", title="Mills", media_type="t", parser="t/1")
         base.put_document(parsed, Location("/docs/mills.txt", "/docs", 1, 1, 1))
         question = Question("Which mill stands on the river?")
-        assert len(catalog.build_method("kgp(seeds=3, budget=5)", base).retrieve(question, 35)) == 35
+        assert len(registry.build_method("kgp(seeds=3, budget=5)", base).retrieve(question, 35)) == 35
         assert (
-            len(catalog.build_method("kgp(seeds=3, budget=5, prior=off)", base).retrieve(question, 35)) <= 10
+            len(registry.build_method("kgp(seeds=3, budget=5, prior=off)", base).retrieve(question, 35)) <= 10
         )
 
 
@@ -297,9 +297,9 @@ def test_paths_may_be_read_passage_by_passage(base) -> None:
     for context in ("paths", "passages"):
         recipe = f"kgp-paper(graph=mentions, reader=extractive, seeds=2, branch=2, context={context})"
         found[context] = (
-            catalog.build_method(recipe, base).answer(Question(QUESTION.text), TrailRecorder()).context
+            registry.build_method(recipe, base).answer(Question(QUESTION.text), TrailRecorder()).context
         )
-    walker = catalog.build_retriever("kgp-paper(graph=mentions, reader=extractive, seeds=2, branch=2)", base)
+    walker = registry.build_retriever("kgp-paper(graph=mentions, reader=extractive, seeds=2, branch=2)", base)
     paths = walker.walk(Question(QUESTION.text), TrailRecorder())
     rows = list(dict.fromkeys(row for path in paths for row in path.rows))
     visited = [hit.node.id for hit in found["paths"]]

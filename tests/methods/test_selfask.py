@@ -10,7 +10,7 @@ from clew.app.cli.commands import app
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Location, Question
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.methods.baselines.selfask import Reply, parse_reply
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
@@ -63,7 +63,7 @@ def agent(request):
 
 def run(base, script, recipe="selfask(retriever=bm25, k=2)", **more):
     with ScriptedServer(script) as server:
-        method = catalog.build_method(recipe, base, llm=create_language_model(server.llm, **more))
+        method = registry.build_method(recipe, base, llm=create_language_model(server.llm, **more))
         return method.answer(Question(QUESTION), TrailRecorder()), server.requests
 
 
@@ -164,12 +164,12 @@ def test_replies_in_every_form(reply, said):
 
 
 def test_a_retriever_is_put_into_any_recipe_that_has_one():
-    assert catalog.replace_retriever("selfask", "bm25(k1=2)") == "selfask(retriever=bm25(k1=2))"
-    assert catalog.replace_retriever("default", "bm25") == "read(retriever=bm25)"
+    assert registry.replace_retriever("selfask", "bm25(k1=2)") == "selfask(retriever=bm25(k1=2))"
+    assert registry.replace_retriever("default", "bm25") == "read(retriever=bm25)"
     with pytest.raises(UsageError, match="no retriever to replace"):
-        catalog.replace_retriever("kgp-paper", "bm25")
+        registry.replace_retriever("kgp-paper", "bm25")
     with pytest.raises(UsageError, match="no recipe"):
-        catalog.replace_retriever("selfhelp", "bm25")
+        registry.replace_retriever("selfhelp", "bm25")
 
 
 @pytest.mark.parametrize("retriever", ["chunk", "drill"])

@@ -11,7 +11,7 @@ from clew.app.cli.commands import app
 from clew.core.errors import MissingExtra
 from clew.evaluate.corpora import build_document, document_location
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.papers.figures import draw_graph_quality
 from clew.papers.kgp import average_quality, measure_graph_quality
 from clew.store.store import Store
@@ -58,7 +58,7 @@ def test_seeds_and_their_neighbours_by_hand(tmp_path, joined, expected):
         one, other = (int(snapshot.rows([f"{documents[title].key}:1"])[0]) for title in joined)
         graph = Wired([(one, other), (other, one)])
         found = measure_graph_quality(
-            example, snapshot, graph, catalog.build_retriever("tfidf", base), seeds=1
+            example, snapshot, graph, registry.build_retriever("tfidf", base), seeds=1
         )
     assert (found.reached, found.sf_em, found.coverage, found.precision) == expected
     assert (found.passages, found.edges, found.density) == (4, 1, 1 / 6)

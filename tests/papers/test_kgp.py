@@ -15,7 +15,7 @@ from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.run_folder import Experiment
 from clew.evaluate.setup import EvaluationSettings, load_questions, open_stores
 from clew.graph.annotation import Annotation, AnnotationCache
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.knowledge_base.registry.components import REGISTRY
 from clew.papers.kgp import (
     KNOBS,
@@ -86,14 +86,14 @@ def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tm
             for example in made.questions.examples:
                 base = base_of(example)
                 snapshot = base.snapshot()
-                walker = catalog.build_retriever(f"kgp-paper(graph={name}({knob}))", base)
+                walker = registry.build_retriever(f"kgp-paper(graph={name}({knob}))", base)
                 paths = walker.walk(Question(example.question), TrailRecorder())
                 rows = np.array(sorted({row for path in paths for row in path.rows}))
                 gold = GoldEvidence(example)
                 held = {piece for node in snapshot.nodes(rows) for piece in gold.matching_pieces(node)}
                 whole.append(len(held) == 2)
                 share.append(len(held) / 2)
-                graph = catalog.build_graph(f"{name}({knob})", base)
+                graph = registry.build_graph(f"{name}({knob})", base)
                 passages = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)).tolist()
                 near = {row: set(graph.neighbours(row).tolist()) for row in passages}
                 degrees.append(np.mean([len(others) for others in near.values()]))

@@ -332,10 +332,10 @@ def test_graphs_stand_beside_a_corpus_that_is_made(data, tmp_path):
     questions = load_questions(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", 1, 0)
     told = []
     with ScriptedServer(reply) as server:
-        from clew.knowledge_base import registry as catalog
+        from clew.knowledge_base import registry
 
         bench = EvaluationSettings(
-            catalog.load_language_model(server.llm), llm_name=server.llm, graphs=(str(data["graph"]),)
+            registry.load_language_model(server.llm), llm_name=server.llm, graphs=(str(data["graph"]),)
         )
         folder = evaluate_recipes(
             tmp_path / "runs",
@@ -401,10 +401,10 @@ def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
     )
     questions = load_questions(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", None, 0)
     with ScriptedServer(reply) as server:
-        from clew.knowledge_base import registry as catalog
+        from clew.knowledge_base import registry
 
         bench = EvaluationSettings(
-            catalog.load_language_model(server.llm), llm_name=server.llm, graphs=(place,)
+            registry.load_language_model(server.llm), llm_name=server.llm, graphs=(place,)
         )
         folder = evaluate_recipes(tmp_path / "runs", questions, ["chain(sources=kg)"], bench)
     held = {

@@ -10,7 +10,7 @@ from clew.app.cli.commands import app
 from clew.core.errors import RemoteError, UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import PASSAGE, ROW, Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.retrieve.web import SerpApi
 from hop_base import BORN, QUESTION, reading
@@ -162,10 +162,10 @@ def test_the_catalogue_needs_a_key_for_the_service_itself(base, monkeypatch):
     monkeypatch.delenv("CLEW_SERPAPI_URL", raising=False)
     monkeypatch.delenv("CLEW_SERPAPI_KEY", raising=False)
     with pytest.raises(UsageError, match="'serpapi' needs a key") as raised:
-        catalog.build_retriever("serpapi", base)
+        registry.build_retriever("serpapi", base)
     assert "CLEW_SERPAPI_KEY" in raised.value.hint
     monkeypatch.setenv("CLEW_SERPAPI_KEY", "k")
-    assert isinstance(catalog.build_retriever("serpapi", base), SerpApi)
+    assert isinstance(registry.build_retriever("serpapi", base), SerpApi)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_the_catalogue_needs_a_key_for_the_service_itself(base, monkeypatch):
 )
 def test_what_starts_from_the_base_cannot_start_from_the_web(base, web, recipe):
     with pytest.raises(UsageError, match="starts from passages of the base"):
-        catalog.build_method(recipe, base)
+        registry.build_method(recipe, base)
 
 
 def script(request):
@@ -218,7 +218,7 @@ def script(request):
 )
 def test_methods_answer_over_the_web(base, web, recipe):
     with ScriptedServer(script) as server:
-        method = catalog.build_method(recipe, base, llm=create_language_model(server.llm))
+        method = registry.build_method(recipe, base, llm=create_language_model(server.llm))
         answer = method.answer(Question(QUESTION), TrailRecorder())
     assert answer.text == "Dunmere" and web.asked
     assert any(hit.node.document == "https://example.org/harker" for hit in answer.evidence)
@@ -227,7 +227,7 @@ def test_methods_answer_over_the_web(base, web, recipe):
 
 
 def test_without_a_model_the_web_is_read_extractively(base, web):
-    answer = catalog.build_method("read(retriever=serpapi)", base).answer(HARKER, TrailRecorder())
+    answer = registry.build_method("read(retriever=serpapi)", base).answer(HARKER, TrailRecorder())
     assert "Dunmere" in answer.text and answer.evidence[0].node.id.startswith("web:")
 
 

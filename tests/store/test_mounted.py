@@ -17,7 +17,7 @@ from clew.app.cli.commands import app
 from clew.core.errors import NotFound, RemoteError, UsageError
 from clew.core.trail import TrailRecorder, explore_retriever
 from clew.core.types import Question
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.store.sparql.endpoint import Endpoint, format_literal, is_iri
 from clew.store.sparql.mount_options import MountOptions
 from sparql_servers import Served, serving, stored
@@ -281,7 +281,7 @@ def test_a_mounted_graph_refuses_to_index_texts(place: str, tmp_path: Path) -> N
     with clew.open(tmp_path / "kb", create=True) as base:
         base.graphs.mount("there", place)
         record = TrailRecorder()
-        retriever = catalog.build_retriever("bm25-nodes", base.store)
+        retriever = registry.build_retriever("bm25-nodes", base.store)
         assert explore_retriever(retriever, Question("Kismet"), 3, record) == []
         assert record.steps[0].detail["passed over"] == "it is mounted"
         graph = base.graphs.get("there")

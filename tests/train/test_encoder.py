@@ -13,7 +13,7 @@ import tiny_models
 from clew.app.cli.commands import app
 from clew.core.errors import UsageError
 from clew.core.types import Location, Question
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models.onnx import OnnxEncoder
 from clew.parse.documents.builder import DocumentBuilder
 from clew.store.store import Store
@@ -217,7 +217,7 @@ def test_the_command_trains_exports_and_the_walk_asks_at_every_hop(source, data,
             "encode",
             lambda self, texts, query=False: asked.extend(texts) or encode(self, texts, query),
         )
-        hits = catalog.build_retriever("kgp", base, encoder=encoder).retrieve(
+        hits = registry.build_retriever("kgp", base, encoder=encoder).retrieve(
             Question(RECORDS[3]["question"]), 5
         )
     hops = [text for text in asked if text.startswith(RECORDS[3]["question"] + " ")]

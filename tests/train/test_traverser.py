@@ -14,7 +14,7 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.trail import TrailRecorder
 from clew.core.types import Location, Question
 from clew.evaluate.datasets import load_dataset as dataset
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.methods.kgp.guides import GENERATION_PROMPTS
 from clew.models.local import LocalModel, load_tokenizer, tokenize_prompts
 from clew.parse.documents.builder import DocumentBuilder
@@ -350,7 +350,7 @@ def test_a_trained_guide_leads_a_walk_to_the_evidence_in_batches(folders, data, 
             base.put_document(parsed, Location(f"/docs/{number}.txt", "/docs", 1, number, number))
         model = Batches(out)
         guide = "guide=generated(prompt=listing1), structures=no, reader=extractive"
-        method = catalog.build_method(f"kgp-paper({guide}, seeds=3, branch=1)", base, llm=model)
+        method = registry.build_method(f"kgp-paper({guide}, seeds=3, branch=1)", base, llm=model)
         answer = method.answer(Question(QUESTIONS[0]), TrailRecorder())
         snapshot = base.snapshot()
         paths = [[node.text for node in snapshot.nodes(snapshot.rows(hit.path))] for hit in answer.evidence]

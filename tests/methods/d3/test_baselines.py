@@ -7,7 +7,7 @@ import pytest
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder, explore_retriever
 from clew.core.types import Location, Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
 from clew.parse.documents.builder import DocumentBuilder
@@ -56,7 +56,7 @@ def built(request):
 def run(base, recipe, script=built, scope=None, k=10, **more):
     record = TrailRecorder()
     with ScriptedServer(script) as server:
-        found = catalog.build_retriever(recipe, base, llm=create_language_model(server.llm, **more))
+        found = registry.build_retriever(recipe, base, llm=create_language_model(server.llm, **more))
         hits = explore_retriever(found, Question(QUESTION, scope or Scope()), k, record)
     return [hit.node.text for hit in hits], record, server.requests
 
@@ -108,11 +108,11 @@ def test_a_spent_budget_leaves_what_was_chosen_before(base):
 def test_what_asks_a_model_needs_one(base):
     for recipe in ("paragraph", "chunk", "map-reduce", "map-reduce-optimised"):
         with pytest.raises(UsageError, match=f"'{recipe}' needs a language model"):
-            catalog.build_retriever(recipe, base)
+            registry.build_retriever(recipe, base)
     assert (
-        catalog.build_retriever("monot5(model='some/folder')", base).selector.reranker.name
+        registry.build_retriever("monot5(model='some/folder')", base).selector.reranker.name
         == "monot5:some/folder"
     )
-    assert catalog.build_retriever("cross-encoder", base).selector.reranker.name.startswith(
+    assert registry.build_retriever("cross-encoder", base).selector.reranker.name.startswith(
         "cross-encoder:cross-"
     )

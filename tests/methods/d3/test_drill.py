@@ -8,7 +8,7 @@ import pytest
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder, explore_retriever
 from clew.core.types import Question, Scope
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 from clew.models.wrappers import Budget
 from drill_documents import NOTES, REPORT
 from kb_documents import document, location
@@ -18,8 +18,8 @@ ASKED = Question("Who was the director of the company that owned the lighters?")
 
 
 def drill(base, server=None, recipe="drill", **more):
-    model = catalog.load_language_model(server.llm, **more) if server else None
-    return catalog.build_retriever(recipe, base, llm=model)
+    model = registry.load_language_model(server.llm, **more) if server else None
+    return registry.build_retriever(recipe, base, llm=model)
 
 
 def kind_of(request):
@@ -177,8 +177,8 @@ def test_ask_reads_what_it_found_and_counts_what_it_cost(base, snapshot_of):
                 return {"quotes": [quote], "answer": "Maria Hale", "abstain": False}
 
     with ScriptedServer(reply) as server:
-        model = catalog.load_language_model(server.llm)
-        method = catalog.build_method("read(retriever=drill(hints=0, words=8))", base, llm=model)
+        model = registry.load_language_model(server.llm)
+        method = registry.build_method("read(retriever=drill(hints=0, words=8))", base, llm=model)
         answer = method.answer(ASKED, TrailRecorder())
     assert answer.text == "Maria Hale"
     assert answer.usage.calls == 3
@@ -198,7 +198,7 @@ def test_without_a_model_nothing_of_the_search_is_lost(base):
     base.catch_up()
     for words in ("Oskell ferry 1929", "Garrow mill", "water toll gauge"):
         question = Question(words)
-        plain = catalog.build_retriever("search", base).retrieve(question, 200)
+        plain = registry.build_retriever("search", base).retrieve(question, 200)
         found = drill(base).retrieve(question, 200)
         assert {hit.node.id for hit in found} == {hit.node.id for hit in plain}
         assert np.all(np.diff([hit.score for hit in found]) <= 0)

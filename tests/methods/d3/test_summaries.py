@@ -258,16 +258,16 @@ def test_a_summariser_that_is_not_known_is_named():
 @pytest.mark.parametrize("encoded", [False, True])
 def test_a_base_can_be_drilled_before_and_after_its_passages_are_encoded(base, encoded):
     from clew.core.types import Question
-    from clew.knowledge_base import registry as catalog
+    from clew.knowledge_base import registry
 
     encoder = HashEncoder()
     for number in range(3):
         base.put_document(document(number), location(f"/d/{number}.txt"))
     if encoded:
         base.encode(encoder)
-    drill = catalog.build_retriever("drill(words=8)", base, encoder=encoder)
+    drill = registry.build_retriever("drill(words=8)", base, encoder=encoder)
     hits = drill.retrieve(Question("Oskell ferry 1929"), 5)
     assert len(hits) == 5
     # The second time, with everything kept, it is the same.
-    again = catalog.build_retriever("drill(words=8)", base, encoder=encoder)
+    again = registry.build_retriever("drill(words=8)", base, encoder=encoder)
     assert again.retrieve(Question("Oskell ferry 1929"), 5) == hits

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import Completion, LanguageModel, Prompt
-from clew.knowledge_base import registry as catalog
+from clew.knowledge_base import registry
 
 if TYPE_CHECKING:
     from clew.app.web.settings import ModelChoice, Settings
@@ -70,4 +70,4 @@ class ModelPool:
 
         limits = (self._budget.calls, self._budget.tokens, self._budget.money)
         budget = None if limits == (None, None, None) else Budget(*limits)
-        return catalog.load_language_model(choice.name, cache=True, budget=budget)
+        return registry.load_language_model(choice.name, cache=True, budget=budget)

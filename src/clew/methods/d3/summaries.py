@@ -277,8 +277,8 @@ class DocumentSummaries:
         stored = {key: self.snapshot.read_derived(maker, key) for key in dict.fromkeys(keys)}
         texts = {key: value["0"].decode("utf-8", "surrogatepass") for key, value in stored.items() if value}
         missing = [key for key in stored if key not in texts]
-        made = self._summarise([self.outlines.of(key) for key in missing], trail)
-        for key, text in zip(missing, made, strict=True):
+        new_texts = self._summarise([self.outlines.of(key) for key in missing], trail)
+        for key, text in zip(missing, new_texts, strict=True):
             texts[key] = text
             try_save_values(self.snapshot, maker, {f"{key}:0": text.encode("utf-8", "surrogatepass")})
         return [texts[key] for key in keys]
