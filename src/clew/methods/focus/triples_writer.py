@@ -1,4 +1,7 @@
-"""Typed triples from questions: asked of a model, checked, fitted to the graphs, and put in order."""
+"""Step 1 of 4StepFocus (Boer et al., 2024, Algorithm 1, line 1): a model writes the question as typed triples.
+
+Its replies are parsed, aligned with the names of the graphs, and put in the order in which most of them agree.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,13 @@ from clew.triples.language.typed_parsing import TypedParse, parse_typed_statemen
 from clew.triples.linking.relation_words import verbalise_relation, word_stems
 from clew.triples.linking.relations import GraphRelationLinker
 
-#: Keys that a reply must have; small models leave empty ones out.
+#: Keys that a reply must have; small models leave others out where they are empty.
 _NEEDED = frozenset({"of", "type", "head", "relation", "tail", "property", "test", "value", "answer"})
 _N = r"(?:#\s*\d+|\?[A-Za-z_]\w*)"
 _UNKNOWN = re.compile(rf"{_N}|[x-zX-Z]_?\d{{0,2}}")
 #: An unknown with its type.
 _TYPED = re.compile(rf"{_N}\s*(?:[(\[{{][^()\[\]{{}}#]+[)\]}}]|:[^#:]+)")
-#: The same the other way round, as which names with a number look as well: "Mambo #1".
+#: An unknown after its type; names with a number look the same: "Mambo #1".
 _TYPE_FIRST = re.compile(rf"(?:an?\s+|the\s+)?[(\[]?(?P<type>[^()\[\]#?]+?)[)\]]?\s*:?\s*{_N}")
 _COMPARED = re.compile(r"[<>=≤≥≠¬]|!=?(?=[\w\s])")
 _QUANTIFIER = 'A quantifier is "", "not", "only", "at least 2", "at most 2" or "exactly 2"'
@@ -42,14 +45,14 @@ _QUANTIFIER = 'A quantifier is "", "not", "only", "at least 2", "at most 2" or "
 
 @dataclass(frozen=True, slots=True)
 class TriplesWriter:
-    """ASK_LLM_FOR_TRIPLETS of 4StepFocus (Boer et al., 2024, Algorithm 1, line 1): the model is shown node types and
-    relations, and writes the question as triples with a target variable.
+    """ASK_LLM_FOR_TRIPLETS: the model is shown the graphs' node types and relations, and writes triples with a
+    target.
 
     ``template`` is ``focus-triples`` and ``pronouns`` is ``focus-pronouns``. Beyond the paper: pronouns are resolved
-    first (its future work); the schema has counts, examples and properties, and where it is large is cut to ``room``
-    by ``linker``; conditions, quantifiers, negation and wishes; with several ``samples`` the question that most agree
-    on is first; where no reply can be used, the model is told why and asked once more. A type or a relation that no
-    graph has is no error, since both are linked by likeness later.
+    first (its future work); the schema has counts, examples and properties, and a large one is cut to ``room`` with
+    the help of ``linker``; there are conditions, quantifiers, negation and preferences; with several ``samples`` the
+    interpretation that most agree on is first; if no reply can be used, the model is told why and asked once
+    more. A type or a relation that no graph has is no error, since names are linked by likeness later.
     """
 
     model: LanguageModel
@@ -65,10 +68,10 @@ class TriplesWriter:
         return cls(model, load_prompt("focus-triples"), load_prompt("focus-pronouns"), linker, samples)
 
     def write(self, question: Question, graphs: Sequence[PropertyGraph], trail: Trail) -> list[TypedChain]:
-        """Return the question as typed triples, the version that most samples agree on first; none where no reply can
-        be used: the question can then be compared with texts alone.
+        """Return the interpretations of a question, the one that most samples agree on first; none if no reply can be
+        used.
 
-        Raises ModelError, RemoteError, and ChainError for triples of the question's own that are none.
+        Raises ModelError, RemoteError, and ChainError for triples that come with the question and cannot be parsed.
         """
         if question.chain:
             return parse_given_triples(question, trail, graphs)
@@ -77,71 +80,71 @@ class TriplesWriter:
         schema = describe_schema(graphs, text, self.linker, self.room)
         prompt = self.template.render(question=text, schema=schema.text)
         prompts = sample_prompts(prompt, self.samples)
-        made = self.model.complete(prompts)
-        usage = sum((one.usage for one in made), Usage())
+        completions = self.model.complete(prompts)
+        usage = sum((completion.usage for completion in completions), Usage())
         types = [type for graph in graphs for type in graph.types()]
-        read, errors = self._read(made, types)
-        if not read:
+        parses, errors = self._parse_replies(completions, types)
+        if not parses:
             problems = "; ".join(dict.fromkeys(error.problem for error in errors))
-            wrong = clean_reply(f"Your last reply could not be used: {problems}. {errors[-1].hint}")
-            again = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{wrong}")])
-            usage += again[0].usage
-            read, more = self._read(again, types)
-            errors += more
-        alignments = [align_to_schema(one.chain, graphs) for one in read]
-        chains = rank_typed_by_agreement([one.chain for one in alignments])
+            complaint = clean_reply(f"Your last reply could not be used: {problems}. {errors[-1].hint}")
+            retried = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{complaint}")])
+            usage += retried[0].usage
+            parses, more_errors = self._parse_replies(retried, types)
+            errors += more_errors
+        alignments = [align_to_schema(parse.chain, graphs) for parse in parses]
+        chains = rank_typed_by_agreement([alignment.chain for alignment in alignments])
         kinds = Counter(type(error).__name__ for error in errors)
         step = TriplesStep(
             "",
             prompt=self.template.name,
-            usable=len(read),
+            usable=len(parses),
             schema=schema.summary,
-            others=tuple(str(one) for one in chains[1:]) or None,
+            others=tuple(map(str, chains[1:])) or None,
             errors=", ".join(f"{name} {count}" for name, count in kinds.most_common()) or None,
             samples=len(prompts),
             usage=usage,
             seconds=time.perf_counter() - started,
         )
         if chains:
-            first = next(place for place, one in enumerate(alignments) if one.chain is chains[0])
-            notes = _dropped_and_fitted(read[first], alignments[first].notes)
+            first = next(n for n, alignment in enumerate(alignments) if alignment.chain is chains[0])
+            notes = _dropped_and_fitted(parses[first], alignments[first].notes)
             step = replace(step, triples=str(chains[0]), dropped=notes[0], fitted=notes[1])
         trail.add(step)
         return chains
 
-    def _read(
-        self, made: Sequence[Completion], types: Sequence[str]
+    def _parse_replies(
+        self, completions: Sequence[Completion], types: Sequence[str]
     ) -> tuple[list[TypedParse], list[ChainError]]:
-        """Return the questions of replies that can be used, and what is wrong with the others."""
-        found: list[TypedParse] = []
+        """Return the parsed replies, and the errors of those that cannot be used."""
+        parses: list[TypedParse] = []
         errors: list[ChainError] = []
-        for one in made:
+        for completion in completions:
             try:
-                found.append(self._reading(one.text, types))
+                parses.append(self._parse_reply(completion.text, types))
             except ChainError as error:
                 errors.append(error)
-        return found, errors
+        return parses, errors
 
-    def _reading(self, reply: str, types: Sequence[str]) -> TypedParse:
-        """Return the question of a reply, JSON or text, over graphs of some types. Raises ChainError."""
+    def _parse_reply(self, reply: str, types: Sequence[str]) -> TypedParse:
+        """Return a parsed reply, JSON or text; ``types`` are those of the graphs. Raises ChainError."""
         if self.template.schema is None:
             return parse_typed_statements(reply)
         try:
-            said = parse_json(reply, _lenient(self.template.schema))
+            fields = parse_json(reply, _relax_schema(self.template.schema))
         except BadCompletion as error:
             try:
                 return parse_typed_statements(reply)
             except ChainError:
                 raise ChainError(error.problem, error.hint) from error
-        return parse_typed_statements(reply_to_text(said, types))
+        return parse_typed_statements(reply_to_text(fields, types))
 
 
 def parse_given_triples(
     question: Question, trail: Trail, graphs: Sequence[PropertyGraph] = ()
 ) -> list[TypedChain]:
-    """Return the typed triples that a person wrote for a question, fitted to ``graphs``.
+    """Return the typed triples that come with a question, aligned with the names of ``graphs``.
 
-    Raises ChainError, also for a line that says nothing; UsageError where nobody wrote any; RemoteError.
+    Raises ChainError, also for a line that says nothing; UsageError if the question has no triples; RemoteError.
     """
     if not question.chain:
         raise UsageError(
@@ -149,108 +152,109 @@ def parse_given_triples(
             "Name one (--llm ollama:llama3.1), or write them yourself: "
             "--triples '#1 : film; #1 >> directed_by >> David Lynch; #1.release_year < 1990; final answer: #1'",
         )
-    read = parse_typed_statements(question.chain)
-    if read.ignored:
+    parse = parse_typed_statements(question.chain)
+    if parse.ignored:
         raise IncorrectTripleFormatError(
-            f"this says nothing: '{read.ignored[0]}'",
+            f"this says nothing: '{parse.ignored[0]}'",
             "Give the type of a constant only where a triple has it",
         )
-    fit = align_to_schema(read.chain, graphs)
-    dropped, fitted = _dropped_and_fitted(read, fit.notes)
-    trail.add(TriplesStep(str(fit.chain), written_by="hand", dropped=dropped, fitted=fitted))
-    return [fit.chain]
+    alignment = align_to_schema(parse.chain, graphs)
+    dropped, fitted = _dropped_and_fitted(parse, alignment.notes)
+    trail.add(TriplesStep(str(alignment.chain), written_by="hand", dropped=dropped, fitted=fitted))
+    return [alignment.chain]
 
 
-def reply_to_text(said: Mapping[str, Any], types: Iterable[str] = ()) -> str:
-    """Return a structured reply in the form that :func:`clew.triples.language.typed_parsing.parse_typed`
-    reads, names quoted; ``types`` are
-    those of the graphs. Raises IncorrectTripleFormatError for a quantifier that is none, and a type that denies."""
+def reply_to_text(reply: Mapping[str, Any], types: Iterable[str] = ()) -> str:
+    """Return a structured reply as text that :func:`clew.triples.language.typed_parsing.parse_typed` reads, with
+    names in quotation marks; ``types`` are those of the graphs.
+
+    Raises IncorrectTripleFormatError for an unknown quantifier and for a negated type.
+    """
+    typed = reply.get("types", ())
     known = frozenset(
-        word_stems(verbalise_relation(one))
-        for one in (*types, *(one["type"] for one in said.get("types", ())))
+        word_stems(verbalise_relation(type)) for type in (*types, *(row["type"] for row in typed))
     )
     lines = [
-        f"{_term(one['of'], known)} : {_types(one['type'], types)}"
-        for one in said.get("types", ())
-        if one["type"].strip()
+        f"{_format_term(row['of'], known)} : {_format_types(row['type'], types)}"
+        for row in typed
+        if row["type"].strip()
     ]
-    for one in said.get("triples", ()):
-        triple = f"{_term(one['head'], known)} >> {_relation(one['relation'])} >> {_tail(one['tail'], known)}"
-        lines.append(f"{_quantifier(one.get('quantifier') or '')} {triple}".strip())
-    for one in said.get("conditions", ()):
-        denied = "not " if one["test"] == "!=" else ""
-        test = "=" if one["test"] == "!=" else one["test"]
-        high = one.get("high")
-        value = _value(one["value"]) + (
-            f" and {_value(high)}" if test == "between" and high is not None else ""
-        )
-        lines.append(f"{denied}{_term(one['of'], known)}.{quote(one['property'])} {test} {value}")
-    lines += [f"~ {quote(wish)}" for wish in said.get("wishes", ()) if wish.strip()]
-    return "\n".join([*lines, f"final answer: {said['answer']}"])
+    for row in reply.get("triples", ()):
+        head, tail = _format_term(row["head"], known), _format_tail(row["tail"], known)
+        quantifier = _check_quantifier(row.get("quantifier") or "")
+        lines.append(f"{quantifier} {head} >> {_format_relation(row['relation'])} >> {tail}".strip())
+    for row in reply.get("conditions", ()):
+        negation, test = ("not ", "=") if row["test"] == "!=" else ("", row["test"])
+        value, high = _format_value(row["value"]), row.get("high")
+        if test == "between" and high is not None:
+            value = f"{value} and {_format_value(high)}"
+        lines.append(f"{negation}{_format_term(row['of'], known)}.{quote(row['property'])} {test} {value}")
+    lines += [f"~ {quote(wish)}" for wish in reply.get("wishes", ()) if wish.strip()]
+    return "\n".join([*lines, f"final answer: {reply['answer']}"])
 
 
-def _term(text: str, types: Collection[frozenset[str]]) -> str:
-    """Return a head or a tail: quoted, unless it is an unknown, perhaps with its type: one of the reply's or the
-    graphs', as stems, where it stands first."""
+def _format_term(text: str, types: Collection[frozenset[str]]) -> str:
+    """Return a head or a tail: in quotation marks, unless it is an unknown, perhaps with its type. A type before the
+    unknown must be one of ``types``, as stems."""
     text = " ".join(text.split())
     bare = split_quantifier(text)[1]
     match = _TYPE_FIRST.fullmatch(bare)
-    unknown = (
+    is_unknown = (
         _UNKNOWN.fullmatch(bare)
         or _TYPED.fullmatch(bare)
         or (match is not None and word_stems(verbalise_relation(match["type"])) in types)
     )
-    return text if unknown or not text else quote(text)
+    return text if is_unknown or not text else quote(text)
 
 
-def _tail(text: str, types: Collection[frozenset[str]]) -> str:
-    """Return a tail as :func:`_term` does; bare as well where it counts or compares: "at least 2 actors"."""
+def _format_tail(text: str, types: Collection[frozenset[str]]) -> str:
+    """Return a tail as :func:`_format_term` does, and as it is if it counts or compares: "at least 2 actors"."""
     text = " ".join(text.split())
-    return text if parse_counted_tail(text) or _COMPARED.match(text) else _term(text, types)
+    return text if parse_counted_tail(text) or _COMPARED.match(text) else _format_term(text, types)
 
 
-def _quantifier(said: str) -> str:
-    said = " ".join(said.split())
-    # "None" says "not" as well as that there is no quantifier.
-    if said and (said.casefold() == "none" or split_quantifier(f"{said} #1")[1] != "#1"):
-        raise IncorrectTripleFormatError(f"'{said}' is no quantifier", _QUANTIFIER)
-    return said
+def _check_quantifier(text: str) -> str:
+    text = " ".join(text.split())
+    # "None" could mean "not", or that there is no quantifier.
+    if text and (text.casefold() == "none" or split_quantifier(f"{text} #1")[1] != "#1"):
+        raise IncorrectTripleFormatError(f"'{text}' is no quantifier", _QUANTIFIER)
+    return text
 
 
-def _types(text: str, known: Iterable[str]) -> str:
-    found = [one for one in re.split(r"\s+or\s+|\s*\|\s*", text.strip()) if one]
-    for one in found:
-        if split_negation(one)[0] and one not in known:
+def _format_types(text: str, known: Iterable[str]) -> str:
+    types = [type for type in re.split(r"\s+or\s+|\s*\|\s*", text.strip()) if type]
+    for type in types:
+        if split_negation(type)[0] and type not in known:
             raise IncorrectTripleFormatError(
-                f"the type '{one}' denies", "Deny a triple or a condition instead"
+                f"the type '{type}' denies", "Deny a triple or a condition instead"
             )
-    return " or ".join(map(quote, found))
+    return " or ".join(map(quote, types))
 
 
-def _relation(text: str) -> str:
-    # Bare: "not" before a relation is understood, and an unknown in it refused.
+def _format_relation(text: str) -> str:
+    # Without quotation marks if possible: then the parser understands "not" before it, and refuses an unknown in it.
     return quote(text) if re.search(r'[>;"|]', text) else " ".join(text.split())
 
 
-def _value(value: str | float) -> str:
-    # A number is one however it was given; a name may hold "and".
+def _format_value(value: str | float) -> str:
+    # A number is a number even if it was given as text; a name is quoted, since it may contain "and".
     text = " ".join(str(value).split())
     return text if re.fullmatch(r"[$€£]?[-+]?\d[\d.,]*(?:\s\w+)?", text) else quote(text)
 
 
 def _dropped_and_fitted(
-    read: TypedParse, notes: Sequence[str]
+    parse: TypedParse, notes: Sequence[str]
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """Return for the trail the triples that were left out and how others were fitted to the schema, None for none."""
-    dropped = tuple(f"{one} (nothing in it is unknown)" for one in read.dropped)
+    """Return for the trail the triples that were dropped, and how others were aligned with the schema; None: none."""
+    dropped = tuple(f"{triple} (nothing in it is unknown)" for triple in parse.dropped)
     return dropped or None, tuple(notes) or None
 
 
-def _lenient(schema: Any) -> Any:
-    """Return a schema that requires only what nothing can be made of without."""
+def _relax_schema(schema: Any) -> Any:
+    """Return a JSON schema that requires only the keys in :data:`_NEEDED`."""
     if isinstance(schema, Mapping):
-        made = {key: _lenient(value) for key, value in schema.items()}
+        relaxed = {key: _relax_schema(value) for key, value in schema.items()}
         if isinstance(schema.get("required"), Sequence):
-            made["required"] = [key for key in schema["required"] if key in _NEEDED]
-        return made
-    return [_lenient(one) for one in schema] if isinstance(schema, list) else schema
+            relaxed["required"] = [key for key in schema["required"] if key in _NEEDED]
+        return relaxed
+    return [_relax_schema(part) for part in schema] if isinstance(schema, list) else schema
