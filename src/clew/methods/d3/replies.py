@@ -1,4 +1,9 @@
-"""The paragraph numbers and the verdicts in what a language model wrote, however it wrote them."""
+"""Reading replies of language models: paragraph numbers, verdicts, and names of sections or documents.
+
+The paper asks for a comma-separated list of names (Section 3.3.1). Models answer with numbers, quotes, bullets, JSON
+or sentences, they shorten and mistype names, and names themselves contain commas. The parts of a reply that match
+nothing are returned as well, so that the trail can show them.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +23,14 @@ _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _RANGE = re.compile(
     r"(\d+)(?:\s*(?:-|–|—|\.\.\.?|\bto\b|\bthrough\b)\s*(?:p(?:aragraph)?\s*)?(\d+))?", re.IGNORECASE
 )
-#: Words that may stand around numbers in a line that is a list of them and nothing else.
+#: Words that may be around numbers in a line that is nothing but a list of them.
 _AROUND = re.compile(
     r"(?:relevant|paragraphs?|paragraph_ids|ids?|numbers?|and|to|through|answer|output|list|the|are|is|p)(?![a-z])"
     r"|p(?=\d)",
     re.IGNORECASE,
 )
 _LIST = re.compile(r"[\s\d\W_]*\d[\s\d\W_]*")
-# "1. Paragraph 12": the number of the line is no paragraph's.
+# In "1. Paragraph 12" the first number is that of the line.
 _NUMBERED = re.compile(r"^\s*\d+[.)]\s+(?=[\[(\"'*]*(?:paragraph|id\b|p\d)|\d+\s*$)", re.IGNORECASE)
 _LEAD = re.compile(
     r"^[\s\[(\"'*•-]*(?:(?:paragraph|id|p)\s*)?(\d+(?:\s*[-–]\s*\d+)?)[\])\"'*]*\s*[:.)—–-]", re.I
@@ -42,9 +47,10 @@ _ALL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ParagraphNumbers:
-    """What a reply names: numbers that were offered, in its order, each once; others; whether it can be read.
+    """The numbers in a reply: those that were offered, each once, in the order of the reply; and others
+    (``unknown``).
 
-    An empty reply, or one that says that there are none, can be read.
+    ``readable``: the reply has numbers, is empty, or says that there are none.
     """
 
     chosen: tuple[int, ...]
@@ -53,7 +59,7 @@ class ParagraphNumbers:
 
 
 def parse_numbers(reply: str, offered: range) -> ParagraphNumbers:
-    """Return the numbers that a reply names.
+    """Return the numbers in a reply.
 
     Lists in any punctuation, ranges (``3-5``, ``3 to 5``), ``[3]``, ``P3``, ``paragraph 3``, JSON, one to a
     line, and paragraphs repeated behind their numbers. Where a line is a list of numbers, what stands around
@@ -100,7 +106,7 @@ _NO = re.compile(r"^\W*(?:no|false|irrelevant|not|none|0)\b", re.IGNORECASE)
 
 
 def parse_verdict(reply: str) -> bool | None:
-    """Return what a reply to a yes-or-no question says, or None where it says neither.
+    """Return the answer of a reply to a yes-or-no question, or None if it is neither.
 
     The first word counts; where that says nothing, the only one of ``yes`` and ``no`` that occurs.
     """
@@ -121,23 +127,20 @@ SENTENCE_WORDS = 6
 #: More pieces than this are never joined to one name: names have few commas.
 MAX_PIECES = 8
 
-_THOUGHT_naming = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"^```[\w-]*[ \t]*$", re.MULTILINE)
 _NOTHING = re.compile(
     r"\A\W*(?:none|nothing|n/?a|null|empty(?: response| list)?|no(?:ne of the)? (?:relevant )?"
     r"(?:sections?|documents?|names?)\b.*|\(?(?:an )?empty response\)?)\W*\Z",
     re.IGNORECASE | re.DOTALL,
 )
-_LEAD_naming = re.compile(
+_LEAD_NAME = re.compile(
     r"\A(?:(?:the |all )?(?:relevant |following )?(?:sections?|documents?|answer|response|names?|numbers?|list)"
     r"(?: names?| numbers?| list)?(?: (?:is|are|may be relevant))?\s*:)\s*",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\A\s*(?:[*•–—>+]+|-(?!\d))\s*")
-_NUMBERED_naming = re.compile(
-    r"\A[(\[#]?\s*(\d{1,5})\s*[)\]]?\s*(?:[.:)\]-]\s*|\s+(?=\S)|\Z)(.*)\Z", re.DOTALL
-)
-_RANGE_naming = re.compile(r"\A[(\[#]?(\d{1,5})[)\]]?\s*(?:-|–|to)\s*[(\[#]?(\d{1,5})[)\]]?\Z")
+_NUMBERED_NAME = re.compile(r"\A[(\[#]?\s*(\d{1,5})\s*[)\]]?\s*(?:[.:)\]-]\s*|\s+(?=\S)|\Z)(.*)\Z", re.DOTALL)
+_NUMBER_RANGE = re.compile(r"\A[(\[#]?(\d{1,5})[)\]]?\s*(?:-|–|to)\s*[(\[#]?(\d{1,5})[)\]]?\Z")
 _DIVIDER = re.compile(r"[,;|]")
 _NUMBER = re.compile(
     r"\A(?:(?:item|note|part|section|chapter|appendix)\s+)?(?:\d+(?:\.\d+)*|[ivxl]+|[a-z])\b[\s.:)–—-]+",
@@ -148,8 +151,11 @@ _TRIMMED = " \t\r\n\"'“”‘’`*_<>"
 
 @dataclass(slots=True)
 class EntryNames:
-    """Names by which entries may be meant. ``paths`` are the names along each one's path, (n,); ``numbers`` the
-    numbers under which they are shown, by default their indexes plus one."""
+    """The names and numbers by which a reply may refer to entries.
+
+    ``paths`` are the names along each entry's path, (n,); ``numbers`` the numbers under which the entries are shown,
+    by default their indexes plus one.
+    """
 
     paths: Sequence[Sequence[str]]
     numbers: Sequence[int] | None = None
@@ -157,14 +163,14 @@ class EntryNames:
     _divided: set[str] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        # A whole path goes before the end of another, that before a name without its number ("Item 7.").
-        every = range(max(map(len, self.paths), default=0))
-        self._call(lambda path: [" ".join(path)])
-        self._call(lambda path: [" ".join(path[start:]) for start in every if start < len(path)])
-        self._call(lambda path: [_NUMBER.sub("", path[-1])] if path else [])
+        # A whole path has precedence over the end of another, and that over a name without its number ("Item 7.").
+        depths = range(max(map(len, self.paths), default=0))
+        self._add_names(lambda path: [" ".join(path)])
+        self._add_names(lambda path: [" ".join(path[start:]) for start in depths if start < len(path)])
+        self._add_names(lambda path: [_NUMBER.sub("", path[-1])] if path else [])
 
-    def _call(self, names_of: Callable[[Sequence[str]], list[str]]) -> None:
-        """Let entries be called by more names, as far as nothing is called so already."""
+    def _add_names(self, names_of: Callable[[Sequence[str]], list[str]]) -> None:
+        """Add further names of entries, except for names that others already have."""
         called: dict[str, list[int]] = defaultdict(list)
         for index, path in enumerate(self.paths):
             for name in names_of(path):
@@ -175,80 +181,81 @@ class EntryNames:
         self._exact = dict(called) | self._exact
 
     def match_reply(self, reply: str) -> tuple[list[int], list[str]]:
-        """Return the indexes that ``reply`` means, each once, and the pieces of it that fit no name."""
-        text = _FENCE.sub("", _THOUGHT_naming.sub("", reply)).strip()
-        found: dict[int, None] = {}
-        unknown: list[str] = []
+        """Return the indexes of the entries in ``reply``, each once, and the pieces of it that match none."""
+        text = _FENCE.sub("", _THOUGHT.sub("", reply)).strip()
+        matches: dict[int, None] = {}
+        unmatched: list[str] = []
         if not text or _NOTHING.match(text):
             return [], []
         for line in _lines(text):
-            for indexes, piece in self._of_line(line):
-                found.update(dict.fromkeys(indexes))
-                unknown += [piece] if not indexes and piece else []
-        return list(found), unknown
+            for indexes, piece in self._match_line(line):
+                matches.update(dict.fromkeys(indexes))
+                unmatched += [piece] if not indexes and piece else []
+        return list(matches), unmatched
 
-    def _of_line(self, line: str) -> Iterator[tuple[list[int], str]]:
-        """Yield what each piece of a line means; a name may go over several pieces."""
-        pieces = [piece for piece in (_trimmed(one) for one in _DIVIDER.split(line)) if piece]
+    def _match_line(self, line: str) -> Iterator[tuple[list[int], str]]:
+        """Yield each piece of a line with the entries it refers to; a name may extend over several pieces."""
+        pieces = [piece for piece in (_trimmed(part) for part in _DIVIDER.split(line)) if piece]
         start = 0
         while start < len(pieces):
             for end in range(min(len(pieces), start + MAX_PIECES), start, -1):
                 joined = ", ".join(pieces[start:end])
-                indexes = self._whole(joined) if end > start + 1 else self._of(joined)
+                indexes = self._match_whole(joined) if end > start + 1 else self._match_piece(joined)
                 if indexes or end == start + 1:
                     yield indexes, joined
                     start = end
                     break
 
-    def _whole(self, piece: str) -> list[int]:
-        """Return what a name over several pieces means: one that has commas of its own."""
-        bare = _trimmed(_NUMBERED_naming.sub(r"\2", piece))
-        return self._plain(piece) if {_key(piece), _key(bare)} & self._divided else []
+    def _match_whole(self, piece: str) -> list[int]:
+        """Return the entries whose name, with commas in it, is exactly several pieces together."""
+        bare = _trimmed(_NUMBERED_NAME.sub(r"\2", piece))
+        return self._match_exactly(piece) if {_key(piece), _key(bare)} & self._divided else []
 
-    def _plain(self, piece: str) -> list[int]:
-        """Return what is called exactly so, numbering aside."""
-        if found := self._exact.get(_key(piece)):
-            return found
-        numbered = _NUMBERED_naming.match(piece)
-        return self._numbered(numbered) if numbered else []
+    def _match_exactly(self, piece: str) -> list[int]:
+        """Return the entries with exactly this name, numbering aside."""
+        if indexes := self._exact.get(_key(piece)):
+            return indexes
+        numbered = _NUMBERED_NAME.match(piece)
+        return self._match_numbered(numbered) if numbered else []
 
-    def _numbered(self, match: re.Match[str]) -> list[int]:
-        """Return what ``12``, ``[12]`` or ``12. Results`` means: of several so called, the one so numbered."""
-        index, rest = self._at(int(match[1])), _trimmed(match[2])
+    def _match_numbered(self, match: re.Match[str]) -> list[int]:
+        """Return the entry of ``12``, ``[12]`` or ``12. Results``: of several with the name, the one with the
+        number."""
+        index, rest = self._index_of(int(match[1])), _trimmed(match[2])
         same = self._exact.get(_key(rest), []) if rest else []
         if index is not None and (index in same or not rest):
             return [index]
         return same
 
-    def _at(self, number: int) -> int | None:
+    def _index_of(self, number: int) -> int | None:
         """Return the index of the entry with a number."""
         if self.numbers is None:
             return number - 1 if 0 < number <= len(self.paths) else None
         return self.numbers.index(number) if number in self.numbers else None
 
-    def _of(self, piece: str) -> list[int]:
-        if found := self._plain(piece):
-            return found
+    def _match_piece(self, piece: str) -> list[int]:
+        if indexes := self._match_exactly(piece):
+            return indexes
         if re.fullmatch(r"\d{1,5}(?:\s+(?:and\s+)?\d{1,5})+", piece):
-            return [index for number in re.findall(r"\d+", piece) for index in self._plain(number)]
-        if match := _RANGE_naming.match(piece):
+            return [index for number in re.findall(r"\d+", piece) for index in self._match_exactly(number)]
+        if match := _NUMBER_RANGE.match(piece):
             wanted = range(int(match[1]), min(int(match[2]), int(match[1]) + len(self.paths)) + 1)
-            return [index for number in wanted if (index := self._at(number)) is not None]
+            return [index for number in wanted if (index := self._index_of(number)) is not None]
         unlabelled = re.sub(r"\A(?:section|document|number|no\.?)\s*[:#]?\s*", "", piece, flags=re.IGNORECASE)
-        if unlabelled != piece and (found := self._plain(_trimmed(unlabelled))):
-            return found
-        return self._begun(piece) or self._alike(piece) or self._within(piece)
+        if unlabelled != piece and (indexes := self._match_exactly(_trimmed(unlabelled))):
+            return indexes
+        return self._match_beginning(piece) or self._match_similar(piece) or self._match_mentions(piece)
 
-    def _begun(self, piece: str) -> list[int]:
-        """Return what a shortened name stands for, where that is one thing."""
+    def _match_beginning(self, piece: str) -> list[int]:
+        """Return the entry that a shortened name stands for, if there is just one."""
         key = _key(piece)
         if len(key) < MIN_NAME_LENGTH:
             return []
-        found = [indexes for name, indexes in self._exact.items() if name.startswith(key + " ")]
-        every = {index for indexes in found for index in indexes}
-        return sorted(every) if len(every) == 1 else []
+        longer_names = [name for name in self._exact if name.startswith(key + " ")]
+        matches = {index for name in longer_names for index in self._exact[name]}
+        return sorted(matches) if len(matches) == 1 else []
 
-    def _alike(self, piece: str) -> list[int]:
+    def _match_similar(self, piece: str) -> list[int]:
         key = _key(piece)
         if len(key) < MIN_NAME_LENGTH:
             return []
@@ -260,23 +267,23 @@ class EntryNames:
             return []
         return self._exact[scored[0][1]]
 
-    def _within(self, piece: str) -> list[int]:
-        """Return the names that a sentence mentions, the longest first where one is part of another."""
+    def _match_mentions(self, piece: str) -> list[int]:
+        """Return the entries that a sentence mentions; of names within names the longest counts."""
         key = _key(piece)
-        rest, found = f" {key} ", []
+        rest, mentions = f" {key} ", []
         for name in sorted(self._exact, key=lambda name: (-len(name), name)):
             if len(name) >= MIN_NAME_LENGTH and f" {name} " in rest:
-                found.append((rest.index(f" {name} "), self._exact[name]))
+                mentions.append((rest.index(f" {name} "), self._exact[name]))
                 rest = rest.replace(f" {name} ", " " + "\0" * len(name) + " ")
         left = len(rest.replace("\0", "").replace(" ", ""))
         # A few words around a name make it another name; a sentence does not.
         if len(key.split()) < SENTENCE_WORDS and left > len(key.replace(" ", "")) / 2:
             return []
-        return [index for _, indexes in sorted(found) for index in indexes]
+        return [index for _, indexes in sorted(mentions) for index in indexes]
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines of a reply, or, of JSON, its texts and numbers."""
+    """Return the lines of a reply, or the texts and numbers in it if it is JSON."""
     if text[:1] in "[{" and not re.match(r"\A\[\d+\]", text):
         try:
             return list(_leaves(parse_json(text, {"type": ["array", "object"]})))
@@ -298,13 +305,10 @@ def _leaves(value: Any) -> Iterator[str]:
 
 def _trimmed(piece: str) -> str:
     bare = _BULLET.sub("", piece).strip(_TRIMMED)
-    bare = _LEAD_naming.sub("", bare).strip(_TRIMMED)
+    bare = _LEAD_NAME.sub("", bare).strip(_TRIMMED)
     return bare[:-1].strip(_TRIMMED) if bare.endswith((".", ":")) else bare
 
 
 def _key(name: str) -> str:
     """Return a name as names are compared: letters and digits only, without case."""
     return " ".join(re.sub(r"[\W_]+", " ", normalise(name)).split())
-
-
-# MERGED: Which of some names a model's reply means: names or numbers, however they are written.

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 #: The wanted length of a segment, as a share of the longest allowed.
 WANTED_SHARE = 0.6
-#: What a segment twice as long as wanted costs, in shares of the mean scatter of a wanted one.
+#: The cost of a segment twice as long as wanted, as a share of the mean scatter of one of the wanted length.
 EVENNESS = 0.25
-#: What each segment costs, in shares of what a paragraph scatters on average.
+#: The cost of each segment, as a share of the mean scatter of a paragraph.
 PENALTY = 1.5
 #: Dimensions of vectors made of words.
 HASH_DIMENSIONS = 256
@@ -43,10 +43,10 @@ MAX_PHRASE_WORDS, MAX_PHRASES = 3, 3
 
 
 def segment_starts(vectors: Vectors, lengths: NDArray[np.int64], longest: int) -> list[int]:
-    """Return where segments start, ascending, the first 0.
+    """Return the first paragraph of each segment, ascending, beginning with 0.
 
-    ``vectors`` are unit vectors, (n, d); ``lengths`` their words, (n,). No segment is longer than ``longest``
-    but one of a single paragraph that is.
+    ``vectors`` are unit vectors of the paragraphs, (n, d); ``lengths`` their numbers of words, (n,). No segment is
+    longer than ``longest``, except for a single paragraph that is.
     """
     weights = np.maximum(lengths.astype(np.float64), 1.0)
     total = np.concatenate([[0.0], np.cumsum(weights)])
@@ -60,23 +60,24 @@ def segment_starts(vectors: Vectors, lengths: NDArray[np.int64], longest: int) -
     best[0] = 0.0
     for end in range(1, n + 1):
         start = min(int(np.searchsorted(total, total[end] - longest)), end - 1)
-        held = total[end] - total[start:end]
-        pull = sums[end] - sums[start:end]
-        scatter = held - np.einsum("ij,ij->i", pull, pull) / held
-        cost = best[start:end] + scatter + penalty + evenness * (held / wanted - 1) ** 2
-        # Rounded, so that equal choices are equal on every machine; the first of them is taken.
+        sizes = total[end] - total[start:end]
+        resultants = sums[end] - sums[start:end]
+        scatter = sizes - np.einsum("ij,ij->i", resultants, resultants) / sizes
+        cost = best[start:end] + scatter + penalty + evenness * (sizes / wanted - 1) ** 2
+        # Rounded, so that equal costs are equal on every machine; the first of them is taken.
         chosen = int(np.argmin(np.round(cost, 9)))
         best[end], back[end] = cost[chosen], start + chosen
-    found = [n]
-    while found[-1]:
-        found.append(int(back[found[-1]]))
-    return found[:0:-1]
+    ends = [n]
+    while ends[-1]:
+        ends.append(int(back[ends[-1]]))
+    return ends[:0:-1]
 
 
 def word_vectors(postings: Postings, rows: Rows) -> Vectors:
-    """Return unit vectors made of the words of ``rows``, (n, :data:`HASH_DIMENSIONS`): TF-IDF within these
-    rows alone,
-    each term in one signed dimension given by its hash. Zeros for a row without words."""
+    """Return unit vectors of the words of ``rows``, (n, :data:`HASH_DIMENSIONS`), zeros for a row without words.
+
+    They are TF-IDF within these rows alone; the hash of a term gives its dimension and sign.
+    """
     return _hashed(*postings.term_matrix(rows))
 
 
