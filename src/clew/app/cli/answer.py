@@ -245,8 +245,8 @@ def _step(step: StepView) -> Text:
         for key, value in step.facts.items()
         if not (key == "triples" and step.name == "prepare")
     ]
-    found = format_count(len(step.hits), "node") if step.hits else ""
-    facts = [*words, found, format_cost(step.usage), format_duration(step.seconds)]
+    hits = format_count(len(step.hits), "node") if step.hits else ""
+    facts = [*words, hits, format_cost(step.usage), format_duration(step.seconds)]
     return Text.assemble((step.name, "bold"), (f"  {', '.join(fact for fact in facts if fact)}", "dim"))
 
 
@@ -289,10 +289,10 @@ def _substitution(detail: Mapping[str, Any]) -> Iterable[Text]:
     for text, reason in dropped.items() if isinstance(dropped, Mapping) else ():
         yield Text.assemble((text, "yellow"), (f"  ranks only: {reason}", "dim"))
     candidates = detail.get("candidates", {})
-    for name, some in candidates.items() if isinstance(candidates, Mapping) else ():
-        total = "anything" if some["count"] is None else f"{some['count']:,}"
-        first = shorten("; ".join(some["first"]), _LINE)
-        yield Text.assemble((f"{name} ", "bold"), f"{total}: " if some["first"] else total, (first, "dim"))
+    for name, values in candidates.items() if isinstance(candidates, Mapping) else ():
+        total = "anything" if values["count"] is None else f"{values['count']:,}"
+        first = shorten("; ".join(values["first"]), _LINE)
+        yield Text.assemble((f"{name} ", "bold"), f"{total}: " if values["first"] else total, (first, "dim"))
     for text in detail.get("given up", ()):
         yield Text.assemble((text, "yellow"), ("  given up", "dim"))
 

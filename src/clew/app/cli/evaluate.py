@@ -251,8 +251,8 @@ def _print_table(table: Table) -> None:
 @app.command("compare")
 def compare(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of one data set.")],
-    one: Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe of the run.")],
-    other: Annotated[str, typer.Argument(metavar="RECIPE", help="Another recipe of the run.")],
+    first: Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe of the run.")],
+    second: Annotated[str, typer.Argument(metavar="RECIPE", help="Another recipe of the run.")],
     by: Annotated[
         str, typer.Option("--metric", "-m", metavar="NAME", help="The metric to compare by.")
     ] = "recall@5",
@@ -266,18 +266,18 @@ def compare(
 
     (run_folder,) = _run_folders([folder], limit=1)
     runs = {run.recipe: run for run in run_folder.load_runs()}
-    for name in (one, other):
+    for name in (first, second):
         if name not in runs:
             raise unknown_name_error("recipe in this run", name, runs)
-    rows = compare_runs(runs[one], runs[other], by)
+    rows = compare_runs(runs[first], runs[second], by)
     if as_json:
         print_json([{"id": id, "one": left, "other": right} for id, left, right in rows])
         return
     for id, left, right in rows:
-        example = runs[one].results[id].example
+        example = runs[first].results[id].example
         print(f"{left:.2f} {right:.2f}  {id}  {example.question}")
         print(f"      gold: {'; '.join(example.answers[:3])}")
-        for run in (runs[one], runs[other]):
+        for run in (runs[first], runs[second]):
             print(f"      {run.recipe}: {' '.join(run.results[id].answer.split())[:160]}")
 
 

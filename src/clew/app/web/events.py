@@ -97,7 +97,7 @@ class EventChannel:
         with self._lock:
             skip = max(0, number + 1 - self._first)
             first = self._first + skip
-            return self._closed, [(first + n, *one) for n, one in enumerate(self._events[skip:])]
+            return self._closed, [(first + n, *event) for n, event in enumerate(self._events[skip:])]
 
 
 def parse_last_event_id(header: str | None) -> int:

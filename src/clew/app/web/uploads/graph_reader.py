@@ -22,7 +22,7 @@ def read_uploaded_graph(
     try:
         with open_base(base) as opened:
             report = opened.graphs.add(path, name=graph, options=GraphReadOptions(form))
-            sources = [replace(one, path=f"{UPLOAD_PREFIX}{name}") for one in report.graph.sources]
+            sources = [replace(source, path=f"{UPLOAD_PREFIX}{name}") for source in report.graph.sources]
             opened.store.graphs.update_sources(graph, sources)
     except BadRows as error:
         rows = "\n  ".join(row.replace(path.name, name) for row in error.rows)

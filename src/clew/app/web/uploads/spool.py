@@ -162,12 +162,12 @@ def display_name(path: str) -> str:
     ('report.pdf', 'passwd', 'file')
     """
     last = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    kept = "".join(
+    visible = "".join(
         " " if char.isspace() else char
         for char in last
         if unicodedata.category(char)[0] != "C" or char.isspace()
     )
-    name = " ".join(kept.split()).lstrip(".").strip()
+    name = " ".join(visible.split()).lstrip(".").strip()
     stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix[:16]
     return f"{stem[: _MAX_NAME - len(suffix)]}{suffix}" if stem else "file"
 
