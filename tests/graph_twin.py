@@ -40,7 +40,7 @@ class Twin:
         ]
         for triple, several in self.edges.items():
             for properties in several or [None]:
-                calls.append(lambda t=triple, p=properties: sink.add_edge(*t, p))
+                calls.append(lambda t=triple, p=properties: sink.add_edge(*t, p))  # type: ignore[call-arg]
         for place in order or range(len(calls)):
             calls[place]()
 

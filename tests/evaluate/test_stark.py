@@ -34,7 +34,7 @@ def prime(tmp_path: Path) -> Path:
 def measured(folder) -> dict[str, list[float]]:
     (run,) = folder.load_runs()
     assert not run.errors
-    return {name: [parse_metric(name).measure(value) for value in run.results.values()] for name in METRICS}
+    return {name: [parse_metric(name).measure(value) for value in run.results.values()] for name in METRICS}  # type: ignore[misc]
 
 
 def test_a_split_is_the_questions_that_its_file_names(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ PLACES = [
     for last in ("ham", "ton", "by", "ley")
 ]
 KEEPERS = [f"{place}er" for place in PLACES]
-RECORDS = [
+RECORDS: list[dict[str, Any]] = [
     {
         "_id": str(n), "question": f"where was the keeper of {place} lock born", "answer": f"{place}side",
         "type": "bridge", "supporting_facts": [[f"{place} lock", 0], [keeper, 0]],

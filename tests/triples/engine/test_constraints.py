@@ -192,7 +192,7 @@ def test_not_with_a_constant_and_with_a_missing_one(films) -> None:
 def test_predicates_on_properties(films, test, expected) -> None:
     predicate = Predicate("film", *test)
     assert names(films, substitute(films, pattern_over(films, [], predicates=[predicate])).rows) == expected
-    negated = Predicate("film", *test, negated=True)
+    negated = Predicate("film", *test, negated=True)  # type: ignore[misc]
     rest = names(films, substitute(films, pattern_over(films, [], predicates=[negated])).rows)
     assert sorted(rest + expected) == sorted(FILMS)
     # A graph without columns is asked for its nodes, and says the same.
