@@ -1,4 +1,4 @@
-"""Pronouns of a question, replaced by what they refer to: a triple with "it" in it finds nothing.
+"""Replace the pronouns of a question by what they refer to: a triple with "it" in it finds nothing.
 
 The authors name this as future work (4StepFocus, Section 5).
 """
@@ -34,7 +34,7 @@ _EMPTY_IT = re.compile(
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|‘[^’]*’|«[^»]*»")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _CLAUSE = re.compile(r"[;:]\s")
-#: Words that turn a question round, or say how many, each with the one that it counts as.
+#: Words that negate or count, each with the word that it is compared as.
 _DECISIVE = {
     word: one
     for one, words in {
@@ -69,8 +69,8 @@ class PronounResolver:
         if not has_pronouns(question):
             return question
         started = time.perf_counter()
-        (made,) = self.model.complete([self.template.render(question=question)])
-        rewritten = _cleaned(made.text)
+        (completion,) = self.model.complete([self.template.render(question=question)])
+        rewritten = _clean_rewrite(completion.text)
         problem = rewrite_problem(question, rewritten)
         trail.add(
             PronounsStep(
@@ -78,7 +78,7 @@ class PronounResolver:
                 rewritten[: 2 * len(question) + 200],
                 self.template.name,
                 kept_as_it_was=problem or None,
-                usage=made.usage,
+                usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )
         )
@@ -124,17 +124,17 @@ def _points_back(word: str, after: str, sentence: int) -> bool:
 
 
 def rewrite_problem(question: str, rewritten: str) -> str:
-    """Return why a rewrite cannot be trusted, "" where nothing speaks against it."""
+    """Return why a rewrite cannot be trusted, "" if nothing speaks against it."""
     if not rewritten:
         return "the rewrite is empty"
     if len(rewritten) > 3 * len(question) + 100:
         return "the rewrite is much longer than the question"
     before, after = _names(question), _names(rewritten)
-    said = {word.casefold() for word in _WORD.findall(rewritten)}
-    if lost := sorted(before - said - _bare(said)):
+    words = {word.casefold() for word in _WORD.findall(rewritten)}
+    if lost := sorted(before - words - _without_possessives(words)):
         return f"the rewrite loses {', '.join(lost)}"
     known = {word.casefold() for word in _WORD.findall(question)}
-    if new := sorted(after - known - _bare(known)):
+    if new := sorted(after - known - _without_possessives(known)):
         return f"the rewrite brings in {', '.join(new)}"
     if changed := sorted(_decisive(question) ^ _decisive(rewritten)):
         return f"the rewrite differs in {', '.join(changed)}"
@@ -162,12 +162,12 @@ def _names(text: str) -> set[str]:
     return found
 
 
-def _bare(words: set[str]) -> set[str]:
+def _without_possessives(words: set[str]) -> set[str]:
     """Return words without the ending of possessives."""
     return {word.removesuffix("'s").removesuffix("’s") for word in words}
 
 
-def _cleaned(reply: str) -> str:
+def _clean_rewrite(reply: str) -> str:
     """Return a reply as one line, without a label or quotation marks around it."""
     lines = [line for line in clean_reply(reply).splitlines() if not line.strip().startswith("```")]
     text = _LABEL.sub("", " ".join(" ".join(lines).split()))

@@ -1,4 +1,4 @@
-"""What graphs can be asked, as text for a prompt: types, relations and properties, with counts and examples."""
+"""The schema of graphs as text for a prompt: types, relations and properties, with counts and examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:T.*)?")
 
 @dataclass(frozen=True, slots=True)
 class SchemaLimits:
-    """How much of a graph is shown, at most; one that has no more is shown whole. All of it: some 3,000 tokens."""
+    """How many types, relations and properties of a graph are shown at most; together some 3,000 tokens."""
 
     types: int = 30
     relations: int = 40
@@ -48,12 +48,12 @@ def describe_schema(
     linker: RelationLinker | None = None,
     room: SchemaLimits = SchemaLimits(),
 ) -> Schema:
-    """Return what ``graphs`` can be asked, one part for each, cut to ``room`` and to what the question may need.
+    """Return the schema of ``graphs``, one part for each, cut to ``room`` and to what the question may need.
 
-    Where a graph has more relations than there is room for, two thirds of it go to those that ``linker`` (by default
-    one that goes by words) finds likest to parts of the question, the rest to the biggest that join their types. Of
-    types those are kept that share words with the question or that such relations join, then the biggest; of
-    properties those that share words, then those of such types. The text says what was cut.
+    If a graph has more relations than there is room for, two thirds of the room go to those that ``linker`` (by
+    default one that compares words) finds most like parts of the question, the rest to the largest that connect their
+    types. Types are kept if they share words with the question or if such relations connect them, then the largest;
+    properties if they share words, then those of such types. The text says what was cut.
     """
     linker = linker or GraphRelationLinker()
     parts = [_part(graph, question, linker, room) for graph in graphs]
@@ -84,7 +84,7 @@ def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: Sch
 
 
 def format_relation(name: str, relation: Relation) -> str:
-    """Return what is said of a relation."""
+    """Return the line about a relation."""
     head, tail = format_types(relation.head_types), format_types(relation.tail_types)
     joined = f"{head} >> {name} >> {tail}" if head or tail else name
     ends = [[shorten(end, _LENGTH) for end in pair] for pair in relation.examples[:1]]
@@ -94,7 +94,7 @@ def format_relation(name: str, relation: Relation) -> str:
 
 
 def format_property(name: str, property: Property, example: str) -> str:
-    """Return what is said of a property."""
+    """Return the line about a property."""
     owners = format_types(property.types)
     return (
         f"- {name}{f' of {owners}' if owners else ''}: {property_kind(property, example)}, "
@@ -103,7 +103,7 @@ def format_property(name: str, property: Property, example: str) -> str:
 
 
 def property_kind(property: Property, example: str) -> str:
-    """Return what the values of a property are: numbers, days, text, or numbers and text."""
+    """Return the kind of a property's values: number, day, text, or number or text."""
     if not property.numbers:
         return "text"
     kind = "day" if _DAY.fullmatch(example) else "number"
@@ -111,14 +111,15 @@ def property_kind(property: Property, example: str) -> str:
 
 
 def format_types(types: Mapping[str, int]) -> str:
-    """Return the most frequent of some types, and how many others there are; "" for none."""
-    first = sorted(types, key=lambda one: (-types[one], one))
+    """Return the two most frequent types, and how many others there are; "" for none."""
+    first = sorted(types, key=lambda type: (-types[type], type))
     more = f" (or {len(first) - 2} more)" if len(first) > 2 else ""
     return " or ".join(first[:2]) + more
 
 
 def type_examples(graph: PropertyGraph, types: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of a few nodes of each type, from all over it; none of a mounted graph: it would be asked."""
+    """Return the names of a few nodes of each type, spread over its rows; none of a mounted graph, which costs
+    queries."""
     if graph.is_mounted:
         return {}
     rows: list[int] = []
@@ -154,39 +155,39 @@ def _entities(graph: PropertyGraph, rows: Sequence[int]) -> list[Entity]:
 
 def _relations_kept(graph: PropertyGraph, question: str, linker: RelationLinker, most: int) -> list[str]:
     relations = graph.relations()
-    by_size = sorted(relations, key=lambda one: (-relations[one].edges, one))
+    by_size = sorted(relations, key=lambda name: (-relations[name].edges, name))
     if len(relations) <= most:
         return by_size
     scores: dict[str, float] = {}
-    for found in linker.link(graph, question_phrases(question), k=most):
-        for one in found:
-            scores[one.name] = max(scores.get(one.name, 0.0), one.score)
-    likest = sorted(scores, key=lambda one: (-scores[one], one))
+    for linked in linker.link(graph, question_phrases(question), k=most):
+        for relation in linked:
+            scores[relation.name] = max(scores.get(relation.name, 0.0), relation.score)
+    likest = sorted(scores, key=lambda name: (-scores[name], name))
     near = likest[: max(most * 2 // 3, 1)]
-    ends = {type for one in near for type in _ends(relations[one])}
-    joining = [one for one in by_size if ends.issuperset(_ends(relations[one]) or {""})]
+    ends = {type for name in near for type in _ends(relations[name])}
+    joining = [name for name in by_size if ends.issuperset(_ends(relations[name]) or {""})]
     return list(dict.fromkeys([*near, *joining, *likest, *by_size]))[:most]
 
 
 def _types_kept(types: Mapping[str, int], ways: Iterable[Relation], question: str, most: int) -> list[str]:
-    by_size = sorted(types, key=lambda one: (-types[one], one))
+    by_size = sorted(types, key=lambda type: (-types[type], type))
     if len(types) <= most:
         return by_size
     joined = dict.fromkeys(type for way in ways for type in _ends(way) if type in types)
     shared = _sharing(by_size, question)
     # Words first: relations join the big types, and the question may ask for a small one.
     kept = list(dict.fromkeys([*shared[: most // 2], *joined, *shared, *by_size]))[:most]
-    return sorted(kept, key=lambda one: (-types[one], one))
+    return sorted(kept, key=lambda type: (-types[type], type))
 
 
 def _properties_kept(
     properties: Mapping[str, Property], types: Iterable[str], question: str, most: int
 ) -> list[str]:
-    by_size = sorted(properties, key=lambda one: (-properties[one].values, one))
+    by_size = sorted(properties, key=lambda name: (-properties[name].values, name))
     if len(properties) <= most:
         return by_size
     known = set(types)
-    of_types = [one for one in by_size if known & properties[one].types.keys()]
+    of_types = [name for name in by_size if known & properties[name].types.keys()]
     return list(dict.fromkeys([*_sharing(by_size, question), *of_types, *by_size]))[:most]
 
 
@@ -198,7 +199,7 @@ def _sharing(names: Iterable[str], question: str) -> list[str]:
         words = word_stems(verbalise_relation(name))
         if common := len(words & asked):
             shares[name] = common / len(words)
-    return sorted(shares, key=lambda one: -shares[one])
+    return sorted(shares, key=lambda name: -shares[name])
 
 
 def question_phrases(question: str) -> list[str]:
@@ -216,7 +217,7 @@ def question_phrases(question: str) -> list[str]:
 def _ends(relation: Relation) -> set[str]:
     """Return the most frequent type at each end."""
     sides = (relation.head_types, relation.tail_types)
-    return {max(types, key=lambda one: (types[one], one)) for types in sides if types}
+    return {max(types, key=lambda type: (types[type], type)) for types in sides if types}
 
 
 def _of(what: str, shown: int, every: int) -> str:

@@ -1,7 +1,8 @@
-"""A question as typed triples, fitted to what graphs call things where that is plain, and what is not there said.
+"""Align a question as typed triples with the names of graphs where that is plain, and say which names they do not
+have.
 
-Only names of the schema are fitted: types and properties. What a relation or a constant means is linked later, by
-likeness, with several candidates.
+Only names of the schema are aligned: types and properties. Relations and constants are linked later, by likeness,
+with several candidates.
 """
 
 from __future__ import annotations
@@ -18,60 +19,69 @@ from clew.triples.language.quantifiers import split_negation, split_quantifier
 from clew.triples.language.typed_chain import NOT, ONLY, Condition, Quantifier, TypedChain
 from clew.triples.linking.relation_words import verbalise_relation, word_stems
 
-#: Spelling from which on a type is taken for another, of 100: "persno" for "person".
-_ALIKE = 83
-#: A shorter name than this is one letter away from too many others: "genre" is no "gene".
-_SHORT = 6
+#: Similarity of spelling, of 100, from which on a name is taken for another: "persno" for "person".
+_SIMILAR = 83
+#: Shorter names are one letter away from too many others: "genre" is not "gene".
+_MIN_LENGTH = 6
 _CALLED = re.compile(r"(?P<name>.+\S)\s*\((?P<type>[^()]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaAlignment:
-    """The fitted question, and what was changed or is not there, in words."""
+    """The aligned question, and notes on what was changed and what no graph has."""
 
     chain: TypedChain
     notes: tuple[str, ...] = ()
 
 
 def align_to_schema(chain: TypedChain, graphs: Sequence[PropertyGraph]) -> SchemaAlignment:
-    """Return the question with types and properties called as ``graphs`` call them.
+    """Return the question with types and properties named as ``graphs`` name them.
 
-    A type that no graph has stays as it is, unless one has its words or almost its spelling ("Films", "persno").
-    A triple whose relation is called as a property is, and as no relation, is a condition. ``David Lynch (person)``
-    is David Lynch, a person, where no node is called so and ``person`` is a type. "not David Lynch", where no node
-    is called so, denies its triple, as does a relation "not directed by" that no graph has; nothing that denies is
-    fitted to what does not. Raises RemoteError.
+    A type that no graph has stays as it is, unless a graph has its words or almost its spelling ("Films", "persno").
+    A triple whose relation is the name of a property, and of no relation, becomes a condition. If no node is called
+    ``David Lynch (person)`` and ``person`` is a type, it becomes David Lynch, a person. "not David Lynch", if no node
+    is called so, negates its triple, as does a relation "not directed by" that no graph has. A name that negates is
+    never aligned with one that does not. Raises RemoteError.
     """
     types = list(dict.fromkeys(type for graph in graphs for type in graph.types()))
     properties = list(dict.fromkeys(name for graph in graphs for name in graph.properties()))
     notes: dict[str, None] = {}
-    # Of a mounted graph neither may be known; what is not among them may be there all the same.
-    typed, described = all(graph.types() for graph in graphs), not any(graph.is_mounted for graph in graphs)
+    # A mounted graph may not know its types and properties: it may have other names too.
+    knows_types = all(graph.types() for graph in graphs)
+    knows_properties = not any(graph.is_mounted for graph in graphs)
 
-    def known(given: tuple[str, ...]) -> tuple[str, ...]:
-        made = [_named("type", one, types, notes, typed) for one in given if one in types or not _denies(one)]
-        notes.update(
-            {f"type '{one}' left out: it denies": None for one in given if one not in types and _denies(one)}
-        )
-        return tuple(dict.fromkeys(made))
+    def align_types(names: tuple[str, ...]) -> tuple[str, ...]:
+        refused = [name for name in names if name not in types and _negates(name)]
+        aligned = [
+            _align_name("type", name, types, notes, knows_types) for name in names if name not in refused
+        ]
+        notes.update({f"type '{name}' left out: it denies": None for name in refused})
+        return tuple(dict.fromkeys(aligned))
 
-    chain = _with_denials(chain, graphs, properties, notes)
-    chain = _without_types_in_names(chain, graphs, types)
-    chain = _with_conditions(chain, graphs, properties, notes)
+    chain = _move_negations(chain, graphs, properties, notes)
+    chain = _move_types_out_of_names(chain, graphs, types)
+    chain = _move_properties_to_conditions(chain, graphs, properties, notes)
     conditions = tuple(
-        replace(one, property=_named("property", one.property, properties, notes, described))
-        for one in _denied_conditions(chain.conditions, properties)
+        replace(
+            condition,
+            property=_align_name("property", condition.property, properties, notes, knows_properties),
+        )
+        for condition in _move_negations_of_conditions(chain.conditions, properties)
     )
-    made = replace(
+    aligned = replace(
         chain,
-        types={number: fits for number, given in chain.types.items() if (fits := known(given))},
-        constant_types={name: fits for name, given in chain.constant_types.items() if (fits := known(given))},
+        types={n: matching for n, names in chain.types.items() if (matching := align_types(names))},
+        constant_types={
+            constant: matching
+            for constant, names in chain.constant_types.items()
+            if (matching := align_types(names))
+        },
         conditions=conditions,
     )
-    return SchemaAlignment(made, tuple(notes))
+    return SchemaAlignment(aligned, tuple(notes))
 
 
-def _named(what: str, name: str, known: Sequence[str], notes: dict[str, None], complete: bool) -> str:
+def _align_name(what: str, name: str, known: Sequence[str], notes: dict[str, None], complete: bool) -> str:
     if name in known:
         return name
     near = _nearest(name, known)
@@ -85,105 +95,121 @@ def _named(what: str, name: str, known: Sequence[str], notes: dict[str, None], c
 
 
 def _nearest(name: str, known: Sequence[str]) -> str | None:
-    """Return the one that is called the same in other words or almost so spelled; None where none or several are."""
+    """Return the known name with the same words, or almost the same spelling; None if there is none or several."""
     from rapidfuzz import fuzz, process
 
     folded = fold_name(verbalise_relation(name))
-    # Words that deny are none that stems keep.
-    known = [one for one in known if _denies(one) == _denies(name)]
+    # Stems do not keep the words of a negation.
+    known = [other for other in known if _negates(other) == _negates(name)]
     for same in (
-        [one for one in known if fold_name(verbalise_relation(one)) == folded],
-        [one for one in known if word_stems(verbalise_relation(one)) == word_stems(folded)],
-        # "gene" where there is "gene/protein"; every word that is said must be one of its.
-        [one for one in known if word_stems(folded) < word_stems(verbalise_relation(one))],
+        [other for other in known if fold_name(verbalise_relation(other)) == folded],
+        [other for other in known if word_stems(verbalise_relation(other)) == word_stems(folded)],
+        # "gene" for "gene/protein": each of the words must be one of the known name.
+        [other for other in known if word_stems(folded) < word_stems(verbalise_relation(other))],
     ):
         if same:
             return same[0] if len(same) == 1 else None
-    if len(folded) < _SHORT:
+    if len(folded) < _MIN_LENGTH:
         return None
-    found = process.extract(
-        folded, [verbalise_relation(one) for one in known], scorer=fuzz.ratio, score_cutoff=_ALIKE, limit=2
+    similar = process.extract(
+        folded,
+        [verbalise_relation(other) for other in known],
+        scorer=fuzz.ratio,
+        score_cutoff=_SIMILAR,
+        limit=2,
     )
-    clear = found and (len(found) == 1 or found[0][1] > found[1][1])
-    return known[found[0][2]] if clear else None
+    is_clear = similar and (len(similar) == 1 or similar[0][1] > similar[1][1])
+    return known[similar[0][2]] if is_clear else None
 
 
-def _denies(name: str) -> bool:
+def _negates(name: str) -> bool:
     return split_negation(verbalise_relation(name))[0]
 
 
-def _denied_conditions(conditions: Iterable[Condition], properties: Sequence[str]) -> Iterable[Condition]:
-    """Yield conditions without the words of a property that deny it: "not year" above 3 is a year that is not."""
-    called = {fold_name(verbalise_relation(name)) for name in properties}
-    for one in conditions:
-        denied, name = split_negation(one.property)
-        if denied and fold_name(verbalise_relation(one.property)) not in called:
-            yield replace(one, property=name, negated=not one.negated)
+def _move_negations_of_conditions(
+    conditions: Iterable[Condition], properties: Sequence[str]
+) -> Iterable[Condition]:
+    """Yield conditions with the negation of a property's words moved to the condition: "not year" above 3 is a year
+    that is not above 3."""
+    names = {fold_name(verbalise_relation(name)) for name in properties}
+    for condition in conditions:
+        negated, property = split_negation(condition.property)
+        if negated and fold_name(verbalise_relation(condition.property)) not in names:
+            yield replace(condition, property=property, negated=not condition.negated)
         else:
-            yield one
+            yield condition
 
 
-def _with_denials(
+def _move_negations(
     chain: TypedChain, graphs: Sequence[PropertyGraph], properties: Sequence[str], notes: dict[str, None]
 ) -> TypedChain:
-    """Return the question with triples denied by the words of their relations and names, unless a graph calls a
-    relation, a property or a node just so."""
+    """Return the question with negations moved from the words of relations and names to quantifiers, unless a graph
+    has a relation, a property or a node of that name."""
     relations = [name for graph in graphs for name in graph.relations()]
-    called = {fold_name(verbalise_relation(name)) for name in (*relations, *properties)}
-    denying = {
+    names = {fold_name(verbalise_relation(name)) for name in (*relations, *properties)}
+    negations = {
         fold_name(rest): name
         for name in relations
-        for no, rest in [split_negation(verbalise_relation(name))]
-        if no
+        for negated, rest in [split_negation(verbalise_relation(name))]
+        if negated
     }
     triples: list[Triple] = []
-    counts = dict(chain.quantifiers)
-    kinds = dict(chain.constant_types)
+    quantifiers = dict(chain.quantifiers)
+    constant_types = dict(chain.constant_types)
     for place, triple in enumerate(chain.chain.triples):
-        said = counts.get(place)
-        relation, count = _relation_denied(triple.relation, said, called, denying)
-        if (relation, count) != (triple.relation, said):
-            notes[f"'{triple.relation}' read as '{'not ' if count == NOT else ''}{relation}'"] = None
+        own_quantifier = quantifiers.get(place)
+        relation, quantifier = _split_relation_negation(triple.relation, own_quantifier, names, negations)
+        if (relation, quantifier) != (triple.relation, own_quantifier):
+            notes[f"'{triple.relation}' read as '{'not ' if quantifier == NOT else ''}{relation}'"] = None
         ends = []
         for end in (triple.head, triple.tail):
-            within, name = (None, end.text) if end.unknown is not None else _name_denied(end.text, graphs)
-            if within is not None:
-                count = within if within == NOT or count is None else count
-                kinds |= {name: kinds.pop(end.text)} if end.text in kinds and name not in kinds else {}
-                notes[f"'{end.text}' read as '{within}' of '{name}': no node is called so"] = None
+            of_name, name = (
+                (None, end.text) if end.unknown is not None else _split_name_quantifier(end.text, graphs)
+            )
+            if of_name is not None:
+                quantifier = of_name if of_name == NOT or quantifier is None else quantifier
+                constant_types |= (
+                    {name: constant_types.pop(end.text)}
+                    if end.text in constant_types and name not in constant_types
+                    else {}
+                )
+                notes[f"'{end.text}' read as '{of_name}' of '{name}': no node is names so"] = None
             ends.append(Term(name))
         triples.append(Triple(ends[0], relation, ends[1]))
-        counts.pop(place, None)
-        if count is not None:
-            counts[place] = count
-    if tuple(triples) == chain.chain.triples and counts == chain.quantifiers:
+        quantifiers.pop(place, None)
+        if quantifier is not None:
+            quantifiers[place] = quantifier
+    if tuple(triples) == chain.chain.triples and quantifiers == chain.quantifiers:
         return chain
-    left = set(_constants(triples))
-    kinds = {name: types for name, types in kinds.items() if name in left}
+    constants = set(_constants(triples))
+    constant_types = {name: types for name, types in constant_types.items() if name in constants}
     return replace(
-        chain, chain=Chain(tuple(triples), chain.chain.answer), quantifiers=counts, constant_types=kinds
+        chain,
+        chain=Chain(tuple(triples), chain.chain.answer),
+        quantifiers=quantifiers,
+        constant_types=constant_types,
     )
 
 
-def _relation_denied(
-    relation: str, count: Quantifier | None, called: Collection[str], denying: Mapping[str, str]
+def _split_relation_negation(
+    relation: str, quantifier: Quantifier | None, names: Collection[str], negations: Mapping[str, str]
 ) -> tuple[str, Quantifier | None]:
-    """Return a relation without the words that deny it, and the quantifier of its triple. What is denied, and only
-    the denial of which is a relation ("not compatible with"), is that relation."""
+    """Return a relation without its negation, and the quantifier of its triple. If only the negation is a relation of
+    a graph ("not compatible with"), it is that relation, without a quantifier."""
     own = fold_name(verbalise_relation(relation))
-    if own in called:
-        return relation, count
-    denied, rest = split_negation(relation)
-    if denied and count in (None, NOT):
-        relation, count = rest, NOT
+    if own in names:
+        return relation, quantifier
+    negated, rest = split_negation(relation)
+    if negated and quantifier in (None, NOT):
+        relation, quantifier = rest, NOT
         own = fold_name(verbalise_relation(rest))
-    if count == NOT and own not in called and own in denying:
-        return denying[own], None
-    return relation, count
+    if quantifier == NOT and own not in names and own in negations:
+        return negations[own], None
+    return relation, quantifier
 
 
-def _name_denied(name: str, graphs: Sequence[PropertyGraph]) -> tuple[Quantifier | None, str]:
-    """Return the quantifier that a name begins with, and the rest; none where a node is called so."""
+def _split_name_quantifier(name: str, graphs: Sequence[PropertyGraph]) -> tuple[Quantifier | None, str]:
+    """Return the quantifier that a name begins with and the rest; no quantifier if a node has the whole name."""
     count, rest = (NOT, name[4:].strip()) if name[:4].casefold() == "not " else split_quantifier(name)
     if count not in (NOT, ONLY) or not rest or any(len(graph.find_by_name(name)) for graph in graphs):
         return None, name
@@ -196,7 +222,7 @@ def _name_denied(name: str, graphs: Sequence[PropertyGraph]) -> tuple[Quantifier
     )
 
 
-def _without_types_in_names(
+def _move_types_out_of_names(
     chain: TypedChain, graphs: Sequence[PropertyGraph], types: Sequence[str]
 ) -> TypedChain:
     renamed: dict[str, str] = {}
@@ -218,7 +244,7 @@ def _without_types_in_names(
     return replace(chain, chain=Chain(triples, chain.chain.answer), constant_types=kinds)
 
 
-def _with_conditions(
+def _move_properties_to_conditions(
     chain: TypedChain, graphs: Sequence[PropertyGraph], properties: Sequence[str], notes: dict[str, None]
 ) -> TypedChain:
     relations = {fold_name(verbalise_relation(name)) for graph in graphs for name in graph.relations()}
