@@ -173,7 +173,7 @@ def _move_negations(
                     if end.text in constant_types and name not in constant_types
                     else {}
                 )
-                notes[f"'{end.text}' read as '{of_name}' of '{name}': no node is names so"] = None
+                notes[f"'{end.text}' read as '{of_name}' of '{name}': no node is called so"] = None
             ends.append(Term(name))
         triples.append(Triple(ends[0], relation, ends[1]))
         quantifiers.pop(place, None)
