@@ -49,7 +49,7 @@ class GoldenStep(Step):
 class StructureReference(StepValue):
     """A part of a question that names a page, table or section: its words, the kind, and the id of the node."""
 
-    said: str
+    words: str = field(metadata={"key": "said"})
     kind: str
     node: str
 
@@ -205,10 +205,10 @@ class ParagraphsStep(Step):
 
 @dataclass(frozen=True, slots=True)
 class SummariseStep(Step):
-    """Summaries were made. ``not_kept`` says why they could not be stored."""
+    """``count`` summaries were made. ``not_kept`` says why they could not be stored."""
 
     name = "summarise"
-    made: int
+    count: int = field(metadata={"key": "made"})
     summariser: str
     not_kept: str | None = None
 

@@ -87,13 +87,13 @@ def _in_prose(line: str, offered: range) -> Iterator[int]:
     if lead := _LEAD.match(line):
         yield from _in_list(lead[1], offered)
         return
-    for found in _MARKED.finditer(line):
-        yield from _in_list(found[1] or found[2], offered)
+    for series in _MARKED.finditer(line):
+        yield from _in_list(series[1] or series[2], offered)
 
 
 def _in_list(text: str, offered: range) -> Iterator[int]:
-    for found in _RANGE.finditer(text):
-        first, last = int(found[1]), int(found[2] or found[1])
+    for numbers in _RANGE.finditer(text):
+        first, last = int(numbers[1]), int(numbers[2] or numbers[1])
         # A range beyond what was offered is unknown by its ends: nobody wants its million members.
         if first > last or last - first > len(offered):
             yield from dict.fromkeys((first, last))
@@ -113,9 +113,9 @@ def parse_verdict(reply: str) -> bool | None:
     text = _THOUGHT.sub("", reply)
     if _YES.match(text) or _NO.match(text):
         return bool(_YES.match(text))
-    said = {word.lower() for word in re.findall(r"\b(?:yes|no|true|false)\b", text, re.IGNORECASE)}
-    meant = {word in {"yes", "true"} for word in said}
-    return meant.pop() if len(meant) == 1 else None
+    words = {word.lower() for word in re.findall(r"\b(?:yes|no|true|false)\b", text, re.IGNORECASE)}
+    verdicts = {word in {"yes", "true"} for word in words}
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 #: Two names are the same if this alike (0 to 100) and none is as alike or more.
@@ -294,11 +294,11 @@ def _lines(text: str) -> list[str]:
 
 def _leaves(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for one in value.values():
-            yield from _leaves(one)
+        for item in value.values():
+            yield from _leaves(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from _leaves(one)
+        for item in value:
+            yield from _leaves(item)
     elif isinstance(value, str | int) and not isinstance(value, bool):
         yield str(value)
 

@@ -97,10 +97,10 @@ def _hashed(starts: NDArray[np.int64], terms: Hashes, counts: NDArray[np.int64])
     frequency = np.bincount(number, minlength=len(known))
     weight = (1 + np.log(counts)) * np.log(1 + rows / frequency)[number]
     signed = np.where(terms >> np.uint64(63), 1.0, -1.0) * weight
-    made: Floats = np.zeros((rows, HASH_DIMENSIONS))
-    np.add.at(made, (of_row, (terms % np.uint64(HASH_DIMENSIONS)).astype(np.int64)), signed)
-    norms = np.linalg.norm(made, axis=1, keepdims=True)
-    return (made / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+    vectors: Floats = np.zeros((rows, HASH_DIMENSIONS))
+    np.add.at(vectors, (of_row, (terms % np.uint64(HASH_DIMENSIONS)).astype(np.int64)), signed)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.where(norms > 0, norms, 1.0)).astype(np.float32)
 
 
 _WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
@@ -119,14 +119,14 @@ def key_phrases(segments: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _phrases(texts: Sequence[str]) -> dict[tuple[str, ...], Counter[str]]:
-    found: dict[tuple[str, ...], Counter[str]] = {}
+    phrases: dict[tuple[str, ...], Counter[str]] = {}
     for text in texts:
         for run in _runs(text):
             for start in range(len(run)):
                 for words in (run[start : start + n] for n in range(1, MAX_PHRASE_WORDS + 1)):
                     key = tuple(stem(word.casefold()) for word in words)
-                    found.setdefault(key, Counter())[" ".join(words)] += 1
-    return found
+                    phrases.setdefault(key, Counter())[" ".join(words)] += 1
+    return phrases
 
 
 def _runs(text: str) -> list[list[str]]:
@@ -160,4 +160,4 @@ def _best(
             used |= set(key)
         if len(chosen) == MAX_PHRASES:
             break
-    return [min(counts[key].items(), key=lambda one: (-one[1], one[0]))[0] for key in chosen]
+    return [min(counts[key].items(), key=lambda pair: (-pair[1], pair[0]))[0] for key in chosen]

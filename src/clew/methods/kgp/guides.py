@@ -200,7 +200,7 @@ class EncoderMatcher:
         if open_candidates.k:
             nearest, _ = index.search(queries, open_candidates.k, open_candidates.allowed)
             candidates = [
-                np.union1d(rows, found[found >= 0]) for rows, found in zip(candidates, nearest, strict=True)
+                np.union1d(rows, near[near >= 0]) for rows, near in zip(candidates, nearest, strict=True)
             ]
         return [
             (rows, cosines(index.vectors(rows), query))
