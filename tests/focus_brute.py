@@ -21,7 +21,7 @@ def graph_of_edges(edges: Edges, types: dict[int, set[str]], size: int) -> Prope
     directions: dict[str, list[DirectedEdges]] = {"out": [], "in": []}
     for relation in relations:
         pairs = sorted((h, t) for h, r, t in edges if r == relation)
-        both_ways = array_builder._both_ways(np.array(pairs, dtype=np.uint32), size)  # type: ignore[attr-defined]
+        both_ways = array_builder._both_directions(np.array(pairs, dtype=np.uint32), size)  # type: ignore[attr-defined]
         for direction, directed in zip(directions, both_ways, strict=True):
             directions[direction].append(directed)
     kinds = sorted({type for types_of_row in types.values() for type in types_of_row})
@@ -33,13 +33,13 @@ def graph_of_edges(edges: Edges, types: dict[int, set[str]], size: int) -> Prope
         "types.starts": np.cumsum([0, *map(len, rows)]),
     }
     content = {"relations": dict.fromkeys(relations), "types": kinds, "places": {}, "any": {}, "columns": {}}
-    merged = array_builder._merged(directions["out"], size)  # type: ignore[attr-defined]
+    merged = array_builder._merge_relations(directions["out"], size)  # type: ignore[attr-defined]
     for key, prefix, by_direction in (
         ("any", "any.", {"out": [merged[0]], "in": [merged[1]]}),
         ("places", "", directions),
     ):
         for direction, directed in by_direction.items():
-            parts, content[key][direction] = array_builder._joined(directed)  # type: ignore[attr-defined]
+            parts, content[key][direction] = array_builder._concatenate(directed)  # type: ignore[attr-defined]
             arrays |= {f"{prefix}{direction}.{part}": array for part, array in parts.items()}
     stored = StoredGraph(1, "g", "", size, len(edges), {})
     return ImportedGraph(None, stored, GraphArrays(content, arrays), None)
