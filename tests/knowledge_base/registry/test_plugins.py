@@ -144,3 +144,12 @@ def test_a_question_is_answered_by_the_toy_package_over_a_file_of_its_format(run
     assert lines[0] == "BOATS IS FORTY!"
     assert lines[1] == "harbour.ini"
     assert lines[2].startswith("the plug-in 'broken' of clew-broken cannot be loaded")
+
+
+def test_adding_names_a_format_that_cannot_be_loaded(run_python, tmp_path):
+    (tmp_path / "note.txt").write_text("The lock opened in 1902.")
+    finished = run_python(
+        "-m", "clew", "add", tmp_path / "note.txt", "--kb", tmp_path / "base", "--encoder", "none"
+    )
+    assert finished.stdout.startswith("1 added")
+    assert "clew: the plug-in 'broken-format' of clew-broken cannot be loaded" in finished.stderr

@@ -80,6 +80,8 @@ def add(
 
       clew add --sync ~/Documents/reports      also removes documents whose files were deleted
     """
+    from clew.parse.documents.formats import format_problems
+
     with clew.open(kb, create=True, passages=passages) as base:
         if encoder is not None:
             base.encoding.set(None if encoder == "none" else encoder)
@@ -87,6 +89,9 @@ def add(
         with progress_display(quiet=as_json) as progress:
             report = base.add(paths, sync=sync, checksum=checksum, workers=workers, progress=progress)
         folder = base.path
+    # A format that cannot be loaded may be why a file was skipped.
+    for problem in format_problems():
+        print_note(f"clew: {problem}")
     for failure in report.failed:
         print_note(f"clew: {failure}")
     if as_json:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -13,7 +13,6 @@ from clew.core.plugins import (
     ENCODERS,
     GRAPHS,
     METHODS,
-    PARSERS,
     READERS,
     RETRIEVERS,
     load_plugin,
@@ -60,23 +59,19 @@ class ComponentRegistry:
 
     def plugin_problems(self) -> list[str]:
         """Return for each component, encoder or document format of a plug-in that cannot be used why that is."""
-        from clew.parse.documents.formats import load_format
+        from clew.parse.documents.formats import format_problems
 
         problems = [
             _plugin_problem(kind, name)
             for kind, group in PLUGIN_GROUPS.items()
             for name in plugin_names(group)
         ]
-        loaders: dict[str, Callable[[str], Any]] = {
-            PARSERS: load_format,
-            ENCODERS: partial(load_plugin, ENCODERS),
-        }
-        for group, load in loaders.items():
-            for name in plugin_names(group):
-                try:
-                    load(name)
-                except PluginError as error:
-                    problems.append(str(error))
+        problems += format_problems()
+        for name in plugin_names(ENCODERS):
+            try:
+                load_plugin(ENCODERS, name)
+            except PluginError as error:
+                problems.append(str(error))
         return [problem for problem in problems if problem]
 
     def complete(self, kind: str, recipe: Recipe) -> Recipe:

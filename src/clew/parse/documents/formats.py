@@ -73,12 +73,23 @@ def format_of_suffix(suffix: str) -> DocumentFormat | None:
 
 
 def _installed_formats() -> list[DocumentFormat]:
-    """Return the formats of other packages. One that cannot be loaded is left out: ``clew recipes`` names it."""
+    """Return the formats of other packages, without those that :func:`format_problems` names."""
     formats = []
     for name in plugin_names(PARSERS):
         with suppress(PluginError):
             formats.append(load_format(name))
     return formats
+
+
+def format_problems() -> list[str]:
+    """Return for each format of another package that cannot be used why that is."""
+    problems = []
+    for name in plugin_names(PARSERS):
+        try:
+            load_format(name)
+        except PluginError as error:
+            problems.append(str(error))
+    return problems
 
 
 def load_format(name: str) -> DocumentFormat:
