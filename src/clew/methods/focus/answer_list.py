@@ -128,7 +128,7 @@ class AnswerList:
         if self.read:
             return ConstraintSummary(triples, matching)
         relaxed = dict.fromkeys(text for solution in solutions for text in solution.relaxed_texts)
-        dropped = {one.text: one.why for solution in solutions for one in solution.prepared.dropped}
+        dropped = {triple.text: triple.why for solution in solutions for triple in solution.prepared.dropped}
         return ConstraintSummary(triples, matching, tuple(relaxed), dropped)
 
 

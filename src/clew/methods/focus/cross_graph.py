@@ -156,7 +156,7 @@ def join_graphs(snapshot: Snapshot, prepared: Sequence[PreparedQuestion]) -> Cro
     checked one by one, and no more are taken. None also if a shared unknown has too many candidates in every graph.
     Mounted graphs take no part.
     """
-    parts = _assign_constraints([one for one in prepared if not one.graph.is_mounted])
+    parts = _assign_constraints([question for question in prepared if not question.graph.is_mounted])
     target = prepared[0].pattern.target
     with_target = [part for part in parts if target in part.unknowns]
     if len(parts) < 2 or not with_target:
@@ -219,8 +219,8 @@ def _assign_constraints(prepared: Sequence[PreparedQuestion]) -> list[GraphPart]
             if surest.get(text, (0.0, -1))[1] == number
         ]
         if own:
-            kept = [*question.pattern.variables, *(constraint for constraint, _ in own)]
-            pattern = replace(question.pattern.keep_only(kept), answer_rows=None)
+            constraints = [*question.pattern.variables, *(constraint for constraint, _ in own)]
+            pattern = replace(question.pattern.keep_only(constraints), answer_rows=None)
             pattern = exclude_constants(pattern)
             parts.append(GraphPart(question, pattern, tuple(text for _, text in own), pattern))
     return parts

@@ -36,8 +36,8 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _CLAUSE = re.compile(r"[;:]\s")
 #: Words that negate or count, each with the word that it is compared as.
 _DECISIVE = {
-    word: one
-    for one, words in {
+    word: decisive
+    for decisive, words in {
         "not": "not no none nor cannot neither",
         "never": "never",
         "without": "without",
@@ -151,15 +151,15 @@ def _decisive(text: str) -> set[str]:
 
 def _names(text: str) -> set[str]:
     """Return the words of names and the numbers: what is capitalised within a sentence, or has a digit."""
-    found = set()
+    names = set()
     for start, end in sentence_spans(text):
         for place, word in enumerate(_WORD.findall(text[start:end])):
             folded = word.casefold().removesuffix("'s").removesuffix("’s")
             if (word[0].isupper() and place and folded not in {"i", *_PRONOUNS}) or any(
                 map(str.isdigit, word)
             ):
-                found.add(folded)
-    return found
+                names.add(folded)
+    return names
 
 
 def _without_possessives(words: set[str]) -> set[str]:

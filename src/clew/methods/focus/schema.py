@@ -57,13 +57,13 @@ def describe_schema(
     """
     linker = linker or GraphRelationLinker()
     parts = [_part(graph, question, linker, room) for graph in graphs]
-    return Schema("\n\n".join(one.text for one in parts), "; ".join(one.summary for one in parts))
+    return Schema("\n\n".join(part.text for part in parts), "; ".join(part.summary for part in parts))
 
 
 def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: SchemaLimits) -> Schema:
     relations, types, properties = graph.relations(), graph.types(), graph.properties()
     ways = _relations_kept(graph, question, linker, room.relations)
-    kinds = _types_kept(types, [relations[one] for one in ways], question, room.types)
+    kinds = _types_kept(types, [relations[way] for way in ways], question, room.types)
     keys = _properties_kept(properties, kinds, question, room.properties)
     type_names, values = type_examples(graph, kinds), property_examples(graph, keys)
     counts = [
@@ -73,13 +73,13 @@ def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: Sch
     ]
     lines = [f"Graph {graph.name}{f', {graph.size:,} nodes' if graph.size and not graph.is_mounted else ''}"]
     lines += ["", f"Node types ({_share(kinds, types)}):"] if kinds else ["", "Its nodes have no types."]
-    for one in kinds:
-        lines.append(f"- {one}: {_counted(types[one], 'node')}{_such(type_names.get(one, ()))}")
+    for kind in kinds:
+        lines.append(f"- {kind}: {_counted(types[kind], 'node')}{_such(type_names.get(kind, ()))}")
     lines += ["", f"Relations ({_share(ways, relations)}), as head type >> relation >> tail type:"]
-    lines += [format_relation(one, relations[one]) for one in ways]
+    lines += [format_relation(way, relations[way]) for way in ways]
     if keys:
         lines += ["", f"Properties of nodes ({_share(keys, properties)}):"]
-        lines += [format_property(one, properties[one], values[one]) for one in keys]
+        lines += [format_property(key, properties[key], values[key]) for key in keys]
     return Schema("\n".join(lines), f"{graph.name}: {', '.join(counts)}")
 
 
@@ -88,7 +88,7 @@ def format_relation(name: str, relation: Relation) -> str:
     head, tail = format_types(relation.head_types), format_types(relation.tail_types)
     joined = f"{head} >> {name} >> {tail}" if head or tail else name
     ends = [[shorten(end, _LENGTH) for end in pair] for pair in relation.examples[:1]]
-    examples = [f"{one} >> {name} >> {other}" for one, other in ends]
+    examples = [f"{start} >> {name} >> {end}" for start, end in ends]
     edges = f": {_counted(relation.edges, 'edge')}" if relation.edges else ""
     return f"- {joined}{edges}{_such(examples)}"
 
@@ -130,21 +130,21 @@ def type_examples(graph: PropertyGraph, types: Sequence[str]) -> dict[str, list[
         chosen = every[places].tolist() if len(every) else []
         rows += chosen
         owners += [type] * len(chosen)
-    found: dict[str, list[str]] = {}
+    examples: dict[str, list[str]] = {}
     for type, entity in zip(owners, _entities(graph, rows), strict=True):
-        found.setdefault(type, []).append(shorten(entity.name, _LENGTH))
-    return found
+        examples.setdefault(type, []).append(shorten(entity.name, _LENGTH))
+    return examples
 
 
 def property_examples(graph: PropertyGraph, names: Sequence[str]) -> dict[str, str]:
     """Return a value of each property."""
     properties = graph.properties()
     entities = _entities(graph, [properties[name].example_row for name in names])
-    found = {}
+    examples = {}
     for name, entity in zip(names, entities, strict=True):
         value = entity.properties.get(name, "")
-        found[name] = shorten(scalar_text(value[0] if isinstance(value, tuple) else value), _LENGTH)
-    return found
+        examples[name] = shorten(scalar_text(value[0] if isinstance(value, tuple) else value), _LENGTH)
+    return examples
 
 
 def _entities(graph: PropertyGraph, rows: Sequence[int]) -> list[Entity]:
@@ -176,8 +176,8 @@ def _types_kept(types: Mapping[str, int], ways: Iterable[Relation], question: st
     joined = dict.fromkeys(type for way in ways for type in _ends(way) if type in types)
     shared = _sharing(by_size, question)
     # Words first: relations join the big types, and the question may ask for a small one.
-    kept = list(dict.fromkeys([*shared[: most // 2], *joined, *shared, *by_size]))[:most]
-    return sorted(kept, key=lambda type: (-types[type], type))
+    chosen = list(dict.fromkeys([*shared[: most // 2], *joined, *shared, *by_size]))[:most]
+    return sorted(chosen, key=lambda type: (-types[type], type))
 
 
 def _properties_kept(

@@ -237,10 +237,12 @@ def _move_types_out_of_names(
     if not renamed:
         return chain
 
-    def term(one: Term) -> Term:
-        return Term(renamed.get(one.text, one.text))
+    def rename(term: Term) -> Term:
+        return Term(renamed.get(term.text, term.text))
 
-    triples = tuple(Triple(term(one.head), one.relation, term(one.tail)) for one in chain.chain.triples)
+    triples = tuple(
+        Triple(rename(triple.head), triple.relation, rename(triple.tail)) for triple in chain.chain.triples
+    )
     return replace(chain, chain=Chain(triples, chain.chain.answer), constant_types=kinds)
 
 

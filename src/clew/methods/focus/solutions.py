@@ -138,7 +138,7 @@ class Solution:
 
     def _kept_hard_constraints(self) -> list[TypedTriple | Predicate]:
         relaxed = set(map(id, self.substitution.relaxed))
-        return [one for one in hard_constraints(self.pattern) if id(one) not in relaxed]
+        return [constraint for constraint in hard_constraints(self.pattern) if id(constraint) not in relaxed]
 
     def _texts(self, constraints: Sequence[Constraint]) -> list[str]:
         return [self.prepared.constraint_text(constraint, self.pattern) for constraint in constraints]
@@ -353,7 +353,9 @@ def explain_exclusions(
     exclusions = []
     for place, entity in enumerate(linked):
         why = why_not(graph, pattern, entity.row)
-        constraints = [solution.prepared.constraint_text(one, pattern) for one in why.constraints]
+        constraints = [
+            solution.prepared.constraint_text(constraint, pattern) for constraint in why.constraints
+        ]
         restriction = ""
         if why.restricted and entity.row in pattern.variable(pattern.target).excluded:
             restriction = "it is what the question itself names"

@@ -204,7 +204,9 @@ def _padding_rows(solution: Solution, question: Question) -> Rows | None:
     None: all."""
     answers = answer_rows(solution.graph, tuple(sorted(question.scope.kinds or ())))
     target = solution.pattern.variable(solution.pattern.target)
-    relaxed = {one.name for one in solution.substitution.relaxed if isinstance(one, Variable)}
+    relaxed = {
+        constraint.name for constraint in solution.substitution.relaxed if isinstance(constraint, Variable)
+    }
     if not target.types or target.name in relaxed:
         return answers
     typed = union([solution.graph.rows_of_type(type) for type in target.types])

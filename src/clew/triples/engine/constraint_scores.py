@@ -47,14 +47,17 @@ def _by_constant_score(pattern: Pattern, constraint: Constraint) -> Iterator[tup
     constant = None
     if isinstance(constraint, TypedTriple) and constraint.quantifier is None:
         ends = (constraint.head, constraint.tail)
-        constant = next((one for one in pattern.constants if one.name in ends and one.scores), None)
+        constant = next(
+            (candidate for candidate in pattern.constants if candidate.name in ends and candidate.scores),
+            None,
+        )
     if constant is None:
         yield 1.0, pattern
         return
     for score in sorted(set(constant.scores), reverse=True):
         rows = tuple(row for row, own in zip(constant.rows, constant.scores, strict=True) if own >= score)
         constants = tuple(
-            Constant(constant.name, rows) if one is constant else one for one in pattern.constants
+            Constant(constant.name, rows) if other is constant else other for other in pattern.constants
         )
         yield score, replace(pattern, constants=constants)
 
@@ -65,14 +68,14 @@ def _isolate(pattern: Pattern, constraint: Constraint) -> Pattern:
         ends = {constraint.head, constraint.tail}
     else:
         ends = {constraint.variable if isinstance(constraint, Predicate) else constraint.name}
-    kept: list[Constraint] = [constraint, *_path(pattern, ends, constraint)]
+    constraints: list[Constraint] = [constraint, *_path(pattern, ends, constraint)]
     if isinstance(constraint, TypedTriple) and constraint.quantifier is not None:
-        kept += _restrictions_on_tail(pattern, constraint)
+        constraints += _restrictions_on_tail(pattern, constraint)
     target = pattern.variable(pattern.target)
     for variable in pattern.variables:
         if variable.types and (variable is not target or variable is constraint):
-            kept.append(variable)
-    alone = replace(pattern, answer_rows=None).keep_only(kept)
+            constraints.append(variable)
+    alone = replace(pattern, answer_rows=None).keep_only(constraints)
     free = replace(alone.variable(alone.target), rows=None, excluded=())
     return replace(
         alone,

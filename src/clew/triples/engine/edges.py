@@ -309,6 +309,6 @@ def _search_runs(tails: RowSet, low: NDArray[np.int64], high: NDArray[np.int64],
         before = unfinished & (tails.take(middle, mode="clip") < wanted)
         low = np.where(before, middle + 1, low)
         high = np.where(unfinished & ~before, middle, high)
-    found: Mask = low < ends
-    found[found] = tails[low[found]] == wanted[found]
-    return found
+    present: Mask = low < ends
+    present[present] = tails[low[present]] == wanted[present]
+    return present

@@ -170,13 +170,13 @@ class Pattern:
 
     def keep_only(self, constraints: Iterable[Constraint]) -> Pattern:
         """Return the pattern with no other constraints than these, compared by identity."""
-        kept = set(map(id, constraints))
+        identities = set(map(id, constraints))
         return replace(
             self,
-            triples=tuple(triple for triple in self.triples if id(triple) in kept),
-            predicates=tuple(predicate for predicate in self.predicates if id(predicate) in kept),
+            triples=tuple(triple for triple in self.triples if id(triple) in identities),
+            predicates=tuple(predicate for predicate in self.predicates if id(predicate) in identities),
             variables=tuple(
-                replace(variable, types=()) if variable.types and id(variable) not in kept else variable
+                replace(variable, types=()) if variable.types and id(variable) not in identities else variable
                 for variable in self.variables
             ),
         )
@@ -220,5 +220,5 @@ def restrict_variable(pattern: Pattern, rows: Rows | Sequence[int], name: str = 
         allowed = np.intersect1d(allowed, variable.rows)
     restricted = replace(variable, rows=allowed)
     return replace(
-        pattern, variables=tuple(restricted if one is variable else one for one in pattern.variables)
+        pattern, variables=tuple(restricted if other is variable else other for other in pattern.variables)
     )

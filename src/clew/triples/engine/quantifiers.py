@@ -63,7 +63,9 @@ def apply_quantifier(state: Fixpoint, number: int) -> bool:
     triple = state.pattern.triples[number]
     assert triple.quantifier is not None
     head = state.candidates[triple.head]
-    constant = next((one for one in state.pattern.constants if one.name == triple.tail), None)
+    constant = next(
+        (candidate for candidate in state.pattern.constants if candidate.name == triple.tail), None
+    )
     if constant is None:
         enforce_consistency(state, triple.tail)
         tail = state.candidates[triple.tail]

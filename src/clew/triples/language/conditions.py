@@ -277,7 +277,7 @@ def _read_test(match: re.Match[str], text: str) -> tuple[str, bool, int]:
     if verb := re.match(r"(?:is|was)\s+(?=[A-Z][a-z])", text[start:end]):
         value = text[end:].strip().rstrip(".")
         values = _split_range(value) if test == "between" else [value]
-        is_name = value[:1].isupper() if test == "=" else any(parse_bound(one) is None for one in values)
+        is_name = value[:1].isupper() if test == "=" else any(parse_bound(bound) is None for bound in values)
         if is_name:
             return "=", False, start + verb.end()
     return test, negative or groups.get(f"n{place}") is not None, end

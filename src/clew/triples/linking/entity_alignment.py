@@ -422,6 +422,7 @@ def _contradict(ours: dict[Identifier, str], theirs: dict[Identifier, str]) -> b
     """Return whether two nodes have different identifiers of one scheme. IRIs of two publishers do not contradict."""
     schemes = {scheme for scheme, _ in ours} & {scheme for scheme, _ in theirs} - {"iri"}
     return any(
-        not {one for one in ours if one[0] == scheme} & {one for one in theirs if one[0] == scheme}
+        not {identifier for identifier in ours if identifier[0] == scheme}
+        & {identifier for identifier in theirs if identifier[0] == scheme}
         for scheme in schemes
     )
