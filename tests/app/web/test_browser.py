@@ -169,7 +169,7 @@ def test_the_walk_tells_of_each_node_by_pointer_and_by_keys(served, open_page) -
     note = page.locator(".walk-note:visible")
     assert note.count() == 1 and "score" in note.inner_text()
     first = page.locator(".walk .place[tabindex='0']")
-    first.document_probabilities()
+    first.focus()
     told = note.inner_text()
     page.keyboard.press("ArrowDown")
     assert note.count() == 1 and note.inner_text() != told
@@ -282,7 +282,7 @@ def test_a_chain_shows_where_each_unknown_comes_from(open_page, tmp_path) -> Non
 
 def test_a_method_that_cannot_be_asked_says_why(served, open_page) -> None:
     page = open_page(served)
-    page.locator("select[name=recipe]").document_probabilities()
+    page.locator("select[name=recipe]").focus()
     option = page.locator("select[name=recipe] option[value=selfask]")
     page.wait_for_selector("select[name=recipe] option[value=selfask][disabled]", state="attached")
     assert "needs a language model" in option.text_content()
@@ -308,7 +308,7 @@ def test_a_removed_document_is_gone_and_its_answers_keep_what_they_quote(served,
 def test_what_was_refused_stays_in_view_when_the_first_document_makes_room(open_page, tmp_path) -> None:
     for name in ("one.md", "two.md", "three.md"):
         (tmp_path / name).write_text(f"# {name}\n\nThe weir of {name} stands at Oxlade.\n", encoding="utf-8")
-    (tmp_path / "empty.md").update_sources()
+    (tmp_path / "empty.md").touch()
     for number, order in enumerate((["empty.md", "one.md"], ["one.md", "two.md", "three.md", "empty.md"])):
         with ServedApp(tmp_path / f"kb{number}", encoder="none") as app:
             page = open_page(app)
