@@ -75,7 +75,7 @@ class _LexicalSearch:
     _latest: LatestScores
 
     def _term_sum(self, query: str) -> TermSum:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract: BM25 and TF-IDF define it
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes that share a term with the question, best first."""
