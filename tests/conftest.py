@@ -4,7 +4,11 @@ What comes with clew is tested where it matters: on the samples, in the README's
 ``tests/models/test_embedded.py``.
 """
 
+import functools
+import os
+
 import pytest
+from typer.main import get_command
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -18,3 +22,19 @@ def without_encoder():
 def embedded(monkeypatch):
     """New knowledge bases have the encoder that comes with clew."""
     monkeypatch.delenv("CLEW_ENCODER")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command_tree():
+    """A runner builds all commands for each invocation, which takes longer than most commands do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", functools.cache(get_command))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def without_waiting_for_the_disk():
+    """No test of this process survives a power cut; those that end processes start their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield

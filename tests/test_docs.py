@@ -115,6 +115,7 @@ def run_tests(path: Path, scratch: Path) -> None:
         test(scratch) if inspect.signature(test).parameters else test()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_do_what_the_page_says(

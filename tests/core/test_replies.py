@@ -100,6 +100,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), JSON), st.booleans())
 def test_valid_json_is_parsed_as_by_the_json_module(value, ascii_only):
     text = json.dumps(value, ensure_ascii=ascii_only)

@@ -17,6 +17,7 @@ WITHOUT_ANSWER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("form", ["fewshot", "structured"])
 def test_without_a_readable_chain_the_passages_are_read_and_the_reader_abstains(world, form, reply):
@@ -46,6 +47,7 @@ def test_the_cited_reader_and_the_memory_give_no_value_for_a_malformed_reply(wor
     assert not (answer.values or answer.from_memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MALFORMED)
 def test_the_papers_reader_takes_a_line_of_text_and_nothing_else(world, name):
     answer, _ = run(

@@ -125,6 +125,7 @@ def catalog_budget(calls):
     return Budget(calls=calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 def test_malformed_triples_leave_a_search_by_text(base, reply):
     films(base)
@@ -154,6 +155,7 @@ def test_without_a_score_of_the_models_own_it_is_said_how_like_the_question_a_no
     assert {one.name: one.ranked_by for one in answer.ranking} == own | of_the_model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("form", ["pointwise", "listwise"])
 def test_malformed_scores_leave_the_order_as_it_was(base, form, reply):

@@ -25,6 +25,7 @@ def test_there_are_twenty_kinds():
     assert len(MALFORMED) == len(set(MALFORMED.values())) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_no_malformed_reply_reaches_the_user_as_an_exception(hops, recipe, reply):

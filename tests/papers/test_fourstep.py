@@ -298,6 +298,7 @@ def test_without_a_model_there_are_the_baselines(clinic, tmp_path, monkeypatch):
                 assert row[measure].startswith(f"{sum(values) / 7:.3f} ["), (name, measure, row[measure])
 
 
+@pytest.mark.slow
 def test_what_makes_no_sense_is_said_before_anything_runs(clinic, tmp_path):
     base, data = clinic
     page = ["eval", "paper", "4stepfocus", "--encoder", "none", "--out", tmp_path / "out"]

@@ -276,6 +276,7 @@ def test_models_add_their_methods_and_measures(data, few_knobs, tmp_path):
     assert f"| language model | {server.llm}" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -216,6 +216,7 @@ def derived_files(base: Store) -> list[Path]:
     return sorted(path for path in base.derived.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["delete", "truncate", "empty"])
 def test_missing_or_truncated_derived_files_are_rebuilt(tmp_path, encoder, damage: str) -> None:
     with Store.open(tmp_path / "base", create=True) as base:

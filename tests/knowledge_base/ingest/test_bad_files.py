@@ -23,6 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_each_bad_file_is_reported_and_no_good_one_lost(folder: Path, tmp_path: Path) -> None:
     with Store.open(tmp_path / "base", create=True) as base:
         report = add(base, [folder])

@@ -38,6 +38,7 @@ def outcomes(folder: Path, words: list[str], **options: float) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
 def test_each_way_to_fail_loses_its_own_file_only(tmp_path: Path) -> None:
     words = "good refuse good segfault good kill exit good hog creep recurse bug good".split()

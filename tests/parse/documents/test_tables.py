@@ -270,6 +270,7 @@ def test_a_quotation_mark_that_is_never_closed_swallows_nothing() -> None:
     assert csv(f'a,b\n"{long}",2\n')[0].endswith("b: 2")
 
 
+@pytest.mark.slow
 def test_a_large_table_is_read_whole_or_refused() -> None:
     text = "Name,Count\n" + "".join(f"row{number},{number}\n" for number in range(20_000))
     document = parse_delimited(text.encode(), unit="paragraph", name="rows.csv")

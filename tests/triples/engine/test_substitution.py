@@ -122,6 +122,7 @@ def test_the_same_holds_for_quantified_and_negated_triples(case) -> None:
     check((edges, types, replace(pattern, triples=triples)))
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(cases())
 def test_the_same_holds_for_deferred_triples_and_for_pairs_looked_up_by_hash(case) -> None:
@@ -165,6 +166,7 @@ def test_without_cycles_the_engine_finds_what_the_papers_algorithm_finds(edges, 
     assert {name: set(candidates[name].tolist()) for name in names} == expected
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(cases())
 def test_with_cycles_the_engine_keeps_no_more_than_the_papers_algorithm(case) -> None:
