@@ -1,0 +1,317 @@
+"""An imported graph as RDF, so that SPARQL can be asked of it. Needs the extra ``rdf`` (pyoxigraph).
+
+The mapping, with the prefixes of :data:`PREFIXES`. A name stands in an IRI with its letters, digits, ``_``, ``-`` and
+``.`` as they are and every other character percent-encoded: ``directed by`` is ``r:directed%20by``.
+
+===================================  ======================================================================
+``node:7``                           the node of row 7
+``node:7 r:directed_by node:2``      an edge
+``node:7 clew:id "tt0032138"``       its id in the files of the graph (in clew: ``films:tt0032138``)
+``node:7 clew:name "Nine Lanterns"`` its name, as clew shows it; ``clew:alias`` for each alias
+``node:7 clew:folded-name "..."``    its name and each alias as names are compared (``fold_name``)
+``node:7 clew:type "film"``          each of its types
+``node:7 clew:text "..."``           its text, where it has one
+``node:7 p:released "1935-04-02"``   a value of a property, as it is written: a plain literal
+``node:7 f:released "1935 04 02"``   the value as texts are compared (``fold_name``)
+``node:7 n:released 1935.2493``      the value as a number, xsd:double, where ``parse_number`` reads one
+``node:7 y:released 1935.0``         the same, but a day is the number of its year
+``node:7 d:released "1935-04-02"``   the value as xsd:date, where it is a day
+===================================  ======================================================================
+
+The engine (:mod:`clew.triples.engine.predicates`) reads values with the same functions, so its tests are exactly:
+
+* ``=`` with a text, ``contains``, ``says``: on ``f:``, whose literal equals the folded text, contains it, or contains
+  it between blanks.
+* Comparisons and ``=`` with a number that has a fraction, or with a day as its number: on ``n:``.
+* With a whole number, which may be a year: on ``y:``. So "after 1990" is after the last day of 1990.
+* Between a whole number and a day: ``>=`` a whole number is the same on ``n:`` and ``y:``, so ``n:`` serves. Between
+  a day and a whole number: a value of ``y:`` between both, or a ``d:`` on or after the day and before the year's end.
+
+Left out are the properties of edges, and the difference between a number and a text that is written alike. Values of
+a node that are written alike are one triple.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from clew.core.errors import MissingExtra, UsageError
+from clew.core.text import fold_name, parse_number, scalar_text
+from clew.store.array_files import write_manifest
+
+if TYPE_CHECKING:
+    import pyoxigraph
+
+    from clew.core.protocols import ProgressCallback, PropertyGraph
+    from clew.core.types import Entity
+
+_BASE = "urn:clew:"
+_NODE, _RELATION, _PROPERTY = f"{_BASE}node:", f"{_BASE}relation:", f"{_BASE}property:"
+_NUMBER, _YEAR, _DAY, _FOLDED = f"{_BASE}number:", f"{_BASE}year:", f"{_BASE}day:", f"{_BASE}folded:"
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+
+TYPE, NAME, ALIAS, ID, TEXT = (f"{_BASE}{word}" for word in ("type", "name", "alias", "id", "text"))
+FOLDED_NAME = f"{_BASE}folded-name"
+#: The prefixes that a query over a graph need not declare.
+PREFIXES: Mapping[str, str] = MappingProxyType(
+    {
+        "clew": _BASE,
+        "node": _NODE,
+        "r": _RELATION,
+        "p": _PROPERTY,
+        "n": _NUMBER,
+        "y": _YEAR,
+        "d": _DAY,
+        "f": _FOLDED,
+        "xsd": _XSD,
+    }
+)
+
+#: Changing the mapping changes this name, and the stores of every graph are rebuilt.
+MAKER = "rdf/1"
+MANIFEST = "rdf.json"
+#: Nodes, and edges, whose triples are in memory at once.
+_NODE_BATCH, _EDGE_BATCH = 1 << 12, 1 << 15
+#: Bytes that the loader is given at once.
+_BUFFER = 1 << 20
+#: Seconds between two reports of progress.
+_REPORT_INTERVAL = 0.5
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+# Names as IRIs
+
+
+def node_iri(row: int) -> str:
+    """Return the IRI of the node of a row."""
+    return f"{_NODE}{row}"
+
+
+def relation_iri(name: str) -> str:
+    """Return the IRI of a relation.
+
+    >>> relation_iri("directed by"), relation_iri("50% réel")
+    ('urn:clew:relation:directed%20by', 'urn:clew:relation:50%25%20réel')
+    """
+    return _RELATION + _encode_name(name)
+
+
+def property_iri(name: str) -> str:
+    """Return the IRI by which a node has the values of a property as they are written."""
+    return _PROPERTY + _encode_name(name)
+
+
+def number_iri(name: str) -> str:
+    """Return the IRI by which a node has the values of a property as numbers."""
+    return _NUMBER + _encode_name(name)
+
+
+def year_iri(name: str) -> str:
+    """Return the IRI by which a node has the values of a property as numbers, days as the number of their year."""
+    return _YEAR + _encode_name(name)
+
+
+def day_iri(name: str) -> str:
+    """Return the IRI by which a node has those values of a property that are days."""
+    return _DAY + _encode_name(name)
+
+
+def folded_iri(name: str) -> str:
+    """Return the IRI by which a node has the values of a property as texts are compared."""
+    return _FOLDED + _encode_name(name)
+
+
+def row_of(iri: str) -> int | None:
+    """Return the row of the node with that IRI; None for an IRI of something else.
+
+    >>> row_of("urn:clew:node:7"), row_of("urn:clew:relation:7")
+    (7, None)
+    """
+    digits = iri.removeprefix(_NODE)
+    return int(digits) if digits != iri and digits.isascii() and digits.isdigit() else None
+
+
+def name_of(iri: str) -> str | None:
+    """Return the name of the relation or property with that IRI; None for an IRI of something else.
+
+    >>> name_of("urn:clew:relation:directed%20by"), name_of("urn:clew:number:year"), name_of("urn:clew:name")
+    ('directed by', 'year', None)
+    """
+    for prefix in (_RELATION, _PROPERTY, _NUMBER, _YEAR, _DAY, _FOLDED):
+        if iri.startswith(prefix):
+            return unquote(iri[len(prefix) :], errors="strict")
+    return None
+
+
+def _encode_name(name: str) -> str:
+    return "".join(
+        character if character.isalnum() or character in "_-." else quote(character, safe="")
+        for character in name
+    )
+
+
+# The store
+
+
+def open_rdf_store(
+    graph: PropertyGraph, folder: Path | None = None, progress: ProgressCallback | None = None
+) -> pyoxigraph.Store:
+    """Return a pyoxigraph store of the triples of an imported graph.
+
+    In ``folder`` it stays on disk, is opened read-only, and is built only where there is none of this graph and this
+    version of the mapping; the caller must hold a lock and give each content of a graph a folder of its own.
+    Otherwise it is built in memory. ``progress`` is called with the number of nodes and edges done, and the total.
+    Raises UsageError for a mounted graph, and MissingExtra.
+    """
+    try:
+        import pyoxigraph
+    except ImportError as error:
+        raise MissingExtra("pyoxigraph, which answers SPARQL,", "rdf") from error
+    if graph.is_mounted:
+        raise UsageError(
+            f"'{graph.name}' is a mounted graph, whose triples are not on this machine",
+            "Ask its endpoint, or add it from files: clew graph add FILE",
+        )
+    if folder is None:
+        store = pyoxigraph.Store()
+        _load(store, graph, progress)
+        return store
+    if not is_built(folder):
+        unfinished = folder.with_name(f"{folder.name}.new")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        store = pyoxigraph.Store(str(unfinished))
+        _load(store, graph, progress)
+        store.flush()
+        del store  # closes its files
+        shutil.rmtree(folder, ignore_errors=True)
+        write_manifest(unfinished / MANIFEST, {"maker": MAKER})
+        unfinished.rename(folder)
+    return pyoxigraph.Store.read_only(str(folder))
+
+
+def is_built(folder: Path) -> bool:
+    """Return whether a folder has the finished store of this version of the mapping."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return bool(manifest["maker"] == MAKER)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _load(store: pyoxigraph.Store, graph: PropertyGraph, progress: ProgressCallback | None) -> None:
+    from pyoxigraph import RdfFormat
+
+    # What is generated here is valid, so that the loader need not check the IRIs.
+    stream = io.BufferedReader(_ChunkStream(generate_triples(graph, progress)), _BUFFER)
+    store.bulk_load(input=stream, format=RdfFormat.N_TRIPLES, lenient=True)
+
+
+class _ChunkStream(io.RawIOBase):
+    """A file to read from whose content is generated in chunks."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks, self._chunk = chunks, memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer and return the number of bytes, 0 at the end."""
+        while not len(self._chunk):
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._chunk = memoryview(chunk)
+        count = min(len(buffer), len(self._chunk))
+        buffer[:count] = self._chunk[:count]
+        self._chunk = self._chunk[count:]
+        return count
+
+
+# Triples
+
+
+def generate_triples(graph: PropertyGraph, progress: ProgressCallback | None = None) -> Iterator[bytes]:
+    """Yield the triples of an imported graph as N-Triples, many lines at a time: nodes by row, edges by relation."""
+    relations = {name: relation.edges for name, relation in graph.relations().items()}
+    total, reported = graph.size + sum(relations.values()), time.monotonic()
+    done = 0
+    for chunk, count in _all_chunks(graph, list(relations)):
+        yield chunk
+        done += count
+        if progress and (done == total or time.monotonic() - reported > _REPORT_INTERVAL):
+            progress(done, total)
+            reported = time.monotonic()
+
+
+def _all_chunks(graph: PropertyGraph, relations: list[str]) -> Iterator[tuple[bytes, int]]:
+    """Yield lines, with the number of nodes or edges that they are of."""
+    for first in range(0, graph.size, _NODE_BATCH):
+        entities = graph.entities(np.arange(first, min(first + _NODE_BATCH, graph.size)))
+        lines: list[str] = []
+        for row, entity in enumerate(entities, first):
+            _add_node_lines(lines, row, entity, len(graph.name) + 1)
+        yield "".join(lines).encode(), len(entities)
+    for relation in relations:
+        edges = graph.adjacency(relation)
+        assert edges is not None  # an imported graph lists its edges
+        heads = np.arange(graph.size, dtype=np.uint32) if edges.heads is None else edges.heads
+        sources = np.repeat(heads, np.diff(edges.starts))
+        line = f"<{_NODE}%d> <{relation_iri(relation).replace('%', '%%')}> <{_NODE}%d> .\n"
+        for first in range(0, len(sources), _EDGE_BATCH):
+            part = slice(first, first + _EDGE_BATCH)
+            pairs = np.column_stack([sources[part], edges.tails[part]])
+            yield (line * len(pairs) % tuple(pairs.ravel().tolist())).encode(), len(pairs)
+
+
+def _add_node_lines(lines: list[str], row: int, entity: Entity, id_start: int) -> None:
+    """Add the lines of a node; its external id starts at ``id_start`` of its id."""
+
+    def add(predicate: str, text: str, datatype: str = "") -> None:
+        suffix = f"^^<{_XSD}{datatype}>" if datatype else ""
+        lines.append(f'<{_NODE}{row}> <{predicate}> "{text.translate(_ESCAPES)}"{suffix} .\n')
+
+    add(ID, entity.id[id_start:])
+    add(NAME, entity.name)
+    for alias in entity.aliases:
+        add(ALIAS, alias)
+    for name in {fold_name(name) for name in (entity.name, *entity.aliases)}:
+        add(FOLDED_NAME, name)
+    for type in (entity.type, *entity.more_types):
+        if type:
+            add(TYPE, type)
+    if entity.text:
+        add(TEXT, entity.text)
+    for property, content in entity.properties.items():
+        encoded = _encode_name(property)
+        for value in content if isinstance(content, tuple) else (content,):
+            text = scalar_text(value)
+            add(_PROPERTY + encoded, text)
+            add(_FOLDED + encoded, fold_name(text))
+            number = parse_number(value)
+            if math.isnan(number):
+                continue
+            add(_NUMBER + encoded, _format_double(number), "double")
+            # A number is read from the text of a day only if there is such a day.
+            day = _DATE.match(value.strip()) if isinstance(value, str) else None
+            add(_YEAR + encoded, _format_double(math.floor(number) if day else number), "double")
+            if day:
+                add(_DAY + encoded, day[0], "date")
+
+
+def _format_double(number: float) -> str:
+    return repr(float(number)) if math.isfinite(number) else "INF" if number > 0 else "-INF"
