@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from clew.app.cli.commands import app
-from clew.core import plugins
+from clew.core import component
 from clew.parse.documents import formats
 
 ROOT = Path(__file__).parents[1]
@@ -84,8 +84,8 @@ def installed() -> Iterator[Callable[[Path], None]]:
 
 def forget_plugins() -> None:
     """Have clew look for installed plug-ins again."""
-    plugins.plugin_names.cache_clear()
-    plugins._entries.cache_clear()
+    component.plugin_names.cache_clear()
+    component._plugin_entries.cache_clear()
     formats.document_formats.cache_clear()
 
 

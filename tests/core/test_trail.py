@@ -2,8 +2,7 @@
 
 import time
 
-from clew.core.steps import SearchStep, SectionsStep
-from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.trail import SearchStep, SectionsStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Question
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import clew
-from clew.core.recipe import parse_recipe
+from clew.core.component import parse_recipe
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.report import classify_failures
 from clew.evaluate.run_folder import RunFolder
-from clew.knowledge_base.registry.components import REGISTRY
+from clew.knowledge_base.registry import REGISTRY
 from clew.papers.fourstep_published import DEVIATIONS
 from clew.retrieve.node_texts import NodeTexts
 from command_line import run

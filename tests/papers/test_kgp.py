@@ -16,7 +16,7 @@ from clew.evaluate.run_folder import Experiment
 from clew.evaluate.setup import EvaluationSettings, load_questions, open_stores
 from clew.graph.annotation import Annotation, AnnotationCache
 from clew.knowledge_base import registry
-from clew.knowledge_base.registry.components import REGISTRY
+from clew.knowledge_base.registry import REGISTRY
 from clew.papers.kgp import (
     KNOBS,
     find_buildable_graphs,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.core.steps import ChainFilling, FilledStep
+from clew.core.trail import ChainFilling, FilledStep
 from clew.core.types import Answer, Hit, Node
 from clew.evaluate.examples import Example, Paragraph, Result, Support
 from clew.evaluate.metrics import parse_metric

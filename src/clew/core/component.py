@@ -1,4 +1,4 @@
-"""How a class becomes a component: something that recipes name, with options, built over a knowledge base.
+"""Components and the recipes that name them: how a class declares itself, and how a recipe is parsed and built.
 
     @component("bm25", summary="Okapi BM25")
     @dataclass(frozen=True, slots=True)
@@ -27,14 +27,18 @@ can be written ``bm25(k1=0.9)``. Everything else is read from the signature of t
 
 A default is the parameter's own, or stands in the declaration: ``@component("hybrid(a=bm25, b=dense)", ...)``. An
 underscore in a parameter's name is a hyphen in the option's. :class:`Auto` says what ``auto`` stands for.
+
+Other installed packages add components, and more, by entry points; the end of this file finds them.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -42,6 +46,7 @@ from typing import (
     Any,
     Literal,
     Protocol,
+    TypeAlias,
     TypeVar,
     Union,
     get_args,
@@ -49,7 +54,7 @@ from typing import (
     get_type_hints,
 )
 
-from clew.core.errors import UsageError, unknown_name_error
+from clew.core.errors import PluginError, UsageError, unknown_name_error
 from clew.core.protocols import (
     Encoder,
     Graph,
@@ -61,11 +66,121 @@ from clew.core.protocols import (
     Retriever,
     Snapshot,
 )
-from clew.core.recipe import Recipe, make_recipe, parse_recipe
 
 if TYPE_CHECKING:
     from clew.core.protocols import Prompt
-    from clew.core.recipe import Value
+
+    Value: TypeAlias = "Recipe | int | float | bool | str | None"
+
+_TOKEN = re.compile(r"\s*(?:(?P<quoted>'[^']*')|(?P<word>[^\s(),='][^(),=']*)|(?P<mark>[(),=]))")
+_INTEGER = re.compile(r"[+-]?\d+$")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$", re.IGNORECASE)
+_WORDS: Mapping[str, bool | None] = {"yes": True, "no": False, "off": None}
+
+
+# Recipes: ``kgp(budget=30, graph=keywords(n=20), guide=encoder)`` is the value, its log line, its cache key and its
+# row in a table of results.
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A component's name and its options, sorted by name. A bare word is a recipe without options."""
+
+    name: str
+    options: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        """Return the canonical name, which :func:`parse_recipe` parses back to the same recipe."""
+        if not self.options:
+            return self.name
+        return f"{self.name}({', '.join(f'{key}={_format_value(value)}' for key, value in self.options)})"
+
+    def option(self, key: str, default: object = None) -> object:
+        """Return the value of an option, or ``default``."""
+        return dict(self.options).get(key, default)
+
+    def with_options(self, **options: Value) -> Recipe:
+        """Return the recipe with some options set."""
+        return make_recipe(self.name, {**dict(self.options), **options})
+
+
+def make_recipe(name: str, options: Mapping[str, Value]) -> Recipe:
+    """Return a recipe with its options in canonical order."""
+    return Recipe(name, tuple(sorted(options.items())))
+
+
+def parse_recipe(text: str) -> Recipe:
+    """Return the recipe that ``text`` names. Raises UsageError, which says where the text is wrong.
+
+    Values are numbers, ``yes``, ``no``, ``off`` (none), 'quoted text', or recipes again.
+    """
+    tokens: list[tuple[str, str]] = []
+    position = 0
+    while text[position:].strip():
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise _syntax_error(text, position)
+        tokens.append((str(match.lastgroup), match.group(str(match.lastgroup)).strip()))
+        position = match.end()
+    recipe, rest = _parse_recipe(text, tokens)
+    if rest:
+        raise _syntax_error(text, text.find(rest[0][1]))
+    return recipe
+
+
+def _parse_recipe(text: str, tokens: list[tuple[str, str]]) -> tuple[Recipe, list[tuple[str, str]]]:
+    if not tokens or tokens[0][0] != "word":
+        raise _syntax_error(text, 0)
+    name, rest = tokens[0][1], tokens[1:]
+    if not rest or rest[0][1] != "(" or rest[0][0] != "mark":
+        return Recipe(name), rest
+    options: dict[str, Value] = {}
+    rest = rest[1:]
+    while rest and rest[0] != ("mark", ")"):
+        if len(rest) < 3 or rest[0][0] != "word" or rest[1] != ("mark", "="):
+            raise UsageError(
+                f"recipe '{text}': expected 'option=value' inside {name}(...)", "See: clew recipes"
+            )
+        key = rest[0][1]
+        if key in options:
+            raise UsageError(f"recipe '{text}': '{key}' is given twice")
+        options[key], rest = _parse_value(text, rest[2:])
+        if rest and rest[0] == ("mark", ","):
+            rest = rest[1:]
+    if not rest:
+        raise UsageError(f"recipe '{text}': '{name}(' is not closed", "Add ')'")
+    return make_recipe(name, options), rest[1:]
+
+
+def _parse_value(text: str, tokens: list[tuple[str, str]]) -> tuple[Value, list[tuple[str, str]]]:
+    kind, word = tokens[0]
+    if kind == "quoted":
+        return word[1:-1], tokens[1:]
+    if kind == "word" and word in _WORDS:
+        return _WORDS[word], tokens[1:]
+    if kind == "word" and _INTEGER.match(word):
+        return int(word), tokens[1:]
+    if kind == "word" and _NUMBER.match(word):
+        return float(word), tokens[1:]
+    return _parse_recipe(text, tokens)
+
+
+def _format_value(value: Value) -> str:
+    if isinstance(value, Recipe):
+        return str(value)
+    for word, meaning in _WORDS.items():
+        if value is meaning:
+            return word
+    return f"'{value}'" if isinstance(value, str) else repr(value)
+
+
+def _syntax_error(text: str, position: int) -> UsageError:
+    return UsageError(
+        f"recipe '{text}' makes no sense at character {max(position, 0) + 1}", "See: clew recipes"
+    )
+
+
+# Components
 
 T = TypeVar("T")
 
@@ -447,7 +562,7 @@ def _option(parameter: Parameter, recipe: Recipe, resources: Resources) -> Any:
             return value.name
         if len(parameter.types) == 1:
             raise unknown_name_error(
-                f"{parameter.option} of '{recipe.name}'", _named(value, label).name, words
+                f"{parameter.option} of '{recipe.name}'", _as_recipe(value, label).name, words
             )
     kind = next(arm for arm in parameter.types if get_origin(arm) is not Literal)
     if kind is bool:
@@ -458,7 +573,7 @@ def _option(parameter: Parameter, recipe: Recipe, resources: Resources) -> Any:
         return str(value)
     if kind in {int, float}:
         return _number(value, label) if kind is float else _count(value, label, parameter.least)
-    named = _named(value, label)
+    named = _as_recipe(value, label)
     if kind is Recipe:
         return named
     if parameter.optional and named == _NONE:
@@ -466,7 +581,7 @@ def _option(parameter: Parameter, recipe: Recipe, resources: Resources) -> Any:
     return resources.registry.build(KINDS[kind], named, resources)
 
 
-def _named(value: object, label: str) -> Recipe:
+def _as_recipe(value: object, label: str) -> Recipe:
     if not isinstance(value, Recipe):
         raise UsageError(f"{label} does not name a component: {value}")
     return value
@@ -483,3 +598,50 @@ def _count(value: object, label: str, least: int) -> int:
     if not float(number).is_integer() or number < least:
         raise UsageError(f"{label} must be a whole number from {least} up: {number}")
     return int(number)
+
+
+# Plug-ins: what other installed packages add to clew. The name of an entry point is the name that people write; its
+# module is imported when that name is used, or listed. The command line finds its own plug-ins (``clew.commands``).
+
+#: Groups of entry points that name classes declared with :func:`component`.
+RETRIEVER_PLUGINS = "clew.retrievers"
+READER_PLUGINS = "clew.readers"
+METHOD_PLUGINS = "clew.methods"
+GRAPH_PLUGINS = "clew.graphs"
+#: Functions from what follows ``NAME:`` in an encoder's name to an encoder.
+ENCODER_PLUGINS = "clew.encoders"
+#: Parsers of documents.
+PARSER_PLUGINS = "clew.parsers"
+
+
+@cache
+def plugin_names(group: str) -> tuple[str, ...]:
+    """Return the names of the plug-ins of a group, sorted. Imports none of them."""
+    return tuple(sorted(_plugin_entries(group)))
+
+
+def load_plugin(group: str, name: str) -> Any:
+    """Return what the plug-in ``name`` of a group is: imported now, at its first use.
+
+    Raises PluginError, which names the package and the reason, for one that cannot be imported.
+    """
+    entry = _plugin_entries(group)[name]
+    try:
+        return entry.load()
+    except Exception as error:  # whatever another package's code may raise while it is imported
+        reason = f"{type(error).__name__}: {error}"
+        raise PluginError(
+            f"the plug-in '{name}' of {plugin_package(group, name)} cannot be loaded: {reason}",
+            "Update or uninstall that package",
+        ) from error
+
+
+def plugin_package(group: str, name: str) -> str:
+    """Return the name of the package that a plug-in came with."""
+    distribution = _plugin_entries(group)[name].dist
+    return distribution.name if distribution else "an unknown package"
+
+
+@cache
+def _plugin_entries(group: str) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=group)}

@@ -411,7 +411,7 @@ class StepValue:
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a trail: what was done, on what, with what outcome. The kinds of steps are in
-    :mod:`clew.core.steps`; their fields are the outcome.
+    :mod:`clew.core.trail`; their fields are the outcome.
 
     ``name`` is a short verb phrase (``seed``, ``expand``, ``read``); ``hits`` are the nodes that came back, ``usage``
     is what the step's model calls cost.

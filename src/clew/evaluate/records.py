@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UsageError
-from clew.core.steps import ExpandStep, FilledStep, PrepareStep, SeedStep, SortStep, SubstituteStep
+from clew.core.trail import ExpandStep, FilledStep, PrepareStep, SeedStep, SortStep, SubstituteStep
 from clew.core.types import Usage
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.examples import Result

@@ -15,9 +15,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.core.component import parse_recipe
 from clew.core.errors import UsageError
 from clew.core.prompts.templates import load_prompt
-from clew.core.recipe import parse_recipe
 from clew.core.trail import TrailRecorder
 from clew.core.types import Usage
 from clew.evaluate.datasets import parse_dataset

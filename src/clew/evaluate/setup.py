@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from clew.core.component import parse_recipe
 from clew.core.config import knowledge_base_path
 from clew.core.errors import UsageError
-from clew.core.recipe import parse_recipe
 from clew.core.types import RETRIEVED_KINDS, Hit, Question, Scope
 from clew.evaluate.corpora import (
     GoldEvidence,

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from clew.core.plugins import ENCODERS as ENCODER_PLUGINS
-from clew.core.plugins import load_plugin
+from clew.core.component import ENCODER_PLUGINS, load_plugin
 from clew.models.names import (
     ENCODERS,
     LANGUAGE_MODELS,

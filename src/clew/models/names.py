@@ -22,10 +22,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from clew.core.component import ENCODER_PLUGINS, plugin_names, plugin_package
 from clew.core.config import environment
 from clew.core.errors import UsageError, refuse_password, unknown_name_error
-from clew.core.plugins import ENCODERS as ENCODER_PLUGINS
-from clew.core.plugins import plugin_names, plugin_package
 from clew.models.endpoint import OPENAI, Endpoint, is_loopback
 
 OLLAMA = "http://localhost:11434/v1"

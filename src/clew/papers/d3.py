@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.core.component import Recipe, make_recipe, parse_recipe
 from clew.core.errors import UsageError
-from clew.core.recipe import Recipe, make_recipe, parse_recipe
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base import registry

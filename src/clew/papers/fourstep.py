@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from clew.core.component import Recipe, make_recipe
 from clew.core.errors import UsageError, unknown_name_error
-from clew.core.recipe import Recipe, make_recipe
 from clew.core.text import slugify
 from clew.evaluate.datasets.graphs import gold_triples
 from clew.evaluate.examples import Result
@@ -42,8 +42,8 @@ from clew.retrieve.nodes import answer_rows_or_all
 from clew.store.store import Store
 
 if TYPE_CHECKING:
+    from clew.core.component import Value
     from clew.core.protocols import Encoder, PropertyGraph
-    from clew.core.recipe import Value
     from clew.evaluate.report import Run
     from clew.evaluate.run_folder import Experiment
     from clew.evaluate.setup import EvaluationSettings

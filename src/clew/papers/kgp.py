@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.component import Recipe, make_recipe, parse_recipe
 from clew.core.errors import UsageError
-from clew.core.recipe import Recipe, make_recipe, parse_recipe
 from clew.core.types import Question
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.metrics import parse_metric
@@ -32,7 +32,7 @@ from clew.evaluate.statistics import bootstrap_interval
 from clew.graph.passages import passage_rows
 from clew.graph.statistics import compute_statistics
 from clew.knowledge_base import registry
-from clew.knowledge_base.registry.components import REGISTRY
+from clew.knowledge_base.registry import REGISTRY
 from clew.papers import figures
 from clew.papers.page import (
     Section,

@@ -28,8 +28,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from clew.core.component import Recipe, make_recipe, parse_recipe
 from clew.core.errors import UsageError, unknown_name_error
-from clew.core.recipe import Recipe, make_recipe, parse_recipe
 from clew.core.text import query_terms
 from clew.evaluate.examples import Result
 from clew.evaluate.metrics import parse_metric

@@ -20,9 +20,8 @@ from clew.core.arrays import cosines, sorted_unique, union
 from clew.core.component import component
 from clew.core.errors import unknown_name_error
 from clew.core.protocols import Encoder, Snapshot
-from clew.core.steps import NodeCounts, RankNodesStep
 from clew.core.text import count_terms
-from clew.core.trail import TrailRecorder
+from clew.core.trail import NodeCounts, RankNodesStep, TrailRecorder
 from clew.core.types import ENTITY, Entity, Hit, Node
 from clew.retrieve.lexical import QueryTerms, TermSum, lucene_idf
 from clew.retrieve.node_texts import NodeTexts, node_texts

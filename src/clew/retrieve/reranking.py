@@ -14,8 +14,7 @@ from clew.core.errors import BadCompletion, BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, Retriever
-from clew.core.steps import RerankStep
-from clew.core.trail import TrailRecorder, explore_retriever
+from clew.core.trail import RerankStep, TrailRecorder, explore_retriever
 from clew.core.types import ENTITY, Hit, StoppedStep, Usage
 
 if TYPE_CHECKING:

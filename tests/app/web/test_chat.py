@@ -20,7 +20,7 @@ from clew.app.web.method_choices import evidence_methods
 from clew.app.web.openai.conversation import rewrite_standalone
 from clew.app.web.openai.routes import make_chat_router
 from clew.core.errors import ModelError, Unavailable, UsageError
-from clew.core.steps import SeedStep
+from clew.core.trail import SeedStep
 from clew.models import create_language_model
 from clew.store.store import Store
 from retrieve_documents import add

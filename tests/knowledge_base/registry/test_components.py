@@ -16,16 +16,16 @@ from clew.core.component import (
     AtLeast,
     Auto,
     PromptFile,
+    Recipe,
     Resources,
     component,
     declarations,
+    parse_recipe,
 )
 from clew.core.errors import UsageError
 from clew.core.protocols import LanguageModel, Retriever, Snapshot
-from clew.core.recipe import Recipe, parse_recipe
 from clew.knowledge_base import registry
-from clew.knowledge_base.registry.components import REGISTRY
-from clew.knowledge_base.registry.index import BUILT_IN
+from clew.knowledge_base.registry import BUILT_IN, REGISTRY
 from clew.models import create_language_model
 from clew.testing import SAMPLE_QUESTION, check_method, check_reader, check_retriever, sample_base
 from retrieve_encoders import WordEncoder

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from clew.core.component import Recipe, make_recipe, parse_recipe
 from clew.core.errors import UsageError
-from clew.core.recipe import Recipe, make_recipe, parse_recipe
 
 WORDS = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True).filter(lambda w: w not in {"yes", "no", "off"})
 VALUES = st.recursive(

@@ -30,8 +30,8 @@ from clew.app.cli.options import (
     Retriever,
 )
 from clew.app.cli.output import describe_unsearchable, make_console, print_json, print_note
+from clew.core.component import parse_recipe
 from clew.core.errors import NotFound, UsageError
-from clew.core.recipe import parse_recipe
 
 if TYPE_CHECKING:
     from clew.app.answers.view import AnswerView

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from clew.app.cli.output import format_cost, print_note
+from clew.core.component import parse_recipe
 from clew.core.config import environment
-from clew.core.recipe import parse_recipe
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder, LanguageModel

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from clew.app.web.settings import Settings
+from clew.core.component import parse_recipe
 from clew.core.errors import unknown_name_error
-from clew.core.recipe import parse_recipe
 from clew.knowledge_base import registry
-from clew.knowledge_base.registry.components import REGISTRY
+from clew.knowledge_base.registry import REGISTRY
 from clew.triples.language.chain import Limits, parse_chain
 from clew.triples.language.errors import ChainError
 

@@ -19,8 +19,7 @@ from typing import Annotated
 from clew.core.component import AtLeast, component
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Retriever, Trail
-from clew.core.steps import ModelAnswerStep
-from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.trail import ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.readers.contexts import titled_contexts

@@ -17,14 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from clew.core.component import PromptFile, Resources, component
+from clew.core.component import PromptFile, Recipe, Resources, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.core.recipe import Recipe
-from clew.core.steps import HopStep, ModelAnswerStep
 from clew.core.text import normalise
-from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.trail import HopStep, ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.readers.contexts import titled_contexts

@@ -14,8 +14,7 @@ from typing import Annotated
 from clew.core.component import AtLeast, component
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import LanguageModel, PromptTemplate, Trail
-from clew.core.steps import ModelAnswerStep
-from clew.core.trail import TrailRecorder
+from clew.core.trail import ModelAnswerStep, TrailRecorder
 from clew.core.types import Answer, Question
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.replies import parse_label, parse_short_answer

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from clew.core.component import Auto, PromptFile, component
+from clew.core.component import Auto, PromptFile, Recipe, component
 from clew.core.errors import UsageError
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.core.recipe import Recipe
-from clew.core.steps import GoldenStep, ModelAnswerStep
-from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.trail import GoldenStep, ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import read_answer
 

@@ -19,9 +19,8 @@ from typing import Annotated
 from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.core.steps import FollowUpStep
 from clew.core.text import normalise
-from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.trail import FollowUpStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import read_answer, record_stop
 from clew.methods.readers import NOT_FOUND

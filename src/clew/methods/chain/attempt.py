@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from clew.core.steps import ChainFilling
+from clew.core.trail import ChainFilling
 from clew.core.types import Hit, Quote
 from clew.methods.chain.derived_answers import DerivedAnswer, find_strands
 from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, FilledChain

@@ -12,7 +12,7 @@ import numpy as np
 from clew.core.component import Resources
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, RelationSource, Snapshot, Trail
-from clew.core.steps import FillStep, GraphMatch, LinkedName
+from clew.core.trail import FillStep, GraphMatch, LinkedName
 from clew.core.types import Entity, Hit, LinkedEntity, LinkedRelation, Question
 from clew.methods.chain.answer_types import contradicts_relation
 from clew.methods.chain.unknowns import MAX_KNOWN_VALUES, SHOWN_VALUES, Candidate, Filling, Hop

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Trail
-from clew.core.steps import RememberStep
 from clew.core.text import normalise
+from clew.core.trail import RememberStep
 from clew.core.types import Question
 from clew.methods.chain.unknowns import Candidate, FilledChain, Filling
 from clew.triples.language.chain import Chain

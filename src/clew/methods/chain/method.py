@@ -30,8 +30,7 @@ from clew.core.component import AtLeast, Auto, Resources, component
 from clew.core.errors import BudgetExceeded, UsageError, unknown_name_error
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Reader, Retriever, Trail
-from clew.core.steps import FilledStep
-from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.trail import FilledStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Question
 from clew.methods.answering import NEAREST_HITS, no_answer_text, read_answer, record_stop
 from clew.methods.chain.answer_types import answer_type_mismatch

@@ -13,8 +13,7 @@ from clew.core.component import Resources
 from clew.core.prompts.replies import clean_reply
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.core.steps import FillStep, QuestionsStep
-from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.trail import FillStep, QuestionsStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.chain.answer_types import relation_answer_kind
 from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop

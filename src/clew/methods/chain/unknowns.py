@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from clew.core.protocols import Trail
-from clew.core.steps import ConflictStep, SourceValues
+from clew.core.trail import ConflictStep, SourceValues
 from clew.core.types import Hit, Question, Quote
 from clew.methods.chain.value_matching import same_value
 from clew.triples.language.chain import Chain, Term, Triple

@@ -11,7 +11,7 @@ from clew.core.errors import BadCompletion, UsageError
 from clew.core.prompts.replies import clean_reply
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Trail
-from clew.core.steps import ChainStep
+from clew.core.trail import ChainStep
 from clew.core.types import Question, Usage
 from clew.methods.chain.unknowns import is_solvable
 from clew.methods.replies import sample_prompts

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.core.component import Resources, component
+from clew.core.component import Recipe, Resources, component
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import Snapshot, Trail
-from clew.core.recipe import Recipe
 from clew.core.trail import TrailRecorder
 from clew.core.types import RETRIEVED_KINDS, Hit, Question, StoppedStep
 from clew.methods.d3.paragraphs import (

@@ -25,12 +25,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from clew.core.component import AtLeast, Resources, component, declarations
+from clew.core.component import AtLeast, Recipe, Resources, component, declarations
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
-from clew.core.recipe import Recipe
-from clew.core.steps import ChoiceStep, DocumentsStep, SearchStep, SectionReasons, SectionsStep
-from clew.core.trail import TrailRecorder, explore_retriever
+from clew.core.trail import (
+    ChoiceStep,
+    DocumentsStep,
+    SearchStep,
+    SectionReasons,
+    SectionsStep,
+    TrailRecorder,
+    explore_retriever,
+)
 from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit, Node, StoppedStep
 from clew.methods.d3.baselines import CROSS_ENCODER, MONOT5
 from clew.methods.d3.chooser import Choice, Chooser, Entry

@@ -15,7 +15,7 @@ from clew.core.component import Resources
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, PromptTemplate, Reranker, Trail
-from clew.core.steps import ParagraphsStep
+from clew.core.trail import ParagraphsStep
 from clew.core.types import Hit, Node, StoppedStep, Usage
 from clew.methods.d3.context_window import ContextWindow, one_line, pack, truncate_all
 from clew.methods.d3.replies import parse_numbers, parse_verdict

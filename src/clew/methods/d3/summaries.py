@@ -21,7 +21,6 @@ import numpy as np
 from clew.core.component import Resources
 from clew.core.errors import StoreError, unknown_name_error
 from clew.core.prompts.templates import load_prompt
-from clew.core.steps import SummariseStep, SummaryFallbackStep
 from clew.core.text import (
     MAX_NAME_WORDS,
     STOPWORDS,
@@ -30,6 +29,7 @@ from clew.core.text import (
     normalise_name,
     sentence_spans,
 )
+from clew.core.trail import SummariseStep, SummaryFallbackStep
 from clew.core.types import KINDS, PAGE, ROW, TABLE, Usage
 from clew.methods.d3.segments import word_vectors
 from clew.methods.d3.summarisers import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.steps import RankedLine, RankedStep
+from clew.core.trail import RankedLine, RankedStep
 from clew.core.types import Answer, ConstraintSummary, Hit, RankedAnswer
 from clew.methods.answering import NEAREST_HITS, no_answer_text
 from clew.methods.focus.sorting import MAX_RANKED

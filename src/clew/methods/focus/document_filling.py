@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.component import Resources
+from clew.core.component import Recipe, Resources
 from clew.core.errors import UsageError
-from clew.core.recipe import Recipe
-from clew.core.steps import LookInPassagesStep
 from clew.core.text import fold_name, index_terms, query_terms
+from clew.core.trail import LookInPassagesStep
 from clew.core.types import ConstraintCheck, Hit, Question, RankedAnswer
 from clew.methods.chain.graph_source import EntityChoice, GraphSource
 from clew.methods.chain.method import fill_in_order, parse_sources

@@ -15,11 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from clew.core.component import Auto, Resources, component
+from clew.core.component import Auto, Recipe, Resources, component
 from clew.core.errors import BudgetExceeded, NotFound, UsageError
-from clew.core.recipe import Recipe
-from clew.core.steps import RerankStep
-from clew.core.trail import TrailRecorder
+from clew.core.trail import RerankStep, TrailRecorder
 from clew.core.types import Answer, Exclusion, Question, RankedAnswer
 from clew.methods.answering import record_stop
 from clew.methods.chain.graph_source import EntityChoice, create_entity_linker, create_relation_linker

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.core.errors import UsageError
-from clew.core.steps import LinkedConstant, PrepareStep
+from clew.core.trail import LinkedConstant, PrepareStep
 from clew.core.types import LinkedEntity, Question
 from clew.methods.chain.graph_source import min_relation_score
 from clew.methods.focus.constant_matcher import ConstantMatcher, property_test_for

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from clew.core.prompts.replies import clean_reply
 from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
-from clew.core.steps import PronounsStep
 from clew.core.text import sentence_spans
+from clew.core.trail import PronounsStep
 from clew.triples.language.quantifiers import NUMBER_WORDS as NUMBERS
 
 #: Words that stand for something said before, or for what is asked for.

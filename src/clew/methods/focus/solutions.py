@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.errors import NotFound
-from clew.core.steps import CandidateSet, JoinGraphsStep, PrepareStep, SubstituteStep
+from clew.core.trail import CandidateSet, JoinGraphsStep, PrepareStep, SubstituteStep
 from clew.core.types import ConstraintCheck, Exclusion, Question
 from clew.methods.chain.unknowns import SHOWN_VALUES, Filling
 from clew.methods.focus.constant_matcher import LEAST

@@ -15,7 +15,7 @@ import numpy as np
 
 from clew.core.arrays import union
 from clew.core.component import Resources
-from clew.core.steps import SortStep
+from clew.core.trail import SortStep
 from clew.core.types import Hit, Question
 from clew.retrieve.node_texts import NodeTexts, describe_entity, node_texts
 from clew.retrieve.nodes import (

@@ -16,7 +16,7 @@ from clew.core.errors import BadCompletion, UsageError
 from clew.core.prompts.replies import clean_reply, parse_json
 from clew.core.prompts.templates import Template, load_prompt
 from clew.core.protocols import Completion, LanguageModel, PropertyGraph, RelationLinker, Trail
-from clew.core.steps import TriplesStep
+from clew.core.trail import TriplesStep
 from clew.core.types import Question, Usage
 from clew.methods.focus.pronouns import PronounResolver
 from clew.methods.focus.schema import SchemaLimits, describe_schema

@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.core.arrays import cosines
-from clew.core.component import Resources
+from clew.core.component import Recipe, Resources
 from clew.core.errors import unknown_name_error
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Encoder, LanguageModel, PromptTemplate, Retriever, Snapshot
-from clew.core.recipe import Recipe
 from clew.core.text import build_hop_query
 from clew.core.types import Usage
 from clew.retrieve.contextual import ContextualSearch

@@ -30,13 +30,11 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from clew.core.component import Resources, component
+from clew.core.component import Recipe, Resources, component
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Graph, Reader, Retriever, Snapshot, Trail
-from clew.core.recipe import Recipe
-from clew.core.steps import ExpandedPath, ExpandStep, SeedStep
-from clew.core.trail import TrailRecorder, explore_retriever
+from clew.core.trail import ExpandedPath, ExpandStep, SeedStep, TrailRecorder, explore_retriever
 from clew.core.types import RETRIEVED_KINDS, Answer, Hit, Question
 from clew.methods.answering import read_answer, record_stop
 from clew.methods.kgp.guides import Guide, NeighbourScores, OpenCandidates, ResidualGuide, create_guide

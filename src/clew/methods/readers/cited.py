@@ -11,7 +11,7 @@ from clew.core.component import INTERNAL, PromptFile, component
 from clew.core.errors import BadCompletion
 from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
-from clew.core.steps import CitedReadStep
+from clew.core.trail import CitedReadStep
 from clew.core.types import Answer, Hit, Question, Quote
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.contexts import numbered_contexts, take_fitting

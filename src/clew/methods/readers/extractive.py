@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from clew.core.component import component
 from clew.core.protocols import Postings, Snapshot, Trail
-from clew.core.steps import ExtractiveReadStep, ReadOutcomeStep
 from clew.core.text import candidate_names, hash_term, index_terms, query_terms, sentence_spans
+from clew.core.trail import ExtractiveReadStep, ReadOutcomeStep
 from clew.core.types import ROW, Answer, Hit, Question, Quote
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import AnswerKind, contains_answer, expected_kind

@@ -12,8 +12,8 @@ from clew.core.component import INTERNAL, PromptFile, component
 from clew.core.prompts.replies import clean_reply
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Trail
-from clew.core.steps import PromptReadStep, ReadOutcomeStep
 from clew.core.text import normalise
+from clew.core.trail import PromptReadStep, ReadOutcomeStep
 from clew.core.types import Answer, Hit, Question
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.contexts import take_fitting

@@ -10,7 +10,7 @@ from typing import Annotated
 from clew.core.component import PromptFile, component
 from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Snapshot, Trail
-from clew.core.steps import PromptReadStep, ReadOutcomeStep
+from clew.core.trail import PromptReadStep, ReadOutcomeStep
 from clew.core.types import Answer, Hit, Question
 from clew.methods.readers import NOT_FOUND
 

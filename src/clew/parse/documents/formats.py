@@ -10,8 +10,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Protocol
 
+from clew.core.component import PARSER_PLUGINS, load_plugin, plugin_names, plugin_package
 from clew.core.errors import PluginError
-from clew.core.plugins import PARSERS, load_plugin, plugin_names, plugin_package
 from clew.core.types import ParsedDocument
 from clew.parse.documents.builder import PassageUnit
 
@@ -75,7 +75,7 @@ def format_of_suffix(suffix: str) -> DocumentFormat | None:
 def _installed_formats() -> list[DocumentFormat]:
     """Return the formats of other packages, without those that :func:`format_problems` names."""
     formats = []
-    for name in plugin_names(PARSERS):
+    for name in plugin_names(PARSER_PLUGINS):
         with suppress(PluginError):
             formats.append(load_format(name))
     return formats
@@ -84,7 +84,7 @@ def _installed_formats() -> list[DocumentFormat]:
 def format_problems() -> list[str]:
     """Return for each format of another package that cannot be used why that is."""
     problems = []
-    for name in plugin_names(PARSERS):
+    for name in plugin_names(PARSER_PLUGINS):
         try:
             load_format(name)
         except PluginError as error:
@@ -94,10 +94,10 @@ def format_problems() -> list[str]:
 
 def load_format(name: str) -> DocumentFormat:
     """Return the format of the plug-in ``name``. Raises PluginError where it cannot be loaded, or is no format."""
-    form = load_plugin(PARSERS, name)
+    form = load_plugin(PARSER_PLUGINS, name)
     if not isinstance(form, DocumentFormat):
         raise PluginError(
-            f"the plug-in '{name}' of {plugin_package(PARSERS, name)} is not a DocumentFormat",
+            f"the plug-in '{name}' of {plugin_package(PARSER_PLUGINS, name)} is not a DocumentFormat",
             "Its entry point has to name one",
         )
     return form

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.errors import BadCompletion
-from clew.core.steps import StructureReference, StructureStep
+from clew.core.trail import StructureReference, StructureStep
 from clew.core.types import DOCUMENT, PAGE, SECTION, TABLE, Hit, Question, Scope, Usage
 from clew.retrieve.structure.outline import Outline
 from clew.retrieve.structure.phrases import Phrase, find_phrases

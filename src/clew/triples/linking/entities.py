@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.errors import BadCompletion, UsageError
-from clew.core.steps import LinkStep
 from clew.core.text import fold_name, index_terms
+from clew.core.trail import LinkStep
 from clew.core.types import LinkedEntity, Usage
 from clew.triples.linking.nearest_names import MEANING_WEIGHT, NearestNames
 
