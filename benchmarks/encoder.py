@@ -27,7 +27,7 @@ from clew.evaluate.metrics import parse_metric
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import paired_difference
 from clew.knowledge_base import registry
-from clew.models.onnx import MODEL_FILE, OnnxEncoder
+from clew.models.encoders import MODEL_FILE, OnnxEncoder
 from clew.store.store import Store
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"

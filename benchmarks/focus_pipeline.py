@@ -23,7 +23,7 @@ import numpy as np
 
 import clew
 from clew.core.protocols import PropertyGraph
-from clew.retrieve.node_texts import NodeTexts
+from clew.retrieve.nodes import NodeTexts
 from clew.triples.engine.patterns import Pattern
 from graph_import import WORDS, memory
 from papers_graph import patterns

@@ -143,8 +143,7 @@ def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[s
     """Return what our constructor takes and, where ``whole``, the edges that all neighbourhoods give."""
     from clew.core.types import Location
     from clew.graph.keywords import KeywordGraph
-    from clew.graph.passages import passage_rows
-    from clew.graph.statistics import compute_statistics
+    from clew.graph.passages import compute_statistics, passage_rows
     from clew.parse.documents.builder import DocumentBuilder
     from clew.store.store import Store
 

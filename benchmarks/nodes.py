@@ -20,8 +20,7 @@ import numpy as np
 import clew
 from clew.core.protocols import PropertyGraph
 from clew.knowledge_base import registry
-from clew.retrieve.node_texts import NodeTexts
-from clew.retrieve.nodes import NodeBM25, NodeChunkSearch, NodeVectorSearch
+from clew.retrieve.nodes import NodeBM25, NodeChunkSearch, NodeTexts, NodeVectorSearch
 
 FILMS = Path(__file__).parents[2] / "shared" / "data" / "metaqa" / "graph.tsv"
 

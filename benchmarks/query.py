@@ -28,7 +28,7 @@ from clew.core.protocols import Encoder
 from clew.core.text import STOPWORDS
 from clew.core.types import Hit, Location, ParsedDocument, Question
 from clew.graph.keywords import KeywordGraph
-from clew.graph.statistics import compute_statistics
+from clew.graph.passages import compute_statistics
 from clew.knowledge_base import registry
 from clew.parse.documents.builder import DocumentBuilder
 from clew.store.store import Store

@@ -6,8 +6,7 @@ import re
 import pytest
 
 from clew.core.errors import UsageError
-from clew.core.prompts.exemplars import load_exemplars
-from clew.core.prompts.templates import load_prompt
+from clew.core.prompts.templates import load_exemplars, load_prompt
 from clew.methods.replies import LABELS, parse_label
 from clew.triples.language.chain import Limits, parse_chain
 

@@ -7,7 +7,7 @@ import pytest
 from clew.core.errors import UsageError
 from clew.core.text import STOPWORDS, candidate_names, title_names
 from clew.graph.mentions import SHARED_NAME_STRENGTH, MentionGraph
-from clew.graph.union import UnionGraph
+from clew.graph.passages import UnionGraph
 from graph_corpora import corpus, document, edges, located, pairs, passages
 
 

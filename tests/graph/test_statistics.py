@@ -4,8 +4,7 @@ import pytest
 from clew.core.errors import UsageError
 from clew.graph.keywords import KeywordGraph
 from clew.graph.mentions import MentionGraph
-from clew.graph.statistics import compute_statistics
-from clew.graph.union import UnionGraph
+from clew.graph.passages import UnionGraph, compute_statistics
 from graph_corpora import corpus, edges, passages
 
 
@@ -56,7 +55,7 @@ def test_a_sample_comes_close_and_repeats_with_its_seed(bases, monkeypatch):
     snapshot = bases.snapshot(corpus(0, documents=60))
     graph = KeywordGraph(snapshot, 1)
     exact = compute_statistics(snapshot, graph)
-    monkeypatch.setattr("clew.graph.statistics.EXACT_BELOW", 10)
+    monkeypatch.setattr("clew.graph.passages.EXACT_BELOW", 10)
     sampled = compute_statistics(snapshot, graph, sample=100, seed=1)
     assert sampled.sampled == 100 < exact.sampled
     assert sampled.edges == pytest.approx(exact.edges, rel=0.15)

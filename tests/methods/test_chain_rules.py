@@ -4,11 +4,9 @@ import doctest
 
 import pytest
 
-from clew.methods.chain import answer_types as fits
 from clew.methods.chain import derived_answers as endings
 from clew.methods.chain import text_source as text
 from clew.methods.chain import value_matching as likeness
-from clew.methods.chain.answer_types import answer_type_mismatch, contradicts_relation
 from clew.methods.chain.derived_answers import derive_answer, find_strands
 from clew.methods.chain.unknowns import (
     Candidate,
@@ -18,14 +16,21 @@ from clew.methods.chain.unknowns import (
     is_solvable,
     values_agree,
 )
-from clew.methods.chain.value_matching import Date, parse_date, parse_number, same_value
+from clew.methods.chain.value_matching import (
+    Date,
+    answer_type_mismatch,
+    contradicts_relation,
+    parse_date,
+    parse_number,
+    same_value,
+)
 from clew.methods.chain.writer import UNLIMITED
 from clew.methods.readers import short
 from clew.methods.readers.short import extract_short_answer
 from clew.triples.language.chain import Chain, Term, Triple, parse_chain
 
 
-@pytest.mark.parametrize("module", [endings, fits, likeness, text, short])
+@pytest.mark.parametrize("module", [endings, likeness, text, short])
 def test_examples_in_docstrings(module):
     assert doctest.testmod(module).failed == 0
 

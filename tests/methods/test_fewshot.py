@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from clew.app.cli.commands import app
 from clew.core.errors import UsageError
-from clew.core.prompts.exemplars import load_exemplars
+from clew.core.prompts.templates import load_exemplars
 from clew.knowledge_base import registry
 from clew.models.wrappers import Budget
 from hop_base import QUESTION, TEXTS, adds_up, ask, names

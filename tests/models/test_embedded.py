@@ -7,7 +7,7 @@ import pytest
 
 from clew.core.errors import UsageError
 from clew.models import create_encoder
-from clew.models.onnx import embedded_folder
+from clew.models.encoders import embedded_folder
 
 
 @pytest.fixture(scope="module")

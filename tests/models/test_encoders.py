@@ -6,9 +6,8 @@ import pytest
 
 from clew.core.errors import BadCompletion, MissingExtra, ModelError, NotFound
 from clew.models import create_encoder
-from clew.models.encoders import OpenAIEncoder, RememberingEncoder
+from clew.models.encoders import OnnxEncoder, OpenAIEncoder, RememberingEncoder
 from clew.models.endpoint import Endpoint
-from clew.models.onnx import OnnxEncoder
 from clew.models.wrappers import RetryPolicy
 from scripted import Reply, ScriptedServer, refusal, scripted_vector
 from tiny_encoder import make_encoder

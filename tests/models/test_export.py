@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 import tiny_models
 from clew.app.cli.commands import app
-from clew.models.onnx import OnnxEncoder
+from clew.models.encoders import OnnxEncoder
 
 try:
     import sentence_transformers

@@ -5,9 +5,11 @@ import pytest
 
 from clew.core.errors import NotFound, UsageError
 from clew.core.protocols import Prompt
-from clew.models import absolute_name, create_encoder, create_language_model
-from clew.models.names import (
+from clew.models import (
     LANGUAGE_MODELS,
+    absolute_name,
+    create_encoder,
+    create_language_model,
     describe_destination,
     leaves_machine,
     parse_name,

@@ -18,7 +18,7 @@ from clew.evaluate.report import classify_failures
 from clew.evaluate.run_folder import RunFolder
 from clew.knowledge_base.registry import REGISTRY
 from clew.papers.fourstep_published import DEVIATIONS
-from clew.retrieve.node_texts import NodeTexts
+from clew.retrieve.nodes import NodeTexts
 from command_line import run
 from paper_pages import WATER_BIRDS, cells
 from scripted import ScriptedServer, scripted_vector

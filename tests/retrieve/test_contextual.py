@@ -7,12 +7,14 @@ from clew.core.types import RETRIEVED_KINDS, Question, Scope
 from clew.parse.documents.tables import Table
 from clew.retrieve.contextual import (
     ContextualSearch,
+    CoverageSelector,
+    Lookahead,
+    SemanticGain,
     context_units,
     mark_rows_below,
     split_repeats,
     subtree_ends,
 )
-from clew.retrieve.coverage import CoverageSelector, Lookahead, SemanticGain
 from clew.store.store import Store
 from retrieve_documents import add
 from retrieve_encoders import WordEncoder

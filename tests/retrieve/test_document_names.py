@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from clew.core.types import RETRIEVED_KINDS, Scope
-from clew.retrieve.document_names import DocumentNames, name_terms, question_keys
+from clew.retrieve.contextual import DocumentNames, name_terms, question_keys
 
 
 def test_a_file_name_gives_its_words_their_parts_and_its_initials():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from clew.core.errors import ModelError, NotFound
-from clew.retrieve.node_texts import NodeTexts
-from clew.retrieve.nodes import NodeBM25, NodeVectorSearch
+from clew.retrieve.nodes import NodeBM25, NodeTexts, NodeVectorSearch
 from clew.store import vectors
 from clew.store.graphs import node_index
 from clew.store.store import Store

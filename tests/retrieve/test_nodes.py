@@ -16,15 +16,17 @@ from clew.core.types import ENTITY, Question, Scope
 from clew.methods.readers.contexts import describe_place, hit_title, numbered_contexts
 from clew.papers.fourstep import describe_vectors
 from clew.retrieve import nodes
-from clew.retrieve.node_texts import NodeTexts, join_document, split_text
 from clew.retrieve.nodes import (
     NodeBM25,
     NodeChunkSearch,
     NodeRetriever,
+    NodeTexts,
     NodeVectorSearch,
     answer_rows,
+    join_document,
     mean_of_top,
     rank_and_pad,
+    split_text,
     top_rows,
 )
 from link_graphs import graph_of

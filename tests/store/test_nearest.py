@@ -116,7 +116,7 @@ def test_a_small_scope_is_searched_exactly(tmp_path, monkeypatch) -> None:
 def signed(base, monkeypatch):
     """A base with enough vectors for binary codes."""
     monkeypatch.setattr(vectors, "BINARY_INDEX_MINIMUM", 8)
-    monkeypatch.setattr("clew.store.encoding.BATCH", 5)
+    monkeypatch.setattr("clew.store.vectors.BATCH", 5)
     for number in range(6):
         base.put_document(document(number), location(f"/docs/{number}.txt"))
     base.encode(HashEncoder())

@@ -267,7 +267,7 @@ def test_equal_texts_keep_their_vectors_when_a_document_changes(base, encoder: H
 
 
 def test_encoding_resumes_where_it_was_interrupted(base, encoder: HashEncoder, monkeypatch) -> None:
-    monkeypatch.setattr("clew.store.encoding.BATCH", 4)
+    monkeypatch.setattr("clew.store.vectors.BATCH", 4)
     fill(base, 4)
 
     class Stops(HashEncoder):
@@ -364,7 +364,7 @@ def test_listing_and_showing_import_no_numpy(tmp_path) -> None:
 
 
 def test_a_text_is_encoded_only_once_in_a_batch_in_a_run_and_across_runs(base, encoder, monkeypatch):
-    monkeypatch.setattr("clew.store.encoding.BATCH", 4)
+    monkeypatch.setattr("clew.store.vectors.BATCH", 4)
 
     def parsed_of(number, texts):
         builder = DocumentBuilder()

@@ -15,7 +15,7 @@ from clew.app.cli.commands import app
 from clew.core.errors import UsageError
 from clew.core.types import Location, Question
 from clew.knowledge_base import registry
-from clew.models.onnx import OnnxEncoder
+from clew.models.encoders import OnnxEncoder
 from clew.parse.documents.builder import DocumentBuilder
 from clew.store.store import Store
 from clew.train.encoder import MODEL_FOLDER, RECORD, EncoderSettings, ranking_loss, train_encoder

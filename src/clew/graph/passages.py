@@ -1,4 +1,5 @@
-"""What all passage graphs are built from: the rows of passages, their terms, and the incidence of rows and keys.
+"""What all passage graphs are built from: the rows of passages, their terms, and the incidence of rows and keys; also
+the union of two graphs, and the statistics of any.
 
 Two passages are neighbours when they share a key (a keyword, a name, an entity). Written out, that is a quadratic
 number of edges. As an incidence matrix and its transpose it takes one number per passage and key, and a neighbourhood
@@ -8,6 +9,7 @@ is two steps through it.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.arrays import run_offsets
-from clew.core.protocols import Snapshot
+from clew.core.component import component
+from clew.core.errors import UsageError
+from clew.core.protocols import Graph, Snapshot
 from clew.core.text import STOPWORDS, candidate_names, hash_term, index_terms, title_names
 from clew.core.types import RETRIEVED_KINDS, Scope
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Hashes, Rows
+    from clew.core.arrays import Floats, Hashes, Rows
 
 #: Fewer numbers than this are made distinct by sorting, which is then faster than a mask over all rows.
 _SORT_BELOW = 1 << 11
@@ -248,3 +252,103 @@ def _hashed_names(text: str) -> dict[int, str]:
     for name, start, end in candidate_names(text):
         names.setdefault(hash_term(name), " ".join(text[start:end].split()))
     return names
+
+
+@component("union", summary="the edges of two graphs")
+class UnionGraph:
+    """Neighbours are the neighbours in any of the graphs."""
+
+    @classmethod
+    def build(cls, a: Graph, b: Graph) -> UnionGraph:
+        """Return the union of two graphs."""
+        return cls([a, b])
+
+    def __init__(self, graphs: Sequence[Graph]) -> None:
+        if not graphs:
+            raise UsageError("a union of no graphs", "Name at least one")
+        self._graphs = tuple(graphs)
+        lettered = zip(string.ascii_lowercase, self._graphs, strict=False)
+        names = ", ".join(f"{letter}={graph.name}" for letter, graph in lettered)
+        self.mutual = all(graph.mutual for graph in self._graphs)
+        self.name = f"union({names})"
+
+    def neighbours(self, row: int) -> Rows:
+        """Return the rows that an edge of any graph joins to ``row``, ascending, without itself."""
+        return np.unique(np.concatenate([graph.neighbours(row) for graph in self._graphs]))
+
+    def strengths(self, row: int, neighbours: Rows) -> Floats:
+        """Return for each neighbour its strongest edge."""
+        strongest = np.zeros(len(neighbours))
+        for graph in self._graphs:
+            joined = np.isin(neighbours, graph.neighbours(row))
+            strongest[joined] = np.maximum(strongest[joined], graph.strengths(row, neighbours[joined]))
+        return strongest
+
+    def explain_edge(self, source: int, target: int) -> str:
+        """Return what joins two rows in each graph with that edge (``mentions: Ohio; keywords: river``)."""
+        reasons = [
+            graph.explain_edge(source, target) for graph in self._graphs if target in graph.neighbours(source)
+        ]
+        return "; ".join(reason for reason in reasons if reason)
+
+
+#: Up to this many passages, every neighbourhood is counted.
+EXACT_BELOW = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStatistics:
+    """The size and density of the graph named ``graph``.
+
+    ``edges`` counts distinct undirected edges, and ``density`` is their share of all pairs of ``nodes``.
+    ``mean_degree`` is the mean number of neighbours of a node, and ``isolated`` the number of nodes without any.
+    ``sampled`` is the number of nodes whose neighbourhoods were counted; where it is less than ``nodes``, the other
+    figures are estimates.
+    """
+
+    graph: str
+    nodes: int
+    edges: int
+    density: float
+    mean_degree: float
+    isolated: int
+    sampled: int
+
+
+def compute_statistics(
+    snapshot: Snapshot, graph: Graph, sample: int = 2_000, seed: int = 0
+) -> GraphStatistics:
+    """Count a graph's edges between passages and table rows, one neighbourhood at a time.
+
+    The result is exact for at most :data:`EXACT_BELOW` nodes. Of more, ``sample`` nodes are drawn without replacement
+    with ``seed`` and the count is scaled up. A directed edge (KNN) counts once: a pair counts a half for each end
+    that has the other as its neighbour, and another half where only one end has.
+    """
+    rows = passage_rows(snapshot)
+    count = len(rows)
+    sampled = rows
+    if count > EXACT_BELOW and sample < count:
+        sampled = np.sort(np.random.default_rng(seed).choice(rows, sample, replace=False))
+    if not len(sampled):
+        return GraphStatistics(graph.name, 0, 0, 0.0, 0.0, 0, 0)
+    is_node = np.zeros(snapshot.size, dtype=np.bool_)
+    is_node[rows] = True
+    degrees, ends, lonely = 0, 0, 0
+    for row in sampled.tolist():
+        near = graph.neighbours(row)
+        near = near[is_node[near]]
+        degrees += len(near)
+        lonely += not len(near)
+        ends += len(near) + _count_one_sided(graph, row, near)
+    scale = count / len(sampled)
+    edges, isolated = round(ends / 2 * scale), round(lonely * scale)
+    pairs = count * (count - 1) / 2
+    density = edges / pairs if pairs else 0.0
+    return GraphStatistics(graph.name, count, edges, density, degrees / len(sampled), isolated, len(sampled))
+
+
+def _count_one_sided(graph: Graph, row: int, near: Rows) -> int:
+    """Return how many of the neighbours ``near`` do not have ``row`` as their neighbour."""
+    if graph.mutual:
+        return 0
+    return sum(row not in graph.neighbours(int(other)) for other in near)

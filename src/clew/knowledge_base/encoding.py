@@ -97,7 +97,7 @@ class Encoding:
         """
         import numpy as np
 
-        from clew.models.names import leaves_machine
+        from clew.models import leaves_machine
 
         encoder, name = self.encoder(), self.name
         if encoder is None or name is None:

@@ -161,7 +161,7 @@ class KnowledgeGraphs:
         base without an encoder.
         """
         from clew.knowledge_base import ingest
-        from clew.retrieve.node_texts import NodeTexts
+        from clew.retrieve.nodes import NodeTexts
 
         report = progress or ingest.ignore_event
         graph, vectors, rows, texts = self._node_vectors(name, names, every)
@@ -183,7 +183,7 @@ class KnowledgeGraphs:
 
         The time is measured on a few nodes; it is None for an encoder that sends texts to another machine.
         """
-        from clew.models.names import leaves_machine
+        from clew.models import leaves_machine
 
         _, vectors, rows, texts = self._node_vectors(name, names, every)
         missing = vectors.rows_without_vectors(rows)
@@ -200,8 +200,7 @@ class KnowledgeGraphs:
         their texts."""
         import numpy as np
 
-        from clew.retrieve.node_texts import NodeTexts
-        from clew.retrieve.nodes import answer_rows_or_all
+        from clew.retrieve.nodes import NodeTexts, answer_rows_or_all
         from clew.triples.linking.nearest_names import NAME_VECTORS, node_names
 
         graph, encoder = self.get(name), self._encoding.require()

@@ -297,7 +297,7 @@ class KnowledgeBase:
 
     def graph_sizes(self, names: Sequence[str]) -> list[GraphSize]:
         """Build graphs over the passages and return their sizes. ``all`` stands for :data:`LOCAL_GRAPHS`."""
-        from clew.graph.statistics import compute_statistics
+        from clew.graph.passages import compute_statistics
         from clew.knowledge_base.registry import build_graph
 
         sizes = []

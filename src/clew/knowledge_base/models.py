@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def encoder_kinds() -> dict[str, str]:
     """Return the kinds of encoders: an example of a name, and what it stands for."""
-    from clew.models.names import ENCODERS
+    from clew.models import ENCODERS
 
     summaries = {
         "clew": "the multi-hop encoder that comes with clew; runs here, without torch or download",

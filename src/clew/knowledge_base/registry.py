@@ -99,7 +99,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "knn": "clew.graph.nearest:NearestGraph",
         "structure": "clew.graph.structure:StructureGraph",
         "entities": "clew.graph.entities:EntityGraph",
-        "union": "clew.graph.union:UnionGraph",
+        "union": "clew.graph.passages:UnionGraph",
     },
     "reader": {
         "extractive": "clew.methods.readers.extractive:ExtractiveReader",

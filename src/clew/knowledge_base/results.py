@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphSize:
-    """The size of a passage graph (:class:`clew.graph.statistics.GraphStatistics`), and the seconds it took to
+    """The size of a passage graph (:class:`clew.graph.passages.GraphStatistics`), and the seconds it took to
     build."""
 
     name: str

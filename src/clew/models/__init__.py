@@ -1,41 +1,183 @@
-"""Language models and encoders, and the wrappers around them.
+"""Language models and encoders by their names, as ``--llm`` and ``clew encoder set`` take them.
 
-This module turns a name (:mod:`clew.models.names`) into a model. Heavy libraries are imported when a model that needs
-them is created, not before.
+| name                              | language model                  | encoder                         |
+|-----------------------------------|---------------------------------|---------------------------------|
+| ``openai:gpt-4o-mini``            | OpenAI                          | its embeddings                  |
+| ``ollama:llama3.1``               | Ollama on this machine          | its embeddings                  |
+| ``http://localhost:8000/v1#name`` | any OpenAI-compatible endpoint  | its embeddings                  |
+| ``local:Qwen/Qwen3-0.6B``         | Hugging Face, in this process   |                                 |
+| ``st:all-MiniLM-L6-v2``           |                                 | sentence-transformers           |
+| ``clew:hops``                     |                                 | the encoder that clew ships     |
+| ``onnx:FOLDER``                   |                                 | onnxruntime                     |
+| ``replay:file.jsonl``             | what was recorded               |                                 |
+
+Several language models, one per role, are joined by commas: ``read=openai:gpt-4o,guide=ollama:llama3.1``. A model
+without a role serves all other roles; without such a model, the one of ``read`` does.
+
+Heavy libraries are imported when a model that needs them is created, not before.
 """
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from clew.core.component import ENCODER_PLUGINS, load_plugin
-from clew.models.names import (
-    ENCODERS,
-    LANGUAGE_MODELS,
-    ModelName,
-    describe_destination,
-    leaves_machine,
-    parse_encoder_name,
-    parse_roles,
-    resolve_endpoint,
-)
+from clew.core.component import ENCODER_PLUGINS, load_plugin, plugin_names, plugin_package
+from clew.core.config import environment
+from clew.core.errors import UsageError, refuse_password, unknown_name_error
+from clew.models.endpoint import OPENAI, Endpoint, is_loopback
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder, LanguageModel
     from clew.models.wrappers import Budget, RetryPolicy
 
-__all__ = [
-    "ENCODERS",
-    "LANGUAGE_MODELS",
-    "absolute_name",
-    "create_encoder",
-    "create_language_model",
-    "describe_destination",
-    "leaves_machine",
-]
+OLLAMA = "http://localhost:11434/v1"
+LANGUAGE_MODELS = {
+    "openai": "openai:gpt-4o-mini",
+    "ollama": "ollama:llama3.1",
+    "http": "http://localhost:8000/v1#name",
+    "https": "https://example.org/v1#name",
+    "local": "local:Qwen/Qwen3-0.6B",
+    "replay": "replay:file.jsonl",
+}
+ENCODERS = {
+    "clew": "clew:hops",
+    "onnx": "onnx:FOLDER",
+    "st": "st:all-MiniLM-L6-v2",
+    "openai": "openai:text-embedding-3-small",
+    "ollama": "ollama:nomic-embed-text",
+    "http": "http://localhost:8000/v1#name",
+    "https": "https://example.org/v1#name",
+}
+#: What models are asked for; :attr:`clew.core.protocols.Prompt.role`.
+ROLES = ("guide", "select", "summarise", "read", "grade", "structure", "extract")
+_REMOTE = frozenset({"openai", "ollama", "http", "https"})
+_ROLE = re.compile(r"\s*([A-Za-z_]+)=(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A parsed name: ``openai`` and ``gpt-4o-mini``; for a URL, its scheme and the whole name."""
+
+    scheme: str
+    rest: str
+
+    def __str__(self) -> str:
+        return self.rest if self.scheme in {"http", "https"} else f"{self.scheme}:{self.rest}"
+
+
+def parse_name(text: str, known: dict[str, str]) -> ModelName:
+    """Return the parsed name. Raises UsageError, naming the nearest form, where its scheme is not ``known``."""
+    scheme, colon, rest = text.strip().partition(":")
+    if scheme not in known:
+        what = "kind of model" if colon else "model"
+        error = unknown_name_error(what, scheme if colon else text, known)
+        near = f"{error.hint} " if error.hint.endswith("?") else ""
+        raise UsageError(error.problem, f"{near}The forms are {', '.join(known.values())}")
+    if not rest:
+        raise UsageError(f"'{text}' names no model", f"Write it as {known[scheme]}")
+    if scheme not in {"http", "https"}:
+        return ModelName(scheme, rest)
+    url, _, model = text.strip().partition("#")
+    # The name is stored with every answer.
+    refuse_password(url, "the address of a model", "Give the key as CLEW_API_KEY")
+    if not model or not urlsplit(url).hostname:
+        raise UsageError(f"'{text}' needs an address and a model", f"Write it as {known[scheme]}")
+    return ModelName(scheme, f"{url.rstrip('/')}#{model}")
+
+
+def parse_encoder_name(text: str) -> ModelName:
+    """Split the name of an encoder, one of clew's or of a plug-in. Raises UsageError as :func:`parse_name` does."""
+    if text.strip().partition(":")[0] in ENCODERS:
+        return parse_name(text, ENCODERS)
+    return parse_name(text, ENCODERS | {name: f"{name}:..." for name in plugin_names(ENCODER_PLUGINS)})
+
+
+def parse_roles(text: str) -> dict[str, ModelName]:
+    """Return the name of each role's language model; the role ``""`` stands for all others. Raises UsageError."""
+    names: dict[str, ModelName] = {}
+    for part in text.split(","):
+        match = _ROLE.fullmatch(part)
+        role, name = (match[1], match[2]) if match else ("", part)
+        if role and role not in ROLES:
+            raise unknown_name_error("role", role, ROLES)
+        if role in names:
+            raise UsageError(f"two models for {f'the role {role!r}' if role else 'all roles'}: '{text}'")
+        names[role] = parse_name(name, LANGUAGE_MODELS)
+    return names
+
+
+def resolve_endpoint(name: ModelName) -> Endpoint:
+    """Return the endpoint of a remote model. Raises UsageError where its key is not set.
+
+    ``OPENAI_API_KEY`` is sent to OpenAI (or to ``OPENAI_BASE_URL``, if that is set) and nowhere else. All other
+    endpoints get ``CLEW_API_KEY``, if it is set.
+    """
+    if name.scheme == "openai":
+        key = environment("OPENAI_API_KEY")
+        url = _openai_url()
+        if key is None and not is_loopback(url):
+            raise UsageError(f"'{name}' needs a key", "Set OPENAI_API_KEY")
+        canonical = str(name) if url == OPENAI else f"{url}#{name.rest}"
+        return Endpoint(canonical, url, name.rest, key, "OPENAI_API_KEY")
+    if name.scheme == "ollama":
+        return Endpoint(str(name), OLLAMA, name.rest, environment("CLEW_API_KEY"))
+    url, _, model = name.rest.partition("#")
+    return Endpoint(str(name), url, model, environment("CLEW_API_KEY"))
+
+
+def describe_destination(name: str) -> str:
+    """Return in words where a model's texts are sent: ``sent to https://api.openai.com (OpenAI)``.
+
+    ``name`` is that of a language model, of several by role, or of an encoder, as given or canonical.
+    """
+    return "; ".join(
+        f"{role}: {_describe_place(model)}" if role else _describe_place(model)
+        for role, model in _models_by_role(name)
+    )
+
+
+def leaves_machine(name: str) -> bool:
+    """Return whether texts for a model of this name are sent over a network."""
+    return any(_describe_place(model).startswith("sent") for _, model in _models_by_role(name))
+
+
+def _models_by_role(name: str) -> Iterable[tuple[str, ModelName]]:
+    scheme = name.partition(":")[0]
+    if scheme not in LANGUAGE_MODELS and (scheme in ENCODERS or scheme in plugin_names(ENCODER_PLUGINS)):
+        return [("", parse_encoder_name(name))]
+    names = parse_roles(name)
+    if len(names) == 1:
+        return [("", model) for model in names.values()]
+    return [(role or "others", model) for role, model in names.items()]
+
+
+def _describe_place(name: ModelName) -> str:
+    if name.scheme not in _REMOTE:
+        if name.scheme in ENCODERS or name.scheme in LANGUAGE_MODELS:
+            return "stays on this machine"
+        # What other packages do with texts is not known here.
+        return f"sent to the plug-in '{name.scheme}' of {plugin_package(ENCODER_PLUGINS, name.scheme)}"
+    if name.scheme == "ollama" and name.rest.endswith("cloud"):
+        return "sent to https://ollama.com (by the Ollama on this machine)"
+    url = {"openai": _openai_url(), "ollama": OLLAMA}.get(name.scheme) or name.rest.partition("#")[0]
+    parts = urlsplit(url)
+    place = f"{parts.scheme}://{parts.netloc}"
+    if is_loopback(url):
+        return f"stays on this machine ({place})"
+    return f"sent to {place}{' (OpenAI)' if url == OPENAI else ''}"
+
+
+def _openai_url() -> str:
+    url = (environment("OPENAI_BASE_URL") or OPENAI).rstrip("/")
+    refuse_password(url, "OPENAI_BASE_URL", "Give the key as OPENAI_API_KEY")
+    return url
 
 
 def create_language_model(
@@ -80,11 +222,11 @@ def create_encoder(name: str) -> Encoder:
         encoder: Encoder = load_plugin(ENCODER_PLUGINS, parsed.scheme)(parsed.rest)
         return encoder
     if parsed.scheme == "clew":
-        from clew.models.onnx import OnnxEncoder, embedded_folder
+        from clew.models.encoders import OnnxEncoder, embedded_folder
 
         return OnnxEncoder(embedded_folder(parsed.rest))
     if parsed.scheme == "onnx":
-        from clew.models.onnx import OnnxEncoder
+        from clew.models.encoders import OnnxEncoder
 
         return OnnxEncoder(parsed.rest)
     if parsed.scheme == "st":

@@ -1,8 +1,17 @@
-"""Encoders other than ONNX ones: an embeddings endpoint, sentence-transformers, and a wrapper that remembers."""
+"""Encoders: onnxruntime over an exported folder, an embeddings endpoint, sentence-transformers, and a wrapper that
+remembers.
+
+:class:`OnnxEncoder` needs neither torch nor a download. ``clew encoder export`` writes its folder from any
+sentence-transformers model: ``model.onnx`` (with pooling and normalisation inside the graph), ``tokenizer.json`` and
+``clew-encoder.json``. The encoders that clew ships are such folders, each with its model card, under ``embedded/``
+beside this file.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.errors import BadCompletion, MissingExtra, ModelError
+from clew.core.errors import BadCompletion, MissingExtra, ModelError, NotFound, unknown_name_error
 from clew.models.endpoint import Endpoint
 from clew.models.pool import map_threads
 from clew.models.wrappers import RetryPolicy
@@ -22,6 +31,156 @@ if TYPE_CHECKING:
 
     from clew.core.arrays import Vectors
     from clew.core.protocols import Encoder
+
+MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "clew-encoder.json"
+FORMAT = 1
+_EMBEDDED = Path(__file__).with_name("embedded")
+
+
+def embedded_folder(name: str) -> Path:
+    """Return the folder of an encoder that clew ships. Raises UsageError for an unknown name."""
+    known = sorted(path.parent.name for path in _EMBEDDED.glob("*/model.onnx"))
+    if name not in known:
+        raise unknown_name_error("encoder that comes with clew", name, known)
+    return _EMBEDDED / name
+
+
+class OnnxEncoder:
+    """Encodes with the model in ``folder``, with ``threads`` runs at once (default: one per core).
+
+    A run has one text and one thread. One text at a time is faster here than padded batches, and it makes a vector
+    depend on its text alone: the texts of a batch would be padded and would share the scales of dynamic int8
+    quantisation.
+
+    ``name`` is ``onnx:<name>@<hash of the files>``: vectors stored under it were made with exactly these weights,
+    wherever the folder is. Raises NotFound where the folder lacks a file, ModelError where one is damaged.
+    """
+
+    def __init__(self, folder: str | Path, threads: int | None = None) -> None:
+        self.folder = Path(folder).expanduser().absolute()
+        self.threads = threads or os.cpu_count() or 1
+        missing = [
+            name for name in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE) if not (self.folder / name).is_file()
+        ]
+        if missing:
+            raise NotFound(
+                f"no encoder in {self.folder}: {', '.join(missing)} missing",
+                "Make one: clew encoder export --help",
+            )
+        self._settings = _read_settings(self.folder / SETTINGS_FILE)
+        self.dimension: int = self._settings["dimension"]
+        # Guards the lazy loading, which several threads of a server may start at once.
+        self._lock = threading.Lock()
+
+    @cached_property
+    def name(self) -> str:
+        """``onnx:minilm@3f2a9c1d``: the name in the settings and eight digits of the hash of the files."""
+        digest = hashlib.sha256()
+        for file in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE):
+            with (self.folder / file).open("rb") as opened:
+                digest.update(hashlib.file_digest(opened, "sha256").digest())
+        return f"onnx:{self._settings['name']}@{digest.hexdigest()[:8]}"
+
+    @property
+    def objective(self) -> str:
+        """The objective that the weights were trained for, as ``clew-encoder.json`` states it; "" for none."""
+        return str(self._settings.get("objective", ""))
+
+    def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
+        """Return unit vectors, (n, dimension), float32. A text beyond ``max_tokens`` is cut there."""
+        prefix = self._settings["query_prefix" if query else "passage_prefix"]
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        with self._lock:
+            self._session  # noqa: B018 - loads once, before the threads start
+
+        def encode_one(index: int) -> None:
+            vectors[index] = self._run(prefix + texts[index])
+
+        map_threads(encode_one, range(len(texts)), self.threads)
+        return vectors
+
+    def _run(self, text: str) -> Vectors:
+        tokenizer, session, inputs = self._session
+        encoding = tokenizer.encode(text)
+        if not encoding.ids:
+            # An empty text and a tokenizer that adds no tokens: the mean of nothing is not a number.
+            return np.zeros(self.dimension, dtype=np.float32)
+        columns = {
+            "input_ids": encoding.ids,
+            "attention_mask": encoding.attention_mask,
+            "token_type_ids": encoding.type_ids,
+        }
+        feed = {name: np.array([columns[name]], dtype=np.int64) for name in inputs}
+        vector: Vectors = session.run(None, feed)[0][0]
+        return vector
+
+    @cached_property
+    def _session(self) -> tuple[Any, Any, list[str]]:
+        import onnxruntime
+        from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import-untyped,unused-ignore]
+            Fail,
+            InvalidArgument,
+            InvalidProtobuf,
+            NoSuchFile,
+        )
+        from tokenizers import Tokenizer
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            session = onnxruntime.InferenceSession(
+                str(self.folder / MODEL_FILE), options, providers=["CPUExecutionProvider"]
+            )
+        except (Fail, InvalidArgument, InvalidProtobuf, NoSuchFile) as error:
+            raise ModelError(
+                f"damaged encoder {self.folder / MODEL_FILE}: {error}", "Export it again"
+            ) from error
+        tokenizer = _read_tokenizer(Tokenizer, self.folder / TOKENIZER_FILE)
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(self._settings["max_tokens"])
+        inputs = [tensor.name for tensor in session.get_inputs()]
+        width = session.get_outputs()[0].shape[-1]
+        if isinstance(width, int) and width != self.dimension:
+            raise ModelError(
+                f"encoder {self.folder} makes vectors of {width}, its settings say {self.dimension}",
+                "Export it again",
+            )
+        return tokenizer, session, inputs
+
+
+def _read_tokenizer(tokenizer: Any, file: Path) -> Any:
+    # Checked here, because the tokenizers library raises a bare Exception for a file that is no tokenizer.
+    try:
+        content = file.read_text(encoding="utf-8")
+        if not json.loads(content)["model"]["vocab"]:
+            raise ValueError("no vocabulary in it")
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"damaged tokenizer {file}: {error}", "Export the encoder again") from error
+    return tokenizer.from_str(content)
+
+
+_TYPES: dict[str, type] = {
+    "name": str,
+    "dimension": int,
+    "max_tokens": int,
+    "query_prefix": str,
+    "passage_prefix": str,
+}
+
+
+def _read_settings(file: Path) -> dict[str, Any]:
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))
+        if settings["format"] != FORMAT:
+            raise ValueError(f"format {settings['format']}, this version of clew reads {FORMAT}")
+        wrong = [key for key, kind in _TYPES.items() if not isinstance(settings[key], kind)]
+        if wrong or settings["dimension"] < 1 or settings["max_tokens"] < 1:
+            raise ValueError(f"bad values: {', '.join(wrong) or 'dimension, max_tokens'}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"damaged encoder settings {file}: {error}", "Export the encoder again") from error
+    return dict(settings)
+
 
 #: Texts per request to an endpoint.
 _BATCH = 64

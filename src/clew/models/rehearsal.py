@@ -10,8 +10,8 @@ from typing import Any
 
 from clew.core.protocols import Completion, Prompt
 from clew.core.types import Usage
+from clew.models import parse_roles
 from clew.models.costs import estimate_usage
-from clew.models.names import parse_roles
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from clew.core.errors import MissingExtra, ModelError
+from clew.models import parse_name
 from clew.models.local import choose_device, load_error, load_model, load_tokenizer, resolve_source
-from clew.models.names import parse_name
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats

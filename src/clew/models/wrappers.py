@@ -158,7 +158,7 @@ class RoleRouter:
 
     @property
     def name(self) -> str:
-        """``guide=ollama:llama3.1,openai:gpt-4o``, which :func:`clew.models.names.parse_roles` parses back."""
+        """``guide=ollama:llama3.1,openai:gpt-4o``, which :func:`clew.models.parse_roles` parses back."""
         parts = [f"{role}={model.name}" for role, model in sorted(self.models.items())]
         return ",".join([*parts, *([self.default.name] if self.default else [])])
 

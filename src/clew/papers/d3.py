@@ -130,7 +130,7 @@ def plan_recipes(settings: EvaluationSettings, variants: Variants) -> Plan:
 
 
 def _parse_reranker(name: str) -> Recipe:
-    from clew.models.names import parse_name
+    from clew.models import parse_name
     from clew.models.rerankers import RERANKERS
 
     parsed = parse_name(name, RERANKERS)

@@ -37,8 +37,7 @@ from clew.papers.page import (
     runs_table,
     write_page,
 )
-from clew.retrieve.node_texts import NodeTexts
-from clew.retrieve.nodes import answer_rows_or_all
+from clew.retrieve.nodes import NodeTexts, answer_rows_or_all
 from clew.store.store import Store
 
 if TYPE_CHECKING:

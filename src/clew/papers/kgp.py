@@ -29,8 +29,7 @@ from clew.evaluate.run_folder import grade_folder, run_facts
 from clew.evaluate.runner import RunFile
 from clew.evaluate.setup import open_stores
 from clew.evaluate.statistics import bootstrap_interval
-from clew.graph.passages import passage_rows
-from clew.graph.statistics import compute_statistics
+from clew.graph.passages import compute_statistics, passage_rows
 from clew.knowledge_base import registry
 from clew.knowledge_base.registry import REGISTRY
 from clew.papers import figures

@@ -14,8 +14,7 @@ from clew.core.types import KINDS, RETRIEVED_KINDS, Document, Node, Scope
 from clew.store.database import Database
 from clew.store.documents import DocumentEntry, NodeReader, read_derived, read_text, write_derived
 from clew.store.graphs.tables import unknown_graph_error
-from clew.store.postings import SegmentedPostings
-from clew.store.segments import FIELDS, Segment
+from clew.store.segments import FIELDS, Segment, SegmentedPostings
 from clew.store.vectors import StoredVectors, VectorFiles, vectors_folder
 
 if TYPE_CHECKING:

@@ -278,10 +278,10 @@ class Store:
             removed = documents.remove_paths(connection, paths)
         self.database.scrub()
         if removed and vector_counts(self.derived):
-            from clew.store import encoding
+            from clew.store.vectors import clear_removed_vectors
 
             with hold_lock(self._index_lock):
-                encoding.clear_removed_vectors(self.database, self.derived)
+                clear_removed_vectors(self.database, self.derived)
             self._snapshot = None
         return removed
 
@@ -303,13 +303,11 @@ class Store:
 
     def encode(self, encoder: Encoder, progress: Callable[[int, int], None] | None = None) -> int:
         """Make the missing vectors of ``encoder``; return how many. If interrupted, the next call resumes."""
-        from clew.store import encoding
+        from clew.store.vectors import encode_missing
 
         self.catch_up()
         with hold_lock(self._index_lock):
-            count = encoding.encode_missing(
-                self.database, self.derived, encoder, progress or _ignore_progress
-            )
+            count = encode_missing(self.database, self.derived, encoder, progress or _ignore_progress)
         self._snapshot = None
         return count
 

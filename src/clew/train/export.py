@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from clew.core.errors import MissingExtra, UsageError, unknown_name_error
-from clew.models.onnx import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE, OnnxEncoder
+from clew.models.encoders import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE, OnnxEncoder
 from clew.train.encoder import RECORD, training_objective
 
 #: fp32: unchanged. half: stored in 16 bits and widened on loading, for half the size at the same speed. int8: a

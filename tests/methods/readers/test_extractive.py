@@ -8,8 +8,7 @@ from clew.core.text import count_terms, hash_term, query_terms, sentence_spans
 from clew.core.trail import TrailRecorder
 from clew.core.types import PASSAGE, ROW, Hit, Node, Question
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.answer_kinds import contains_answer, expected_kind
-from clew.methods.readers.extractive import ExtractiveReader
+from clew.methods.readers.extractive import ExtractiveReader, contains_answer, expected_kind
 
 
 class Counts:

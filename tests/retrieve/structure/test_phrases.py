@@ -1,7 +1,7 @@
 import pytest
 
-from clew.retrieve.structure.outline import heading_terms, normalise_label, parse_table_label
 from clew.retrieve.structure.phrases import find_phrases, parse_roman
+from clew.retrieve.structure.resolver import heading_terms, normalise_label, parse_table_label
 
 
 def pages(question):

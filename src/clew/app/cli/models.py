@@ -68,7 +68,7 @@ def announce_text_destination(what: str, model: LanguageModel | Encoder | None) 
     """Print where a model will receive ``what``, if that is another machine."""
     if model is None:
         return
-    from clew.models.names import describe_destination, leaves_machine
+    from clew.models import describe_destination, leaves_machine
 
     if leaves_machine(model.name):
         print_note(f"{what}: {describe_destination(model.name)}")

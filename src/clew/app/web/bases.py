@@ -19,7 +19,7 @@ from clew.core.types import Question
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.knowledge_base.registry import build_retriever
-from clew.models.names import leaves_machine
+from clew.models import leaves_machine
 from clew.store.store import Store
 
 LOCK = "serve.lock"

@@ -11,7 +11,7 @@ from pathlib import Path
 from clew.core.config import knowledge_base_name
 from clew.core.errors import UsageError, unknown_name_error
 from clew.core.text import slugify
-from clew.models.names import describe_destination, leaves_machine, parse_roles
+from clew.models import describe_destination, leaves_machine, parse_roles
 
 MIB = 1 << 20
 #: The least number of characters of a token.

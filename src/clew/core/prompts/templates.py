@@ -1,4 +1,4 @@
-"""Prompt files and their loader.
+"""Prompt files and the exemplars that they show, with their loaders.
 
 A prompt is ``<name>.v<version>.md``: a header between two lines ``---`` (``role``, ``variables``, and optionally
 ``max_tokens``, ``stop`` and ``exemplars``), then ``# system`` (optional) and ``# user``. ``{{variable}}`` is replaced
@@ -9,7 +9,10 @@ built-in ones. They must use the same variables and have the same role, because 
 same; the schema cannot be replaced, because the code that reads the reply is the same.
 
 A few-shot prompt names its exemplars in the header (``exemplars: chains 25``: the file and the number), shows in a
-part ``# exemplar`` how one is written, and has ``{{exemplars}}`` where they go (:mod:`clew.core.prompts.exemplars`).
+part ``# exemplar`` how one is written, and has ``{{exemplars}}`` where they go. A file of
+exemplars is ``exemplars/<name>.jsonl``: one JSON object a line, all its values text. Several prompts may show the
+same exemplars, each the fields that its part ``# exemplar`` mentions. A file of the same name in the folder
+``exemplars`` of the user's prompts replaces the built-in one.
 """
 
 from __future__ import annotations
@@ -17,16 +20,60 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from clew.core.config import prompts_path
 from clew.core.errors import UsageError, unknown_name_error
-from clew.core.prompts.exemplars import load_exemplars
 from clew.core.prompts.replies import parse_json
 from clew.core.protocols import Prompt
+
+_BUILT_IN_EXEMPLARS = Path(__file__).parent / "exemplars"
+
+
+@dataclass(frozen=True, slots=True)
+class Exemplars:
+    """The exemplars of one file. ``digest`` is the start of the SHA-256 of a user's file, "" for a built-in one."""
+
+    path: Path
+    shots: Sequence[Mapping[str, str]]
+    digest: str = ""
+
+
+def load_exemplars(name: str, folder: Path | None = None) -> Exemplars:
+    """Return the exemplars called ``name``: the user's where ``folder`` has them, else the built-in ones.
+
+    Raises UsageError for an unknown name, or a line that is not an object of texts.
+    """
+    built_in = _BUILT_IN_EXEMPLARS / f"{name}.jsonl"
+    if not built_in.is_file():
+        raise unknown_name_error(
+            "file of exemplars", name, {path.stem for path in _BUILT_IN_EXEMPLARS.glob("*.jsonl")}
+        )
+    users = folder / "exemplars" / built_in.name if folder is not None else None
+    if users is None or not users.is_file():
+        return Exemplars(built_in, _read_shots(built_in))
+    return Exemplars(users, _read_shots(users), hashlib.sha256(users.read_bytes()).hexdigest()[:8])
+
+
+def _read_shots(path: Path) -> list[Mapping[str, str]]:
+    shots: list[Mapping[str, str]] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            shot = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"{path}: line {number} is not JSON: {error}") from error
+        if not isinstance(shot, dict) or not all(isinstance(value, str) for value in shot.values()):
+            raise UsageError(f"{path}: line {number} is not an object whose values are texts")
+        if any("{{" in value for value in shot.values()):
+            raise UsageError(f"{path}: line {number} contains '{{{{'", "That would be read as a variable")
+        shots.append(shot)
+    return shots
+
 
 _BUILT_IN = Path(__file__).parent
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")

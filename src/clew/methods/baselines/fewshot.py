@@ -1,7 +1,7 @@
 """Standard few-shot prompting (Brown et al., NeurIPS 2020), a baseline of Su et al. (NAACL 2024, Appendix F).
 
 The model sees exemplars of questions with their answers, and no evidence: 25 exemplars, four for Bamboogle.
-Deviation: the exemplars are our own and the same for every data set (``clew.core.prompts.exemplars``).
+Deviation: the exemplars are our own and the same for every data set (``clew.core.prompts.templates``).
 """
 
 from __future__ import annotations

@@ -17,16 +17,18 @@ from clew.core.arrays import union
 from clew.core.component import Resources
 from clew.core.trail import SortStep
 from clew.core.types import Hit, Question
-from clew.retrieve.node_texts import NodeTexts, describe_entity, node_texts
 from clew.retrieve.nodes import (
     EMBEDDING_CAP,
     NodeBM25,
     NodeRanker,
+    NodeTexts,
     NodeVectorSearch,
     RankedRows,
     answer_rows,
+    describe_entity,
     node_hit,
     node_hits,
+    node_texts,
     rank_and_pad,
 )
 from clew.triples.engine.patterns import Variable

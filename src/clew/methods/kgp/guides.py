@@ -30,8 +30,7 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Encoder, LanguageModel, PromptTemplate, Retriever, Snapshot
 from clew.core.text import build_hop_query
 from clew.core.types import Usage
-from clew.retrieve.contextual import ContextualSearch
-from clew.retrieve.coverage import Lookahead
+from clew.retrieve.contextual import ContextualSearch, Lookahead
 from clew.retrieve.dense import texts_with_headings
 from clew.retrieve.lexical import TfIdf
 

@@ -11,8 +11,7 @@ from clew.core.protocols import Reader, Snapshot, Trail
 from clew.core.text import candidate_names, index_terms, normalise_name, query_terms
 from clew.core.types import Answer, Hit, Question
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.answer_kinds import AnswerKind, answer_spans, expected_kind
-from clew.methods.readers.extractive import ExtractiveReader
+from clew.methods.readers.extractive import AnswerKind, ExtractiveReader, answer_spans, expected_kind
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 #: Kinds whose answers may share words with the question: "3 May" with "on what day in May".

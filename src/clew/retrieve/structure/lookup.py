@@ -21,9 +21,8 @@ import numpy as np
 from clew.core.errors import BadCompletion
 from clew.core.trail import StructureReference, StructureStep
 from clew.core.types import DOCUMENT, PAGE, SECTION, TABLE, Hit, Question, Scope, Usage
-from clew.retrieve.structure.outline import Outline
 from clew.retrieve.structure.phrases import Phrase, find_phrases
-from clew.retrieve.structure.resolver import Reference, ReferenceResolver
+from clew.retrieve.structure.resolver import Outline, Reference, ReferenceResolver
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows

@@ -1,4 +1,8 @@
-"""Resolve the words of a question to nodes of the knowledge base: a document, a page, a table or a section."""
+"""Resolve the words of a question to nodes of the knowledge base: a document, a page, a table or a section.
+
+Documents are found by the words of their titles and file names; what is in a document, by number, label or name
+(:class:`Outline`).
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,315 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.text import hash_term, index_terms, query_terms
-from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Document, Node, Scope
-from clew.retrieve.structure.outline import Outline, heading_terms
-from clew.retrieve.structure.phrases import Phrase
-from clew.retrieve.structure.titles import (
-    DocumentTitles,
-    is_only_generic,
-    mentions_document,
-    name_terms,
-    ordered_name_terms,
-)
+from clew.core.text import hash_term, index_terms, is_stop_term, query_terms
+from clew.core.types import DOCUMENT, KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE, Document, Node, Scope
+from clew.retrieve.structure.phrases import Phrase, parse_roman
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import Snapshot
+
+_TABLE_LABEL = re.compile(
+    r"^\W*(?:table|tab\.|tabelle|tableau|tabla)(?:\s+(?:no\.?\s*)?|(?=\d))"
+    r"(?P<label>[a-z]{0,2}[.-]?\d+[a-z]?(?:[.-]\d+)*|[ivxlc]+|(?-i:[A-Z]))\b",
+    re.IGNORECASE,
+)
+_SECTION_LABEL = re.compile(
+    r"^\W*(?:(?P<word>[^\W\d_]{3,}|§)\s*)?(?P<label>[a-z]?\d+[a-z]?(?:\.\d+)*|[a-z]\.\d+(?:\.\d+)*|[ivxlc]+|[a-z])(?=[\s.:)–—-]|$)",
+    re.IGNORECASE,
+)
+#: Words before the number of a heading that are part of its label.
+LABEL_WORDS = frozenset(
+    "section chapter item part article appendix annex clause exhibit schedule note attachment paragraph §".split()
+)
+#: The words by which people refer to a heading without a word before its number ("3.2 Data").
+_WORDS_FOR_NUMBERED = {"section", "chapter", "clause", "paragraph", "part", "article"}
+
+
+class Outline:
+    """One document's structure. Rows are those of the snapshot."""
+
+    def __init__(self, snapshot: Snapshot, document: Document) -> None:
+        self._snapshot = snapshot
+        self.document = document
+        self.start, self.end = snapshot.document_rows(document.key)
+        span = slice(self.start, self.end)
+        self._kind = snapshot.column("kind")[span]
+        self._page = snapshot.column("page")[span]
+        self._parent = snapshot.column("parent")[span]
+
+    @cached_property
+    def sections(self) -> list[Node]:
+        """The sections in reading order."""
+        return self._snapshot.nodes(self.rows_of_kind(SECTION))
+
+    @cached_property
+    def tables(self) -> list[Node]:
+        """The tables in reading order."""
+        return self._snapshot.nodes(self.rows_of_kind(TABLE))
+
+    def rows_of_kind(self, kind: str) -> Rows:
+        """Return the rows of one kind, ascending."""
+        return np.flatnonzero(self._kind == KINDS.index(kind)) + self.start
+
+    def find_pages(self, number: int | None, label: str = "") -> list[Node]:
+        """Return the page with a number (negative from the end), else the one with a printed label."""
+        pages = self._snapshot.nodes(self.rows_of_kind(PAGE))
+        if number is not None and number < 0:
+            number += self.document.pages + 1
+        numbered = [node for node in pages if number is not None and node.page == number]
+        return numbered or [node for node in pages if label and node.name.casefold() == label]
+
+    def tables_on(self, page: int | None) -> list[Node]:
+        """Return the tables that start or have a row on a page (negative from the end); None for all."""
+        if page is None:
+            return self.tables
+        number = page + self.document.pages + 1 if page < 0 else page
+        rows = np.flatnonzero((self._kind == KINDS.index(ROW)) & (self._page == number))
+        table_rows = np.array(sorted(set(self._parent[rows].tolist())), dtype=np.int64)
+        ids = set(self._snapshot.ids(table_rows))
+        return [node for node in self.tables if node.page == number or node.id in ids]
+
+    def tables_with_label(self, label: str, tables: list[Node]) -> list[Node]:
+        """Return the tables whose caption says "Table <label>"."""
+        return [node for node in tables if parse_table_label(node.name) == normalise_label(label)]
+
+    def sections_with_label(self, word: str, label: str) -> list[Node]:
+        """Return the sections whose heading starts with a word and label ("Item 1A") or with a label alone."""
+        label = normalise_label(label)
+        sections = []
+        for node in self.sections:
+            match = _SECTION_LABEL.match(node.name)
+            if match and normalise_label(match["label"]) == label:
+                heading_word = (match["word"] or "").casefold()
+                # A lone letter or numeral without a word before it may be a word of the heading itself.
+                next_character = node.name[match.end() : match.end() + 1]
+                is_label = match["label"][0].isdigit() or next_character in set(".:)")
+                alone = not heading_word and word in _WORDS_FOR_NUMBERED and is_label
+                if heading_word == word or alone:
+                    sections.append(node)
+        return sections
+
+    @cached_property
+    def has_numbered_headings(self) -> bool:
+        """Whether any heading is numbered."""
+        return any(_SECTION_LABEL.match(node.name) and node.name[:1].isdigit() for node in self.sections)
+
+    def nth_section(self, number: int) -> list[Node]:
+        """Return the n-th of the outermost sections, negative from the end."""
+        levels = sorted({node.level for node in self.sections})
+        by_level = ([node for node in self.sections if node.level == level] for level in levels)
+        # A single outermost heading is the document's title.
+        outermost = next((nodes for nodes in by_level if len(nodes) > 1), self.sections)
+        index = number if number < 0 else number - 1
+        return outermost[index:][:1] if -len(outermost) <= index < len(outermost) else []
+
+    def subtree_rows(self, node: Node) -> Rows:
+        """Return the rows of a section with everything inside it, of a whole document, or of any other node alone."""
+        row = self.start + node.position
+        if node.kind != SECTION:
+            return np.arange(row, self.end if row == self.start else row + 1)
+        after = slice(node.position + 1, None)
+        outside = (self._parent[after] < row) & (self._kind[after] != KINDS.index(PAGE))
+        length = int(np.argmax(outside)) if outside.any() else len(outside)
+        return np.arange(row, row + 1 + length)
+
+    def evidence_rows(self, rows: Rows) -> Rows:
+        """Return the rows among ``rows`` that serve as evidence: passages, and tables as a whole."""
+        kinds = self._kind[rows - self.start]
+        evidence: Rows = rows[(kinds == KINDS.index(PASSAGE)) | (kinds == KINDS.index(TABLE))]
+        return evidence
+
+    def rows_on_page(self, number: int) -> Rows:
+        """Return the rows of the passages and tables that start on a page, and of tables that continue there."""
+        rows = np.flatnonzero(self._page == number) + self.start
+        continued = [self.start + node.position for node in self.tables_on(number)]
+        return np.array(sorted({*self.evidence_rows(rows).tolist(), *continued}), dtype=np.int64)
+
+
+def parse_table_label(caption: str) -> str:
+    """Return the label of a caption ("Table IV: Dues" -> "4"), "" for a caption without one."""
+    match = _TABLE_LABEL.match(caption)
+    return normalise_label(match["label"]) if match else ""
+
+
+def normalise_label(label: str) -> str:
+    """Return the form in which labels are compared: lower case, Roman numerals as digits, "2-3" as "2.3"."""
+    folded = label.casefold().strip(" .").replace("-", ".")
+    number = parse_roman(folded)
+    return re.sub(r"^([a-z])\.?(?=\d)", r"\1", str(number) if number else folded)
+
+
+def heading_terms(name: str) -> list[str]:
+    """Return the terms of a heading or caption in order, without its label and function words."""
+    rest = name
+    if match := _TABLE_LABEL.match(name):
+        rest = name[match.end() :]
+    elif match := _SECTION_LABEL.match(name):
+        word = (match["word"] or "").casefold()
+        # "Apollo 11 landing" is no numbered heading; "Room 3: Losses", "Part II The vessel" and "3.2 Data" are.
+        plain = not word and match["label"][:1].isdigit()
+        if plain or word in LABEL_WORDS or name[match.end() : match.end() + 1] in {".", ":", ")"}:
+            rest = name[match.end() :]
+    return [term for term in index_terms(rest) if not is_stop_term(term)] or index_terms(name)
+
+
+#: Words for documents as such: one names a document only if the document's name has it, or if it is its file type.
+_GENERIC = frozenset(
+    term
+    for word in (
+        "document doc file pdf paper report article text page book booklet contract agreement filing manual "
+        "spreadsheet workbook excel csv word docx html website presentation whole entire full complete "
+        "attached uploaded main short brief detail detailed content contents copy version please txt md xlsx htm"
+    ).split()
+    for term in index_terms(word)
+)
+_TYPES = {
+    "pdf": ("pdf",),
+    "spreadsheet": ("spreadsheet", "excel", "csv"),
+    "workbook": ("spreadsheet", "excel"),
+    "excel": ("spreadsheet", "excel"),
+    "csv": ("csv",),
+    "docx": ("wordprocessing", "msword"),
+    "html": ("html",),
+    "website": ("html",),
+    "markdown": ("markdown",),
+}
+_TYPE_TERMS = {term: kinds for word, kinds in _TYPES.items() for term in index_terms(word)}
+
+
+@dataclass(frozen=True, slots=True)
+class TitleMatch:
+    """A document whose title or file name shares ``words`` with a text.
+
+    ``weight`` is the weight of these words, ``share`` their share of the title's or the file name's weight.
+    """
+
+    document: Document
+    weight: float
+    share: float
+    words: frozenset[str]
+
+
+class DocumentTitles:
+    """The titles and file names of documents, with a weight for each word: the fewer documents bear it, the more."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
+        self._terms = [title_and_file_terms(document) for document in documents]
+        self._documents_with: dict[str, list[int]] = {}
+        for number, (title, file) in enumerate(self._terms):
+            for term in title | file:
+                self._documents_with.setdefault(term, []).append(number)
+        self._weights = {
+            term: math.log(1 + len(documents) / len(numbers)) * (0.25 if term in _GENERIC else 1.0)
+            for term, numbers in self._documents_with.items()
+        }
+
+    def __contains__(self, term: str) -> bool:
+        """Return whether a term occurs in any title or file name."""
+        return term in self._weights
+
+    def match(self, text: str) -> list[TitleMatch]:
+        """Return the documents that share a word with ``text``, best first.
+
+        A word for a file type ("the spreadsheet") counts for the documents of that type.
+        """
+        terms = name_terms(text)
+        media_types = [kinds for term, kinds in _TYPE_TERMS.items() if term in terms]
+        matches = []
+        sharing = {number for term in terms for number in self._documents_with.get(term, ())}
+        for number in range(len(self._documents)) if media_types else sharing:
+            document, (title, file) = self._documents[number], self._terms[number]
+            common = terms & (title | file)
+            weight = self._weight(common)
+            if any(kind in document.media_type for kinds in media_types for kind in kinds):
+                weight += 0.25
+            if weight > 0:
+                shares = (self._weight(common & own) / self._weight(own) for own in (title, file) if own)
+                matches.append(TitleMatch(document, weight, max(shares, default=0.0), common))
+        return sorted(matches, key=lambda match: (-round(match.weight, 9), match.document.key))
+
+    def choose(self, text: str, share: float = 0.0) -> list[Document]:
+        """Return the documents that ``text`` names: the best match, its equals, and those named by other words.
+
+        Generic words alone ("the report") name the documents that bear them. ``share`` is the least share of a
+        document's own name that must be in the text.
+        """
+        terms = name_terms(text)
+        matches = [
+            match for match in self.match(text) if match.share >= share or len(match.words - _GENERIC) > 1
+        ]
+        chosen: list[Document] = []
+        while matches:
+            best = matches[0]
+            if chosen and not best.words - _GENERIC:
+                break
+            equals = [match for match in matches if math.isclose(match.weight, best.weight)]
+            chosen += [match.document for match in equals]
+            terms -= frozenset().union(*(match.words for match in equals))
+            # "the harbour report and the lease": the rest of the words may name another document.
+            matches = [
+                match
+                for match in self.match(" ".join(terms))
+                if match.document not in chosen and match.share >= 0.5
+            ]
+        return chosen
+
+    def match_all_words(self, text: str) -> list[Document]:
+        """Return the documents whose names contain every word of ``text`` that is not generic, best first.
+
+        "Summarise the lease" is about the document only if nothing else is mentioned.
+        """
+        specific = name_terms(text) - _GENERIC
+        return [match.document for match in self.match(text) if specific <= match.words]
+
+    def _weight(self, terms: frozenset[str]) -> float:
+        return sum(self._weights[term] for term in terms)
+
+
+def is_only_generic(text: str) -> bool:
+    """Return whether ``text`` speaks of documents without naming one ("the whole document")."""
+    terms = name_terms(text)
+    return bool(terms) and terms <= _GENERIC
+
+
+def mentions_document(text: str) -> bool:
+    """Return whether ``text`` calls something a document ("the Smith agreement")."""
+    return not name_terms(text).isdisjoint(_GENERIC)
+
+
+def name_terms(text: str) -> frozenset[str]:
+    """Return the terms of ``text`` that can name something, with those of the file names in it."""
+    return frozenset(ordered_name_terms(text)) | frozenset(ordered_name_terms(split_file_name(text)))
+
+
+def ordered_name_terms(text: str) -> list[str]:
+    """Return the terms of ``text`` in order, without function words; "10-K" is one word, as in file names."""
+    joined = re.sub(r"\b(\d+)-([A-Za-z])\b", r"\1\2", text)
+    return [term for term in index_terms(joined) if not is_stop_term(term)]
+
+
+def split_file_name(name: str) -> str:
+    """Return a file name as words: split at ``_``, at capitals, and between words and numbers.
+
+    >>> split_file_name("FerryReport2021_final")
+    'Ferry Report 2021 final'
+    """
+    spaced = re.sub(r"(?:_|(?<=[a-z])-(?=[a-z])|(?<=[a-z])-(?=\d))+", " ", name)
+    return re.sub(r"(?<=[a-z])(?=[A-Z\d])|(?<=\d{4})(?=[A-Za-z])", " ", spaced)
+
+
+def title_and_file_terms(document: Document) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the terms of a document's title, and those of its file name."""
+    stem = re.sub(r"\.\w{1,5}$", "", document.name)
+    return frozenset(ordered_name_terms(document.title)), frozenset(ordered_name_terms(split_file_name(stem)))
+
 
 #: Where a question names no document, it is answered from at most this many ...
 MAX_DOCUMENTS = 5

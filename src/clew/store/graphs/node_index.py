@@ -28,7 +28,7 @@ from clew.core.errors import Damaged, NotFound
 from clew.core.text import TEXT_VERSION, count_terms
 from clew.store.array_files import read_arrays, write_arrays, write_manifest
 from clew.store.database import hold_lock
-from clew.store.postings import FieldPostings, SegmentedPostings
+from clew.store.segments import FieldPostings, SegmentedPostings
 from clew.store.vectors import EXACT_LIMIT, SHORTLIST_PER_HIT, SHORTLIST_SIZE, VectorFiles, hash_texts
 
 if TYPE_CHECKING:
