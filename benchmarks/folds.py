@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.app.cli.progress import show_progress
+from clew.app.cli.output import show_progress
 from clew.core.types import Question
 from clew.evaluate.corpora import GoldEvidence, pool_paragraphs
 from clew.evaluate.datasets import load_dataset

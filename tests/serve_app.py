@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from clew.app.web.running import RunningServer
+from clew.app.web.application import RunningServer
 from clew.app.web.settings import Settings, name_bases, name_models
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "documents"

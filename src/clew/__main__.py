@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from clew.app.cli import main
+from clew.app.cli.commands import app
 
-main()
+app()

@@ -7,7 +7,7 @@ import pytest
 
 from clew.core.errors import UsageError
 from clew.core.prompts.templates import load_exemplars, load_prompt
-from clew.methods.replies import LABELS, parse_label
+from clew.methods.prompting import LABELS, parse_label
 from clew.triples.language.chain import Limits, parse_chain
 
 

@@ -103,7 +103,7 @@ def test_a_run_that_was_cut_short_goes_on_and_gives_the_same_table(data, tmp_pat
 def test_a_killed_command_continues_when_run_again(data, tmp_path):
     out = tmp_path / "runs"
     words = ["eval", "run", "--data", data, "-r", "kgp", "--out", str(out)]
-    command = [sys.executable, "-c", "from clew.app.cli import main; main()", *words]
+    command = [sys.executable, "-c", "from clew.app.cli.commands import app; app()", *words]
     for kept in (1, 2):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         for line in process.stderr:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.methods.replies import majority_vote, parse_final_answer, parse_short_answer
+from clew.methods.prompting import majority_vote, parse_final_answer, parse_short_answer
 
 
 @pytest.mark.parametrize(

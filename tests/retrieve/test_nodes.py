@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from clew.app.cli.models import describe_encoder_input
+from clew.app.cli.options import describe_encoder_input
 from clew.core.errors import UsageError
 from clew.core.text import index_terms
 from clew.core.trail import TrailRecorder
 from clew.core.types import ENTITY, Question, Scope
-from clew.methods.readers.contexts import describe_place, hit_title, numbered_contexts
+from clew.methods.evidence import describe_place, hit_title, numbered_contexts
 from clew.papers.fourstep import describe_vectors
 from clew.retrieve import nodes
 from clew.retrieve.nodes import (

@@ -12,9 +12,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from clew.knowledge_base.encoding import ENCODER_SETTING
 from clew.knowledge_base.graphs import entity_triples
-from clew.knowledge_base.knowledge_base import LOCAL_GRAPHS, KnowledgeBase, open, open_or_empty
+from clew.knowledge_base.knowledge_base import (
+    ENCODER_SETTING,
+    LOCAL_GRAPHS,
+    KnowledgeBase,
+    open,
+    open_or_empty,
+)
 from clew.knowledge_base.models import clear_reply_cache, encoder_kinds, estimate_question, reply_cache
 from clew.knowledge_base.results import (
     DocumentMatches,

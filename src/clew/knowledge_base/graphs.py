@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from clew.core.errors import NotFound
 from clew.core.types import Entity, GraphInfo
-from clew.knowledge_base.encoding import Encoding, sample_rows, time_encoding
 from clew.knowledge_base.results import EntityDescription, EntityTriples
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from clew.core.protocols import NodeTexts, NodeVectors, PropertyGraph
     from clew.knowledge_base.ingest.graphs import GraphReport
     from clew.knowledge_base.ingest.report import Progress
+    from clew.knowledge_base.knowledge_base import Encoding
     from clew.methods.focus.schema import Schema
     from clew.parse.graphs.reader import GraphReadOptions
     from clew.store.sparql.mount_options import MountOptions
@@ -189,9 +189,9 @@ class KnowledgeGraphs:
         missing = vectors.rows_without_vectors(rows)
         if not len(missing) or leaves_machine(self._encoding.name or ""):
             return len(missing), None if len(missing) else 0.0
-        sample = sample_rows(missing)
-        seconds = time_encoding(self._encoding.require(), [part for parts in texts(sample) for part in parts])
-        return len(missing), len(missing) * seconds / len(sample)
+        return len(missing), len(missing) * self._encoding.seconds_per_row(
+            missing, lambda sample: [part for parts in texts(sample) for part in parts]
+        )
 
     def _node_vectors(
         self, name: str, names: bool, every: bool

@@ -1,7 +1,8 @@
-"""The public knowledge base: documents and graphs in one folder, searched and asked."""
+"""The public knowledge base: documents and graphs in one folder, searched and asked; and its encoder."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,19 +13,27 @@ from typing import TYPE_CHECKING, Self
 
 from clew.core.config import default_encoder, expand_path, knowledge_base_path
 from clew.core.errors import ClewError, NotFound, UsageError
-from clew.core.types import Answer, Document, Exclusion, Hit, Node, Question, Scope, Step
-from clew.knowledge_base.encoding import ENCODER_SETTING, Encoding
+from clew.core.types import RETRIEVED_KINDS, Answer, Document, Exclusion, Hit, Node, Question, Scope, Step
 from clew.knowledge_base.graphs import KnowledgeGraphs
-from clew.knowledge_base.results import DocumentMatches, GraphSize
+from clew.knowledge_base.results import DocumentMatches, GraphSize, VectorCounts
 from clew.knowledge_base.source_files import SourceFiles
 
 if TYPE_CHECKING:
-    from clew.core.protocols import LanguageModel
+    from clew.core.arrays import Rows
+    from clew.core.protocols import Encoder, LanguageModel
     from clew.knowledge_base.extraction import ExtractionReport
     from clew.knowledge_base.ingest.estimate import Estimate
     from clew.knowledge_base.ingest.report import Progress, Report
     from clew.store.store import Finding, Store, StoreInfo
 
+#: The setting of a base that names its encoder.
+ENCODER_SETTING = "encoder"
+#: The value of that setting in a base without an encoder.
+NO_ENCODER = "none"
+#: How many texts are encoded to estimate how long all take.
+SAMPLE_SIZE = 24
+#: Several threads of a server may ask for an encoder first; one of them loads it.
+_LOADING = threading.Lock()
 #: The passage graphs that need neither a model nor a service.
 LOCAL_GRAPHS = ("keywords", "mentions", "structure")
 
@@ -53,6 +62,22 @@ def open(  # "clew.open" is what people look for
             "Make another: --kb OTHER",
         )
     return KnowledgeBase(store)
+
+
+@contextmanager
+def open_or_empty(path: str | Path | None = None) -> Iterator[KnowledgeBase]:
+    """Open the knowledge base at ``path``; where there is none, a temporary empty one.
+
+    For commands that only look: they create nothing in the place of a base that does not exist.
+    """
+    try:
+        base = open(path)
+    except NotFound:
+        with TemporaryDirectory(prefix="clew-") as folder, open(folder, create=True) as empty:
+            yield empty
+        return
+    with base:
+        yield base
 
 
 class KnowledgeBase:
@@ -371,22 +396,6 @@ class KnowledgeBase:
         ]
 
 
-@contextmanager
-def open_or_empty(path: str | Path | None = None) -> Iterator[KnowledgeBase]:
-    """Open the knowledge base at ``path``; where there is none, a temporary empty one.
-
-    For commands that only look: they create nothing in the place of a base that does not exist.
-    """
-    try:
-        base = open(path)
-    except NotFound:
-        with TemporaryDirectory(prefix="clew-") as folder, open(folder, create=True) as empty:
-            yield empty
-        return
-    with base:
-        yield base
-
-
 def _is_within(path: str, text: str) -> bool:
     """Return whether a path on disk is the one that ``text`` names, or lies in that folder."""
     folder = expand_path(text)
@@ -399,3 +408,105 @@ def _model(llm: str | LanguageModel | None) -> LanguageModel | None:
     from clew.knowledge_base.registry import load_language_model
 
     return load_language_model(llm)
+
+
+class Encoding:
+    """The encoder of a knowledge base and its vectors of passages: ``base.encoding``."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._encoder: Encoder | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the encoder as it was set, or None."""
+        name = self._store.get_setting(ENCODER_SETTING)
+        return None if name in {None, NO_ENCODER} else name
+
+    def encoder(self) -> Encoder | None:
+        """Return the encoder, loaded, or None where the base has none."""
+        name = self.name
+        if name and self._encoder is None:
+            from clew.knowledge_base.registry import load_encoder
+
+            with _LOADING:
+                self._encoder = self._encoder or load_encoder(name)
+        return self._encoder
+
+    def require(self) -> Encoder:
+        """Return the encoder. Raises UsageError where the base has none."""
+        encoder = self.encoder()
+        if encoder is None:
+            raise UsageError("this knowledge base has no encoder", "Set one: clew encoder set onnx:FOLDER")
+        return encoder
+
+    def set(self, name: str | None) -> None:
+        """Make ``name`` the encoder of the base, or none with None. Vectors of other encoders stay.
+
+        Encodes nothing yet. Raises UsageError or MissingExtra where there is no such encoder.
+        """
+        from clew.knowledge_base.registry import load_encoder
+        from clew.models import absolute_name
+
+        self._encoder = load_encoder(name) if name else None
+        # A folder's path is stored absolute: the base may be opened from anywhere.
+        self._store.set_setting(ENCODER_SETTING, absolute_name(name) if name else NO_ENCODER)
+
+    def vector_counts(self) -> list[VectorCounts]:
+        """Return for each encoder that the base has vectors of how many there are."""
+        snapshot = self._store.snapshot()
+        return [
+            VectorCounts(name, count, snapshot.vectors(name).missing_count())
+            for name, count in self._store.info().encoders.items()
+        ]
+
+    def count_missing(self) -> int:
+        """Return how many searchable passages have no vector yet; these are found by their words alone."""
+        encoder = self.encoder()
+        if encoder is None:
+            return 0
+        return self._store.snapshot().vectors(encoder.name, encoder.dimension).missing_count()
+
+    def encode_missing(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Make the missing vectors and return how many. When interrupted, the next call continues.
+
+        Raises UsageError where the base has no encoder.
+        """
+        return self._store.encode(self.require(), progress)
+
+    def estimate(self) -> tuple[int, float | None]:
+        """Return how many vectors are missing, and about how many seconds they take.
+
+        The time is measured on a few passages; it is None for an encoder that sends texts to another machine.
+        """
+        import numpy as np
+
+        from clew.models import leaves_machine
+
+        encoder, name = self.encoder(), self.name
+        if encoder is None or name is None:
+            return 0, 0.0
+        snapshot = self._store.snapshot()
+        missing = snapshot.vectors(encoder.name, encoder.dimension).missing_count()
+        if not missing or leaves_machine(name):
+            return missing, None if missing else 0.0
+        rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
+        return missing, missing * self.seconds_per_row(
+            rows, lambda sample: [node.text for node in snapshot.nodes(sample)]
+        )
+
+    def seconds_per_row(self, rows: Rows, read_texts: Callable[[Rows], Sequence[str]]) -> float:
+        """Return how long the encoder takes for the texts of a row, once its model is loaded.
+
+        It is measured on at most :data:`SAMPLE_SIZE` of ``rows``, evenly spread. Raises UsageError where the base has
+        no encoder.
+        """
+        import numpy as np
+
+        encoder = self.require()
+        sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE_SIZE)).astype(np.int64)]
+        texts = read_texts(sample)
+        encoder.encode(["the first text also loads the model"])
+        started = perf_counter()
+        encoder.encode(texts)
+        return (perf_counter() - started) / max(len(sample), 1)

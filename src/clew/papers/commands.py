@@ -14,10 +14,8 @@ import typer
 
 from clew.app.cli.command_group import CommandGroup
 from clew.app.cli.evaluation_session import choose_encoder, evaluation_session
-from clew.app.cli.models import announce_text_destination
-from clew.app.cli.options import Llm
-from clew.app.cli.output import print_note
-from clew.app.cli.progress import show_progress
+from clew.app.cli.options import Llm, announce_text_destination
+from clew.app.cli.output import print_note, show_progress
 
 if TYPE_CHECKING:
     from clew.evaluate.run_folder import Experiment

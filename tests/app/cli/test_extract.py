@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import clew
 from clew.app.cli.commands import app
 from clew.core.errors import ModelError, UsageError
-from clew.knowledge_base.ingest.extraction import Extraction
+from clew.knowledge_base.extraction import Extraction
 from scripted import Reply, ScriptedServer
 
 LIGHTERS = """# History

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import clew
 from clew.app.cli.commands import app
 
-COMMAND = [sys.executable, "-c", "from clew.app.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from clew.app.cli.commands import app; app()"]
 
 
 def write(folder, count, passages=8):

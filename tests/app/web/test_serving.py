@@ -9,7 +9,7 @@ import pytest
 
 import clew
 from bad_files import good_pdf
-from clew.app.answers.markdown import render_markdown
+from clew.app.web.api.questions import render_markdown
 from clew.core.errors import NotFound, UsageError
 from clew.core.types import Answer, ConstraintCheck, Hit, Node, RankedAnswer
 from serve_app import FILMS, QUESTION

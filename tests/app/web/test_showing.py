@@ -7,11 +7,9 @@ from itertools import pairwise
 import pytest
 
 from clew.app.answers import walk
-from clew.app.answers.chain import view_chain
-from clew.app.answers.text import excerpt, table_cells
-from clew.app.answers.view import AnswerView, CheckView, StepView
+from clew.app.answers.view import AnswerView, CheckView, StepView, excerpt, table_cells
 from clew.app.answers.walk import COLUMN, HEIGHT, MAX_NODES
-from clew.app.web.pages.answer import TableRow, make_answer_page
+from clew.app.web.pages.answer import TableRow, make_answer_page, view_chain
 
 TABLE = "Fleet\n\n| boat | year |\n| --- | --- |\n| Lady \\| Annis | 1926 |"
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from clew.app.cli.commands import app as command
-from clew.app.web.running import RunningServer
+from clew.app.web.application import RunningServer
 from clew.app.web.settings import Settings
 from clew.core.errors import Locked
 from scripted import ScriptedServer
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_a_server_whose_model_does_not_reply(made_base, tmp_path, mo
     with ScriptedServer(hanging) as model:
         line = [
             "-c",
-            "from clew.app.cli import main; main()",
+            "from clew.app.cli.commands import app; app()",
             "serve",
             "--kb",
             tmp_path / "kb",

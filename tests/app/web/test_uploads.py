@@ -260,7 +260,7 @@ def _started(folder):
     command = [
         sys.executable,
         "-c",
-        "from clew.app.cli import main; main()",
+        "from clew.app.cli.commands import app; app()",
         "serve",
         "--kb",
         str(folder),

@@ -19,7 +19,7 @@ from clew.parse.graphs.reader import GraphReadOptions
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 FILMS, EXTRACTED = DATA / "metaqa" / "graph.tsv", DATA / "musique" / "train100_openie.jsonl"
-COMMAND = [sys.executable, "-c", "from clew.app.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from clew.app.cli.commands import app; app()"]
 
 
 def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 import clew
 
 FILES, PASSAGES, KILLS = 240, 12, 20
-COMMAND = [sys.executable, "-c", "from clew.app.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from clew.app.cli.commands import app; app()"]
 
 
 def write_files(folder: Path) -> None:

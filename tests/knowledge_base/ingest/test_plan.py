@@ -2,8 +2,7 @@ import os
 from pathlib import Path
 
 from clew.core.types import Document
-from clew.knowledge_base.ingest.plan import plan_files
-from clew.knowledge_base.ingest.scan import scan_paths
+from clew.knowledge_base.ingest.plan import plan_files, scan_paths
 from clew.parse.documents.builder import document_key
 
 TYPE, PARSER = "text/plain", "plain/1(passages=paragraph)"

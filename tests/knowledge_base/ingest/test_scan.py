@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.knowledge_base.ingest.scan import scan_paths
+from clew.knowledge_base.ingest.plan import scan_paths
 
 
 def texts(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.methods.replies import LABELS, parse_label
+from clew.methods.prompting import LABELS, parse_label
 
 S, R, N = LABELS
 

@@ -13,7 +13,6 @@ from rich.padding import Padding
 from rich.text import Text
 from rich.tree import Tree
 
-from clew.app.answers.text import excerpt
 from clew.app.answers.view import (
     AnswerView,
     CheckView,
@@ -21,6 +20,7 @@ from clew.app.answers.view import (
     HitView,
     NodeView,
     StepView,
+    excerpt,
     exclusion_checks,
 )
 from clew.app.cli.output import format_cost, format_count, format_duration, make_console

@@ -12,12 +12,6 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_BUDGET
-from clew.app.cli.models import (
-    announce_search_destination,
-    announce_text_destination,
-    configured_model,
-    describe_encoder_input,
-)
 from clew.app.cli.options import (
     BudgetCalls,
     BudgetMoney,
@@ -28,6 +22,10 @@ from clew.app.cli.options import (
     Llm,
     Recipe,
     Retriever,
+    announce_search_destination,
+    announce_text_destination,
+    configured_model,
+    describe_encoder_input,
 )
 from clew.app.cli.output import describe_unsearchable, make_console, print_json, print_note
 from clew.core.component import parse_recipe
@@ -328,7 +326,7 @@ def _print_hits(hits: Sequence[Hit]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from clew.methods.readers.contexts import describe_place
+    from clew.methods.evidence import describe_place
 
     out = make_console()
     for number, hit in enumerate(hits, 1):

@@ -12,8 +12,7 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_FAILED, EXIT_INTERRUPTED
-from clew.app.cli.models import announce_text_destination
-from clew.app.cli.options import Json, Kb, Workers
+from clew.app.cli.options import Json, Kb, Workers, announce_text_destination
 from clew.app.cli.output import (
     format_count,
     format_duration,
@@ -21,8 +20,8 @@ from clew.app.cli.output import (
     make_console,
     print_json,
     print_note,
+    progress_display,
 )
-from clew.app.cli.progress import progress_display
 from clew.core.errors import UsageError
 from clew.core.text import shorten
 
@@ -317,7 +316,7 @@ def _is_node_id(text: str) -> bool:
 def _print_texts(nodes: Sequence[Node]) -> None:
     from rich.text import Text
 
-    from clew.methods.readers.contexts import describe_place
+    from clew.methods.evidence import describe_place
 
     out = make_console()
     if len(nodes) == 1:

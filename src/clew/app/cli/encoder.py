@@ -10,10 +10,8 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
-from clew.app.cli.models import announce_text_destination
-from clew.app.cli.options import Json, Kb
-from clew.app.cli.output import format_count, format_duration, print_json, print_note
-from clew.app.cli.progress import progress_display
+from clew.app.cli.options import Json, Kb, announce_text_destination
+from clew.app.cli.output import format_count, format_duration, print_json, print_note, progress_display
 
 if TYPE_CHECKING:
     from clew.knowledge_base.knowledge_base import KnowledgeBase

@@ -8,10 +8,23 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_INTERRUPTED
-from clew.app.cli.models import announce_text_destination, configured_model, confirm_cost
-from clew.app.cli.options import Documents, Json, Kb, Llm
-from clew.app.cli.output import format_cost, format_count, format_duration, print_json, print_note
-from clew.app.cli.progress import progress_display
+from clew.app.cli.options import (
+    Documents,
+    Json,
+    Kb,
+    Llm,
+    announce_text_destination,
+    configured_model,
+    confirm_cost,
+)
+from clew.app.cli.output import (
+    format_cost,
+    format_count,
+    format_duration,
+    print_json,
+    print_note,
+    progress_display,
+)
 
 if TYPE_CHECKING:
     from clew.knowledge_base.summaries import Faithfulness, SummaryEstimate

@@ -12,15 +12,15 @@ import typer
 
 from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
 from clew.app.cli.evaluation_session import evaluation_settings, print_estimate
-from clew.app.cli.models import (
+from clew.app.cli.options import (
+    Json,
+    Llm,
     announce_search_destination,
     announce_text_destination,
     configured_model,
     describe_encoder_input,
 )
-from clew.app.cli.options import Json, Llm
-from clew.app.cli.output import format_cost, make_console, print_json, print_note
-from clew.app.cli.progress import show_progress
+from clew.app.cli.output import format_cost, make_console, print_json, print_note, show_progress
 from clew.core.errors import UsageError, unknown_name_error
 
 if TYPE_CHECKING:

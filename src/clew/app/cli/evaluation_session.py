@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from clew.app.cli.command_group import EXIT_INTERRUPTED
-from clew.app.cli.models import announce_text_destination, configured_model, model_name
-from clew.app.cli.output import format_cost, print_note
-from clew.app.cli.progress import show_progress
+from clew.app.cli.options import announce_text_destination, configured_model, model_name
+from clew.app.cli.output import format_cost, print_note, show_progress
 from clew.core.config import default_encoder
 from clew.core.errors import UsageError
 

@@ -10,10 +10,26 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_BUDGET, EXIT_FAILED, EXIT_INTERRUPTED
-from clew.app.cli.models import announce_text_destination, configured_model, confirm_cost
-from clew.app.cli.options import BudgetCalls, BudgetMoney, BudgetTokens, Documents, Json, Kb, Llm
-from clew.app.cli.output import format_cost, format_count, format_duration, print_json, print_note
-from clew.app.cli.progress import progress_display
+from clew.app.cli.options import (
+    BudgetCalls,
+    BudgetMoney,
+    BudgetTokens,
+    Documents,
+    Json,
+    Kb,
+    Llm,
+    announce_text_destination,
+    configured_model,
+    confirm_cost,
+)
+from clew.app.cli.output import (
+    format_cost,
+    format_count,
+    format_duration,
+    print_json,
+    print_note,
+    progress_display,
+)
 from clew.core.errors import UnreadableFile
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_FAILED
-from clew.app.cli.models import model_name
-from clew.app.cli.options import Documents, Json, Kb, Llm, Recipe, Retriever, Workers
+from clew.app.cli.options import Documents, Json, Kb, Llm, Recipe, Retriever, Workers, model_name
 from clew.app.cli.output import (
     format_cost,
     format_count,

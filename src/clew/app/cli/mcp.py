@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import clew
-from clew.app.cli.models import (
+from clew.app.cli.options import (
+    BudgetCalls,
+    BudgetMoney,
+    BudgetTokens,
+    Llm,
     announce_search_destination,
     announce_text_destination,
     configured_model,
     describe_encoder_input,
 )
-from clew.app.cli.options import BudgetCalls, BudgetMoney, BudgetTokens, Llm
 from clew.app.cli.output import print_json, print_note
 from clew.core.config import knowledge_base_name, knowledge_base_path
 from clew.core.errors import MissingExtra, UsageError

@@ -1,11 +1,22 @@
-"""Options that several commands share."""
+"""Options that several commands share; the language models that they name; and the notices before text leaves this
+machine."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+
+from clew.app.cli.output import format_cost, print_note
+from clew.core.component import parse_recipe
+from clew.core.config import environment
+
+if TYPE_CHECKING:
+    from clew.core.protocols import Encoder, LanguageModel
+    from clew.core.types import Usage
 
 Kb: TypeAlias = Annotated[
     Path | None,
@@ -81,3 +92,81 @@ BudgetMoney: TypeAlias = Annotated[
         min=0, metavar="DOLLARS", help="Stop before the model costs more than this.", show_default=False
     ),
 ]
+
+
+def configured_model(
+    names: Sequence[str] | None,
+    *,
+    budget_calls: int | None = None,
+    budget_tokens: int | None = None,
+    budget_money: float | None = None,
+    record: Path | None = None,
+    cache: bool = True,
+    charged: bool = False,
+) -> LanguageModel | None:
+    """Return the language model of ``--llm`` (or ``CLEW_LLM``), or None.
+
+    ``charged``: a cached reply counts with its original cost, as an evaluation needs. Raises UsageError,
+    MissingExtra.
+    """
+    from clew.knowledge_base import registry
+
+    name = model_name(names)
+    if name is None:
+        return None
+    budget = None
+    if (budget_calls, budget_tokens, budget_money) != (None, None, None):
+        from clew.models.wrappers import Budget
+
+        budget = Budget(budget_calls, budget_tokens, budget_money)
+    return registry.load_language_model(name, cache=cache, charged=charged, budget=budget, record=record)
+
+
+def model_name(names: Sequence[str] | None) -> str | None:
+    """Return the name that ``--llm`` (or ``CLEW_LLM``) gives, of one model or one per role; None for none."""
+    return ",".join(names) if names else environment("CLEW_LLM")
+
+
+def confirm_cost(parts: Sequence[str], usage: Usage, yes: bool, quiet: bool) -> None:
+    """Print what work will take; on a terminal, ask for confirmation before a model is paid for.
+
+    ``parts`` describe the work, the first of them first; ``usage`` is the most that models will cost. ``yes`` and
+    ``quiet`` do not ask. Raises Exit if the answer is no.
+    """
+    estimate = [f"about {format_cost(usage)}, if every reply is as long as it may get"] if usage.calls else []
+    print_note("; ".join([parts[0], *estimate, *parts[1:]]))
+    free = not usage.calls or usage.money == 0
+    if not (yes or free or quiet) and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):
+        raise typer.Exit(0)
+
+
+def announce_text_destination(what: str, model: LanguageModel | Encoder | None) -> None:
+    """Print where a model will receive ``what``, if that is another machine."""
+    if model is None:
+        return
+    from clew.models import describe_destination, leaves_machine
+
+    if leaves_machine(model.name):
+        print_note(f"{what}: {describe_destination(model.name)}")
+
+
+def describe_encoder_input(what: str, recipes: Sequence[str]) -> str:
+    """Return what an encoder receives: ``what``, and texts of nodes if one of the recipes embeds them.
+
+    Raises UsageError for a recipe that cannot be read.
+    """
+    from clew.knowledge_base.registry import embeds_nodes
+
+    embeds = any(embeds_nodes(parse_recipe(recipe)) for recipe in recipes)
+    return f"{what} and texts of nodes" if embeds else what
+
+
+def announce_search_destination(what: str, recipes: Sequence[str]) -> None:
+    """Print where a web search will receive ``what``, if one of the recipes searches the web.
+
+    Raises UsageError for a recipe that cannot be read.
+    """
+    from clew.knowledge_base.registry import searches_web, web_destination
+
+    if any(searches_web(parse_recipe(recipe)) for recipe in recipes) and (place := web_destination()):
+        print_note(f"{what}: sent to {place}")

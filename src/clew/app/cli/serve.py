@@ -146,7 +146,7 @@ def serve(
 
 
 def _run(settings: Settings) -> None:
-    from clew.app.web.running import RunningServer
+    from clew.app.web.application import RunningServer
 
     try:
         with RunningServer(settings) as server:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
-from clew.app.cli.output import format_count, print_note
-from clew.app.cli.progress import show_progress
+from clew.app.cli.output import format_count, print_note, show_progress
 from clew.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ Data = Annotated[
 ]
 
 
-def _number(help: str, default: str, least: float = 1) -> Any:
-    return typer.Option(min=least, metavar="N", help=help, show_default=default)
+#: An option that takes a number.
+_number = partial(typer.Option, metavar="N")
 
 
 @app.command("traverser")
@@ -44,7 +44,7 @@ def traverser(
         Path,
         typer.Option(metavar="FOLDER", help="The folder for the model; an interrupted run continues there."),
     ],
-    limit: Annotated[int | None, _number("Sample N questions.", "all", 2)] = None,
+    limit: Annotated[int | None, _number(min=2, help="Sample N questions.", show_default="all")] = None,
     held_out: Annotated[
         float | None,
         typer.Option(
@@ -55,24 +55,36 @@ def traverser(
             show_default="0.02",
         ),
     ] = None,
-    epochs: Annotated[int | None, _number("Passes over the examples.", "3")] = None,
-    batch: Annotated[int | None, _number("Examples per step.", "8; decoder-only 128")] = None,
+    epochs: Annotated[int | None, _number(min=1, help="Passes over the examples.", show_default="3")] = None,
+    batch: Annotated[
+        int | None, _number(min=1, help="Examples per step.", show_default="8; decoder-only 128")
+    ] = None,
     at_once: Annotated[
-        int | None, _number("Examples in memory at the same time.", "8; decoder-only 4")
+        int | None,
+        _number(min=1, help="Examples in memory at the same time.", show_default="8; decoder-only 4"),
     ] = None,
     learning_rate: Annotated[
-        float | None, _number("Learning rate of AdamW.", "1e-4; decoder-only 3e-4", 0)
+        float | None, _number(min=0, help="Learning rate of AdamW.", show_default="1e-4; decoder-only 3e-4")
     ] = None,
     warmup: Annotated[
-        int | None, _number("Steps of learning-rate warm-up.", "0; decoder-only 100", 0)
+        int | None, _number(min=0, help="Steps of learning-rate warm-up.", show_default="0; decoder-only 100")
     ] = None,
     lora_rank: Annotated[
-        int | None, _number("Rank of LoRA; 0 trains all weights.", "0; decoder-only 8", 0)
+        int | None,
+        _number(min=0, help="Rank of LoRA; 0 trains all weights.", show_default="0; decoder-only 8"),
     ] = None,
-    max_input: Annotated[int | None, _number("Skip prompts with more tokens.", "512")] = None,
-    max_output: Annotated[int | None, _number("Cut outputs after N tokens.", "96")] = None,
-    seed: Annotated[int | None, _number("Seed for sampling, LoRA, order and dropout.", "0", 0)] = None,
-    save_every: Annotated[int | None, _number("Steps between checkpoints.", "500")] = None,
+    max_input: Annotated[
+        int | None, _number(min=1, help="Skip prompts with more tokens.", show_default="512")
+    ] = None,
+    max_output: Annotated[
+        int | None, _number(min=1, help="Cut outputs after N tokens.", show_default="96")
+    ] = None,
+    seed: Annotated[
+        int | None, _number(min=0, help="Seed for sampling, LoRA, order and dropout.", show_default="0")
+    ] = None,
+    save_every: Annotated[
+        int | None, _number(min=1, help="Steps between checkpoints.", show_default="500")
+    ] = None,
     save_memory: Annotated[
         bool | None,
         typer.Option(
@@ -163,15 +175,23 @@ def encoder(
             metavar="SHARE", min=0, max=0.9, help="The share of questions to hold out and measure on."
         ),
     ] = 0.1,
-    limit: Annotated[int | None, _number("Sample N questions.", "all", 2)] = None,
-    pairs: Annotated[int | None, _number("Sample N pairs of a knowledge base.", "4000", 32)] = None,
-    epochs: Annotated[int | None, _number("Passes over the pairs.", "1")] = None,
-    batch: Annotated[int | None, _number("Pairs per step.", "32", 2)] = None,
-    negatives: Annotated[int | None, _number("Distractors per pair.", "1", 0)] = None,
-    mined: Annotated[int | None, _number("Hard negatives per pair.", "0", 0)] = None,
-    learning_rate: Annotated[float | None, _number("Learning rate of AdamW.", "1e-4", 0)] = None,
-    scale: Annotated[float | None, _number("Scale of similarities (1 / temperature).", "20", 0)] = None,
-    max_tokens: Annotated[int | None, _number("Cut texts after N tokens in training.", "128", 8)] = None,
+    limit: Annotated[int | None, _number(min=2, help="Sample N questions.", show_default="all")] = None,
+    pairs: Annotated[
+        int | None, _number(min=32, help="Sample N pairs of a knowledge base.", show_default="4000")
+    ] = None,
+    epochs: Annotated[int | None, _number(min=1, help="Passes over the pairs.", show_default="1")] = None,
+    batch: Annotated[int | None, _number(min=2, help="Pairs per step.", show_default="32")] = None,
+    negatives: Annotated[int | None, _number(min=0, help="Distractors per pair.", show_default="1")] = None,
+    mined: Annotated[int | None, _number(min=0, help="Hard negatives per pair.", show_default="0")] = None,
+    learning_rate: Annotated[
+        float | None, _number(min=0, help="Learning rate of AdamW.", show_default="1e-4")
+    ] = None,
+    scale: Annotated[
+        float | None, _number(min=0, help="Scale of similarities (1 / temperature).", show_default="20")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, _number(min=8, help="Cut texts after N tokens in training.", show_default="128")
+    ] = None,
     blend: Annotated[
         float | None,
         typer.Option(
@@ -182,7 +202,7 @@ def encoder(
             show_default="0.5",
         ),
     ] = None,
-    seed: Annotated[int | None, _number("Seed for sampling and order.", "0", 0)] = None,
+    seed: Annotated[int | None, _number(min=0, help="Seed for sampling and order.", show_default="0")] = None,
     weights: Annotated[
         str, typer.Option(metavar="FORM", help="Weights of the export: fp32, half or int8.")
     ] = "int8",

@@ -1,13 +1,17 @@
-"""The web application: its parts, its routes, and the middleware around them."""
+"""The web application: its parts, its routes, the middleware around them; and the server that runs it on a socket."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
+import uvicorn
 from fastapi import FastAPI
 
 from clew.app.web.api import bases, documents, graphs, questions, uploads
@@ -24,6 +28,7 @@ from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.server import Server
 from clew.app.web.settings import Settings
 from clew.app.web.uploads.manager import UploadManager
+from clew.core.errors import UsageError
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -83,3 +88,115 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         upload_manager.close()
         warmer.close()
         served.close()
+
+
+#: Seconds that open connections get when the server is told to end.
+_GRACE = 2
+#: Connections at the same time, streams of events included; more are answered 503.
+_MAX_CONNECTIONS = 1_000
+#: Connections that may wait to be accepted.
+_BACKLOG = 128
+#: Files that may be open at the same time, if the system allows it.
+_MAX_FILES = 65_536
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that ends the streams of events before it waits for connections to end."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the server."""
+        server: Server | None = getattr(self.config.app.state, "server", None)  # type: ignore[union-attr]
+        if server is not None:
+            server.end_streams()
+        await super().shutdown(sockets)
+
+
+class RunningServer:
+    """A context manager around one server. ``run`` serves until a signal, or ``stop``, ends it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._socket = _bind(settings.host, settings.port)
+        try:
+            self.app = make_app(settings)
+        except BaseException:
+            self._socket.close()
+            raise
+        self._server = _Server(
+            uvicorn.Config(
+                self.app,
+                log_level="warning",
+                access_log=False,  # the paths of questions and documents stay private
+                server_header=False,
+                timeout_graceful_shutdown=_GRACE,
+                limit_concurrency=_MAX_CONNECTIONS,
+                h11_max_incomplete_event_size=64 << 10,
+            )
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+        self.app.state.bases.close()
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._socket.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """The address to open."""
+        host = self.settings.host
+        name = socket.gethostname() if host in {"0.0.0.0", "::"} else host
+        return f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
+
+    @property
+    def started(self) -> bool:
+        """Whether requests are answered."""
+        return self._server.started
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        _raise_file_limit()
+        self._server.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Tell the server to end; called from any thread."""
+        self._server.should_exit = True
+
+
+def _raise_file_limit() -> None:
+    """Allow this process and its children as many open files as the system permits: every connection is one, and
+    every memory-mapped part of a base."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+    except OSError as error:
+        raise UsageError(f"'{host}' is no address: {error.strerror or error}") from error
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        # Connections that arrive before the server is ready wait.
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}", "Take another: --port 0"
+        ) from error
+    return listener

@@ -1,15 +1,19 @@
-"""Server-sent events of a piece of work, for readers that connect late or reconnect."""
+"""Server-sent events of a piece of work, for readers that connect late or reconnect; and the steps of a question that
+a thread answers, as an asynchronous stream."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from concurrent.futures import Executor
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from fastapi.responses import StreamingResponse
+
+from clew.core.types import Answer, Step
 
 #: Seconds without an event after which a comment is sent, so that proxies keep the connection open.
 KEEP_ALIVE = 15.0
@@ -116,3 +120,32 @@ def stream_events(events: AsyncIterator[str]) -> StreamingResponse:
     """Return the reply that sends events as they happen; its headers keep proxies from buffering them."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+#: Answers a question; called with a receiver of steps and a function that says whether to stop.
+QuestionWork: TypeAlias = Callable[[Callable[[Step], None], Callable[[], bool]], Answer]
+
+
+async def stream_steps(work: QuestionWork, executor: Executor | None = None) -> AsyncGenerator[Step | Answer]:
+    """Yield the steps of ``work`` as they happen, and its answer last. Raises the exceptions of ``work``.
+
+    If the stream is closed or cancelled before the answer, the work is told to stop, which it does between two steps;
+    nobody waits for it. ``executor`` is by default the event loop's own.
+    """
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[Step | None] = asyncio.Queue()
+    stop = threading.Event()
+
+    def watch(step: Step) -> None:
+        if not stop.is_set():
+            loop.call_soon_threadsafe(queue.put_nowait, step)
+
+    done = loop.run_in_executor(executor, work, watch, stop.is_set)
+    done.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (step := await queue.get()) is not None:
+            yield step
+        yield done.result()
+    finally:
+        stop.set()
+        done.cancel()  # work that still waits for a thread is never started

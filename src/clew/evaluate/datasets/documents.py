@@ -10,7 +10,7 @@ from typing import Any
 from clew.core.errors import UsageError
 from clew.evaluate.datasets.records import distinct_texts, read_records, require_field
 from clew.evaluate.examples import Annotation, AnswerType, Example, Paragraph, Support
-from clew.methods.replies import LABELS
+from clew.methods.prompting import LABELS
 
 
 def read_qasper(path: Path) -> Iterator[Example]:

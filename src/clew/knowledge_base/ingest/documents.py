@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import RETRIEVED_KINDS, ROW, TABLE, Document, Location, ParsedDocument
-from clew.knowledge_base.ingest.plan import Plan, plan_files
+from clew.knowledge_base.ingest.plan import Plan, Scan, plan_files, scan_paths
 from clew.knowledge_base.ingest.report import Event, Failure, Progress, Report, ignore_event
-from clew.knowledge_base.ingest.scan import Scan, scan_paths
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder

@@ -10,9 +10,8 @@ from pathlib import Path
 from clew.core.errors import UnreadableFile
 from clew.core.types import RETRIEVED_KINDS, ROW, TABLE, Location, ParsedDocument
 from clew.knowledge_base.ingest.documents import IngestTarget
-from clew.knowledge_base.ingest.plan import plan_files
+from clew.knowledge_base.ingest.plan import plan_files, scan_paths
 from clew.knowledge_base.ingest.report import Failure
-from clew.knowledge_base.ingest.scan import scan_paths
 
 
 @dataclass(frozen=True, slots=True)

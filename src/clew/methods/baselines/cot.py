@@ -22,9 +22,15 @@ from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Retri
 from clew.core.trail import ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.readers.contexts import titled_contexts
-from clew.methods.replies import majority_vote, parse_final_answer, parse_label
-from clew.methods.task_prompts import AutoCount, Task, load_task_prompt
+from clew.methods.evidence import titled_contexts
+from clew.methods.prompting import (
+    AutoCount,
+    Task,
+    load_task_prompt,
+    majority_vote,
+    parse_final_answer,
+    parse_label,
+)
 
 
 @component(
@@ -38,7 +44,7 @@ class ChainOfThought:
     """Reasons ``samples`` times, at ``temperature`` if more than once, and takes the majority's answer.
 
     ``template`` is the prompt ``cot``, and ``parse_reply`` takes the answer from a reply; for claims they are
-    ``cot-claim`` and :func:`~clew.methods.replies.parse_label`. With a ``retriever``, ``k`` passages are shown.
+    ``cot-claim`` and :func:`~clew.methods.prompting.parse_label`. With a ``retriever``, ``k`` passages are shown.
     """
 
     model: LanguageModel

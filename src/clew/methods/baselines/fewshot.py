@@ -17,8 +17,7 @@ from clew.core.protocols import LanguageModel, PromptTemplate, Trail
 from clew.core.trail import ModelAnswerStep, TrailRecorder
 from clew.core.types import Answer, Question
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.replies import parse_label, parse_short_answer
-from clew.methods.task_prompts import AutoCount, Task, load_task_prompt
+from clew.methods.prompting import AutoCount, Task, load_task_prompt, parse_label, parse_short_answer
 
 
 @component(
@@ -32,7 +31,7 @@ class FewShot:
     """Asks for the answer after exemplars of answers.
 
     ``template`` is the prompt ``fewshot``, and ``parse_reply`` takes the answer from a reply. For claims they are
-    ``fewshot-claim`` and :func:`~clew.methods.replies.parse_label`.
+    ``fewshot-claim`` and :func:`~clew.methods.prompting.parse_label`.
     """
 
     model: LanguageModel

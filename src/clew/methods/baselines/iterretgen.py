@@ -22,8 +22,8 @@ from clew.core.text import normalise
 from clew.core.trail import ReasonStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.readers.contexts import titled_contexts
-from clew.methods.replies import parse_final_answer
+from clew.methods.evidence import titled_contexts
+from clew.methods.prompting import parse_final_answer
 
 
 @component(

@@ -46,8 +46,7 @@ from clew.methods.chain.unknowns import (
 )
 from clew.methods.chain.value_matching import answer_type_mismatch
 from clew.methods.chain.writer import ChainWriter, read_given_chain
-from clew.methods.replies import parse_label
-from clew.methods.task_prompts import AutoCount, Task, load_task_prompt
+from clew.methods.prompting import AutoCount, Task, load_task_prompt, parse_label
 from clew.triples.language.chain import Chain, Limits
 
 #: Where unknowns are looked up: graphs, text, the model's memory, which is always asked last.

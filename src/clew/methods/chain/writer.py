@@ -14,7 +14,7 @@ from clew.core.protocols import Completion, LanguageModel, Trail
 from clew.core.trail import ChainStep
 from clew.core.types import Question, Usage
 from clew.methods.chain.unknowns import is_solvable
-from clew.methods.replies import sample_prompts
+from clew.methods.prompting import sample_prompts
 from clew.triples.language.chain import Chain, Limits, parse_chain
 from clew.triples.language.consistency import rank_by_agreement
 from clew.triples.language.errors import ChainError, MaskUnderflowError

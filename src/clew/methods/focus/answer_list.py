@@ -11,8 +11,8 @@ import numpy as np
 from clew.core.trail import RankedLine, RankedStep
 from clew.core.types import Answer, ConstraintSummary, Hit, RankedAnswer
 from clew.methods.answering import NEAREST_HITS, no_answer_text
+from clew.methods.evidence import quote_triples
 from clew.methods.focus.sorting import MAX_RANKED
-from clew.methods.triple_hits import quote_triples
 
 if TYPE_CHECKING:
     from clew.core.trail import TrailRecorder

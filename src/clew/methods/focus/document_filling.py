@@ -22,9 +22,9 @@ from clew.methods.chain.graph_source import EntityChoice, GraphSource
 from clew.methods.chain.method import fill_in_order, parse_sources
 from clew.methods.chain.text_source import TextSource
 from clew.methods.chain.unknowns import Candidate, FilledChain, Filling, KnowledgeSource
+from clew.methods.evidence import quote_triples
 from clew.methods.focus.explanations import find_witnesses
 from clew.methods.focus.pattern_builder import PreparedQuestion
-from clew.methods.triple_hits import quote_triples
 from clew.triples.engine.patterns import Pattern, connected_terms, restrict_variable
 from clew.triples.language.chain import Chain
 from clew.triples.language.typed_chain import TypedChain

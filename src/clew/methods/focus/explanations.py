@@ -11,8 +11,8 @@ import numpy as np
 
 from clew.core.text import scalar_text
 from clew.core.types import ConstraintCheck, Hit
+from clew.methods.evidence import source_passages, triple_hit
 from clew.methods.focus.pattern_builder import PreparedQuestion
-from clew.methods.triple_hits import source_passages, triple_hit
 from clew.triples.engine.constraint_scores import constraint_scores
 from clew.triples.engine.patterns import DirectedRelation, Pattern, TypedTriple, restrict_variable
 from clew.triples.engine.predicates import PropertyTest

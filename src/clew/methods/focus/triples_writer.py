@@ -21,7 +21,7 @@ from clew.core.types import Question, Usage
 from clew.methods.focus.pronouns import PronounResolver
 from clew.methods.focus.schema import SchemaLimits, describe_schema
 from clew.methods.focus.schema_alignment import align_to_schema
-from clew.methods.replies import sample_prompts
+from clew.methods.prompting import sample_prompts
 from clew.triples.language.consistency import rank_typed_by_agreement
 from clew.triples.language.errors import ChainError, IncorrectTripleFormatError
 from clew.triples.language.quantifiers import parse_counted_tail, split_negation, split_quantifier

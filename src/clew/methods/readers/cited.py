@@ -13,8 +13,8 @@ from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
 from clew.core.trail import CitedReadStep
 from clew.core.types import Answer, Hit, Question, Quote
+from clew.methods.evidence import numbered_contexts, take_fitting
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.contexts import numbered_contexts, take_fitting
 from clew.methods.readers.quotes import SourceText, find_verbatim
 
 #: A quote of at least this many words is also looked for in other sources than the one it names.

@@ -15,8 +15,8 @@ from clew.core.protocols import Completion, LanguageModel, Trail
 from clew.core.text import normalise
 from clew.core.trail import PromptReadStep, ReadOutcomeStep
 from clew.core.types import Answer, Hit, Question
+from clew.methods.evidence import take_fitting
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.contexts import take_fitting
 from clew.methods.readers.quotes import find_verbatim
 
 _LABEL = re.compile(r"^\W*answer\s*:\s*", re.IGNORECASE)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 from pydantic import Field
 
-from clew.app.answers.text import table_cells
+from clew.app.answers.view import table_cells
 from clew.app.web import method_choices as choices
 from clew.app.web.api.questions import KEY, Form, Key
 from clew.app.web.page_images import nearest_scale

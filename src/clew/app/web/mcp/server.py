@@ -33,9 +33,9 @@ from mcp_types import Tool as McpTool
 
 from clew.app.answers.citations import summarise_step
 from clew.app.answers.view import StepView
+from clew.app.web.events import stream_steps
 from clew.app.web.mcp.lookups import ToolResult
 from clew.app.web.mcp.tools import Tool, ToolContext, ask_result, make_tools, run_ask, run_search, run_show
-from clew.app.web.step_stream import stream_steps
 from clew.core.errors import ClewError
 from clew.core.types import Answer
 

@@ -27,13 +27,20 @@ from starlette.exceptions import HTTPException
 
 from clew.app.answers.citations import summarise_step
 from clew.app.answers.view import AnswerView, StepView
-from clew.app.web.events import stream_events
+from clew.app.web.events import stream_events, stream_steps
 from clew.app.web.method_choices import DEFAULT, evidence_methods, offered_methods
-from clew.app.web.openai.conversation import StandaloneQuestion, Turn, rewrite_standalone
-from clew.app.web.openai.wire import ChatError, ChatRequest, ReplyBuilder, encode_event, reply_parts
+from clew.app.web.openai.wire import (
+    ChatError,
+    ChatRequest,
+    ReplyBuilder,
+    StandaloneQuestion,
+    Turn,
+    encode_event,
+    reply_parts,
+    rewrite_standalone,
+)
 from clew.app.web.server import Server
 from clew.app.web.settings import Settings
-from clew.app.web.step_stream import stream_steps
 from clew.core.errors import ClewError
 from clew.core.types import Answer, Step
 

@@ -4,6 +4,8 @@ Read: ``model``, ``messages``, ``stream``, ``stream_options``. Accepted without 
 (``temperature``, ``top_p``, ``seed``, penalties, ``max_tokens``) and what only labels a request (``user``,
 ``metadata``). Refused: what would give the reply another form or meaning (:data:`UNSUPPORTED_PARAMETERS`). Replies
 are built of the types of OpenAI's own client.
+
+The last question of a conversation is rewritten so that it can be understood without the earlier turns.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import uuid4
@@ -26,8 +28,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from clew.app.answers.citations import answer_remarks, cite_answer, cited_answer_to_dict
 from clew.app.answers.view import AnswerView
 from clew.app.web.errors import retry_headers, status_code
-from clew.app.web.openai.conversation import Turn
 from clew.core.errors import ClewError
+from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.templates import load_prompt
+from clew.core.protocols import LanguageModel
 from clew.core.types import Usage
 
 #: Parameters that are refused unless they have one of these values, which change nothing.
@@ -245,3 +249,42 @@ def _usage(usage: Usage) -> CompletionUsage:
         completion_tokens=usage.tokens_out,
         total_tokens=usage.tokens_in + usage.tokens_out,
     )
+
+
+#: Turns before the question that the model reads, and characters of each.
+_MAX_TURNS, _MAX_TURN = 6, 1_500
+#: A reply that is longer than the question by more characters is not a question.
+_MAX_GROWTH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation; ``speaker`` is ``user`` or ``assistant``."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StandaloneQuestion:
+    """A question that stands alone, and what rewriting it cost."""
+
+    question: str
+    usage: Usage = field(default_factory=Usage)
+
+
+def rewrite_standalone(turns: Sequence[Turn], model: LanguageModel | None) -> StandaloneQuestion:
+    """Return the last turn's question, rewritten by ``model`` (prompt ``stand-alone``) to stand alone.
+
+    It is returned unchanged without a model or earlier turns, and if the reply is empty or far longer than a
+    question. Raises ModelError.
+    """
+    *before, last = turns
+    if model is None or not before:
+        return StandaloneQuestion(last.text)
+    conversation = "\n\n".join(f"{turn.speaker}: {turn.text[:_MAX_TURN]}" for turn in before[-_MAX_TURNS:])
+    prompt = load_prompt("stand-alone").render(conversation=conversation, question=last.text)
+    reply = model.complete([prompt])[0]
+    question = " ".join(clean_reply(reply.text).split()).strip('"“”')
+    usable = 0 < len(question) <= len(last.text) + _MAX_GROWTH
+    return StandaloneQuestion(question if usable else last.text, reply.usage)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.app.answers.text import TextPiece, excerpt, table_cells
+from clew.app.answers.view import TextPiece, excerpt, table_cells
 from clew.app.web.pages.answer import TableRow
 from clew.core.errors import ClewError
 from clew.core.types import PAGE, PASSAGE, ROW, SECTION, TABLE, Box, Node

@@ -1,6 +1,7 @@
-"""Reading the replies of language models: the final answer of a reasoning, a majority of samples, a FEVER label.
+"""Few-shot prompts and the replies to them: the final answer of a reasoning, a majority of samples, a FEVER label.
 
-Models put reasoning, markup, list marks or JSON around an answer even if they are asked for the answer alone.
+Models put reasoning, markup, list marks or JSON around an answer even if they are asked for the answer alone. A task
+is answering questions, or judging claims (Su et al., NAACL 2024, Appendix F).
 """
 
 from __future__ import annotations
@@ -9,11 +10,30 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from clew.core.errors import BadCompletion
 from clew.core.prompts.replies import clean_reply, parse_json
+from clew.core.prompts.templates import Template, load_prompt
 from clew.core.protocols import Prompt
 from clew.core.text import normalise, normalise_name, sentence_spans
+
+Task = Literal["question", "claim"]
+#: A number that a recipe may leave to the prompt file or the method: ``auto``.
+AutoCount = int | Literal["auto"]
+
+
+def load_task_prompt(name: str, task: Task, shots: AutoCount = "auto", exemplars: str = "auto") -> Template:
+    """Return the prompt ``name`` for a task, with ``shots`` exemplars of the file ``exemplars``.
+
+    ``auto`` is what the prompt file says. Raises UsageError.
+    """
+    return load_prompt(
+        f"{name}-claim" if task == "claim" else name,
+        shots=None if shots == "auto" else shots,
+        exemplars=None if exemplars == "auto" else exemplars,
+    )
+
 
 #: The temperature at which a prompt is sampled more than once.
 TEMPERATURE = 0.7

@@ -1,11 +1,13 @@
-"""Hits as the contexts of a prompt, and the places of nodes in words."""
+"""Evidence: triples of a graph as hits, hits as the contexts of a prompt, and the places of nodes in words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from clew.core.types import ENTITY, TRIPLE, Hit, Node
+from clew.core.errors import NotFound
+from clew.core.protocols import PropertyGraph, Snapshot
+from clew.core.types import ENTITY, TRIPLE, Entity, Hit, Node, Quote
 
 #: The suffix of a file name; "St. Louis" has none.
 _ENDING = re.compile(r"\.\w{1,8}$")
@@ -51,3 +53,34 @@ def hit_title(hit: Hit) -> str:
 def titled_contexts(hits: Sequence[Hit]) -> str:
     """Return hits as passages under the titles of their documents, as in the prompts of the papers."""
     return "\n\n".join(f"Title: {hit_title(hit)}\n{hit.node.text}" for hit in hits)
+
+
+def triple_hit(
+    graph: str, head: Entity, relation: str, tail: str, tail_id: str = "", score: float = 1.0
+) -> Hit:
+    """Return a triple as a hit. ``tail`` is the name of its tail; ``tail_id`` is "" for the value of a property."""
+    id = f"{head.id} >> {relation} >> {tail_id.removeprefix(f'{graph}:') or tail}"
+    text = f"{head.name} >> {relation} >> {tail}"
+    node = Node(id, TRIPLE, text, graph, graph, 0, None, relation, 0, None, (), (0, len(text)))
+    return Hit(node, score, (id,))
+
+
+def quote_triples(hits: Sequence[Hit]) -> tuple[Quote, ...]:
+    """Return for each hit that is a triple its whole text as a quote."""
+    triples = (hit for hit in hits if hit.node.kind == TRIPLE)
+    return tuple(Quote(hit.node.id, hit.node.text, (0, len(hit.node.text))) for hit in triples)
+
+
+def source_passages(
+    snapshot: Snapshot, graph: PropertyGraph, edge: tuple[int, str, int], score: float
+) -> tuple[Hit, ...]:
+    """Return the passages of this base that an edge (head, relation, tail) was extracted from."""
+    passages: list[Hit] = []
+    statements = graph.edge_properties(*edge)
+    for id in dict.fromkeys(str(each["passage"]) for each in statements if "passage" in each):
+        try:
+            (node,) = snapshot.nodes(snapshot.rows([id]))
+        except NotFound:  # the graph was extracted from documents of another base
+            continue
+        passages.append(Hit(node, score, (id,)))
+    return tuple(passages)
