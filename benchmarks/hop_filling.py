@@ -6,7 +6,7 @@ The graph is HippoRAG's extraction (gpt-3.5-turbo) from the 1,890 paragraphs of 
 those paragraphs. A hop is a sub-question of the gold decomposition with ``#1`` replaced by its gold answer, as a
 triple: ``head >> relation`` as the data writes it, else the last name in the sub-question as head and its other
 words as relation. No model: relations are linked by the encoder, passages read by the reader ``short``. A hop is
-right where its best value says what the gold answer says (:func:`clew.methods.chain.value_matching.same_value`).
+right where its best value says what the gold answer says (:func:`clew.methods.chain.unknowns.same_value`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from clew.evaluate.examples import Example
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry
 from clew.methods.chain.method import fill_by_hop, fill_in_order
-from clew.methods.chain.unknowns import FilledChain, KnowledgeSource
-from clew.methods.chain.value_matching import same_value
+from clew.methods.chain.unknowns import FilledChain, KnowledgeSource, same_value
 from clew.methods.readers.extractive import answer_spans
 from clew.triples.language.chain import Chain, Term, Triple
 

@@ -4,33 +4,29 @@ import doctest
 
 import pytest
 
-from clew.methods.chain import derived_answers as endings
-from clew.methods.chain import text_source as text
-from clew.methods.chain import value_matching as likeness
-from clew.methods.chain.derived_answers import derive_answer, find_strands
+from clew.methods.chain import method, text_source, unknowns
+from clew.methods.chain.method import derive_answer, find_strands
 from clew.methods.chain.unknowns import (
     Candidate,
+    Date,
     FilledChain,
     Filling,
-    find_conflicts,
-    is_solvable,
-    values_agree,
-)
-from clew.methods.chain.value_matching import (
-    Date,
     answer_type_mismatch,
     contradicts_relation,
+    find_conflicts,
+    is_solvable,
     parse_date,
     parse_number,
     same_value,
+    values_agree,
 )
 from clew.methods.chain.writer import UNLIMITED
-from clew.methods.readers import short
-from clew.methods.readers.short import extract_short_answer
+from clew.methods.readers import extractive
+from clew.methods.readers.extractive import extract_short_answer
 from clew.triples.language.chain import Chain, Term, Triple, parse_chain
 
 
-@pytest.mark.parametrize("module", [endings, likeness, text, short])
+@pytest.mark.parametrize("module", [method, unknowns, text_source, extractive])
 def test_examples_in_docstrings(module):
     assert doctest.testmod(module).failed == 0
 

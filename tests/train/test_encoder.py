@@ -18,8 +18,14 @@ from clew.knowledge_base import registry
 from clew.models.encoders import OnnxEncoder
 from clew.parse.documents.builder import DocumentBuilder
 from clew.store.store import Store
-from clew.train.encoder import MODEL_FOLDER, RECORD, EncoderSettings, ranking_loss, train_encoder
-from clew.train.held_out import HeldOutQuestions
+from clew.train.encoder import (
+    MODEL_FOLDER,
+    RECORD,
+    EncoderSettings,
+    HeldOutQuestions,
+    ranking_loss,
+    train_encoder,
+)
 
 MISSING = [
     one for one in ("torch", "sentence_transformers", "accelerate", "datasets") if find_spec(one) is None

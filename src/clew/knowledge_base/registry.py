@@ -105,7 +105,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "extractive": "clew.methods.readers.extractive:ExtractiveReader",
         "cited": "clew.methods.readers.cited:CitedReader",
         "paper": "clew.methods.readers.paper:PaperReader",
-        "short": "clew.methods.readers.short:ShortReader",
+        "short": "clew.methods.readers.extractive:ShortReader",
         "hops": "clew.methods.readers.hops:HopReader",
     },
 }

@@ -23,8 +23,7 @@ import numpy as np
 
 from clew.core.errors import BadCompletion, MissingExtra, ModelError, NotFound, unknown_name_error
 from clew.models.endpoint import Endpoint
-from clew.models.pool import map_threads
-from clew.models.wrappers import RetryPolicy
+from clew.models.wrappers import RetryPolicy, map_threads
 
 if TYPE_CHECKING:
     import openai

@@ -20,7 +20,7 @@ from clew.core.protocols import Completion, Prompt
 from clew.core.types import Usage
 from clew.models.costs import cost_in_dollars, count_prompt_tokens, count_tokens
 from clew.models.endpoint import Endpoint, refusal_text
-from clew.models.pool import map_threads
+from clew.models.wrappers import map_threads
 
 if TYPE_CHECKING:
     import openai

@@ -1,4 +1,4 @@
-"""Wrappers of language models: retries, a budget, and a different model for each role.
+"""Wrappers of language models: retries, a budget, a different model for each role, and threads for many inputs.
 
 The cache (:mod:`clew.models.cache`) and the recorder (:mod:`clew.models.cassette`) are wrappers too.
 """
@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -16,7 +17,26 @@ from clew.core.errors import BudgetExceeded, Unavailable, UsageError
 from clew.core.protocols import Completion, LanguageModel, Prompt
 from clew.core.types import Usage
 from clew.models.costs import estimate_usage, price
-from clew.models.pool import map_threads
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+
+def map_threads(function: Callable[[Input], Output], inputs: Sequence[Input], workers: int) -> list[Output]:
+    """Return ``function`` of every input, in order, computed by at most ``workers`` threads.
+
+    The first failure is raised once the running calls have ended; calls that have not begun are not made.
+    """
+    if len(inputs) <= 1 or workers == 1:
+        return [function(item) for item in inputs]
+    with ThreadPoolExecutor(min(workers, len(inputs))) as pool:
+        futures = [pool.submit(function, item) for item in inputs]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
 
 R = TypeVar("R")
 

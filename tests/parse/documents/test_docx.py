@@ -13,9 +13,8 @@ from docx.oxml import OxmlElement, parse_xml
 
 from bad_files import changed_zip, good_docx
 from clew.core.errors import UnreadableFile
-from clew.parse.documents.docx import parse
+from clew.parse.documents.docx import format_list_number, parse
 from clew.parse.documents.limits import Limits
-from clew.parse.documents.list_numbering import format_list_number
 from parse_trees import outline, read, shown, tables
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from clew.parse.documents.number_formats import (
+from clew.parse.documents.xlsx import (
     BUILT_IN_FORMATS,
     format_general,
     format_number,

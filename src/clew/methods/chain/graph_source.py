@@ -14,8 +14,14 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, RelationSource, Snapshot, Trail
 from clew.core.trail import FillStep, GraphMatch, LinkedName
 from clew.core.types import Entity, Hit, LinkedEntity, LinkedRelation, Question
-from clew.methods.chain.unknowns import MAX_KNOWN_VALUES, SHOWN_VALUES, Candidate, Filling, Hop
-from clew.methods.chain.value_matching import contradicts_relation
+from clew.methods.chain.unknowns import (
+    MAX_KNOWN_VALUES,
+    SHOWN_VALUES,
+    Candidate,
+    Filling,
+    Hop,
+    contradicts_relation,
+)
 from clew.methods.evidence import quote_triples, source_passages, triple_hit
 from clew.triples.linking.entities import GraphEntityLinker
 from clew.triples.linking.entity_alignment import align_entity_with

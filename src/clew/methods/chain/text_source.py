@@ -15,8 +15,7 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.trail import FillStep, QuestionsStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Usage
-from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop
-from clew.methods.chain.value_matching import relation_answer_kind
+from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop, relation_answer_kind
 from clew.triples.language.chain import Term, Triple
 
 _LABEL = re.compile(r"^\W*(?:question\s*:\s*)?", re.IGNORECASE)

@@ -1,7 +1,13 @@
-"""Reads a PDF through pdfium, which is not safe for threads: a process parses one file at a time."""
+"""Reads a PDF: the lines of its pages are assembled into headings, paragraphs and tables.
+
+pdfium is not safe for threads: a process parses one file at a time.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -9,13 +15,240 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from clew.core.errors import UnreadableFile
-from clew.core.types import ParsedDocument
+from clew.core.types import Box, ParsedDocument
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.pdf import MEDIA_TYPE
-from clew.parse.documents.pdf.assembly import add_pages
 from clew.parse.documents.pdf.headings import Headings, normalize_heading
-from clew.parse.documents.pdf.lines import extract_lines
+from clew.parse.documents.pdf.lines import Line, PageLines, extract_lines
+from clew.parse.documents.pdf.tables import (
+    SNAP,
+    Grid,
+    bounding_box,
+    build_table,
+    find_grids,
+    find_tables,
+    read_grid,
+    split_line,
+)
 from clew.parse.documents.pdf.words import Page, read_page
+from clew.parse.documents.tables import Table
+
+_BULLET = re.compile(r"^(?:[•·▪■◦‣●○]|\(?[a-z0-9ivx]{1,3}[.)])\s", re.IGNORECASE)
+_HYPHEN = re.compile(r"(?<=[a-z])[-\u2010]$")
+#: A caption has at most so many lines above its table.
+MAX_CAPTION_LINES = 4
+
+
+@dataclass(slots=True)
+class Block:
+    """A paragraph, a heading (with its level) or a table, and its lines."""
+
+    lines: list[Line]
+    level: int | None = None
+    table: Table | None = None
+    grid: Grid | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the lines; a word divided at a line's end is joined."""
+        joined = ""
+        for line in self.lines:
+            is_divided = _HYPHEN.search(joined) and line.text[:1].islower()
+            joined = _HYPHEN.sub("", joined) + line.text if is_divided else f"{joined} {line.text}"
+        return joined.strip()
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """One box for each page that it is on."""
+        pages = dict.fromkeys(line.page for line in self.lines)
+        return tuple(bounding_box([line for line in self.lines if line.page == page]) for page in pages)
+
+
+def add_pages(pages: Sequence[PageLines], headings: Headings, builder: DocumentBuilder) -> None:
+    """Add the headings, paragraphs and tables of all pages to ``builder``, in reading order."""
+    blocks_of_pages = [_page_blocks(page_lines, headings) for page_lines in pages]
+    _join_tables(blocks_of_pages)
+    _join_paragraphs(blocks_of_pages)
+    for page_lines, blocks in zip(pages, blocks_of_pages, strict=True):
+        page = page_lines.page
+        box = Box(page.number, 0, 0, round(page.width, 1), round(page.height, 1))
+        builder.add_page(page.number, page_lines.label, box)
+        for block in blocks:
+            if block.table is not None:
+                builder.add_table(block.table)
+            elif block.level is not None:
+                builder.add_heading(block.level, block.text, block.boxes)
+            else:
+                builder.add_paragraph(block.text, block.boxes)
+
+
+def _page_blocks(page_lines: PageLines, headings: Headings) -> list[Block]:
+    blocks: list[Block] = []
+    lines: list[Line] = []  # outside of grids, since the last table
+    grids = find_grids(page_lines.page)
+    for line in page_lines.lines:
+        grid = next((grid for grid in grids if any(map(grid.contains, line.words))), None)
+        outside = tuple(word for word in line.words if not any(grid.contains(word) for grid in grids))
+        if grid is not None and not any(block.grid is grid for block in blocks):
+            # A table stands at the place of its first line, after the lines so far.
+            blocks += _text_blocks(lines, headings)
+            lines = []
+            words = [word for page_line in page_lines.lines for word in page_line.words]
+            blocks.append(Block([], table=read_grid(grid, words, _take_caption(blocks, line)), grid=grid))
+        if outside:
+            lines.append(line if grid is None else replace(line, words=outside))
+        if grid is not None:
+            grid_block = next(block for block in blocks if block.grid is grid)
+            grid_block.lines.append(line)
+    return blocks + _text_blocks(lines, headings)
+
+
+def _text_blocks(lines: Sequence[Line], headings: Headings) -> list[Block]:
+    """Return the paragraphs, headings and tables without rules of lines outside of grids."""
+    rows = [split_line(line) for line in lines]
+    blocks: list[Block] = []
+    position = 0
+    for start, end in find_tables(rows):
+        blocks += _paragraphs(lines[position:start], headings)
+        caption = _take_caption(blocks, rows[start].line)
+        blocks.append(
+            Block([row.line for row in rows[start:end]], table=build_table(rows[start:end], caption))
+        )
+        position = end
+    return blocks + _paragraphs(lines[position:], headings)
+
+
+def _paragraphs(lines: Sequence[Line], headings: Headings) -> list[Block]:
+    return [Block(group, headings.level_of(group)) for group in _group_paragraphs(lines)]
+
+
+def _group_paragraphs(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    group: list[Line] = []
+    for line in lines:
+        if group and _starts_paragraph(group, line):
+            yield group
+            group = []
+        group.append(line)
+    if group:
+        yield group
+
+
+def _starts_paragraph(group: Sequence[Line], line: Line) -> bool:
+    """Return whether ``line`` starts a new paragraph after the lines of ``group``."""
+    before = group[-1]
+    size = max(before.size, 4.0)
+    if line.page != before.page or line.y < before.y - 1:
+        # In the next column, or on the next page, the paragraph goes on if the sentence does.
+        return not _continues_sentence(before, line)
+    if (
+        line.y - before.y > 1.75 * size
+        or abs(line.size - before.size) > 0.12 * size
+        or line.emphasis != before.emphasis
+    ):
+        return True
+    if _BULLET.match(line.text):
+        return True
+    is_indented = (
+        line.x0 - before.x0 > 0.9 * size and len(group) > 0 and before.text.rstrip().endswith((".", ":", "?"))
+    )
+    is_short = before.x1 < max(other.x1 for other in (*group, line)) - 6 * size
+    return is_indented or (is_short and before.text.rstrip().endswith((".", ":", "?", "!")))
+
+
+def _continues_sentence(before: Line, line: Line) -> bool:
+    return (
+        not before.text.rstrip().endswith((".", ":", "?", "!", ";"))
+        and line.text[:1].islower()
+        and abs(line.size - before.size) < 0.6
+        and line.emphasis == before.emphasis
+    )
+
+
+def _take_caption(blocks: list[Block], first: Line) -> str:
+    """Return the title lines right above a table. Short lines move out of ``blocks``; a heading stays a section."""
+    parts: list[str] = []
+    lowest = first
+    while blocks and len(parts) < MAX_CAPTION_LINES:
+        last = blocks[-1]
+        if last.table is not None or last.lines[-1].page != first.page or len(last.lines) > 3:
+            break
+        if lowest.y - last.lines[-1].y > 4 * max(lowest.size, 6.0) or len(last.text) > 160:
+            break
+        if last.level is not None:
+            parts.append(last.text)
+            break
+        if last.text.rstrip().endswith((".", ";", ",")) and not re.match(
+            r"^\s*table\s", last.text, re.IGNORECASE
+        ):
+            break
+        parts.append(last.text)
+        lowest = last.lines[0]
+        blocks.pop()
+    return " ".join(reversed(parts)).rstrip(":")
+
+
+def _join_tables(pages: list[list[Block]]) -> None:
+    """Join tables that run over pages: the last of a page with the first of the next, if their columns are alike."""
+    last: Block | None = None
+    for blocks in pages:
+        first = blocks[0] if blocks else None
+        if last is not None and first is not None and last.table is not None and first.table is not None:
+            joined = _join_two_tables(last.table, _with_header_as_row(last, first, first.table))
+            if joined is not None:
+                last.table = joined
+                last.lines += blocks.pop(0).lines
+                if not blocks:
+                    continue
+        last = blocks[-1] if blocks and blocks[-1].table is not None else None
+
+
+def _with_header_as_row(before: Block, block: Block, table: Table) -> Table:
+    """Return a table; its header becomes a row if its grid has the columns of the one before but another header."""
+    if before.grid is None or block.grid is None or before.table is None or table.caption:
+        return table
+    xs, other_xs = before.grid.xs, block.grid.xs
+    is_aligned = len(xs) == len(other_xs) and all(
+        abs(a - b) <= SNAP for a, b in zip(xs, other_xs, strict=True)
+    )
+    if not is_aligned or table.header == before.table.header or not any(table.header):
+        return table
+    return replace(
+        table,
+        header=("",) * len(table.header),
+        rows=(table.header, *table.rows),
+        row_pages=(block.grid.page, *table.row_pages),
+    )
+
+
+def _join_two_tables(first: Table, second: Table) -> Table | None:
+    """Return two tables as one, None if the second has another header or caption."""
+    if len(first.header) != len(second.header):
+        return None
+    has_header = any(second.header)
+    if has_header and second.header != first.header:
+        return None
+    if not has_header and second.caption and second.caption != first.caption:
+        return None
+    return replace(
+        first,
+        rows=first.rows + second.rows,
+        boxes=first.boxes + second.boxes,
+        row_pages=first.row_pages + second.row_pages,
+    )
+
+
+def _join_paragraphs(pages: list[list[Block]]) -> None:
+    """Join each paragraph that goes on at the top of the next page."""
+    before: Block | None = None
+    for blocks in pages:
+        first = blocks[0] if blocks else None
+        is_prose = first and first.table is None and first.level is None
+        if is_prose and before and first and _continues_sentence(before.lines[-1], first.lines[0]):
+            before.lines += first.lines
+            blocks.pop(0)
+        last = blocks[-1] if blocks else None
+        before = last if last and last.table is None and last.level is None else None
+
 
 PARSER = "pdf/1"
 #: A file with more pages is refused rather than read for an hour.
