@@ -64,7 +64,7 @@ def right(
     (fill_in_order if choose == "order" else fill_by_hop)(
         filled, sources, Question(question), TrailRecorder()
     )
-    if filled.unfilled:
+    if filled.open_unknowns:
         return False, False
     return True, same_value(filled.best_values[1], answer)
 

@@ -42,8 +42,8 @@ class ServedApp:
 
     def __enter__(self) -> ServedApp:
         self._thread.start()
-        waited_for(lambda: self.serving.started or not self._thread.is_alive())
-        assert self.serving.started
+        waited_for(lambda: self.serving.is_serving or not self._thread.is_alive())
+        assert self.serving.is_serving
         return self
 
     def __exit__(self, *_: object) -> None:

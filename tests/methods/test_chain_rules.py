@@ -215,7 +215,7 @@ def test_hops_are_open_when_what_they_ask_with_is_known():
     (ask,) = made.open_hops()
     assert ask.inverse and ask.unknown == 4 and str(ask.known_term) == "w"
     made.add(4, Filling("text", (Candidate("v"),)))
-    assert made.open_hops() == [] and made.unfilled == ()
+    assert made.open_hops() == [] and made.open_unknowns == ()
     assert str(made) == "A >> r >> x; B >> s >> z; x and z >> t >> w; v >> u >> w; final answer: #4"
 
 

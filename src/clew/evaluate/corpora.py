@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from clew.core.text import normalise
-from clew.core.text import sentence_spans as text_sentences
+from clew.core.text import normalise, sentence_spans
 from clew.core.types import ENTITY, PASSAGE, Location, ParsedNode
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 
@@ -43,7 +42,7 @@ def build_document(paragraph: Paragraph, unit: PassageUnit = "paragraph") -> Par
     )
     if unit == "paragraph":
         return document
-    spans = sentence_spans(paragraph)
+    spans = paragraph_spans(paragraph)
     passages = (ParsedNode(PASSAGE, text[start:end], 0, span=(start, end)) for start, end in spans)
     return replace(document, nodes=(document.nodes[0], *passages))
 
@@ -142,14 +141,14 @@ def add_negatives(
 
 def sentence_count(paragraph: Paragraph) -> int:
     """Return the number of sentences of a paragraph: as numbered by the data set, else split by rule."""
-    return len(sentence_spans(paragraph))
+    return len(paragraph_spans(paragraph))
 
 
-def sentence_spans(paragraph: Paragraph) -> list[tuple[int, int]]:
+def paragraph_spans(paragraph: Paragraph) -> list[tuple[int, int]]:
     """Return the (start, end) character ranges of the non-empty sentences in the paragraph's text."""
     pieces = [sentence.strip() for sentence in paragraph.sentences if sentence.strip()]
     if len(pieces) < 2:
-        return text_sentences(paragraph.text)
+        return sentence_spans(paragraph.text)
     starts = [0, *accumulate(len(piece) + 1 for piece in pieces)]
     return [(start, start + len(piece)) for start, piece in zip(starts, pieces, strict=False)]
 

@@ -69,9 +69,9 @@ class KnowledgeGraphs:
         It is asked when it is needed. Raises UsageError, UnreadableFile for a table of titles that is none,
         MissingExtra, and RemoteError where it does not answer; then nothing is mounted.
         """
-        from clew.store.sparql.mount_options import MountOptions as DefaultOptions
+        from clew.store.sparql.mount_options import MountOptions
 
-        return self._store.graphs.mount(name, url, options or DefaultOptions())
+        return self._store.graphs.mount(name, url, options or MountOptions())
 
     def schema(self, question: str, graphs: Sequence[str] = ()) -> Schema:
         """Return the schema that a model is shown when it writes a question as typed triples: the types, relations

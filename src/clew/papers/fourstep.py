@@ -158,7 +158,7 @@ def plan_recipes(shared_settings: EvaluationSettings, samples: int = 1) -> Plan:
             make_recipe("read", {"k": LIST_LENGTH, "reader": Recipe("extractive"), "retriever": retriever})
         )
 
-    def reranked(form: str) -> str:
+    def reranked_recipe(form: str) -> str:
         return read(
             make_recipe("reranked", {"form": Recipe(form), "k": LIST_LENGTH, "retriever": Recipe("vss")})
         )
@@ -179,7 +179,7 @@ def plan_recipes(shared_settings: EvaluationSettings, samples: int = 1) -> Plan:
     if shared_settings.llm is None:
         return Plan(methods, {}, {}, oracle)
     if shared_settings.encoder is not None:
-        methods["VSS + LLM reranker"] = reranked("pointwise")
+        methods["VSS + LLM reranker"] = reranked_recipe("pointwise")
     methods[UNTYPED] = focus("pointwise", any_relation=True)
     ours = {
         UNTYPED: methods[UNTYPED],
@@ -188,7 +188,7 @@ def plan_recipes(shared_settings: EvaluationSettings, samples: int = 1) -> Plan:
         "typed relations, without reranking": focus("none"),
         "typed relations, listwise": focus("listwise"),
         **(
-            {"VSS + LLM reranker, listwise": reranked("listwise")}
+            {"VSS + LLM reranker, listwise": reranked_recipe("listwise")}
             if shared_settings.encoder is not None
             else {}
         ),

@@ -177,15 +177,15 @@ def translate_errors(path: Path) -> Iterator[None]:
         if "locked" in message or "busy" in message:
             raise Locked(f"{path} is locked by another program", "Close it and try again") from error
         if "disk I/O" in message or "malformed" in message or "no such" in message:
-            raise _damaged(path, message) from error
+            raise _damage_error(path, message) from error
         raise StoreError(
             f"{path} cannot be used: {message}", "Is the disk full, or the folder read-only?"
         ) from error
     except sqlite3.DatabaseError as error:
-        raise _damaged(path, str(error)) from error
+        raise _damage_error(path, str(error)) from error
 
 
-def _damaged(path: Path, problem: str) -> Damaged:
+def _damage_error(path: Path, problem: str) -> Damaged:
     return Damaged(
         f"{path} is damaged ({problem})",
         "It cannot be rebuilt from the folder itself: restore it from a backup, or delete the folder of the "
@@ -244,7 +244,7 @@ class Database:
                 "Update clew: pip install --upgrade clew",
             )
         if version == 0:
-            raise _damaged(self.path, "it contains no knowledge base")
+            raise _damage_error(self.path, "it contains no knowledge base")
         if version < len(MIGRATIONS):
             with hold_lock(self._lock):
                 connection = connect(self.path, write=True)

@@ -188,7 +188,7 @@ def build_settings(configuration: str, changes: Mapping[str, Any]) -> EncoderSet
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EncoderPlan:
     """The plan of a training: its pairs, its steps, and the steps that an interrupted run has finished."""
 
     pairs: int
@@ -275,7 +275,7 @@ def training_from_base(
 
 
 def train_encoder(
-    training: Training, out: Path, report_plan: Callable[[Plan], None], progress: Progress
+    training: Training, out: Path, report_plan: Callable[[EncoderPlan], None], progress: Progress
 ) -> dict[str, Any]:
     """Train into the folder ``out``; return the record, which is also written there as ``clew-training.json``.
 
@@ -308,7 +308,7 @@ def train_encoder(
         pairs = add_mined_negatives(pairs, lambda texts: encode_texts(model, texts), settings.mined)
     run = _build_trainer(model, pairs, settings, output, progress)
     checkpoint, done = output.last_checkpoint()
-    report_plan(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), done))
+    report_plan(EncoderPlan(len(pairs), settings.epochs * (len(pairs) // settings.batch), done))
     record = output.begin(description)
     if held_out is not None:
         if "before" not in record:

@@ -13,8 +13,7 @@ from clew.app.cli.output import format_count, print_note, show_progress
 from clew.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from clew.train.encoder import Plan as EncoderPlan
-    from clew.train.encoder import Training
+    from clew.train.encoder import EncoderPlan, Training
     from clew.train.export import ExportForm
     from clew.train.traverser import Plan
 
@@ -221,7 +220,7 @@ def encoder(
       clew encoder set onnx:models/ours/onnx
     """
     from clew.store.store import Store
-    from clew.train import encoder as training
+    from clew.train.encoder import MAX_BASE_PAIRS, build_settings, training_from_base, training_from_data
     from clew.train.export import parse_form
 
     if bool(data) == (from_kb is not None):
@@ -231,13 +230,13 @@ def encoder(
         "learning_rate": learning_rate, "scale": scale, "mined": mined, "max_tokens": max_tokens, "seed": seed,
     }  # fmt: skip
     changes = {name: value for name, value in options.items() if value is not None}
-    settings = training.build_settings(configuration, changes)
+    settings = build_settings(configuration, changes)
     form = parse_form(weights, out.name)
     if from_kb is None:
-        work = training.training_from_data(data or [], model, settings, held_out, limit)
+        work = training_from_data(data or [], model, settings, held_out, limit)
     else:
         with Store.open(from_kb) as base:
-            work = training.training_from_base(base, model, settings, pairs or training.MAX_BASE_PAIRS)
+            work = training_from_base(base, model, settings, pairs or MAX_BASE_PAIRS)
     _train(work, out, form)
 
 

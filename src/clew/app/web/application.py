@@ -22,7 +22,7 @@ from clew.app.web.method_choices import offered_methods
 from clew.app.web.model_pool import ModelPool
 from clew.app.web.openai.routes import make_chat_routers
 from clew.app.web.page_images import PageImageCache
-from clew.app.web.pages import routes as pages
+from clew.app.web.pages import routes
 from clew.app.web.pages.render import CompressedPages, RevalidatedStaticFiles
 from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.server import Server
@@ -60,7 +60,7 @@ def make_app(settings: Settings) -> FastAPI:
     )
     for prefix, router in make_chat_routers(app, settings, app.state.chat_threads):
         app.include_router(router, prefix=prefix)
-    app.include_router(pages.router)
+    app.include_router(routes.router)
     app.mount("/static", RevalidatedStaticFiles(directory=_STATIC), name="static")
     app.add_middleware(CompressedPages)
     app.add_middleware(RequestGuard, settings=settings)
@@ -156,7 +156,7 @@ class RunningServer:
         return f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
 
     @property
-    def started(self) -> bool:
+    def is_serving(self) -> bool:
         """Whether requests are answered."""
         return self._server.started
 

@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
+import clew
 from clew.app.web.history import QuestionHistory
 from clew.app.web.settings import Settings
 from clew.core.errors import ClewError, Locked, NotFound
 from clew.core.types import Question
 from clew.knowledge_base.knowledge_base import KnowledgeBase
-from clew.knowledge_base.knowledge_base import open as open_base
 from clew.knowledge_base.registry import build_retriever
 from clew.models import leaves_machine
 from clew.store.store import Store
@@ -98,7 +98,7 @@ def open_served_base(settings: Settings, name: str) -> KnowledgeBase:
     """Open a base in a connection of its own; it is created if it does not exist."""
     path = settings.bases[name]
     fresh = not Store.exists(path)
-    base = open_base(path, create=True)
+    base = clew.open(path, create=True)
     if fresh and settings.encoder is not None:
         base.encoding.set(None if settings.encoder == "none" else settings.encoder)
     return base

@@ -121,12 +121,12 @@ def install_error_handlers(app: FastAPI) -> None:
     async def too_slow(request: Request, error: Exception) -> JSONResponse:
         return error_response(408, "nothing more of the request came", "Try again", {"Connection": "close"})
 
-    async def disconnected(request: Request, error: Exception) -> JSONResponse:
+    async def answer_disconnect(request: Request, error: Exception) -> JSONResponse:
         return error_response(400, "the request broke off")
 
     app.add_exception_handler(BodyTooLarge, too_large)
     app.add_exception_handler(BodyTimeout, too_slow)
-    app.add_exception_handler(ClientDisconnect, disconnected)
+    app.add_exception_handler(ClientDisconnect, answer_disconnect)
     app.add_exception_handler(ClewError, clew_error)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)

@@ -42,7 +42,7 @@ class EventChannel:
         return self._first + len(self._events) - 1
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether there will be no more events."""
         return self._closed
 

@@ -39,7 +39,7 @@ def offered_methods(allowed: tuple[str, ...]) -> dict[str, Choice]:
     search the web. Raises UsageError for a recipe that cannot be read."""
     first = {DEFAULT: Choice(DEFAULT, "The method that measures best over this kind of base.", DEFAULT)}
     if not allowed:
-        return first | _offered("recipe")
+        return first | _registered_choices("recipe")
     return first | {choice.name: choice for choice in map(_allowed_choice, allowed) if choice.name != DEFAULT}
 
 
@@ -47,7 +47,7 @@ def evidence_methods(model: bool) -> dict[str, Choice]:
     """Return the methods that answer from evidence; without a ``model``, only those that need none."""
     return {
         name: choice
-        for name, choice in _offered("recipe").items()
+        for name, choice in _registered_choices("recipe").items()
         if name not in _NO_EVIDENCE and (model or name in _NO_MODEL)
     }
 
@@ -60,7 +60,9 @@ def validate_recipes(recipes: Iterable[str]) -> dict[str, str]:
 @lru_cache(maxsize=1)
 def offered_retrievers() -> dict[str, Choice]:
     """Return the retrievers that may be chosen, the default first."""
-    return {DEFAULT: Choice(DEFAULT, "The search that measures best.", DEFAULT)} | _offered("retriever")
+    return {DEFAULT: Choice(DEFAULT, "The search that measures best.", DEFAULT)} | _registered_choices(
+        "retriever"
+    )
 
 
 def resolve_method(settings: Settings, name: str) -> str:
@@ -99,7 +101,7 @@ def _allowed_choice(recipe: str) -> Choice:
 
 
 @lru_cache(maxsize=2)
-def _offered(kind: str) -> dict[str, Choice]:
+def _registered_choices(kind: str) -> dict[str, Choice]:
     """Return the components of a kind that do not search the web: that would spend the key of the person who runs the
     server."""
     return {

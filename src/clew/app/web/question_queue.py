@@ -157,7 +157,7 @@ class QuestionQueue:
         Raises NotFound.
         """
         entry, job = base.history.get(id), self.get(base, id)
-        if entry["state"] in history.FINAL_STATES or (job is not None and not job.events.closed):
+        if entry["state"] in history.FINAL_STATES or (job is not None and not job.events.is_closed):
             return entry
         entry = base.history.get(id)  # it may have ended between the two
         if entry["state"] not in history.FINAL_STATES:

@@ -210,7 +210,7 @@ class ChainMethod:
                 str(attempt.filled),
                 attempt.text,
                 settled_by=attempt.derived.rule if attempt.derived else None,
-                not_found=", ".join(f"#{number}" for number in attempt.filled.unfilled) or None,
+                not_found=", ".join(f"#{number}" for number in attempt.filled.open_unknowns) or None,
                 does_not_fit=attempt.mismatch or None,
                 filling=attempt.to_filling(),
             )
@@ -255,7 +255,7 @@ def fill_in_order(
     while not trail.should_stop():
         hops = filled.open_hops()
         for source in sources:
-            unfilled = [hop for hop in hops if hop.unknown in filled.unfilled]
+            unfilled = [hop for hop in hops if hop.unknown in filled.open_unknowns]
             if not unfilled or trail.should_stop():
                 break
             for hop, filling in zip(unfilled, source.fill(question, unfilled, trail), strict=True):
@@ -282,7 +282,7 @@ def fill_by_hop(
             known = [filling for filling in fillings if filling is not None]
             for filling in sorted(known, key=lambda filling: -filling.score):
                 filled.add(hop.unknown, filling)
-        if all(hop.unknown in filled.unfilled for hop in hops):
+        if all(hop.unknown in filled.open_unknowns for hop in hops):
             break
 
 
@@ -314,17 +314,17 @@ class ChainAttempt:
     @property
     def needs_model(self) -> bool:
         """Whether neither the sources nor a rule gave the whole answer."""
-        return bool(self.filled.unfilled) or not self.values
+        return bool(self.filled.open_unknowns) or not self.values
 
     @property
     def lacks_only_answer(self) -> bool:
         """Whether all unknowns are filled, but only the model can give the answer that follows from them."""
-        return not self.filled.unfilled and not self.text
+        return not self.filled.open_unknowns and not self.text
 
     @property
     def is_complete(self) -> bool:
         """Whether every unknown is filled and the answer is of the kind that is asked for."""
-        return bool(self.text) and not self.filled.unfilled and not self.mismatch
+        return bool(self.text) and not self.filled.open_unknowns and not self.mismatch
 
     @property
     def worth(self) -> tuple[bool, bool, bool, int]:
@@ -450,7 +450,7 @@ def derive_answer(question: str, filled: FilledChain) -> DerivedAnswer | None:
     >>> derive_answer("Who was born first, Ada or Bo?", filled).text
     'Bo'
     """
-    if filled.unfilled:
+    if filled.open_unknowns:
         return None
     if filled.chain.answer is not None:
         return _count_values(question, filled, filled.chain.answer)

@@ -305,7 +305,7 @@ class FilledChain:
         return {number: fillings[0].candidates[0].value for number, fillings in self.fillings.items()}
 
     @property
-    def unfilled(self) -> tuple[int, ...]:
+    def open_unknowns(self) -> tuple[int, ...]:
         """The unknowns without a value."""
         return tuple(number for number in self.chain.unknowns if number not in self.fillings)
 
@@ -354,7 +354,7 @@ def is_solvable(chain: Chain) -> bool:
     while hops := filled.open_hops():
         for hop in hops:
             filled.add(hop.unknown, Filling("", (Candidate("?"),)))
-    return not filled.unfilled
+    return not filled.open_unknowns
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ class EntryNames:
 
     def _match_line(self, line: str) -> Iterator[tuple[list[int], str]]:
         """Yield each piece of a line with the entries it refers to; a name may extend over several pieces."""
-        pieces = [piece for piece in (_trimmed(part) for part in _DIVIDER.split(line)) if piece]
+        pieces = [piece for piece in (_trim(part) for part in _DIVIDER.split(line)) if piece]
         start = 0
         while start < len(pieces):
             for end in range(min(len(pieces), start + MAX_PIECES), start, -1):
@@ -208,7 +208,7 @@ class EntryNames:
 
     def _match_whole(self, piece: str) -> list[int]:
         """Return the entries whose name, with commas in it, is exactly several pieces together."""
-        bare = _trimmed(_NUMBERED_NAME.sub(r"\2", piece))
+        bare = _trim(_NUMBERED_NAME.sub(r"\2", piece))
         return self._match_exactly(piece) if {_key(piece), _key(bare)} & self._divided else []
 
     def _match_exactly(self, piece: str) -> list[int]:
@@ -221,7 +221,7 @@ class EntryNames:
     def _match_numbered(self, match: re.Match[str]) -> list[int]:
         """Return the entry of ``12``, ``[12]`` or ``12. Results``: of several with the name, the one with the
         number."""
-        index, rest = self._index_of(int(match[1])), _trimmed(match[2])
+        index, rest = self._index_of(int(match[1])), _trim(match[2])
         same = self._exact.get(_key(rest), []) if rest else []
         if index is not None and (index in same or not rest):
             return [index]
@@ -242,7 +242,7 @@ class EntryNames:
             wanted = range(int(match[1]), min(int(match[2]), int(match[1]) + len(self.paths)) + 1)
             return [index for number in wanted if (index := self._index_of(number)) is not None]
         unlabelled = re.sub(r"\A(?:section|document|number|no\.?)\s*[:#]?\s*", "", piece, flags=re.IGNORECASE)
-        if unlabelled != piece and (indexes := self._match_exactly(_trimmed(unlabelled))):
+        if unlabelled != piece and (indexes := self._match_exactly(_trim(unlabelled))):
             return indexes
         return self._match_beginning(piece) or self._match_similar(piece) or self._match_mentions(piece)
 
@@ -303,7 +303,7 @@ def _leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _trimmed(piece: str) -> str:
+def _trim(piece: str) -> str:
     bare = _BULLET.sub("", piece).strip(_TRIMMED)
     bare = _LEAD_NAME.sub("", bare).strip(_TRIMMED)
     return bare[:-1].strip(_TRIMMED) if bare.endswith((".", ":")) else bare

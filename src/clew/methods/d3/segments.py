@@ -78,7 +78,7 @@ def word_vectors(postings: Postings, rows: Rows) -> Vectors:
 
     They are TF-IDF within these rows alone; the hash of a term gives its dimension and sign.
     """
-    return _hashed(*postings.term_matrix(rows))
+    return _hash_terms(*postings.term_matrix(rows))
 
 
 def text_vectors(texts: Sequence[str]) -> Vectors:
@@ -87,10 +87,10 @@ def text_vectors(texts: Sequence[str]) -> Vectors:
     starts = np.cumsum([0, *map(len, counted)])
     every = [(term, count) for counts in counted for term, count in sorted(counts.items())]
     terms = np.array([term for term, _ in every], dtype=np.uint64)
-    return _hashed(starts, terms, np.array([count for _, count in every], dtype=np.int64))
+    return _hash_terms(starts, terms, np.array([count for _, count in every], dtype=np.int64))
 
 
-def _hashed(starts: NDArray[np.int64], terms: Hashes, counts: NDArray[np.int64]) -> Vectors:
+def _hash_terms(starts: NDArray[np.int64], terms: Hashes, counts: NDArray[np.int64]) -> Vectors:
     rows = len(starts) - 1
     of_row = np.repeat(np.arange(rows), np.diff(starts))
     known, number = np.unique(terms, return_inverse=True)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from clew.app.web import method_choices as choices
 from clew.app.web.bases import ServedBase
 from clew.app.web.errors import error_to_dict
+from clew.app.web.method_choices import offered_methods, offered_retrievers
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.app.web.settings import NO_MODEL
 
@@ -25,8 +25,8 @@ def config(server: CurrentServer) -> dict[str, Any]:
             {"id": model.id, "goes": model.goes, "leaves_machine": model.leaves} for model in settings.models
         ],
         "model": settings.models[0].id if settings.models else NO_MODEL,
-        "recipes": list(map(asdict, choices.offered_methods(settings.recipes).values())),
-        "retrievers": list(map(asdict, choices.offered_retrievers().values())),
+        "recipes": list(map(asdict, offered_methods(settings.recipes).values())),
+        "retrievers": list(map(asdict, offered_retrievers().values())),
         "limits": asdict(settings.limits),
         "read_only": settings.read_only,
         "load": server.questions.queue_lengths(),
@@ -55,7 +55,7 @@ def recipes(
     chosen = server.settings.model(model)
     with server.questions.search_slots.admit():
         offered = []
-        for choice in choices.offered_methods(server.settings.recipes).values():
+        for choice in offered_methods(server.settings.recipes).values():
             error = base.knowledge_base.recipe_error(choice.recipe, None if chosen is None else chosen.name)
             offered.append(asdict(choice) | {"problem": None if error is None else error_to_dict(error)})
     return {"model": NO_MODEL if chosen is None else chosen.id, "recipes": offered}

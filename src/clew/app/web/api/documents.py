@@ -11,8 +11,8 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from clew.app.answers.view import table_cells
-from clew.app.web import method_choices as choices
 from clew.app.web.api.questions import KEY, Form, Key
+from clew.app.web.method_choices import DEFAULT, resolve_retriever
 from clew.app.web.page_images import nearest_scale
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.errors import NotFound, UsageError
@@ -176,7 +176,7 @@ class Search(Form):
 
     question: str
     k: Annotated[int, Field(ge=1, le=200)] = 10
-    retriever: Annotated[str, Field(max_length=200)] = choices.DEFAULT
+    retriever: Annotated[str, Field(max_length=200)] = DEFAULT
     documents: Annotated[list[Key], Field(max_length=10_000)] | None = None
 
 
@@ -186,7 +186,7 @@ def search(asked: Search, server: CurrentServer, base: CurrentBase) -> dict[str,
     limit = server.settings.limits.question_characters
     if len(asked.question) > limit:
         raise UsageError(f"the question has more than {limit:,} characters", "Ask for less at a time")
-    retriever = choices.resolve_retriever(asked.retriever)
+    retriever = resolve_retriever(asked.retriever)
     with server.questions.search_slots.admit():
         hits = base.knowledge_base.search(
             asked.question, k=asked.k, retriever=retriever, documents=asked.documents

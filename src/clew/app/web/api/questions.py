@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from clew.app.answers.view import AnswerView
 from clew.app.web import history
-from clew.app.web import method_choices as choices
 from clew.app.web.events import EventChannel, stream_channel
+from clew.app.web.method_choices import DEFAULT, method_for_triples, resolve_method
 from clew.app.web.question_queue import QuestionRequest
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.errors import NotFound, UsageError
@@ -60,7 +60,7 @@ class Ask(Form):
     compare with."""
 
     question: str = ""
-    recipe: Name = choices.DEFAULT
+    recipe: Name = DEFAULT
     model: Name | None = None
     documents: Annotated[list[Key], Field(max_length=10_000)] | None = None
     graphs: Annotated[list[Name], Field(max_length=1_000)] | None = None
@@ -77,8 +77,8 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     if max(len(asked.question), len(asked.chain)) > limit:
         raise UsageError(f"the question has more than {limit:,} characters", "Ask for less at a time")
     recipe = asked.recipe
-    if asked.chain and recipe == choices.DEFAULT:
-        recipe = choices.method_for_triples(asked.chain)
+    if asked.chain and recipe == DEFAULT:
+        recipe = method_for_triples(asked.chain)
     model = server.settings.model(asked.model)
     # Checked here, while the client still waits for the reply.
     for name in asked.graphs or ():
@@ -96,7 +96,7 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
             asked.chain,
             asked.beside,
         ),
-        choices.resolve_method(server.settings, recipe),
+        resolve_method(server.settings, recipe),
         model,
     )
     place = f"{base.api_path}/questions/{job.id}"
@@ -115,7 +115,7 @@ def events(
     """
     job = server.questions.get(base, id)
     if job is not None:
-        if job.events.closed and last_event_id == str(job.events.last_number):
+        if job.events.is_closed and last_event_id == str(job.events.last_number):
             return Response(status_code=204)
         return stream_channel(job.events, last_event_id)
     if last_event_id is not None:
@@ -210,7 +210,13 @@ def render_markdown(entry: Mapping[str, Any]) -> str:
     lines += [*map(escape_markdown, view.text.split("\n")), ""]
     for text in view.from_memory:
         lines += [f"From the model's memory, without evidence: {escape_markdown(text)}", ""]
-    lines += [*_ranked(view), *_evidence(view), "## How it came about", "", *_origin(entry, view)]
+    lines += [
+        *_format_ranked(view),
+        *_format_evidence(view),
+        "## How it came about",
+        "",
+        *_format_origin(entry, view),
+    ]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -223,7 +229,7 @@ def escape_markdown(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def _ranked(view: AnswerView) -> Iterator[str]:
+def _format_ranked(view: AnswerView) -> Iterator[str]:
     if not view.ranked:
         return
     yield from ("## Answers, best first", "")
@@ -236,7 +242,7 @@ def _ranked(view: AnswerView) -> Iterator[str]:
     yield ""
 
 
-def _evidence(view: AnswerView) -> Iterator[str]:
+def _format_evidence(view: AnswerView) -> Iterator[str]:
     if view.evidence:
         yield from ("## What came nearest" if view.abstained else "## Evidence", "")
     for item in view.evidence:
@@ -246,7 +252,7 @@ def _evidence(view: AnswerView) -> Iterator[str]:
             yield from (f"   Quoted: “{escape_markdown(quote.text)}”", "")
 
 
-def _origin(entry: Mapping[str, Any], view: AnswerView) -> Iterator[str]:
+def _format_origin(entry: Mapping[str, Any], view: AnswerView) -> Iterator[str]:
     """Yield when and how the question was answered, and what that cost."""
     yield f"- asked: {datetime.fromtimestamp(entry['asked'], UTC).isoformat(timespec='seconds')}"
     yield f"- recipe: {escape_markdown(view.recipe)}"

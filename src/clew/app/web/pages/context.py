@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clew.app.web import method_choices as choices
+from clew.app.web.method_choices import DEFAULT, offered_methods
 from clew.app.web.pages.render import render_page
 from clew.core.errors import ClewError
 from clew.core.text import shorten
@@ -50,11 +50,11 @@ _GONE = NodeLabel("no longer here", "no longer here")
 
 def form_choices(server: Server) -> dict[str, Any]:
     """Return what the form offers: the methods in two groups, and the models."""
-    methods = choices.offered_methods(server.settings.recipes)
+    methods = offered_methods(server.settings.recipes)
     return {
-        "default": methods[choices.DEFAULT],
+        "default": methods[DEFAULT],
         "own": [methods[name] for name in _OWN if name in methods],
-        "others": [choice for name, choice in methods.items() if name not in {*_OWN, choices.DEFAULT}],
+        "others": [choice for name, choice in methods.items() if name not in {*_OWN, DEFAULT}],
         "models": server.settings.models,
     }
 

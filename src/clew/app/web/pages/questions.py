@@ -104,7 +104,7 @@ def events(
 ) -> Response:
     """Follow a question as the API's events do, with each ``step`` as HTML: ``{"html": ...}``."""
     job = server.questions.get(base, id)
-    if job is None or (job.events.closed and last_event_id == str(job.events.last_number)):
+    if job is None or (job.events.is_closed and last_event_id == str(job.events.last_number)):
         return Response(status_code=204)
     return stream_events(_steps_as_html(job.events, parse_last_event_id(last_event_id), base))
 

@@ -6,8 +6,8 @@ import errno
 from dataclasses import replace
 from pathlib import Path
 
+import clew
 from clew.core.errors import BadRows, ClewError, StoreError, UnreadableFile
-from clew.knowledge_base.knowledge_base import open as open_base
 from clew.knowledge_base.source_files import UPLOAD_PREFIX
 from clew.parse.graphs.reader import GraphReadOptions
 
@@ -20,7 +20,7 @@ def read_uploaded_graph(
     """Add the file as the graph ``graph``; ``name`` is what the file is called. A reader of
     :class:`clew.parse.documents.pool.ParsePool`. Raises UnreadableFile; returns what is not the file's fault."""
     try:
-        with open_base(base) as opened:
+        with clew.open(base) as opened:
             report = opened.graphs.add(path, name=graph, options=GraphReadOptions(form))
             sources = [replace(source, path=f"{UPLOAD_PREFIX}{name}") for source in report.graph.sources]
             opened.store.graphs.update_sources(graph, sources)

@@ -24,11 +24,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
+import clew
 from clew.app.web.uploads.graph_reader import read_uploaded_graph
 from clew.app.web.uploads.spool import DONE, ENCODING, INDEXING, READING, Spool, Upload
 from clew.core.errors import ClewError, ModelError, NotFound, StoreError
 from clew.knowledge_base.knowledge_base import KnowledgeBase
-from clew.knowledge_base.knowledge_base import open as open_base
 from clew.knowledge_base.source_files import Uploads
 
 LOG = logging.getLogger("clew.app.web")
@@ -290,7 +290,7 @@ def main() -> None:
     setup = json.loads(sys.stdin.readline())
     commands = ServerCommands()
     workers = [
-        UploadWorker(name, open_base(path), Spool(Path(path)), out, commands)
+        UploadWorker(name, clew.open(path), Spool(Path(path)), out, commands)
         for name, path in setup["bases"].items()
     ]
     threading.Thread(target=commands.listen, args=(sys.stdin,), daemon=True).start()
