@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.core.errors import NotFound
+from clew.core.errors import NotFound, UsageError
 from clew.core.types import Entity, GraphInfo
 from clew.knowledge_base.results import EntityDescription, EntityTriples
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
-    from clew.core.protocols import NodeTexts, NodeVectors, PropertyGraph
+    from clew.core.protocols import NodeTexts, NodeVectors, ProgressCallback, PropertyGraph
     from clew.knowledge_base.ingest.graphs import GraphReport
     from clew.knowledge_base.ingest.report import Progress
     from clew.knowledge_base.knowledge_base import Encoding
     from clew.methods.focus.schema import Schema
     from clew.parse.graphs.reader import GraphReadOptions
+    from clew.store.graphs.sparql_query import QueryResult
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import MountedGraph
     from clew.store.store import Store
@@ -111,6 +112,38 @@ class KnowledgeGraphs:
                 f"What it holds: clew graph schema {graph}",
             )
         return opened.entities(rows)
+
+    def query(
+        self,
+        graph: str,
+        query: str,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> QueryResult:
+        """Return the result of a SPARQL query (SELECT, ASK, CONSTRUCT, DESCRIBE) over a graph, at most ``limit``
+        solutions or triples.
+
+        An imported graph is seen as :mod:`clew.store.graphs.rdf_view` says: ``?film r:directed_by ?x . ?film
+        n:release_year ?year``, with prefixes that need not be declared. The first query builds its store on disk;
+        ``progress`` is called with the nodes and edges done, and the total. A mounted graph is queried where it is.
+
+        Raises UsageError for an update, a syntax error (with its place), and after ``timeout`` seconds; MissingExtra
+        without pyoxigraph; RemoteError where a mounted graph does not answer.
+        """
+        from clew.store.graphs.imported_graph import ImportedGraph
+        from clew.store.graphs.sparql_query import check_query, query_imported_graph, query_mounted_graph
+        from clew.store.sparql.mounted_graph import MountedGraph
+
+        opened = self.get(graph)
+        if isinstance(opened, MountedGraph):
+            return query_mounted_graph(opened, query, limit, timeout)
+        if not isinstance(opened, ImportedGraph):
+            raise UsageError(f"the graph '{graph}' cannot be queried by SPARQL")
+        check_query(query)  # before a store is built, which may take minutes
+        store = self._store.graphs.open_rdf_store(opened, progress)
+        return query_imported_graph(opened, store, query, limit, timeout)
 
     def describe(self, graph: str, entities: Sequence[Entity], limit: int = 10) -> list[EntityDescription]:
         """Return entities of a graph with their triples, at most ``limit`` of each relation, and with the entities of

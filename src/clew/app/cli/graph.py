@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import clew
-from clew.app.cli import graph_sources
+from clew.app.cli import graph_query, graph_sources
 from clew.app.cli.command_group import CommandGroup
 from clew.app.cli.options import Json, Kb
 from clew.app.cli.output import format_count, print_json
@@ -216,6 +216,7 @@ def links(
         print("no links: nothing is known to be the same in two graphs, or to be what a document is about")
 
 
+app.command("query")(graph_query.query)
 app.command("mount")(graph_sources.mount)
 app.command("extract")(graph_sources.extract)
 app.command("encode")(graph_sources.encode)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from clew.core.errors import Damaged, NotFound, UsageError, refuse_password, unknown_name_error
@@ -15,14 +17,17 @@ from clew.store.database import Database, hold_lock
 from clew.store.graphs import tables
 
 if TYPE_CHECKING:
+    import pyoxigraph
+
     from clew.core.protocols import PropertyGraph
     from clew.store.graphs.builder import GraphBuilder
+    from clew.store.graphs.imported_graph import ImportedGraph
     from clew.store.graphs.packing import StoredGraph
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import MountedGraph
 
 _NAME = re.compile(r"[^\W_][\w.-]*")
-#: Seconds without a write after which an unfinished index of titles counts as abandoned.
+#: Seconds without a write after which an unfinished index of titles, or RDF store, counts as abandoned.
 _ABANDONED = 3600
 #: The form of a document's key: ids of its nodes begin with it, as ids of a graph's nodes begin with its name.
 _KEY = re.compile(r"[0-9a-f]{32}")
@@ -148,6 +153,39 @@ class GraphStore:
         nodes = node_folder(self._derived, stored.digest, lambda: stored.digest in self._digests())
         return ImportedGraph(self._database, stored, opened, nodes)
 
+    def open_rdf_store(
+        self, graph: ImportedGraph, progress: Callable[[int, int], None] | None = None
+    ) -> pyoxigraph.Store:
+        """Return the store of the triples of an imported graph (:mod:`clew.store.graphs.rdf_view`).
+
+        It lies beside the arrays, and is built where it is missing. Raises NotFound where the graph was removed or
+        replaced meanwhile, and MissingExtra.
+        """
+        from clew.store.graphs import rdf_view
+
+        folder = rdf_view.rdf_folder(self._derived, graph.digest)
+        store = rdf_view.read_rdf_store(folder)
+        if store is not None:
+            return store
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Building may take minutes, so no lock is held meanwhile: if two processes build it, the second is used.
+        unfinished = Path(mkdtemp(dir=folder.parent, prefix=f"{folder.name}."))
+        try:
+            rdf_view.build_rdf_store(graph, unfinished, progress)
+            with hold_lock(self._lock):
+                if graph.digest not in self._digests():
+                    raise NotFound(
+                        f"the graph '{graph.name}' was removed or replaced a moment ago", "Ask again"
+                    )
+                shutil.rmtree(folder, ignore_errors=True)
+                unfinished.rename(folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        store = rdf_view.read_rdf_store(folder)
+        if store is None:
+            raise Damaged(f"the RDF store of the graph '{graph.name}' cannot be read", "Ask again")
+        return store
+
     def _build_arrays(self, stored: StoredGraph, folder: Path) -> None:
         from clew.store.graphs.array_builder import build_arrays
 
@@ -165,9 +203,10 @@ class GraphStore:
 
     def _delete_stale_files(self) -> None:
         """Delete the derived data of graphs and mounts that are gone."""
-        from clew.store.graphs import arrays, node_index
+        from clew.store.graphs import arrays, node_index, rdf_view
 
         with hold_lock(self._lock):
+            rdf_view.delete_stale_stores(self._derived, self._digests(), _ABANDONED)
             arrays.delete_stale_arrays(self._derived, self._digests())
             self._delete_stale_mount_files()
         node_index.delete_stale_node_data(self._derived, self._digests())
@@ -196,8 +235,6 @@ class GraphStore:
         stored_graphs = self._read_graphs()
         if not stored_graphs:
             return []
-        import shutil
-
         from clew.store.graphs import arrays, node_index
 
         findings = []

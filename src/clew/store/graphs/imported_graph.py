@@ -78,6 +78,7 @@ class ImportedGraph:
         self._database, self._stored, self._opened, self._nodes = database, stored, opened, nodes
         self.name = stored.name
         self.size = stored.nodes
+        self.digest = stored.digest
         self._ids: Any = opened.arrays["ids"]
         self._starts: Any = opened.arrays["ids.starts"]
         self._relations = {name: number for number, name in enumerate(opened.manifest["relations"])}

@@ -39,7 +39,8 @@ import math
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -151,7 +152,10 @@ def name_of(iri: str) -> str | None:
     """
     for prefix in (_RELATION, _PROPERTY, _NUMBER, _YEAR, _DAY, _FOLDED):
         if iri.startswith(prefix):
-            return unquote(iri[len(prefix) :], errors="strict")
+            try:
+                return unquote(iri[len(prefix) :], errors="strict")
+            except UnicodeDecodeError:
+                return None
     return None
 
 
@@ -165,55 +169,69 @@ def _encode_name(name: str) -> str:
 # The store
 
 
-def open_rdf_store(
-    graph: PropertyGraph, folder: Path | None = None, progress: ProgressCallback | None = None
-) -> pyoxigraph.Store:
-    """Return a pyoxigraph store of the triples of an imported graph.
+def open_rdf_store(graph: PropertyGraph, progress: ProgressCallback | None = None) -> pyoxigraph.Store:
+    """Return a store in memory of the triples of an imported graph.
 
-    In ``folder`` it stays on disk, is opened read-only, and is built only where there is none of this graph and this
-    version of the mapping; the caller must hold a lock and give each content of a graph a folder of its own.
-    Otherwise it is built in memory. ``progress`` is called with the number of nodes and edges done, and the total.
-    Raises UsageError for a mounted graph, and MissingExtra.
+    ``progress`` is called with the number of nodes and edges done, and the total. Raises UsageError for a mounted
+    graph, and MissingExtra.
     """
+    store: pyoxigraph.Store = _import_pyoxigraph().Store()
+    _load(store, graph, progress)
+    return store
+
+
+def build_rdf_store(graph: PropertyGraph, folder: Path, progress: ProgressCallback | None = None) -> None:
+    """Build a store of the triples of an imported graph in an empty folder; otherwise as :func:`open_rdf_store`."""
+    store = _import_pyoxigraph().Store(str(folder))
+    _load(store, graph, progress)
+    store.flush()
+    write_manifest(folder / MANIFEST, {"maker": MAKER})
+
+
+def read_rdf_store(folder: Path) -> pyoxigraph.Store | None:
+    """Open the store in a folder, read-only; None where there is none, or one of another version of the mapping.
+
+    Several processes may have it open at once. Raises MissingExtra.
+    """
+    pyoxigraph = _import_pyoxigraph()
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return pyoxigraph.Store.read_only(str(folder)) if manifest["maker"] == MAKER else None
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError):
+        return None
+
+
+def rdf_folder(derived: Path, digest: str) -> Path:
+    """Return the folder of the store of a graph."""
+    return derived / "rdf" / digest
+
+
+def delete_stale_stores(derived: Path, digests: Sequence[str], unfinished_age: float) -> None:
+    """Delete the stores of graphs other than those with one of ``digests``, and unfinished ones in which nothing was
+    written for ``unfinished_age`` seconds."""
+    for folder in (derived / "rdf").glob("*"):
+        digest, _, unfinished = folder.name.partition(".")
+        in_progress = unfinished and time.time() - folder.stat().st_mtime < unfinished_age
+        if digest not in digests or (unfinished and not in_progress):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _import_pyoxigraph() -> Any:
     try:
         import pyoxigraph
     except ImportError as error:
         raise MissingExtra("pyoxigraph, which answers SPARQL,", "rdf") from error
-    if graph.is_mounted:
-        raise UsageError(
-            f"'{graph.name}' is a mounted graph, whose triples are not on this machine",
-            "Ask its endpoint, or add it from files: clew graph add FILE",
-        )
-    if folder is None:
-        store = pyoxigraph.Store()
-        _load(store, graph, progress)
-        return store
-    if not is_built(folder):
-        unfinished = folder.with_name(f"{folder.name}.new")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
-        store = pyoxigraph.Store(str(unfinished))
-        _load(store, graph, progress)
-        store.flush()
-        del store  # closes its files
-        shutil.rmtree(folder, ignore_errors=True)
-        write_manifest(unfinished / MANIFEST, {"maker": MAKER})
-        unfinished.rename(folder)
-    return pyoxigraph.Store.read_only(str(folder))
-
-
-def is_built(folder: Path) -> bool:
-    """Return whether a folder has the finished store of this version of the mapping."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return bool(manifest["maker"] == MAKER)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    return pyoxigraph
 
 
 def _load(store: pyoxigraph.Store, graph: PropertyGraph, progress: ProgressCallback | None) -> None:
     from pyoxigraph import RdfFormat
 
+    if graph.is_mounted:
+        raise UsageError(
+            f"'{graph.name}' is a mounted graph, whose triples are not on this machine",
+            "Ask it where it is, or add it from files: clew graph add FILE",
+        )
     # What is generated here is valid, so that the loader need not check the IRIs.
     stream = io.BufferedReader(_ChunkStream(generate_triples(graph, progress)), _BUFFER)
     store.bulk_load(input=stream, format=RdfFormat.N_TRIPLES, lenient=True)
@@ -280,37 +298,44 @@ def _all_chunks(graph: PropertyGraph, relations: list[str]) -> Iterator[tuple[by
 
 def _add_node_lines(lines: list[str], row: int, entity: Entity, id_start: int) -> None:
     """Add the lines of a node; its external id starts at ``id_start`` of its id."""
-
-    def add(predicate: str, text: str, datatype: str = "") -> None:
-        suffix = f"^^<{_XSD}{datatype}>" if datatype else ""
-        lines.append(f'<{_NODE}{row}> <{predicate}> "{text.translate(_ESCAPES)}"{suffix} .\n')
-
-    add(ID, entity.id[id_start:])
-    add(NAME, entity.name)
-    for alias in entity.aliases:
-        add(ALIAS, alias)
-    for name in {fold_name(name) for name in (entity.name, *entity.aliases)}:
-        add(FOLDED_NAME, name)
-    for type in (entity.type, *entity.more_types):
-        if type:
-            add(TYPE, type)
+    subject = f"<{_NODE}{row}> "
+    lines.append(f"{subject}{_literal(ID, entity.id[id_start:])}{subject}{_literal(NAME, entity.name)}")
+    lines += [subject + _literal(ALIAS, alias) for alias in entity.aliases]
+    folded_names = {fold_name(name) for name in (entity.name, *entity.aliases)}
+    lines += [subject + _literal(FOLDED_NAME, name) for name in folded_names]
+    lines += [subject + _literal(TYPE, type) for type in (entity.type, *entity.more_types) if type]
     if entity.text:
-        add(TEXT, entity.text)
+        lines.append(subject + _literal(TEXT, entity.text))
     for property, content in entity.properties.items():
-        encoded = _encode_name(property)
         for value in content if isinstance(content, tuple) else (content,):
-            text = scalar_text(value)
-            add(_PROPERTY + encoded, text)
-            add(_FOLDED + encoded, fold_name(text))
-            number = parse_number(value)
-            if math.isnan(number):
-                continue
-            add(_NUMBER + encoded, _format_double(number), "double")
-            # A number is read from the text of a day only if there is such a day.
-            day = _DATE.match(value.strip()) if isinstance(value, str) else None
-            add(_YEAR + encoded, _format_double(math.floor(number) if day else number), "double")
-            if day:
-                add(_DAY + encoded, day[0], "date")
+            lines += [subject + literal for literal in _value_literals(property, value)]
+
+
+@lru_cache(1 << 14, typed=True)  # years, colours and the like repeat
+def _value_literals(property: str, value: Any) -> tuple[str, ...]:
+    """Return the ends of the lines of a value: predicates and literals."""
+    encoded, text, number = _encode_name(property), scalar_text(value), parse_number(value)
+    literals = [_literal(_PROPERTY + encoded, text), _literal(_FOLDED + encoded, fold_name(text))]
+    if not math.isnan(number):
+        # A number is read from the text of a day only if there is such a day.
+        day = _DATE.match(value.strip()) if isinstance(value, str) else None
+        year = math.floor(number) if day else number
+        literals.append(_literal(_NUMBER + encoded, _format_double(number), "double"))
+        literals.append(_literal(_YEAR + encoded, _format_double(year), "double"))
+        if day:
+            literals.append(_literal(_DAY + encoded, day[0], "date"))
+    return tuple(literals)
+
+
+def _literal(predicate: str, text: str, datatype: str = "") -> str:
+    """Return a line without its subject."""
+    suffix = f"^^<{_XSD}{datatype}>" if datatype else ""
+    return f'<{predicate}> "{escape_literal(text)}"{suffix} .\n'
+
+
+def escape_literal(text: str) -> str:
+    """Return a text as it stands between the quotes of a literal in N-Triples."""
+    return text.translate(_ESCAPES)
 
 
 def _format_double(number: float) -> str:

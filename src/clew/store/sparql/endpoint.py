@@ -67,7 +67,7 @@ class Endpoint:
 
     def select(self, query: str) -> list[dict[str, Term]]:
         """Return the solutions of a SELECT query. Raises RemoteError."""
-        content = self._send(query)
+        content = self.query(query)
         try:
             return [dict(solution) for solution in content["results"]["bindings"]]
         except (KeyError, TypeError, ValueError) as error:
@@ -76,7 +76,8 @@ class Endpoint:
                 "Is this the URL of a SPARQL endpoint?",
             ) from error
 
-    def _send(self, query: str) -> Any:
+    def query(self, query: str) -> Any:
+        """Return the JSON document with which a SELECT or ASK query is answered. Raises RemoteError."""
         with self._turns:
             problem, hint = "", ""
             for attempt in range(self.tries):
@@ -155,9 +156,11 @@ class OxigraphStore:
 
         Raises RemoteError, UsageError for a folder that is not a store, and MissingExtra.
         """
-        store, result_format = self._open()
+        store = self.open_store()
         try:
-            results = store.query(query).serialize(format=result_format)
+            import pyoxigraph
+
+            results = store.query(query).serialize(format=pyoxigraph.QueryResultsFormat.JSON)
         except (SyntaxError, ValueError) as error:
             raise RemoteError(f"{self.folder} refused the query ({error})") from error
         except (OSError, RuntimeError) as error:
@@ -166,8 +169,8 @@ class OxigraphStore:
             ) from error
         return list(json.loads(results)["results"]["bindings"])
 
-    def _open(self) -> tuple[Any, Any]:
-        """Return the store and the format of its results."""
+    def open_store(self) -> Any:
+        """Return the store of pyoxigraph. Raises UsageError for a folder that is not a store, and MissingExtra."""
         try:
             import pyoxigraph
         except ImportError as error:
@@ -182,7 +185,7 @@ class OxigraphStore:
                     f"the RDF store at {self.folder} cannot be opened ({error})",
                     "It must have been made by Oxigraph: oxigraph load --location FOLDER --file FILE",
                 ) from error
-        return self._store, pyoxigraph.QueryResultsFormat.JSON
+        return self._store
 
 
 def not_a_store_error(place: Path) -> UsageError:

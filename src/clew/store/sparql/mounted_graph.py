@@ -106,7 +106,7 @@ class MountedGraph:
             f"SELECT ?e ?p WHERE {{ ?e <{TYPE}> <{_WIKIBASE}Property> ; <{_WIKIBASE}directClaim> ?p }}"
         )
         if listed:
-            labels = self._labels({solution["e"]["value"] for solution in listed})
+            labels = self.labels({solution["e"]["value"] for solution in listed})
             by_property = {
                 solution["p"]["value"]: labels.get(solution["e"]["value"], "") for solution in listed
             }
@@ -127,9 +127,9 @@ class MountedGraph:
         counts = {
             solution["x"]["value"]: int(solution["n"]["value"]) for solution in solutions if "x" in solution
         }
-        return _distinct_labels(self._labels(counts), counts)
+        return _distinct_labels(self.labels(counts), counts)
 
-    def _labels(self, iris: Iterable[str]) -> dict[str, str]:
+    def labels(self, iris: Iterable[str]) -> dict[str, str]:
         """Return the best label of each resource that has one."""
         best: dict[str, tuple[int, str]] = {}
         for batch in split_iris([iri for iri in iris if is_iri(iri)]):
@@ -206,7 +206,7 @@ class MountedGraph:
             for solution in self.endpoint.select(query):
                 pair = (solution["p"]["value"], solution["o"])
                 statements.setdefault(solution["x"]["value"], []).append(pair)
-        types = self._labels(
+        types = self.labels(
             {term["value"] for pairs in statements.values() for iri, term in pairs if iri == self._type}
         )
         return [self._entity(iri, statements.get(iri, []), types) for iri in iris]
