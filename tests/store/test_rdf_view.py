@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
+from datetime import date, timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.core.errors import MissingExtra, NotFound
 from clew.core.text import fold_name, parse_number, scalar_text
 from clew.store.graphs import rdf_view
 from clew.store.store import Store
+from clew.triples.engine.patterns import Predicate
+from clew.triples.engine.predicates import PropertyTest
 from link_graphs import graph_of
 
 pyoxigraph = pytest.importorskip("pyoxigraph")
@@ -154,3 +161,152 @@ nodes = st.dictionaries(
 def test_every_term_of_a_graph_and_no_other(tmp_path_factory, nodes, triples):
     _, store = store_of(tmp_path_factory.mktemp("base"), triples, **nodes)
     assert stored_triples(store) == expected_triples(triples, nodes)
+
+
+# What the module promises about the engine's tests of properties
+
+
+DATED = {
+    f"n{place}": {"properties": {"value": value}}
+    for place, value in enumerate(
+        [
+            *("1990-01-01", "1990-05-04", "1990-12-31", "1991-01-01", "1992-02-29T08:00", " 1989-07-01 "),
+            *(
+                1989,
+                1990,
+                1990.5,
+                "1990",
+                "1990.25",
+                1991,
+                -3,
+                "1e3",
+                10**20,
+                True,
+                "Nine Lanterns",
+                "lantern",
+            ),
+            *(["1990-05-04", 1995], ["1988-05-04", 1990.5, 1992], ["Élan", "élan vital"], "nine"),
+        ]
+    )
+}
+BOUNDS = (1990, 1990.5, "1990-05-04", 1991, "1991-01-01", 1992, "1992-02-29", 1989.25)
+
+
+def double(number):
+    return f'"{number!r}"^^xsd:double'
+
+
+def first_day(bound):
+    """Return the first day that is not before a bound."""
+    number = parse_number(bound)
+    day = date(int(number), 1, 1)
+    while parse_number(str(day)) < number:
+        day += timedelta(1)
+    return f'"{day}"^^xsd:date'
+
+
+def sparql_of(test, value, high=None):
+    """Return the pattern that means the same as a test of the property."""
+    if test in ("contains", "says") or (test == "=" and math.isnan(parse_number(value))):
+        word = fold_name(scalar_text(value))
+        conditions = {
+            "=": f'?v = "{word}"',
+            "contains": f'CONTAINS(?v, "{word}")',
+            "says": f'CONTAINS(CONCAT(" ", ?v, " "), " {word} ")',
+        }
+        return f"?x f:value ?v FILTER({conditions[test]})"
+
+    def is_whole(bound):
+        return "-" not in str(bound)[1:] and parse_number(bound) % 1 == 0
+
+    low = parse_number(value)
+    if test != "between":
+        return f"?x {'y' if is_whole(value) else 'n'}:value ?v FILTER(?v {test} {double(low)})"
+    top = parse_number(high)
+    between = f"FILTER(?v >= {double(low)} && ?v <= {double(top)})"
+    if not is_whole(high):
+        return f"?x n:value ?v {between}"
+    if is_whole(value):
+        return f"?x y:value ?v {between}"
+    end = f'"{int(top) + 1}-01-01"^^xsd:date'
+    day = f"?x d:value ?v FILTER(?v >= {first_day(value)} && ?v < {end})"
+    return f"{{ ?x y:value ?v {between} }} UNION {{ {day} }}"
+
+
+def test_sparql_reads_values_as_the_engine_does(tmp_path):
+    graph, store = store_of(tmp_path, [], **DATED)
+    tests: list[tuple] = [(test, bound, None) for test in ("=", "<", "<=", ">", ">=") for bound in BOUNDS]
+    tests += [("between", low, high) for low in BOUNDS for high in BOUNDS]
+    tests += [
+        (test, word, None)
+        for test in ("=", "contains", "says")
+        for word in ("lantern", "nine", "ÉLAN", "Nine Lanterns", "1990", True)
+    ]
+    for test, value, high in tests:
+        predicate = Predicate("#1", "value", test, value, high)
+        holds = PropertyTest(graph, predicate).holds(np.arange(graph.size, dtype=np.uint32))
+        query = f"SELECT DISTINCT ?x {{ {sparql_of(test, value, high)} }}"
+        solutions = store.query(query, prefixes=dict(rdf_view.PREFIXES))
+        rows = sorted(rdf_view.row_of(solution["x"].value) or 0 for solution in solutions)
+        assert rows == np.flatnonzero(holds).tolist(), (test, value, high)
+
+
+# Stores on disk
+
+
+def test_a_store_is_built_once_and_removed_with_its_graph(tmp_path):
+    base = Store.open(tmp_path / "base", create=True)
+    graph = graph_of(base, [("a", "r", "b")], "first")
+    calls = []
+    for _ in range(2):
+        store = base.graphs.open_rdf_store(graph, lambda done, total: calls.append((done, total)))
+        assert store.query("ASK { <urn:clew:node:0> <urn:clew:relation:r> <urn:clew:node:1> }")
+    assert calls == [(3, 3)]
+    (folder,) = (tmp_path / "base" / "derived" / "rdf").iterdir()
+
+    (folder / rdf_view.MANIFEST).write_text('{"maker": "rdf/0"}')
+    assert rdf_view.read_rdf_store(folder) is None
+    base.graphs.open_rdf_store(graph, lambda done, total: calls.append((done, total)))
+    assert len(calls) == 2  # built again
+    (folder / "CURRENT").unlink()
+    assert base.graphs.open_rdf_store(graph).query("ASK { ?x <urn:clew:relation:r> ?y }")
+
+    graph_of(base, [("a", "r", "c")], "second")
+    assert folder.exists()
+    base.graphs.remove("first")
+    assert list(folder.parent.iterdir()) == []
+    with pytest.raises(NotFound, match="removed or replaced"):
+        base.graphs.open_rdf_store(graph)
+    assert list(folder.parent.iterdir()) == []
+
+
+def test_an_abandoned_store_is_deleted_and_a_fresh_one_stays(tmp_path):
+    folders = [tmp_path / "rdf" / name for name in ("a", "a.old", "a.new", "b")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    os.utime(folders[1], (0, 0))
+    rdf_view.delete_stale_stores(tmp_path, ["a"], 3600)
+    assert [folder.exists() for folder in folders] == [True, False, True, False]
+
+
+def test_progress_is_reported_and_long_texts_are_streamed(tmp_path, monkeypatch):
+    monkeypatch.setattr(rdf_view, "_REPORT_INTERVAL", -1.0)
+    monkeypatch.setattr(rdf_view, "_NODE_BATCH", 2)
+    monkeypatch.setattr(rdf_view, "_EDGE_BATCH", 2)
+    monkeypatch.setattr(rdf_view, "_BUFFER", 7)
+    ends = [f"n{number}" for number in range(5)]
+    triples = [(head, "50% of", tail) for head in ends for tail in ends]
+    long = {id: {"text": "x" * 10_000} for id in ends}
+    graph = graph_of(Store.open(tmp_path, create=True), triples, **long)
+    calls = []
+    store = rdf_view.open_rdf_store(graph, lambda done, total: calls.append((done, total)))
+    assert stored_triples(store) == expected_triples(triples, long)
+    assert [total for _, total in calls] == [30] * 16
+    assert [done for done, _ in calls] == [2, 4, 5, *range(7, 30, 2), 30]
+
+
+def test_without_pyoxigraph_the_error_names_the_extra(tmp_path, monkeypatch):
+    graph = graph_of(Store.open(tmp_path, create=True), [("a", "r", "b")])
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'clew\[rdf\]'"):
+        rdf_view.open_rdf_store(graph)

@@ -12,8 +12,7 @@ import typer
 
 import clew
 from clew.app.cli.options import Json, Kb
-from clew.app.cli.output import print_json, print_note
-from clew.app.cli.progress import show_progress
+from clew.app.cli.output import print_json, print_note, show_progress
 from clew.core.errors import UsageError
 from clew.core.text import shorten
 
