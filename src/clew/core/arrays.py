@@ -6,6 +6,8 @@ The types stand under ``TYPE_CHECKING``: modules that only mention them in signa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,3 +71,38 @@ def range_indices(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDAr
     """Return the indices of several ranges, one after the other: ``lengths[n]`` of them from ``starts[n]`` on."""
     offsets = run_offsets(lengths)
     return np.repeat(starts - offsets[:-1], lengths) + np.arange(int(offsets[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpans:
+    """Texts in UTF-8 that lie in one array of bytes: text n has ``lengths[n]`` bytes from ``starts[n]`` on."""
+
+    content: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str]) -> TextSpans:
+        """Encode texts, which hold no half characters."""
+        encoded = [text.encode() for text in texts]
+        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), run_offsets(lengths)[:-1], lengths)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def take(self, places: NDArray[Any]) -> TextSpans:
+        """Return the texts at ``places``."""
+        return TextSpans(self.content, self.starts[places], self.lengths[places])
+
+    def joined(self) -> NDArray[np.uint8]:
+        """Return the bytes of all texts, one after the other."""
+        return self.content[range_indices(self.starts, self.lengths)]
+
+    def texts(self) -> list[str]:
+        """Return the texts, decoded."""
+        content, offsets = self.joined().tobytes(), run_offsets(self.lengths).tolist()
+        if content.isascii():
+            decoded = content.decode()
+            return [decoded[start:end] for start, end in pairwise(offsets)]
+        return [content[start:end].decode() for start, end in pairwise(offsets)]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from clew.core.types import (
     Answer,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Floats, Hashes, Mask, Rows, Vectors
+    from clew.core.arrays import Floats, Hashes, Mask, Rows, TextSpans, Vectors
 
 #: Returns the texts of each row: at least one each, several where a node is encoded in parts.
 NodeTexts = Callable[["Rows"], Sequence[Sequence[str]]]
@@ -562,6 +562,34 @@ class GraphSink(Protocol):
 
     def has_node(self, id: str) -> bool:
         """Return whether :meth:`add_node` was called for this id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeColumns:
+    """Nodes as columns with a value for each node; ``properties`` are columns by name, None where there is no value.
+
+    A column that the nodes do not have is empty.
+    """
+
+    ids: Sequence[str]
+    types: Sequence[Sequence[str]] = ()
+    names: Sequence[str] = ()
+    aliases: Sequence[Sequence[str]] = ()
+    texts: Sequence[str] = ()
+    properties: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ColumnSink(GraphSink, Protocol):
+    """A sink that also takes many nodes or edges at once, as columns, which is several times as fast."""
+
+    def add_nodes(self, nodes: NodeColumns) -> bool:
+        """Add nodes, each as a whole; False, and none is added, where one was added before or is there twice."""
+        ...
+
+    def add_edges(self, heads: TextSpans, relations: TextSpans, tails: TextSpans) -> None:
+        """Add edges without properties."""
         ...
 
 

@@ -94,6 +94,24 @@ def test_the_commands(tmp_path: Path) -> None:
     assert "no graphs yet" in run("graph", "list", *kb)
 
 
+@pytest.mark.parametrize("content", ["", "\n\n", "id,name\n", "head,relation,tail\n"])
+def test_a_file_without_a_graph_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "g.csv").write_text(content)
+    added = CliRunner().invoke(app, ["graph", "add", str(tmp_path / "g.csv"), "--kb", str(tmp_path / "kb")])
+    assert added.exit_code == 1 and "g.csv" in added.output
+    assert "is empty" in added.output or "there is no node and no edge" in added.output
+    assert "no graphs yet" in run("graph", "list", "--kb", tmp_path / "kb")
+
+
+def test_a_value_is_shown_as_it_is_written_and_compared_as_a_number(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("id,name,share\n1,Ada,0.10\n2,Bo,0.1\n")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.graphs.add(tmp_path / "g.csv")
+        graph = base.graphs.get("g")
+        assert [entity.properties["share"] for entity in base.graphs.entities("g", "Ada")] == ["0.10"]
+        assert graph.property_values("share").numbers.tolist() == [0.1, 0.1]
+
+
 @pytest.mark.slow
 def test_an_import_killed_at_any_instant_leaves_nothing_or_all(tmp_path: Path) -> None:
     rng = random.Random(3)

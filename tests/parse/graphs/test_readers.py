@@ -344,6 +344,12 @@ def test_twenty_bad_rows_are_enough_to_stop(tmp_path: Path) -> None:
         ("a.ttl", "<a:a> <a:b> .\n", {}, "a.ttl"),
         ("a.rdf", "<rdf", {}, "a.rdf"),
         ("a.parquet", "no such thing", {}, "a.parquet"),
+        *(
+            (f"a.{suffix}", "", {}, "the file is empty")
+            for suffix in ("csv", "tsv", "jsonl", "nt", "parquet")
+        ),
+        ("a.csv", "\n \r\n\n", {}, "the file is empty"),
+        ("a.jsonl", "\n\n", {}, "the file is empty"),
     ],
 )
 def test_files_that_cannot_be_read(
@@ -355,6 +361,15 @@ def test_files_that_cannot_be_read(
         pytest.importorskip("pyarrow", reason="the extra 'graphs' is not installed")
     with pytest.raises(UnreadableFile, match=problem):
         taken(tmp_path / name, content, **options)
+
+
+def test_untyped_values_are_kept_as_they_are_written(tmp_path: Path) -> None:
+    rows = ["a,0.10,007", "b,0.1,7", "c,1.50e3,-0", "d,-2.5,1e5", "e,.5,+1"]
+    twin = taken(tmp_path / "a.csv", "\n".join(["id,share,code", *rows]))
+    values = [node["properties"] for node in twin.nodes.values()]
+    assert [f"{id},{row['share']},{row['code']}" for id, row in zip(twin.nodes, values, strict=True)] == rows
+    typed = taken(tmp_path / "b.csv", "id,share:float\na,0.10\n")
+    assert typed.nodes["a"]["properties"] == {"share": 0.1}
 
 
 def test_a_missing_file_and_an_unknown_form(tmp_path: Path) -> None:

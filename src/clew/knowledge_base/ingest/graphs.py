@@ -26,7 +26,7 @@ from clew.parse.graphs.reader import (
 )
 
 #: Is increased when a reader makes another graph of the same file: graphs are then read again.
-READER_VERSION = 2
+READER_VERSION = 3
 
 
 class GraphBuilder(GraphSink, Protocol):
@@ -34,6 +34,10 @@ class GraphBuilder(GraphSink, Protocol):
 
     def count_undescribed(self) -> int:
         """Return how many nodes only edges name, where other nodes are described."""
+        ...
+
+    def count_nodes(self) -> int:
+        """Return how many nodes were added, or mentioned by edges."""
         ...
 
     def close(self) -> None:
@@ -139,6 +143,8 @@ def add_graph(
     builder = graphs.create_builder(name, iris=has_iri_ids(files.all_files[0], options.format))
     try:
         _read_files(builder, files, sources, options, errors, progress)
+        if not builder.count_nodes():
+            raise _no_nodes_error(files, errors)
         undescribed = builder.count_undescribed()
         outcome = graphs.store_graph(
             builder, sources, stored_options, lambda done, total: progress(Event("pack", done, total))
@@ -155,6 +161,12 @@ def add_graph(
         undescribed,
         time.monotonic() - started,
     )
+
+
+def _no_nodes_error(files: GraphFiles, errors: RowErrors) -> UnreadableFile:
+    names = ", ".join(str(path) for path in files.all_files)
+    skipped = f" ({errors.count:,} bad rows were skipped)" if errors.count else ""
+    return UnreadableFile(f"{names}: there is no node and no edge{skipped}", "Nothing was added")
 
 
 def default_graph_name(path: Path) -> str:

@@ -12,11 +12,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
+from clew.core.arrays import TextSpans
 from clew.core.errors import UnreadableFile
-from clew.core.protocols import GraphSink
+from clew.core.protocols import ColumnSink, GraphSink, NodeColumns
 from clew.parse.graphs.files import BadRow
 
 HEAD, RELATION, TAIL = "head", "relation", "tail"
@@ -138,6 +139,71 @@ def row_reader(
     return (_EdgeTable if is_edge_table else _NodeTable)(columns, sink, typed).read_row
 
 
+def batch_reader(
+    columns: Sequence[Column], sink: GraphSink
+) -> Callable[[Sequence[Sequence[str]]], bool] | None:
+    """Return a function that adds many rows of texts to ``sink`` at once, None where the sink or the columns do not
+    allow it.
+
+    The function returns False, and adds nothing, where one of the rows is bad or unusual: they are then to be read
+    one by one. Each row must have as many cells as there are columns.
+    """
+    roles = [column.role for column in columns]
+    keys = [column.key for column in columns if column.role == PROPERTY]
+    if not isinstance(sink, ColumnSink) or len(set(keys)) < len(keys):
+        return None
+    if HEAD not in roles:
+        return partial(_read_nodes, columns, sink)
+    return partial(_read_triples, roles, sink) if are_triples(columns) else None
+
+
+def are_triples(columns: Sequence[Column]) -> bool:
+    """Return whether a table has a head, a relation and a tail, and nothing else."""
+    has_spaces = any(column.space for column in columns)
+    return not has_spaces and sorted(column.role for column in columns) == sorted((HEAD, RELATION, TAIL))
+
+
+def _read_triples(roles: Sequence[str], sink: ColumnSink, rows: Sequence[Sequence[str]]) -> bool:
+    cells = dict(zip(roles, zip(*rows, strict=True), strict=True))
+    columns = [_strip_identifiers(cells[role]) for role in (HEAD, RELATION, TAIL)]
+    if not all(columns):
+        return False
+    sink.add_edges(*map(TextSpans.from_texts, columns))
+    return True
+
+
+def _strip_identifiers(cells: Sequence[str]) -> list[str]:
+    """Return cells without white space around them; none if one is empty or has several lines."""
+    identifiers = [cell.strip() for cell in cells]
+    is_odd = not all(identifiers) or "\n" in "".join(identifiers)
+    return [] if is_odd else identifiers
+
+
+def _read_nodes(columns: Sequence[Column], sink: ColumnSink, rows: Sequence[Sequence[str]]) -> bool:
+    cells = list(zip(*rows, strict=True))
+    fields: dict[str, Any] = {}
+    properties: dict[str, list[Any]] = {}
+    for column, texts in zip(columns, cells, strict=True):
+        if column.role == ID:
+            fields["ids"] = _strip_identifiers(texts)
+            if not fields["ids"]:
+                return False
+            if column.space:
+                fields["ids"] = [f"{column.space}/{id}" for id in fields["ids"]]
+        elif column.role in {TYPES, ALIASES}:
+            lists = lru_cache(maxsize=4096)(partial(read_texts, split=column.is_list))
+            fields[column.role] = [lists(text) for text in texts]
+        elif column.role in {NAME, TEXT}:
+            fields[f"{column.role}s"] = [text.strip() for text in texts]
+        elif column.role == PROPERTY:
+            values = lru_cache(maxsize=4096)(partial(read_value, column=column, typed=False))
+            try:
+                properties[column.key] = [values(text) for text in texts]
+            except BadRow:
+                return False
+    return sink.add_nodes(NodeColumns(properties=properties, **fields))
+
+
 class _TableReader:
     def __init__(self, columns: Sequence[Column], sink: GraphSink, typed: bool) -> None:
         self._columns, self._sink, self._typed = columns, sink, typed
@@ -243,7 +309,7 @@ def read_value(cell: Any, column: Column, typed: bool) -> Any:
 
 
 def _parse_cell(cell: str, column: Column) -> Any:
-    """Return the value of a text. Without a type in the header, a text that is written like a number is a number."""
+    """Return the value of a text. Without a type in the header, a number as clew writes it is a number."""
     try:
         if column.kind in {"int", "long", "short", "byte"}:
             return int(cell)
@@ -256,9 +322,10 @@ def _parse_cell(cell: str, column: Column) -> Any:
             raise BadRow(f"{column.key} is '{cell[:40]}', not true or false")
         return cell.lower() == "true"
     if not column.kind:
-        if _WHOLE.fullmatch(cell):
+        # Only a number that is written back as it was: 0.10 and 1.50e3 stay texts, and are compared as numbers.
+        if _WHOLE.fullmatch(cell) and str(int(cell)) == cell:
             return int(cell)
-        if _DECIMAL.fullmatch(cell):
+        if _DECIMAL.fullmatch(cell) and str(float(cell)) == cell:
             return float(cell)
     return cell
 

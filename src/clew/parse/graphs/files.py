@@ -55,6 +55,11 @@ class RowErrors:
         self.omitted[reason] = self.omitted.get(reason, 0) + 1
 
 
+def empty_file_error(path: Path) -> UnreadableFile:
+    """Return the error for a file without content."""
+    return UnreadableFile(f"{path}: the file is empty", "A graph has at least a node or an edge")
+
+
 def is_compressed(path: Path) -> bool:
     """Return whether a file is compressed (gzip, bzip2, xz), by its suffix."""
     return path.suffix.lower() in _COMPRESSED
@@ -72,23 +77,37 @@ class GraphFile:
     file: IO[bytes]
     report_progress: Callable[[int], None]
 
+    def read_blocks(self) -> Iterator[bytes]:
+        """Yield the bytes in blocks of whole lines, without a byte order mark."""
+        is_first = True
+        while block := self.file.read(_BLOCK):
+            block += self.file.readline()
+            yield block.removeprefix(b"\xef\xbb\xbf") if is_first else block
+            is_first = False
+            self.report_progress(self.raw.tell())
+
+    def decode_lines(self, block: bytes, first: int, errors: RowErrors) -> list[str]:
+        """Return the lines of a block with their ends; ``first`` is the number of its first line, from 1.
+
+        A line that is not UTF-8 is a bad row, and returned empty.
+        """
+        try:
+            return list(StringIO(block.decode(), newline="\n"))
+        except UnicodeDecodeError:
+            return list(self._decode_each(block.removesuffix(b"\n").split(b"\n"), first, errors))
+
     def read_lines(self, errors: RowErrors) -> Iterator[str]:
         """Yield the lines with their ends. A line that is not UTF-8 is a bad row, and yielded empty."""
         first = 1
-        while block := self.file.readlines(_BLOCK):
-            if first == 1:
-                block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
-            try:
-                yield from StringIO(b"".join(block).decode(), newline="\n")
-            except UnicodeDecodeError:
-                yield from self._decode_each(block, first, errors)
-            first += len(block)
-            self.report_progress(self.raw.tell())
+        for block in self.read_blocks():
+            lines = self.decode_lines(block, first, errors)
+            yield from lines
+            first += len(lines)
 
-    def _decode_each(self, block: list[bytes], first: int, errors: RowErrors) -> Iterator[str]:
-        for number, line in enumerate(block, first):
+    def _decode_each(self, lines: list[bytes], first: int, errors: RowErrors) -> Iterator[str]:
+        for number, line in enumerate(lines, first):
             try:
-                yield line.decode()
+                yield f"{line.decode()}\n"
             except UnicodeDecodeError as error:
                 errors.add(self.path, number, f"byte {error.start + 1} is not UTF-8")
                 yield "\n"

@@ -25,7 +25,7 @@ from clew.parse.graphs.columns import (
     read_texts,
     to_json_value,
 )
-from clew.parse.graphs.files import BadRow, GraphFile, RowErrors
+from clew.parse.graphs.files import BadRow, GraphFile, RowErrors, empty_file_error
 
 #: The type of the nodes for passages that triples were extracted from. An edge names its passage in the property of
 #: this name, and the passage's title in the property ``title``.
@@ -34,9 +34,11 @@ PASSAGE = "passage"
 
 def read_json_lines(file: GraphFile, sink: GraphSink, errors: RowErrors) -> None:
     """Read JSON lines. Raises UnreadableFile, BadRows."""
+    is_empty = True
     for number, line in enumerate(file.read_lines(errors), 1):
         if not line.strip():
             continue
+        is_empty = False
         try:
             _read_line(json.loads(line), sink, partial(errors.add, file.path, number))
         except BadRow as error:
@@ -45,6 +47,8 @@ def read_json_lines(file: GraphFile, sink: GraphSink, errors: RowErrors) -> None
             errors.add(file.path, number, f"is not JSON ({error.msg} at character {error.colno})")
         except RecursionError:
             errors.add(file.path, number, "is nested too deeply")
+    if is_empty and not errors.count:
+        raise empty_file_error(file.path)
 
 
 def _read_line(value: Any, sink: GraphSink, add_error: Callable[[str], None]) -> None:

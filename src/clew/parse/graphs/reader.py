@@ -9,7 +9,7 @@ from typing import Literal
 
 from clew.core.errors import UnreadableFile, unknown_name_error
 from clew.core.protocols import GraphSink
-from clew.parse.graphs.files import RowErrors, is_compressed, open_graph_file
+from clew.parse.graphs.files import RowErrors, empty_file_error, is_compressed, open_graph_file
 from clew.parse.graphs.jsonlines import read_json_lines
 from clew.parse.graphs.rdf import read_rdf
 from clew.parse.graphs.stark import answer_types, is_stark, list_stark_files, read_stark
@@ -101,6 +101,8 @@ def read_graph(
     file that cannot be read, BadRows for bad rows unless ``errors`` skips them, MissingExtra.
     """
     options = replace(options, format=detect_format(path, options.format))
+    if path.is_file() and not path.stat().st_size:
+        raise empty_file_error(path)
     if options.format == "stark":
         read_stark(path, sink, report_progress)
     elif options.format == "parquet":

@@ -7,13 +7,14 @@ import sqlite3
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.core.arrays import range_indices, run_offsets
-from clew.core.text import fold_name, hash_term, parse_number, scalar_text
+from clew.core.text import fold_name, fold_names, hash_term, parse_number, scalar_text
 from clew.store.array_files import write_arrays, write_manifest
 from clew.store.graphs import tables
 from clew.store.graphs.arrays import MAKER, MANIFEST, DirectedEdges
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 #: Number of examples that are kept of a relation.
 EXAMPLES = 3
+_HALF = np.uint64(32)
+#: Nodes whose lines are parsed at once.
+_NODE_BATCH = 1 << 12
 #: Names that are copied at once.
 _NAME_BATCH = 1 << 16
 
@@ -43,9 +47,12 @@ def build_arrays(connection: sqlite3.Connection, graph: StoredGraph, folder: Pat
         directions["out"].append(forward)
         directions["in"].append(backward)
         example_rows.append(_example_rows(pairs))
+    # Before the nodes are read: merging takes the most memory.
+    merged = _merge_relations(directions["out"], graph.nodes)
     nodes = _NodeCollector({row for rows in example_rows for row in rows})
-    for row, line in enumerate(tables.read_node_lines(connection, graph)):
-        nodes.add(row, json.loads(line.decode()))
+    lines = tables.read_node_lines(connection, graph)
+    for row in range(0, graph.nodes, _NODE_BATCH):
+        nodes.add(row, json.loads(b"[%s]" % b",".join(islice(lines, _NODE_BATCH))))
     types = nodes.types(graph.nodes)
     relations = {
         name: {
@@ -61,13 +68,12 @@ def build_arrays(connection: sqlite3.Connection, graph: StoredGraph, folder: Pat
     arrays = nodes.arrays(folder.parent) | {"types.starts": types.starts, "types.rows": types.rows}
     columns, column_places = nodes.columns.arrays()
     arrays |= columns
-    forward, backward = _merge_relations(directions["out"], graph.nodes)
     places: dict[str, dict[str, list[list[int]]]] = {"": {}, "any.": {}}
-    for prefix, by_direction in (("any.", {"out": [forward], "in": [backward]}), ("", directions)):
-        for direction, edges in by_direction.items():
-            joined, places[prefix][direction] = _concatenate(edges)
+    for prefix, by_direction in (("any.", merged), ("", directions)):
+        for direction in ("out", "in"):
+            # Popped to free memory.
+            joined, places[prefix][direction] = _concatenate(by_direction.pop(direction))
             arrays |= {f"{prefix}{direction}.{part}": array for part, array in joined.items()}
-            edges.clear()  # to free memory
     # The manifest is written last: a folder without one is unfinished.
     files = write_arrays(arrays, folder)
     content = {
@@ -84,32 +90,42 @@ def build_arrays(connection: sqlite3.Connection, graph: StoredGraph, folder: Pat
 
 def _both_directions(pairs: NDArray[np.uint32], size: int) -> tuple[DirectedEdges, DirectedEdges]:
     """Return the edges of sorted pairs, from their heads and from their tails."""
-    heads, tails = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
-    keys = (tails.astype(np.uint64) << np.uint64(32)) | heads
-    keys.sort()
-    sources = (keys >> np.uint64(32)).astype(np.uint32)
-    return DirectedEdges.from_pairs(heads, tails, size), DirectedEdges.from_pairs(
-        sources, keys.astype(np.uint32), size
+    forward = DirectedEdges.from_pairs(
+        np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1]), size
     )
+    keys = pairs[:, 1].astype(np.uint64)
+    keys <<= _HALF
+    keys |= pairs[:, 0]
+    keys.sort()
+    return forward, DirectedEdges.from_pairs(*_split_keys(keys), size)
 
 
-def _merge_relations(relations: list[DirectedEdges], size: int) -> tuple[DirectedEdges, DirectedEdges]:
-    """Return the edges of all relations as one, from their heads and from their tails."""
+def _split_keys(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the upper and the lower half of each key."""
+    return (keys >> _HALF).astype(np.uint32), keys.astype(np.uint32)
+
+
+def _merge_relations(relations: list[DirectedEdges], size: int) -> dict[str, list[DirectedEdges]]:
+    """Return the edges of all relations as one, by direction."""
     keys = np.empty(sum(len(edges.tails) for edges in relations), dtype=np.uint64)
     at = 0
     for edges in relations:
         sources = np.arange(size, dtype=np.uint64) if edges.heads is None else edges.heads.astype(np.uint64)
         part = keys[at : at + len(edges.tails)]
-        part[:] = np.repeat(sources << np.uint64(32), np.diff(edges.starts))
+        part[:] = np.repeat(sources << _HALF, np.diff(edges.starts))
         part |= edges.tails
         at += len(part)
     if len(relations) > 1:
         keys.sort()
         keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
-    pairs = np.empty((len(keys), 2), dtype=np.uint32)
-    pairs[:, 0], pairs[:, 1] = keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)
-    del keys
-    return _both_directions(pairs, size)
+    heads, tails = _split_keys(keys)
+    forward = DirectedEdges.from_pairs(heads, tails, size)
+    keys[:] = tails
+    keys <<= _HALF
+    keys |= heads
+    del heads
+    keys.sort()
+    return {"out": [forward], "in": [DirectedEdges.from_pairs(*_split_keys(keys), size)]}
 
 
 class _ColumnCollector:
@@ -121,18 +137,31 @@ class _ColumnCollector:
         self._texts: dict[str, bytearray] = {}
         self._lengths: dict[str, array[int]] = {}
 
-    def add(self, row: int, properties: dict[str, Any]) -> None:
-        """Add the properties of a row."""
-        for name, content in properties.items():
+    def add(self, row: int, nodes: Sequence[dict[str, Any]]) -> None:
+        """Add the properties of nodes in their stored form; ``row`` is the row of the first."""
+        columns: dict[str, tuple[list[int], list[Any]]] = {}
+        for place, node in enumerate(nodes, row):
+            for name, content in node.get("properties", {}).items():
+                column = columns.get(name)
+                if column is None:
+                    column = columns[name] = ([], [])
+                values = content if isinstance(content, list) else [content]
+                column[0].extend([place] * len(values))
+                column[1].extend(values)
+        for name, (rows, values) in columns.items():
             if name not in self._rows:
                 self._rows[name], self._numbers[name] = array("I"), array("d")
                 self._texts[name], self._lengths[name] = bytearray(), array("q")
-            for value in content if isinstance(content, list) else [content]:
-                text = fold_name(scalar_text(value)).encode("utf-8", "surrogatepass")
-                self._rows[name].append(row)
-                self._numbers[name].append(parse_number(value))
-                self._texts[name] += text
-                self._lengths[name].append(len(text))
+            if all(type(value) is int and value >= 0 for value in values):
+                texts, numbers = [b"%d" % value for value in values], map(float, values)
+            else:
+                folded = fold_names(list(map(scalar_text, values)))
+                texts = [text.encode("utf-8", "surrogatepass") for text in folded]
+                numbers = map(parse_number, values)
+            self._rows[name].extend(rows)
+            self._numbers[name].extend(numbers)
+            self._texts[name] += b"".join(texts)
+            self._lengths[name].extend(map(len, texts))
 
     def arrays(self) -> tuple[Arrays, dict[str, list[int]]]:
         """Return the arrays of all properties, one after the other, and the place of each.
@@ -198,27 +227,28 @@ class _NodeCollector:
         self._text_ends = array("q", [0])
         self.columns = _ColumnCollector()
 
-    def add(self, row: int, node: dict[str, Any]) -> None:
-        """Add the node of a row, in its stored form."""
-        self._ids += node["id"].encode()
-        self._id_ends.append(len(self._ids))
-        for type in node.get("types", ()):
-            if type not in self._types:
-                self._types[type] = array("I")
-            self._types[type].append(row)
-        if "properties" in node:
-            self.columns.add(row, node["properties"])
-        own_name = node.get("name", node["id"])
-        if row in self._named_rows:
-            self._names[row] = own_name
-        names = {fold_name(own_name)}
-        if "aliases" in node:
-            names.update(map(fold_name, node["aliases"]))
-        for name in names:
-            self._hashes.append(hash_term(name))
-            self._owners.append(row)
-            self._texts += clip_name(name)
-            self._text_ends.append(len(self._texts))
+    def add(self, row: int, nodes: Sequence[dict[str, Any]]) -> None:
+        """Add nodes in their stored form; ``row`` is the row of the first."""
+        _append_texts([node["id"].encode() for node in nodes], self._ids, self._id_ends)
+        own_names = [node.get("name", node["id"]) for node in nodes]
+        for place in range(row, row + len(nodes)):
+            if place in self._named_rows:
+                self._names[place] = own_names[place - row]
+        for place, node in enumerate(nodes, row):
+            for type in node.get("types", ()):
+                if type not in self._types:
+                    self._types[type] = array("I")
+                self._types[type].append(place)
+        folded, owners = fold_names(own_names), list(range(row, row + len(nodes)))
+        for place, node in enumerate(nodes):
+            if "aliases" in node:
+                aliases = {*map(fold_name, node["aliases"])} - {folded[place]}
+                folded += aliases
+                owners += [row + place] * len(aliases)
+        self.columns.add(row, nodes)
+        self._hashes.extend(map(hash_term, folded))
+        self._owners.extend(owners)
+        _append_texts(list(map(clip_name, folded)), self._texts, self._text_ends)
 
     def names_of(self, rows: Sequence[int]) -> list[str]:
         """Return the names of rows, which must be among the named ones."""
@@ -254,6 +284,12 @@ class _NodeCollector:
         order = np.argsort(rows, kind="stable")
         codes = np.repeat(np.arange(len(names)), sizes)[order]
         return _Types(names, run_offsets(sizes), rows, run_offsets(np.bincount(rows, minlength=size)), codes)
+
+
+def _append_texts(texts: Sequence[bytes], content: bytearray, ends: array[int]) -> None:
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    ends.frombytes((np.cumsum(lengths) + len(content)).tobytes())
+    content += b"".join(texts)
 
 
 def _reorder_texts(

@@ -20,7 +20,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.arrays import TextSpans, sorted_unique
 from clew.core.text import iri_label
+from clew.store.graphs.id_table import IdTable
 from clew.store.graphs.packing import (
     NODES_PER_BLOB,
     PAIRS_PER_BLOB,
@@ -29,16 +31,22 @@ from clew.store.graphs.packing import (
     compress_lines,
     merge_node_parts,
     node_fields,
+    node_lines,
     split_batches,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.core.arrays import Rows
+    from clew.core.protocols import NodeColumns
+
 #: Replaces the IRI of a Wikidata property in a statement by that of the property itself, which has the label.
 _WIKIDATA = ("http://www.wikidata.org/prop/direct/", "http://www.wikidata.org/entity/")
-#: Nodes between two calls of the progress callback.
-_PROGRESS_STEP = 50_000
+#: Rows of nodes between two calls of the progress callback.
+_PROGRESS_STEP = 1_000
+#: Nodes whose ids are decoded at once.
+_LINES_STEP = 1 << 14
 
 
 class _BlobFile:
@@ -52,6 +60,11 @@ class _BlobFile:
     def append(self, content: bytes) -> None:
         self._file.write(content)
         self.ends.append(self.ends[-1] + len(content))
+
+    def extend(self, contents: Sequence[bytes]) -> None:
+        self._file.write(b"".join(contents))
+        lengths = np.fromiter(map(len, contents), dtype=np.uint64, count=len(contents))
+        self.ends.frombytes((np.cumsum(lengths) + np.uint64(self.ends[-1])).tobytes())
 
     def __getitem__(self, number: int) -> bytes:
         start, end = self.ends[number], self.ends[number + 1]
@@ -105,7 +118,8 @@ class GraphBuilder:
     def __init__(self, name: str, folder: Path, *, iris: bool = False) -> None:
         self.name = name
         self._folder, self._iris = folder, iris
-        self._numbers: dict[str, int] = {}
+        self._ids = IdTable()
+        self._relations, self._relation_names = IdTable(), list[str]()  # of add_edges
         self._edges: dict[str, array[int]] = {}
         self._parts = _BlobFile(folder)
         self._owners = array("I")
@@ -127,9 +141,8 @@ class GraphBuilder:
         rank: int = 0,
     ) -> None:
         """Add a node, or a part of one."""
-        number = self._number(id)
-        if number >= len(self._described):
-            self._described.extend(bytes(number - len(self._described) + 1))
+        number = self._ids.add(id)
+        self._extend_described(number + 1)
         self._described[number] = 1
         part = node_fields(id, types, name, aliases, text, properties or {})
         if self._iris:
@@ -141,13 +154,35 @@ class GraphBuilder:
 
     def has_node(self, id: str) -> bool:
         """Return whether :meth:`add_node` was called for this id."""
-        number = self._numbers.get(id)
+        number = self._ids.find(id)
         return number is not None and number < len(self._described) and self._described[number] > 0
+
+    def add_nodes(self, nodes: NodeColumns) -> bool:
+        """Add nodes, each as a whole; False, and none is added, where one was added before or is there twice."""
+        if self._iris:
+            return False
+        numbers = self._ids.add_all(TextSpans.from_texts(nodes.ids))
+        self._extend_described(len(self._ids))
+        described = np.frombuffer(self._described, dtype=np.uint8)
+        if described[numbers].any() or len(sorted_unique(numbers)) < len(numbers):
+            return False
+        described[numbers] = 1
+        self._owners.frombytes(numbers.astype(np.uint32).tobytes())
+        self._parts.extend(node_lines(nodes))
+        return True
+
+    def _extend_described(self, size: int) -> None:
+        if size > len(self._described):
+            self._described.extend(bytes(size - len(self._described)))
 
     def count_undescribed(self) -> int:
         """Return how many nodes only edges mention, where others are described; 0 for RDF, where it means nothing."""
-        described = sum(self._described)
-        return len(self._numbers) - described if described and not self._iris else 0
+        described = self._described.count(1)
+        return len(self._ids) - described if described and not self._iris else 0
+
+    def count_nodes(self) -> int:
+        """Return how many nodes were added, or mentioned by edges."""
+        return len(self._ids)
 
     def add_edge(
         self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
@@ -156,16 +191,29 @@ class GraphBuilder:
         pairs = self._edges.get(relation)
         if pairs is None:
             pairs = self._edges[relation] = array("I")
-        numbers = self._numbers
-        pairs.append(numbers.setdefault(head, len(numbers)))
-        pairs.append(numbers.setdefault(tail, len(numbers)))
+        pairs.append(self._ids.add(head))
+        pairs.append(self._ids.add(tail))
         if properties:
             places = self._statement_places.setdefault(relation, array("Q"))
             places.extend((len(pairs) // 2 - 1, len(self._statements)))
             self._statements.append(canonical_json(properties).encode())
 
-    def _number(self, id: str) -> int:
-        return self._numbers.setdefault(id, len(self._numbers))
+    def add_edges(self, heads: TextSpans, relations: TextSpans, tails: TextSpans) -> None:
+        """Add edges without properties."""
+        pairs = np.empty((len(heads), 2), dtype=np.uint32)
+        pairs[:, 0], pairs[:, 1] = self._ids.add_all(heads), self._ids.add_all(tails)
+        numbers = self._relations.add_all(relations)
+        if len(self._relations) > len(self._relation_names):
+            self._relation_names = self._relations.ids()
+        names = self._relation_names
+        if len(names) < 1 << 16:
+            numbers = numbers.astype(np.uint16)  # is sorted by radix
+        order = np.argsort(numbers, kind="stable")
+        sorted_numbers = numbers[order]
+        firsts = np.flatnonzero(np.append(True, sorted_numbers[1:] != sorted_numbers[:-1]))[: len(heads)]
+        for start, end in zip(firsts.tolist(), [*firsts[1:].tolist(), len(heads)], strict=False):
+            relation = names[int(sorted_numbers[start])]
+            self._edges.setdefault(relation, array("I")).frombytes(pairs[order[start:end]].tobytes())
 
     def close(self) -> None:
         """Delete the staged nodes and edges."""
@@ -176,22 +224,25 @@ class GraphBuilder:
 
     def pack(self, progress: Callable[[int, int], None] | None = None) -> PackedGraph:
         """Return the packed graph. The builder cannot be used afterwards."""
-        ids = list(self._numbers)
-        order = sorted(range(len(ids)), key=ids.__getitem__)
-        rank = np.empty(len(ids), dtype=np.uint32)
-        rank[order] = np.arange(len(ids), dtype=np.uint32)
+        order = self._ids.order()
+        rank = np.empty(len(order), dtype=np.uint32)
+        rank[order] = np.arange(len(order), dtype=np.uint32)
         labels = self._choose_labels(self._group_parts()) if self._iris else {}
         digest = hashlib.blake2b(digest_size=16)
         nodes, edges = _BlobFile(self._folder), _BlobFile(self._folder)
         relations = {labels.get(relation, relation): relation for relation in self._edges}
         renamed = {label: relation for label, relation in relations.items() if label != relation}
-        packed = PackedGraph("", len(ids), 0, renamed, nodes, edges)
-        digest.update(f"{len(ids)}\n{canonical_json(packed.relations)}\n".encode())
-        for batch in split_batches(self._node_lines(ids, order, labels, progress), NODES_PER_BLOB):
-            for line in batch:
-                digest.update(line + b"\n")
+        packed = PackedGraph("", len(order), 0, renamed, nodes, edges)
+        digest.update(f"{len(order)}\n{canonical_json(packed.relations)}\n".encode())
+        lines = self._merged_lines(order, labels) if self._iris else self._node_lines(order)
+        for done, batch in enumerate(split_batches(lines, NODES_PER_BLOB)):
+            if progress and not done % _PROGRESS_STEP:
+                progress(done * NODES_PER_BLOB, len(order))
+            digest.update(b"\n".join(batch) + b"\n")
             nodes.append(compress_lines(batch))
-        self._numbers.clear()
+        if progress:
+            progress(len(order), len(order))
+        self._ids = IdTable()
         for relation in sorted(relations):
             self._pack_relation(relation, relations[relation], rank, packed, digest)
         packed.digest = digest.hexdigest()
@@ -201,34 +252,39 @@ class GraphBuilder:
         """Return a function from the number of a node to the numbers of its parts."""
         owners = np.frombuffer(self._owners, dtype=np.uint32)
         by_owner = np.argsort(owners, kind="stable")
-        starts = np.searchsorted(owners[by_owner], np.arange(len(self._numbers) + 1))
+        starts = np.searchsorted(owners[by_owner], np.arange(len(self._ids) + 1))
         return lambda number: by_owner[starts[number] : starts[number + 1]].tolist()
 
-    def _node_lines(
-        self,
-        ids: list[str],
-        order: list[int],
-        labels: Mapping[str, str],
-        progress: Callable[[int, int], None] | None,
-    ) -> Iterator[bytes]:
+    def _merged_lines(self, order: Rows, labels: Mapping[str, str]) -> Iterator[bytes]:
+        """Yield the line of every node of RDF, in order of ids."""
+        parts_of, ids = self._group_parts(), self._ids.ids()
+        for number in order.tolist():
+            parts = self._read_parts(parts_of(number))
+            yield canonical_json(
+                merge_node_parts(ids[number], parts, iri_label(ids[number]), labels)
+            ).encode()
+
+    def _node_lines(self, order: Rows) -> Iterator[bytes]:
         """Yield the line of every node, in order of ids."""
-        parts_of = self._group_parts()
-        for done, number in enumerate(order):
-            if progress and not done % _PROGRESS_STEP:
-                progress(done, len(order))
-            id, parts = ids[number], list(parts_of(number))
-            if self._iris:
-                yield canonical_json(
-                    merge_node_parts(id, self._read_parts(parts), iri_label(id), labels)
-                ).encode()
-            elif not parts:
-                yield f'{{"id":{canonical_json(id)}}}'.encode()
-            elif len(parts) == 1:
-                yield self._parts[parts[0]]
-            else:
-                yield canonical_json(merge_node_parts(id, self._read_parts(parts), id, {})).encode()
-        if progress:
-            progress(len(order), len(order))
+        owners, ids = np.frombuffer(self._owners, dtype=np.uint32), self._ids.spans()
+        counts = np.bincount(owners, minlength=len(order))
+        last_parts = np.empty(len(order), dtype=np.uint32)
+        last_parts[owners] = np.arange(len(owners), dtype=np.uint32)
+        parts_of = self._group_parts() if (counts > 1).any() else None
+        for first in range(0, len(order), _LINES_STEP):
+            numbers = order[first : first + _LINES_STEP]
+            texts = ids.take(numbers).texts()
+            columns = zip(
+                numbers.tolist(), texts, counts[numbers].tolist(), last_parts[numbers].tolist(), strict=True
+            )
+            for number, id, count, part in columns:
+                if count == 1:
+                    yield self._parts[part]
+                elif not count or parts_of is None:
+                    yield f'{{"id":{canonical_json(id)}}}'.encode()
+                else:
+                    parts = self._read_parts(parts_of(number))
+                    yield canonical_json(merge_node_parts(id, parts, id, {})).encode()
 
     def _read_parts(self, numbers: Iterable[int]) -> list[dict[str, Any]]:
         return [json.loads(self._parts[number]) for number in numbers]
@@ -246,7 +302,7 @@ class GraphBuilder:
     def _label(self, iri: str, parts_of: Callable[[int], Iterable[int]]) -> str:
         """Return the name of lowest rank of the node with this IRI; "" where there is none."""
         for candidate in dict.fromkeys((iri, iri.replace(*_WIKIDATA))):
-            number = self._numbers.get(candidate)
+            number = self._ids.find(candidate)
             parts = [] if number is None else self._read_parts(parts_of(number))
             if names := sorted((part.get("rank", 0), part["name"]) for part in parts if "name" in part):
                 return str(names[0][1])
@@ -258,7 +314,11 @@ class GraphBuilder:
         edges = np.frombuffer(self._edges.pop(relation), dtype=np.uint32).reshape(-1, 2)
         keys = (rank[edges[:, 0]].astype(np.uint64) << np.uint64(32)) | rank[edges[:, 1]]
         del edges
-        unique = np.sort(keys)  # np.unique hashes first, which takes ten times as long
+        if relation in self._statement_places:
+            unique = np.sort(keys)  # np.unique hashes first, which takes ten times as long
+        else:
+            keys.sort()
+            unique = keys
         unique = unique[np.concatenate([[True], unique[1:] != unique[:-1]])]
         pairs = np.empty((len(unique), 2), dtype="<u4")
         pairs[:, 0], pairs[:, 1] = unique >> np.uint64(32), unique & np.uint64(0xFFFFFFFF)

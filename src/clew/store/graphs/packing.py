@@ -6,9 +6,13 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Any
 
 from clew.core.types import Entity
+
+if TYPE_CHECKING:
+    from clew.core.protocols import NodeColumns
 
 #: Nodes in one compressed row: few enough that reading one node is quick, enough to compress well.
 NODES_PER_BLOB = 64
@@ -78,6 +82,65 @@ def node_fields(
     ):
         fields["properties"] = values
     return fields
+
+
+def node_lines(nodes: NodeColumns) -> list[bytes]:
+    """Return the stored lines of whole nodes: the canonical JSON of :func:`node_fields` of each, column by column."""
+    encode = encode_basestring
+    ids = [encode(id) for id in nodes.ids]
+    # In the order of their keys.
+    columns: list[list[str]] = []
+    if nodes.aliases:
+        names = nodes.names or [""] * len(ids)
+        columns.append(
+            [_aliases_member(texts, name) for texts, name in zip(nodes.aliases, names, strict=True)]
+        )
+    columns.append([f'"id":{id}' for id in ids])
+    if nodes.names:
+        columns.append(
+            [
+                f',"name":{encode(name)}' if name and name != id else ""
+                for name, id in zip(nodes.names, nodes.ids, strict=True)
+            ]
+        )
+    if nodes.properties:
+        columns.append(_properties_members(nodes.properties))
+    if nodes.texts:
+        columns.append([f',"text":{encode(text)}' if text else "" for text in nodes.texts])
+    if nodes.types:
+        member_of: dict[tuple[str, ...], str] = {}
+        columns.append([])
+        for types in map(tuple, nodes.types):
+            if types not in member_of:
+                names = [type for type in dict.fromkeys(types) if type]
+                member_of[types] = f',"types":{canonical_json(names)}' if names else ""
+            columns[-1].append(member_of[types])
+    return [f"{{{''.join(members)}}}".encode() for members in zip(*columns, strict=True)]
+
+
+def _aliases_member(aliases: Sequence[str], name: str) -> str:
+    names = sorted({alias for alias in aliases if alias} - {name}) if aliases else ()
+    return f'"aliases":{canonical_json(names)},' if names else ""
+
+
+def _properties_members(properties: Mapping[str, Sequence[Any]]) -> list[str]:
+    columns = []
+    for key in sorted(properties):
+        prefix = f"{encode_basestring(key)}:"
+        columns.append(
+            [
+                "" if value is None or value != value else prefix + _scalar_json(value)
+                for value in properties[key]
+            ]
+        )
+    members = [",".join(filter(None, values)) for values in zip(*columns, strict=True)]
+    return [f',"properties":{{{member}}}' if member else "" for member in members]
+
+
+def _scalar_json(value: Any) -> str:
+    if type(value) is str:
+        return encode_basestring(value)
+    return str(value) if type(value) is int else canonical_json(value)
 
 
 def merge_node_parts(

@@ -1,0 +1,162 @@
+"""Tables read in columns make the same graph, and the same errors, as tables read row by row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from clew.core.errors import ClewError
+from clew.parse.graphs import files, tables
+from clew.parse.graphs.files import RowErrors
+from clew.parse.graphs.reader import GraphReadOptions, read_graph
+from clew.store.graphs.builder import GraphBuilder
+
+
+class RowSink:
+    """A builder that takes only one node or edge at a time."""
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.add_node, self.add_edge, self.has_node = builder.add_node, builder.add_edge, builder.has_node
+
+
+def read_both_ways(name: str, content: bytes, skip: bool, **options) -> tuple:
+    """Return the digest, counts and errors of a file, after asserting that both ways to read it agree."""
+    outcomes = []
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(content)
+        for is_columnar in (True, False):
+            builder, errors, failure = GraphBuilder("g", Path(folder)), RowErrors(skip), ""
+            try:
+                read_graph(
+                    path, builder if is_columnar else RowSink(builder), GraphReadOptions(**options), errors
+                )
+            except ClewError as error:
+                failure = str(error)
+            described = builder.count_undescribed()
+            packed = builder.pack()
+            outcomes.append(
+                (packed.digest, packed.nodes, packed.edges, described, failure, errors.count, errors.messages)
+            )
+            packed.close()
+            builder.close()
+    assert outcomes[0] == outcomes[1]
+    return outcomes[0]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_blocks():
+    """Blocks and batches of a few rows, so that short files have several of each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "_BLOCK", 40)
+        patch.setattr(tables, "_ROWS", 3)
+        yield
+
+
+NAMES = st.sampled_from(
+    ["a", "b", "Ada", "x y", "r", "longer than eight", "exactly fifteen", "sixteen letters!"]
+)
+QUOTED = ['"', '""', '"a,b"', '"two\nlines"']
+SPACES = [
+    "\u3000wide\u3000",
+    "\xa0x",
+    "",
+    "  ",
+    " a ",
+    "\ta",
+    "a\tb",
+    ",",
+    "\x00",
+    "\x1f",
+    "\r",
+    "\ufeff",
+    "\x85",
+]
+ODD = st.sampled_from([*QUOTED, *SPACES, "é", "日本", "0.10", "10", "1e5", "nan", "x" * 5000])
+CELLS = st.one_of(NAMES, NAMES, NAMES, ODD)
+ROWS = st.lists(CELLS, min_size=0, max_size=4)
+LINES = st.lists(st.one_of(st.lists(NAMES, min_size=3, max_size=3), ROWS), max_size=40)
+FORMS = st.tuples(st.sampled_from([",", "\t", ";"]), st.sampled_from(["\n", "\r\n"]), st.booleans())
+EDGES, NODES = "head,relation,tail", "id,name,tags:string[],types,text,year,score:float"
+
+
+def table(header: str, rows: list[list[str]], form: tuple[str, str, bool]) -> bytes:
+    delimiter, end, is_ended = form
+    lines = [header.replace(",", delimiter), *map(delimiter.join, rows)]
+    return (end.join(lines) + (end if is_ended else "")).encode()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    rows=LINES, form=FORMS, skip=st.booleans(), is_tsv=st.booleans(), mark=st.booleans(), cut=st.booleans()
+)
+@example(
+    rows=[["a", "r", "b"]] * 9, form=(",", "\r\n", False), skip=False, is_tsv=False, mark=True, cut=False
+)
+@example(
+    rows=[["a", "r", 'b"\n']] * 9, form=(",", "\n", True), skip=True, is_tsv=False, mark=False, cut=False
+)
+def test_edges_are_the_same_in_columns_as_row_by_row(rows, form, skip, is_tsv, mark, cut):
+    content = (b"\xef\xbb\xbf" if mark else b"") + table(EDGES, rows, form)
+    if cut:
+        content = content.replace("é".encode(), b"\xc3")  # not UTF-8
+    read_both_ways("g.tsv" if is_tsv else "g.csv", content, skip)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    rows=st.lists(st.lists(CELLS, min_size=7, max_size=7), max_size=20),
+    form=FORMS,
+    skip=st.booleans(),
+    number=st.booleans(),
+)
+def test_nodes_are_the_same_in_columns_as_row_by_row(rows, form, skip, number):
+    if number:  # different ids, or nearly every row is a repetition
+        rows = [[f"n{place}", *cells[1:-1], "1.50"] for place, cells in enumerate(rows)]
+    read_both_ways("g.csv", table(NODES, rows, form), skip)
+
+
+def test_columns_are_used_where_they_can_be(monkeypatch: pytest.MonkeyPatch):
+    calls: list[str] = []
+
+    def count_calls(name: str):
+        method = getattr(GraphBuilder, name)
+
+        def count(*given, **named):
+            calls.append(name)
+            return method(*given, **named)
+
+        monkeypatch.setattr(GraphBuilder, name, count)
+
+    for name in ("add_edge", "add_edges", "add_node", "add_nodes"):
+        count_calls(name)
+    rows = [[f"n{place}", "r", "b"] for place in range(50)]
+    read_both_ways("g.csv", table(EDGES, rows, (",", "\n", True)), False)
+    assert set(calls) == {"add_edges", "add_edge"}  # the second by RowSink alone
+    assert calls.count("add_edge") == 50
+    quoted = [[f'"n{place}"', "r", "b"] for place in range(50)]
+    calls.clear()
+    read_both_ways("g.csv", table(EDGES, quoted, (",", "\n", True)), False)
+    assert calls.count("add_edge") == 50
+    calls.clear()
+    read_both_ways(
+        "g.csv", table("id,name", [[f"n{place}", "b"] for place in range(50)], (",", "\n", True)), False
+    )
+    assert calls.count("add_node") == 50
+
+
+def test_a_bad_row_far_into_a_file_is_named_with_its_line():
+    rows = [[f"n{place}", "r", "b"] for place in range(500)]
+    rows[300] = ["x", "r"]
+    rows[310] = ['"two\nlines"', "r", "b"]
+    rows[320] = ["", "r", "b"]
+    *_, messages = read_both_ways("g.csv", table(EDGES, rows, (",", "\n", True)), True)
+    assert messages == [
+        "g.csv: line 302: 2 cells instead of 3",
+        "g.csv: line 312: the head has more than one line; is a quotation mark never closed?",
+        "g.csv: line 323: the head is empty",
+    ]
