@@ -4,9 +4,8 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from clew.core.types import RETRIEVED_KINDS, Hit, Question, Scope
-from clew.retrieve.dense import DenseSearch
+from clew.retrieve.dense import DenseSearch, KnnSearch, interleave
 from clew.retrieve.hybrid import HybridSearch
-from clew.retrieve.knn import KnnSearch, interleave
 from clew.retrieve.lexical import BM25
 from retrieve_encoders import WordEncoder
 

@@ -159,7 +159,7 @@ def _estimate_usage(
     questions: QuestionSet, open_counts: Mapping[str, int], settings: EvaluationSettings
 ) -> Iterator[tuple[str, Usage]]:
     """Yield (recipe, estimated usage) for its open questions, assuming that every reply has the maximal length."""
-    from clew.models.rehearsal import Rehearsal
+    from clew.models.costs import Rehearsal
 
     examples = questions.examples[:REHEARSED_QUESTIONS]
     model = Rehearsal(settings.llm_name or (settings.llm.name if settings.llm else ""))

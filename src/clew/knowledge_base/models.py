@@ -52,13 +52,13 @@ def estimate_question(
 ) -> list[RoleCost]:
     """Return what asking ``question`` costs for each role that the model of ``llm`` plays; nothing without one.
 
-    The recipe is run over the base with a model that only counts (:mod:`clew.models.rehearsal`): prompts are
+    The recipe is run over the base with a model that only counts (:mod:`clew.models.costs`): prompts are
     the real ones, replies count as long as they may get. A reply that has to be asked for again is not
     foreseen.
     """
     if llm is None:
         return []
-    from clew.models.rehearsal import Rehearsal
+    from clew.models.costs import Rehearsal
 
     rehearsal = Rehearsal(llm)
     base.ask(question, llm=rehearsal, recipe=recipe, documents=documents)

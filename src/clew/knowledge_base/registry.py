@@ -74,8 +74,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "bm25": "clew.retrieve.lexical:BM25",
         "tfidf": "clew.retrieve.lexical:TfIdf",
         "dense": "clew.retrieve.dense:DenseSearch",
-        "twohop": "clew.retrieve.twohop:TwoHopSearch",
-        "knn": "clew.retrieve.knn:KnnSearch",
+        "twohop": "clew.retrieve.dense:TwoHopSearch",
+        "knn": "clew.retrieve.dense:KnnSearch",
         "hybrid": "clew.retrieve.hybrid:HybridSearch",
         "serpapi": "clew.retrieve.web:SerpApi",
         "kgp": "clew.methods.kgp.method:KGP",
@@ -106,7 +106,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "cited": "clew.methods.readers.cited:CitedReader",
         "paper": "clew.methods.readers.paper:PaperReader",
         "short": "clew.methods.readers.extractive:ShortReader",
-        "hops": "clew.methods.readers.hops:HopReader",
+        "hops": "clew.methods.readers.paper:HopReader",
     },
 }
 

@@ -296,7 +296,7 @@ def _report_estimates(
 ) -> None:
     """Report the estimated usage of the readers' model, by rehearsing the first questions with a model that
     counts."""
-    from clew.models.rehearsal import Rehearsal
+    from clew.models.costs import Rehearsal
 
     if experiment.settings.llm is None or experiment.report_estimate is None:
         return

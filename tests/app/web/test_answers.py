@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from clew.app.answers.citations import cite_answer, cited_answer_to_dict, render_text, summarise_step
 from clew.app.answers.view import AnswerView, StepView
-from clew.app.web.openai.wire import neutralise_markdown
+from clew.app.web.openai import neutralise_markdown
 from clew.core.trail import FillStep, RetrieveStep
 from clew.core.types import Answer, ConstraintCheck, Hit, Node, Quote, RankedAnswer, Step, StoppedStep, Usage
 

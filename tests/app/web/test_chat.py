@@ -17,8 +17,7 @@ from fastapi import Depends, FastAPI, Header, HTTPException
 import clew
 from chain_bases import DIRECTOR, FILM, THREE_HOPS, TOWN, WORLD, fill
 from clew.app.web.method_choices import evidence_methods
-from clew.app.web.openai.routes import make_chat_router
-from clew.app.web.openai.wire import rewrite_standalone
+from clew.app.web.openai import make_chat_router, rewrite_standalone
 from clew.core.errors import ModelError, Unavailable, UsageError
 from clew.core.trail import SeedStep
 from clew.models import create_language_model

@@ -9,7 +9,7 @@ from clew.app.web.errors import ServerBusy
 from clew.app.web.events import parse_last_event_id
 from clew.app.web.guard import cookie_name, has_token, session_value
 from clew.app.web.model_pool import LentModel
-from clew.app.web.page_images import MAX_CONCURRENT, PageImageCache
+from clew.app.web.server import MAX_CONCURRENT, PageImageCache
 from clew.core.errors import BudgetExceeded, UnreadableFile
 from clew.core.protocols import Completion, Prompt
 from serve_app import ServedApp

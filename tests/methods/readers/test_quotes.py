@@ -1,6 +1,6 @@
 import pytest
 
-from clew.methods.readers.quotes import SourceText
+from clew.methods.readers.cited import SourceText
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,11 @@ from clew.app.web.errors import install_error_handlers
 from clew.app.web.guard import RequestGuard
 from clew.app.web.method_choices import offered_methods
 from clew.app.web.model_pool import ModelPool
-from clew.app.web.openai.routes import make_chat_routers
-from clew.app.web.page_images import PageImageCache
+from clew.app.web.openai import make_chat_routers
 from clew.app.web.pages import routes
 from clew.app.web.pages.render import CompressedPages, RevalidatedStaticFiles
 from clew.app.web.question_queue import QuestionQueue
-from clew.app.web.server import Server
+from clew.app.web.server import PageImageCache, Server
 from clew.app.web.settings import Settings
 from clew.app.web.uploads.manager import UploadManager
 from clew.core.errors import UsageError

@@ -44,7 +44,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """Grades answers with ``model`` and the prompt ``grade`` (``clew.core.prompts.load("grade")``)."""
+    """Grades answers with ``model`` and the prompt ``grade`` (``clew.core.prompts.load_prompt("grade")``)."""
 
     model: LanguageModel
     template: Template

@@ -16,7 +16,7 @@ Deviations, each on purpose:
 - Several chains are tried, in the order of self-consistency, until one is filled from evidence and its answer is of
   the kind that the question asks for (the paper's future work: semantic filtering).
 - Comparisons of dates and numbers, yes or no, and counting are decided by rule where possible
-  (:mod:`clew.methods.chain.method`); the model gives the final answer only in other cases.
+  (:func:`derive_answer`); the model gives the final answer only in other cases.
 - If no chain can be written, the question is answered from the passages that the retriever finds for it.
 """
 

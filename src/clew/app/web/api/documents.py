@@ -13,8 +13,7 @@ from pydantic import Field
 from clew.app.answers.view import table_cells
 from clew.app.web.api.questions import KEY, Form, Key
 from clew.app.web.method_choices import DEFAULT, resolve_retriever
-from clew.app.web.page_images import nearest_scale
-from clew.app.web.server import CurrentBase, CurrentServer
+from clew.app.web.server import CurrentBase, CurrentServer, nearest_scale
 from clew.core.errors import NotFound, UsageError
 from clew.core.types import ROW, SECTION, TABLE, Document
 

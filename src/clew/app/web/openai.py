@@ -1,0 +1,535 @@
+"""``/v1/chat/completions`` and ``/v1/models``: questions in the form that OpenAI's clients send.
+
+The last user message is the question. The reply's text is the answer with ``[1]`` after what each citation supports,
+and the list of sources below; its field ``clew`` has the same, structured (``question`` as it was asked, ``answer``,
+``abstained``, ``citations``, ``steps``, ``usage`` and more). A streamed reply has that field in its last chunk; while
+the answer is worked on, its steps come as comments, which clients ignore.
+
+A server has these routes for its first base at ``/v1``, and for each base at ``/api/bases/NAME/v1``. Access control
+and the size of requests are the application's business.
+
+Of a request are read: ``model``, ``messages``, ``stream``, ``stream_options``. Accepted without effect: what tunes
+how a model samples (``temperature``, ``top_p``, ``seed``, penalties, ``max_tokens``) and what only labels a request
+(``user``, ``metadata``). Refused: what would give the reply another form or meaning
+(:data:`UNSUPPORTED_PARAMETERS`). Replies are built of the types of OpenAI's own client. The last question of a
+conversation is rewritten so that it can be understood without the earlier turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from uuid import uuid4
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessage
+from openai.types.chat.chat_completion import Choice
+from openai.types.chat.chat_completion_chunk import Choice as ChunkChoice
+from openai.types.chat.chat_completion_chunk import ChoiceDelta
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from clew.app.answers.citations import answer_remarks, cite_answer, cited_answer_to_dict, summarise_step
+from clew.app.answers.view import AnswerView, StepView
+from clew.app.web.errors import retry_headers, status_code
+from clew.app.web.events import stream_events, stream_steps
+from clew.app.web.method_choices import DEFAULT, evidence_methods, offered_methods
+from clew.app.web.server import Server
+from clew.app.web.settings import Settings
+from clew.core.errors import ClewError
+from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.templates import load_prompt
+from clew.core.protocols import LanguageModel
+from clew.core.types import Answer, Step, Usage
+
+#: Parameters that are refused unless they have one of these values, which change nothing.
+UNSUPPORTED_PARAMETERS: Mapping[str, tuple[Any, ...]] = {
+    "n": (None, 1),
+    "tools": (None, []),
+    "tool_choice": (None, "none", "auto"),
+    "functions": (None, []),
+    "function_call": (None, "none", "auto"),
+    "response_format": (None, {"type": "text"}),
+    "logprobs": (None, False),
+    "top_logprobs": (None, 0),
+    "logit_bias": (None, {}),
+    "stop": (None, []),
+    "modalities": (None, ["text"]),
+    "audio": (None,),
+    "web_search_options": (None,),
+}
+#: The code of an error, by its status.
+_CODES = {400: "bad_request", 404: "not_found", 429: "too_much", 502: "model_error", 503: "unavailable"}
+#: Characters that a question may have.
+_MAX_QUESTION = 8_000
+#: What makes a link or an image of brackets, and what begins a tag: a Markdown viewer would load or follow it.
+_TARGET, _TAG = re.compile(r"\](?=[(:])"), re.compile(r"<(?=[A-Za-z/!?])")
+
+
+class Part(BaseModel):
+    """A part of a message; only text parts are answered."""
+
+    model_config = ConfigDict(extra="allow")
+    type: str
+    text: str = ""
+
+
+class Message(BaseModel):
+    """A message of the conversation."""
+
+    model_config = ConfigDict(extra="allow")
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[Part] | None = None
+
+
+class StreamOptions(BaseModel):
+    """What a streamed reply has besides."""
+
+    model_config = ConfigDict(extra="allow")
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """A question in the form of a chat completion; see the module for what becomes of other parameters."""
+
+    model_config = ConfigDict(extra="allow")
+    model: str = Field(description="clew, or clew: and a method, such as clew:chain; see /v1/models")
+    messages: list[Message] = Field(min_length=1, description="The last user message is the question.")
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+
+    def check_supported(self) -> None:
+        """Raise ChatError for a parameter that cannot be honoured."""
+        extra = self.model_extra or {}
+        for name, harmless in UNSUPPORTED_PARAMETERS.items():
+            if name in extra and extra[name] not in harmless:
+                raise ChatError(
+                    f"'{name}' is not supported: clew answers once, in text, from documents", name
+                )
+
+    def turns(self) -> list[Turn]:
+        """Return the turns of the conversation, the question last. Raises ChatError where there is no question.
+
+        System messages are instructions for a language model that writes freely; they are not read.
+        """
+        turns = [
+            Turn(message.role, _text(message, f"messages.{number}.content"))
+            for number, message in enumerate(self.messages)
+            if message.role in {"user", "assistant"}
+        ]
+        while turns and turns[-1].speaker != "user":
+            turns.pop()
+        if not turns or not turns[-1].text.strip():
+            raise ChatError("there is no user message with a question in it", "messages")
+        if len(turns[-1].text) > _MAX_QUESTION:
+            raise ChatError(f"the question is longer than {_MAX_QUESTION:,} characters", "messages")
+        return [turn for turn in turns if turn.text.strip()]
+
+
+class ChatError(Exception):
+    """A request that is not answered: an error object with a status, in OpenAI's form."""
+
+    def __init__(
+        self, message: str, param: str | None = None, code: str | None = None, status: int = 400
+    ) -> None:
+        # It may repeat what was sent, which need not be valid Unicode.
+        message = message.encode("utf-8", "replace").decode()
+        super().__init__(message)
+        kind = "invalid_request_error" if status < 500 and status != 429 else "server_error"
+        self.status = status
+        self.headers: dict[str, str] = {}
+        self.body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+    @classmethod
+    def from_error(cls, error: ClewError) -> ChatError:
+        """Return an error of clew in this protocol: problem and hint, and a status that says whose fault it is."""
+        status = status_code(error)
+        chat_error = cls(str(error), code=_CODES.get(status, "error"), status=status)
+        chat_error.headers |= retry_headers(error)
+        return chat_error
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyBuilder:
+    """Builds the reply to one request, as one object or in chunks.
+
+    ``question`` is always the question as it was asked in the end, ``asking`` what finding it cost.
+    """
+
+    model: str
+    id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def completion(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
+        """Return the reply as one object. ``clew`` holds the answer with its citations, structured."""
+        message = ChatCompletionMessage(role="assistant", content="".join(reply_parts(view)), refusal=None)
+        choice = Choice(index=0, message=message, logprobs=None, finish_reason=_finish_reason(view))
+        reply = ChatCompletion(
+            id=self.id,
+            object="chat.completion",
+            created=self.created,
+            model=self.model,
+            choices=[choice],
+            usage=_usage(view.usage + asking),
+        )
+        return reply.model_dump(exclude_unset=True) | {"clew": clew_field(view, question, asking)}
+
+    def role_chunk(self) -> dict[str, Any]:
+        """Return the first chunk of a streamed reply, which says who speaks."""
+        return self._chunk(_delta(ChoiceDelta(role="assistant", content="", refusal=None)))
+
+    def text_chunk(self, text: str) -> dict[str, Any]:
+        """Return a chunk with a part of the text."""
+        return self._chunk(_delta(ChoiceDelta(content=text)))
+
+    def final_chunk(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
+        """Return the chunk that ends a streamed reply, which has ``clew`` as a whole reply does."""
+        chunk = self._chunk(_delta(ChoiceDelta(), _finish_reason(view)))
+        return chunk | {"clew": clew_field(view, question, asking)}
+
+    def usage_chunk(self, usage: Usage) -> dict[str, Any]:
+        """Return the chunk that says what a streamed reply cost."""
+        return self._chunk() | {"usage": _usage(usage).model_dump(exclude_unset=True)}
+
+    def _chunk(self, *choices: ChunkChoice) -> dict[str, Any]:
+        chunk = ChatCompletionChunk(
+            id=self.id,
+            object="chat.completion.chunk",
+            created=self.created,
+            model=self.model,
+            choices=list(choices),
+        )
+        return chunk.model_dump(exclude_unset=True)
+
+
+def _delta(delta: ChoiceDelta, finish_reason: Literal["length", "stop"] | None = None) -> ChunkChoice:
+    return ChunkChoice(index=0, delta=delta, logprobs=None, finish_reason=finish_reason)
+
+
+def reply_parts(view: AnswerView) -> list[str]:
+    """Return the text of a reply in its parts: the marked answer, its sources, the remarks."""
+    cited = cite_answer(view)
+    below = [part for part in (cited.source_list(), "\n".join(answer_remarks(view))) if part]
+    # Two spaces end a line in Markdown, which most clients show; plain text loses nothing.
+    return [
+        neutralise_markdown(cited.text),
+        *("\n\n" + neutralise_markdown(part).replace("\n", "  \n") for part in below),
+    ]
+
+
+def clew_field(view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
+    """Return the field ``clew`` of a reply: the answer with numbered citations, the question as it was asked, and the
+    usage, with what finding that question cost."""
+    usage = (view.usage + asking).to_dict()
+    return {"question": question, **cited_answer_to_dict(view), "usage": usage}
+
+
+def neutralise_markdown(text: str) -> str:
+    """Return a text in which images, links and tags are plain text, so that a Markdown viewer loads nothing."""
+    return _TAG.sub("&lt;", _TARGET.sub(r"]\\", text))
+
+
+def encode_event(data: Any) -> str:
+    """Return a server-sent event."""
+    return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+def _text(message: Message, field_name: str) -> str:
+    if isinstance(message.content, str):
+        texts = [message.content]
+    else:
+        others = {part.type for part in message.content or [] if part.type != "text"}
+        if others:
+            raise ChatError(f"only text parts are read, not {', '.join(sorted(others))}", field_name)
+        texts = [part.text for part in message.content or []]
+    # Halves of surrogate pairs are valid JSON and no text.
+    return "\n".join(texts).encode("utf-8", "replace").decode()
+
+
+def _finish_reason(view: AnswerView) -> Literal["length", "stop"]:
+    return "length" if view.stopped else "stop"
+
+
+def _usage(usage: Usage) -> CompletionUsage:
+    """Return the tokens that the language model read and wrote; all zero where none was asked."""
+    return CompletionUsage(
+        prompt_tokens=usage.tokens_in,
+        completion_tokens=usage.tokens_out,
+        total_tokens=usage.tokens_in + usage.tokens_out,
+    )
+
+
+#: Turns before the question that the model reads, and characters of each.
+_MAX_TURNS, _MAX_TURN = 6, 1_500
+#: A reply that is longer than the question by more characters is not a question.
+_MAX_GROWTH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation; ``speaker`` is ``user`` or ``assistant``."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StandaloneQuestion:
+    """A question that stands alone, and what rewriting it cost."""
+
+    question: str
+    usage: Usage = field(default_factory=Usage)
+
+
+def rewrite_standalone(turns: Sequence[Turn], model: LanguageModel | None) -> StandaloneQuestion:
+    """Return the last turn's question, rewritten by ``model`` (prompt ``stand-alone``) to stand alone.
+
+    It is returned unchanged without a model or earlier turns, and if the reply is empty or far longer than a
+    question. Raises ModelError.
+    """
+    *before, last = turns
+    if model is None or not before:
+        return StandaloneQuestion(last.text)
+    conversation = "\n\n".join(f"{turn.speaker}: {turn.text[:_MAX_TURN]}" for turn in before[-_MAX_TURNS:])
+    prompt = load_prompt("stand-alone").render(conversation=conversation, question=last.text)
+    reply = model.complete([prompt])[0]
+    question = " ".join(clean_reply(reply.text).split()).strip('"“”')
+    usable = 0 < len(question) <= len(last.text) + _MAX_GROWTH
+    return StandaloneQuestion(question if usable else last.text, reply.usage)
+
+
+T = TypeVar("T")
+StepOrAnswer: TypeAlias = Step | Answer
+#: The name of the model that is the default recipe, and the beginning of the others' names.
+MODEL_NAME = "clew"
+#: Seconds between two checks whether the client is still connected.
+_POLL = 0.5
+#: The status of a reply to a client that has disconnected.
+_GONE = 499
+
+
+class ChatBackend(Protocol):
+    """Answers the last turn of a conversation. Called in a thread of its own."""
+
+    def ask(
+        self, turns: Sequence[Turn], recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
+    ) -> tuple[StandaloneQuestion, Answer]:
+        """Return the question as it was asked, and the answer. Raises ClewError.
+
+        ``watch`` receives each step, ``stop`` is asked between steps.
+        """
+        ...
+
+
+class OpenAIRoute(APIRoute):
+    """A route whose errors have the form of OpenAI's."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, with its exceptions turned into responses."""
+        handle = super().get_route_handler()
+
+        async def handle_errors(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except ChatError as error:
+                return _error_response(error)
+            except ClewError as error:
+                return _error_response(ChatError.from_error(error))
+            except HTTPException as error:  # of a dependency of the application
+                code = "invalid_api_key" if error.status_code == 401 else None
+                chat_error = ChatError(str(error.detail), code=code, status=error.status_code)
+                chat_error.headers |= dict(error.headers or {})
+                return _error_response(chat_error)
+            except RequestValidationError as error:
+                return _error_response(_validation_error(error))
+
+        return handle_errors
+
+
+@dataclass(slots=True)
+class _ChatWork:
+    """One question on its way; ``asked`` is the question as it was asked, once it is answered."""
+
+    backend: ChatBackend
+    recipe: str
+    turns: list[Turn]
+    asked: StandaloneQuestion
+
+    def __call__(self, watch: Callable[[Step], None], stop: Callable[[], bool]) -> Answer:
+        """Return the answer. Raises ClewError."""
+        self.asked, answer = self.backend.ask(self.turns, self.recipe, watch, stop)
+        return answer
+
+
+def make_chat_router(
+    backend: ChatBackend, recipes: Mapping[str, str], executor: Executor | None = None
+) -> APIRouter:
+    """Return the routes.
+
+    ``recipes`` are those that may be asked for, by the names that they get after ``clew:``. ``executor`` has the
+    threads in which the backend is called, by default those of the event loop; a question waits for a free one.
+    """
+    models = {MODEL_NAME: DEFAULT} | {f"{MODEL_NAME}:{name}": recipe for name, recipe in recipes.items()}
+    started = int(time.time())
+    router = APIRouter(prefix="/v1", route_class=OpenAIRoute, tags=["OpenAI-compatible"])
+
+    def model_to_dict(model: str) -> dict[str, Any]:
+        return {"id": model, "object": "model", "created": started, "owned_by": MODEL_NAME}
+
+    @router.get("/models")
+    async def list_models() -> dict[str, Any]:
+        """List the models: ``clew`` is the recipe that measures best, ``clew:NAME`` a certain method."""
+        return {"object": "list", "data": [model_to_dict(model) for model in models]}
+
+    @router.get("/models/{model}")
+    async def one_model(model: str) -> dict[str, Any]:
+        """Return one model."""
+        _recipe(models, model)
+        return model_to_dict(model)
+
+    @router.post("/chat/completions")
+    async def complete(asked: ChatRequest, request: Request) -> Response:
+        """Answer the last user message from the base, with numbered citations and the list of their sources.
+
+        The reply is a chat completion (`stream`: chunks) with one more field, `clew`: `question` as it was asked
+        (earlier turns are used to make it stand alone, if a language model is set), `answer`, `abstained`,
+        `citations` (number, document, page, section, quotes), `nearest`, `steps`, `usage`. System messages are not
+        read; sampling parameters have no effect; tools, several choices and response formats are refused.
+        """
+        recipe = _recipe(models, asked.model)
+        asked.check_supported()
+        turns = asked.turns()
+        work = _ChatWork(backend, recipe, turns, StandaloneQuestion(turns[-1].text))
+        reply = ReplyBuilder(asked.model)
+        if not asked.stream:
+            answer = await _while_connected(request, _wait_for_answer(stream_steps(work, executor)))
+            if answer is None:
+                return Response(status_code=_GONE)
+            view = AnswerView.from_answer(answer)
+            return JSONResponse(reply.completion(view, work.asked.question, work.asked.usage))
+        # The first event decides the status: a request that fails at once is an error like any other.
+        events = stream_steps(work, executor)
+        first = await _while_connected(request, anext(events))
+        if first is None:
+            return Response(status_code=_GONE)
+        usage = asked.stream_options is not None and asked.stream_options.include_usage
+        return stream_events(_reply_events(_with_first(first, events), work, reply, usage))
+
+    return router
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return the result of ``work``; None if the client disconnects, which cancels the work. Raises ClewError."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=_POLL)
+            if not task.done() and await request.is_disconnected():
+                return None
+        return task.result()
+    finally:
+        task.cancel()
+
+
+async def _wait_for_answer(events: AsyncGenerator[StepOrAnswer]) -> Answer:
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Answer):
+                return event
+    raise RuntimeError("work ended without an answer")
+
+
+async def _with_first(
+    first: StepOrAnswer, rest: AsyncGenerator[StepOrAnswer]
+) -> AsyncGenerator[StepOrAnswer]:
+    async with aclosing(rest):
+        yield first
+        async for event in rest:
+            yield event
+
+
+async def _reply_events(
+    events: AsyncGenerator[StepOrAnswer], work: _ChatWork, reply: ReplyBuilder, usage: bool
+) -> AsyncGenerator[str]:
+    """Yield the server-sent events of a streamed reply. Errors are events here: the status has been sent."""
+    async with aclosing(events):
+        yield encode_event(reply.role_chunk())
+        try:
+            async for event in events:
+                if isinstance(event, Step):
+                    yield f": {summarise_step(StepView.from_step(event))}\n\n"
+                    continue
+                view = AnswerView.from_answer(event)
+                for part in reply_parts(view):
+                    yield encode_event(reply.text_chunk(part))
+                yield encode_event(reply.final_chunk(view, work.asked.question, work.asked.usage))
+                if usage:
+                    yield encode_event(reply.usage_chunk(view.usage + work.asked.usage))
+        except ClewError as error:
+            yield encode_event(ChatError.from_error(error).body)
+        yield "data: [DONE]\n\n"
+
+
+def _recipe(models: Mapping[str, str], model: str) -> str:
+    if model not in models:
+        message = f"The model '{model}' does not exist. There are: {', '.join(models)}"
+        raise ChatError(message, "model", "model_not_found", 404)
+    return models[model]
+
+
+def _validation_error(error: RequestValidationError) -> ChatError:
+    """Return what is wrong with a body that is not a valid request."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    return ChatError(f"{where}: {first['msg']}" if where else str(first["msg"]), where or None)
+
+
+def _error_response(error: ChatError) -> JSONResponse:
+    return JSONResponse(error.body, error.status, error.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseChatBackend:
+    """A :class:`ChatBackend` over one base of a running server. It has the server's first model, the budget of one
+    question, and as many places as the pages have."""
+
+    app: FastAPI
+    base: str
+
+    def ask(
+        self, turns: Sequence[Turn], recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
+    ) -> tuple[StandaloneQuestion, Answer]:
+        """Return the question as it was asked, and the answer. Raises ClewError, ServerBusy where too many ask."""
+        server: Server = self.app.state.server
+        with server.questions.chat_slots.admit():
+            model = server.questions.models.lend(server.settings.model(None), stop)
+            asked = rewrite_standalone(turns, model)
+            base = server.bases[self.base].knowledge_base
+            return asked, base.ask(asked.question, llm=model, recipe=recipe, watch=watch, stop=stop)
+
+
+def make_chat_routers(
+    app: FastAPI, settings: Settings, executor: Executor
+) -> Iterator[tuple[str, APIRouter]]:
+    """Yield the routes of each base with their prefix; the first base has them twice. Raises UsageError."""
+    methods = (
+        offered_methods(settings.recipes) if settings.recipes else evidence_methods(bool(settings.models))
+    )
+    recipes = {name: choice.recipe for name, choice in methods.items() if name != DEFAULT}
+    for number, name in enumerate(settings.bases):
+        router = make_chat_router(BaseChatBackend(app, name), recipes, executor)
+        if number == 0:
+            yield "", router
+        # Not quoted: addresses are compared after they were decoded.
+        yield f"/api/bases/{name}", router

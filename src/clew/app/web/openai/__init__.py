@@ -1,1 +1,0 @@
-"""The chat endpoint for clients of OpenAI."""
