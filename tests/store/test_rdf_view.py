@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.core.errors import MissingExtra, NotFound
+from clew.core.errors import Damaged, MissingExtra, NotFound
 from clew.core.text import fold_name, parse_number, scalar_text
 from clew.store.graphs import rdf_view
+from clew.store.graphs.sparql_query import query_imported_graph
 from clew.store.store import Store
 from clew.triples.engine.patterns import Predicate
 from clew.triples.engine.predicates import PropertyTest
@@ -310,3 +311,14 @@ def test_without_pyoxigraph_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with pytest.raises(MissingExtra, match=r"pip install 'clew\[rdf\]'"):
         rdf_view.open_rdf_store(graph)
+
+
+class BrokenStore:
+    def query(self, query, prefixes):
+        raise OSError("a block is missing")
+
+
+def test_a_store_that_cannot_be_read_is_said(tmp_path):
+    graph = graph_of(Store.open(tmp_path, create=True), [("a", "r", "b")])
+    with pytest.raises(Damaged, match=r"a block is missing.*derived/rdf"):
+        query_imported_graph(graph, BrokenStore(), "ASK {}")

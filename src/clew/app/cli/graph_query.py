@@ -48,16 +48,16 @@ def query(
 ) -> None:
     """Run a SPARQL query over a graph: SELECT, ASK, CONSTRUCT or DESCRIBE.
 
-    Nodes are shown by their names and ids. Relations are r:NAME, values of properties p:NAME, the same as numbers
-    n:NAME (days are fractions of their year), as days d:NAME; a node also has clew:name, clew:alias, clew:type,
-    clew:id and clew:text. A space in a name is %20. These prefixes are declared already.
+    Nodes are shown by their names and ids. Relations are r:NAME; values of properties are p:NAME as text, n:NAME as
+    numbers and d:NAME as days. A node also has clew:name, clew:alias, clew:type, clew:id and clew:text. A space in a
+    name is %20. These prefixes are declared already.
 
-      clew graph query films 'SELECT ?film WHERE { ?film r:directed%20by ?x . ?x clew:name "Ada Pell" }'
+      clew graph query films 'SELECT ?film { ?film r:directed%20by ?x . ?x clew:name "Ada Pell" }'
 
-      clew graph query films 'SELECT ?genre (COUNT(?film) AS ?films) WHERE { ?film r:genre ?genre } GROUP BY ?genre'
+      clew graph query films 'SELECT ?genre (COUNT(*) AS ?films) { ?film r:genre ?genre } GROUP BY ?genre'
 
-    The first query over a large graph builds a store beside it, which takes about 20 seconds per million edges and
-    properties. A mounted graph is queried where it is, in its own terms. Needs pip install 'clew[rdf]'.
+    The first query over a graph builds a store beside it, which takes seconds to minutes for millions of edges. A
+    mounted graph is queried where it is, in its own terms. Needs pyoxigraph, the extra rdf of clew.
     """
     written = _read_query(text)
     with clew.open(kb) as base:

@@ -119,7 +119,13 @@ def query_imported_graph(
     Raises UsageError for an update, SERVICE, a syntax error (with its place), and after ``timeout`` seconds.
     """
     check_query(query)
-    result = _query_store(store, query, limit, timeout, rdf_view.PREFIXES)
+    try:
+        result = _query_store(store, query, limit, timeout, rdf_view.PREFIXES)
+    except OSError as error:
+        raise Damaged(
+            f"the RDF store of the graph '{graph.name}' cannot be read ({error})",
+            "Delete the folder derived/rdf of the base: it is built again",
+        ) from error
     rows = {iri: row for iri in result.iris() if (row := rdf_view.row_of(iri)) is not None}
     rows = {iri: row for iri, row in rows.items() if row < graph.size}
     entities = graph.entities(np.array(list(rows.values()), dtype=np.int64))
@@ -139,7 +145,12 @@ def query_mounted_graph(
     """
     form = check_query(query, remote=isinstance(graph.endpoint, Endpoint))
     if isinstance(graph.endpoint, OxigraphStore):
-        result = _query_store(graph.endpoint.open_store(), query, limit, timeout, {})
+        try:
+            result = _query_store(graph.endpoint.open_store(), query, limit, timeout, {})
+        except OSError as error:
+            raise RemoteError(
+                f"{graph.endpoint.folder} cannot be read ({error})", "Was it changed meanwhile?"
+            ) from error
     elif isinstance(graph.endpoint, Endpoint) and form in ("SELECT", "ASK"):
         result = _read_json_results(graph.endpoint.query(query), limit, graph.endpoint.url)
     else:
@@ -262,8 +273,6 @@ def _query_store(
         return _run_with_timeout(run, timeout)
     except SyntaxError as error:
         raise _syntax_error(query, error) from None
-    except OSError as error:
-        raise Damaged(f"the RDF store cannot be read ({error})", "Run: clew doctor") from error
 
 
 def _run_with_timeout(task: Callable[[], _Result], timeout: float | None) -> _Result:
@@ -360,12 +369,14 @@ def _syntax_error(query: str, error: SyntaxError) -> UsageError:
     number, column, expectation = int(match[1]), int(match[2]), match[3]
     lines = query.split("\n")
     line = lines[number - 1] if number <= len(lines) else ""
-    mark = "".join("\t" if character == "\t" else " " for character in line[: column - 1]) + "^"
-    rest = line[column - 1 :].split()
-    near = f"unexpected '{rest[0]}'" if rest else "something is missing here"
     # Among the tokens that would be right there, the parser lists what it knows to be wrong, as sentences.
     reasons = re.findall(r"[A-Z][a-z]+ \w[\w ]+", expectation)
+    rest = line[column - 1 :].split()
+    near = f"unexpected '{rest[0]}'" if rest else "something is missing here"
     problem = reasons[0].strip() if reasons else near
+    if problem == "Prefix not found" and (name := re.search(r"([\w.-]*:)\S*\Z", line[: column - 1])):
+        column, problem = name.start() + 1, f"the prefix {name[1]} is not declared"
+    mark = "".join("\t" if character == "\t" else " " for character in line[: column - 1]) + "^"
     return UsageError(
         f"the query cannot be read at line {number}, column {column}: {problem}\n    {line}\n    {mark}"
     )
