@@ -2,22 +2,33 @@
 
     python benchmarks/graph_import.py                     # the shared film graph, 130,311 triples
     python benchmarks/graph_import.py --edges 20000000    # and a generated one (2 million nodes)
+    python benchmarks/graph_import.py --compare 200000 2000000   # the generated one by clew, Polars and DuckDB
 
 The generated graph has the shape of a citation graph: papers with texts, authors, institutions and fields of study,
 degrees drawn from a power law, everything from ``--seed``. It has a tenth as many nodes as edges.
+
+``--compare`` imports the same two files with clew, with Polars and with DuckDB, in one run, a process each; a library
+that is not installed is left out. The libraries do the least that an import is: they read all columns as texts,
+number the ids in their order, replace the ends of edges by numbers, drop repeated edges, sort the rest, and write
+nodes and edges to a file (Parquet, a database). clew besides makes compressed lines, digests, arrays of both
+directions, and the indexes of names, spellings and property values.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -113,6 +124,49 @@ def step_open(kb: Path, _: list[str]) -> dict[str, float]:
         }
 
 
+def step_polars(folder: Path, options: list[str]) -> dict[str, float]:
+    """Do the least that an import is with Polars."""
+    started = time.perf_counter()
+    pl: Any = import_module("polars")
+    nodes, edges = (pl.read_csv(path, infer_schema=False) for path in (options[1], options[3]))
+    ids = pl.concat([nodes["id"], edges["head"], edges["tail"]]).unique().sort().alias("id")
+    rows = pl.DataFrame([ids]).with_row_index("row")
+    for end in ("head", "tail"):
+        edges = edges.join(rows, left_on=end, right_on="id").drop(end).rename({"row": end})
+    pairs = edges.unique().sort("relation", "head", "tail")
+    rows.join(nodes, on="id", how="left").write_parquet(folder / "nodes.parquet")
+    pairs.write_parquet(folder / "edges.parquet")
+    return import_figures(folder, started, len(ids), len(pairs))
+
+
+def step_duckdb(folder: Path, options: list[str]) -> dict[str, float]:
+    """Do the least that an import is with DuckDB."""
+    started = time.perf_counter()
+    connection: Any = import_module("duckdb").connect(str(folder / "graph.duckdb"))
+    for statement in (
+        f"CREATE TEMP TABLE nodes AS FROM read_csv('{options[1]}', all_varchar = true)",
+        f"CREATE TEMP TABLE edges AS FROM read_csv('{options[3]}', all_varchar = true)",
+        "CREATE TEMP TABLE ids AS SELECT id, row_number() OVER (ORDER BY id) - 1 AS number FROM "
+        "(SELECT id FROM nodes UNION SELECT head FROM edges UNION SELECT tail FROM edges)",
+        "CREATE TABLE node AS SELECT ids.number, nodes.* FROM ids LEFT JOIN nodes USING (id) ORDER BY number",
+        "CREATE TABLE edge AS SELECT DISTINCT relation, h.number AS head, t.number AS tail FROM edges "
+        "JOIN ids h ON h.id = edges.head JOIN ids t ON t.id = edges.tail ORDER BY ALL",
+    ):
+        connection.execute(statement)
+    (node_count,), (edge_count,) = (
+        connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("node", "edge")
+    )
+    connection.close()
+    return import_figures(folder, started, node_count, edge_count)
+
+
+def import_figures(folder: Path, started: float, nodes: int, edges: int) -> dict[str, float]:
+    """Return the figures of an import into a folder that began at ``started``."""
+    seconds = time.perf_counter() - started
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return {"seconds": seconds, "nodes": nodes, "edges": edges, "MB on disk": size / 1e6}
+
+
 def step_remove(kb: Path, _: list[str]) -> dict[str, float]:
     """Remove the graph; the base is then what it was."""
     import clew
@@ -126,6 +180,7 @@ def step_remove(kb: Path, _: list[str]) -> dict[str, float]:
 
 
 STEPS = {"add": step_add, "open": step_open, "remove": step_remove}
+LIBRARIES = {"polars": step_polars, "duckdb": step_duckdb}
 
 
 def measure(name: str, options: list[str]) -> None:
@@ -133,10 +188,39 @@ def measure(name: str, options: list[str]) -> None:
     print(f"\n{name}")
     with tempfile.TemporaryDirectory() as folder:
         for step in STEPS:
-            command = [sys.executable, __file__, "--step", step, "--kb", folder, "--", *options]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            found = json.loads(done.stdout)
-            print(f"  {step:<7}" + ", ".join(f"{key} {value:,.6g}" for key, value in found.items()))
+            figures = run_step(step, folder, options)
+            print(f"  {step:<7}" + ", ".join(f"{key} {value:,.6g}" for key, value in figures.items()))
+
+
+def run_step(step: str, folder: str, options: list[str]) -> dict[str, float]:
+    """Run a step in a process of its own and return its figures."""
+    command = [sys.executable, __file__, "--step", step, "--kb", folder, "--", *options]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
+
+
+def compare(edges: int, seed: int) -> None:
+    """Import a generated graph with clew and with each library that is installed, and print a line for each."""
+    with tempfile.TemporaryDirectory() as files:
+        options = generate(Path(files), edges, seed)
+        size = sum(Path(path).stat().st_size for path in options[1::2]) / 1e6
+        print(
+            f"\n{edges:,} rows of edges, {edges // 10:,} of nodes, {size:,.0f} MB; load {os.getloadavg()[0]:.1f}"
+        )
+        print(
+            "\n| | edges | s | processor s | peak MB | MB on disk | s, times clew's |\n|---|---|---|---|---|---|---|"
+        )
+        seconds = 0.0
+        for name, step in {"clew": "add", **{name: name for name in LIBRARIES if find_spec(name)}}.items():
+            with tempfile.TemporaryDirectory() as folder:
+                figures = run_step(step, folder, options)
+            seconds = seconds or figures["seconds"]
+            print(
+                f"| {name} | {figures['edges']:,} | {figures['seconds']:.1f} | {figures['CPU seconds']:.1f} "
+                f"| {figures['peak MB']:,.0f} | {figures['MB on disk']:,.0f} | {figures['seconds'] / seconds:.2f} |",
+                flush=True,
+            )
 
 
 def main() -> None:
@@ -146,18 +230,26 @@ def main() -> None:
     )
     parser.add_argument("--edges", type=int, default=0, help="edges of a generated graph")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--compare", type=int, nargs="+", help="sizes, in edges, to import with clew and others"
+    )
+    parser.add_argument("--step", choices={**STEPS, **LIBRARIES}, help=argparse.SUPPRESS)
     parser.add_argument("--kb", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("options", nargs="*", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.step:
         before = memory()
-        found = STEPS[chosen.step](chosen.kb, chosen.options)
+        figures = {**STEPS, **LIBRARIES}[chosen.step](chosen.kb, chosen.options)
         print(
             json.dumps(
-                found | {"CPU seconds": time.process_time(), "peak MB": memory(), "of that at start": before}
+                figures
+                | {"CPU seconds": time.process_time(), "peak MB": memory(), "of that at start": before}
             )
         )
+        return
+    for edges in chosen.compare or ():
+        compare(edges, chosen.seed)
+    if chosen.compare:
         return
     if FILMS.is_file():
         measure("the film graph", [str(FILMS)])

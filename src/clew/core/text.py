@@ -112,6 +112,12 @@ def hash_term(term: str) -> int:
     return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")
 
 
+def hash_terms(terms: Iterable[str]) -> bytes:
+    """Return :func:`hash_term` of each term, as eight bytes each, the least significant first."""
+    blake2b = hashlib.blake2b
+    return b"".join([blake2b(term.encode(), digest_size=8).digest() for term in terms])
+
+
 def count_terms(text: str) -> Counter[int]:
     """Return the hash of each term of ``text`` and how often it occurs."""
     return Counter(map(hash_term, index_terms(text)))

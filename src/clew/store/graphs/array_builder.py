@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.arrays import range_indices, run_offsets
-from clew.core.text import fold_name, fold_names, hash_term, parse_number, scalar_text
+from clew.core.text import fold_name, fold_names, hash_terms, parse_number, scalar_text
 from clew.store.array_files import write_arrays, write_manifest
 from clew.store.graphs import tables
 from clew.store.graphs.arrays import MAKER, MANIFEST, DirectedEdges
@@ -35,24 +36,31 @@ _NODE_BATCH = 1 << 12
 _NAME_BATCH = 1 << 16
 
 
-def build_arrays(connection: sqlite3.Connection, graph: StoredGraph, folder: Path) -> None:
-    """Build the arrays of a graph in ``folder``. Raises Damaged where the graph itself cannot be read."""
+def build_arrays(
+    connection: sqlite3.Connection,
+    graph: StoredGraph,
+    folder: Path,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Build the arrays of a graph in ``folder``. Raises Damaged where the graph itself cannot be read.
+
+    ``progress`` is called with how many of its nodes were read, and of how many.
+    """
     names = tables.read_relations(connection, graph)
-    directions: dict[str, list[DirectedEdges]] = {"out": [], "in": []}
-    example_rows: list[list[int]] = []
-    for name in names:
-        packed = bytearray().join(tables.read_pairs(connection, graph, name))
-        pairs = np.frombuffer(packed, dtype="<u4").astype(np.uint32, copy=False).reshape(-1, 2)
-        forward, backward = _both_directions(pairs, graph.nodes)
-        directions["out"].append(forward)
-        directions["in"].append(backward)
-        example_rows.append(_example_rows(pairs))
-    # Before the nodes are read: merging takes the most memory.
-    merged = _merge_relations(directions["out"], graph.nodes)
+    packed = [b"".join(tables.read_pairs(connection, graph, name)) for name in names]
+    pairs = [
+        np.frombuffer(content, dtype="<u4").astype(np.uint32, copy=False).reshape(-1, 2) for content in packed
+    ]
+    del packed
+    example_rows = [_example_rows(part) for part in pairs]
     nodes = _NodeCollector({row for rows in example_rows for row in rows})
-    lines = tables.read_node_lines(connection, graph)
-    for row in range(0, graph.nodes, _NODE_BATCH):
-        nodes.add(row, json.loads(b"[%s]" % b",".join(islice(lines, _NODE_BATCH))))
+    # Sorting the edges leaves the interpreter free, so it goes on while the nodes are read.
+    with ThreadPoolExecutor(1) as worker:
+        edges = worker.submit(_index_edges, pairs, graph.nodes)
+        del pairs
+        _read_nodes(connection, graph, nodes, progress)
+        directions, merged = edges.result()
+        del edges
     types = nodes.types(graph.nodes)
     relations = {
         name: {
@@ -86,6 +94,32 @@ def build_arrays(connection: sqlite3.Connection, graph: StoredGraph, folder: Pat
         "columns": column_places,
     }
     write_manifest(folder / MANIFEST, content)
+
+
+def _read_nodes(
+    connection: sqlite3.Connection,
+    graph: StoredGraph,
+    nodes: _NodeCollector,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    lines = tables.read_node_lines(connection, graph)
+    for row in range(0, graph.nodes, _NODE_BATCH):
+        if progress:
+            progress(row, graph.nodes)
+        nodes.add(row, json.loads(b"[%s]" % b",".join(islice(lines, _NODE_BATCH))))
+
+
+def _index_edges(
+    pairs: list[NDArray[np.uint32]], size: int
+) -> tuple[dict[str, list[DirectedEdges]], dict[str, list[DirectedEdges]]]:
+    """Return the edges of each relation, and of all as one, by direction. The list of ``pairs`` is emptied."""
+    directions: dict[str, list[DirectedEdges]] = {"out": [], "in": []}
+    pairs.reverse()
+    while pairs:
+        forward, backward = _both_directions(pairs.pop(), size)
+        directions["out"].append(forward)
+        directions["in"].append(backward)
+    return directions, _merge_relations(directions["out"], size)
 
 
 def _both_directions(pairs: NDArray[np.uint32], size: int) -> tuple[DirectedEdges, DirectedEdges]:
@@ -145,9 +179,12 @@ class _ColumnCollector:
                 column = columns.get(name)
                 if column is None:
                     column = columns[name] = ([], [])
-                values = content if isinstance(content, list) else [content]
-                column[0].extend([place] * len(values))
-                column[1].extend(values)
+                if isinstance(content, list):
+                    column[0].extend([place] * len(content))
+                    column[1].extend(content)
+                else:
+                    column[0].append(place)
+                    column[1].append(content)
         for name, (rows, values) in columns.items():
             if name not in self._rows:
                 self._rows[name], self._numbers[name] = array("I"), array("d")
@@ -246,7 +283,7 @@ class _NodeCollector:
                 folded += aliases
                 owners += [row + place] * len(aliases)
         self.columns.add(row, nodes)
-        self._hashes.extend(map(hash_term, folded))
+        self._hashes.frombytes(np.frombuffer(hash_terms(folded), dtype="<u8").astype(np.uint64).tobytes())
         self._owners.extend(owners)
         _append_texts(list(map(clip_name, folded)), self._texts, self._text_ends)
 

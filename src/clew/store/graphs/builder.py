@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -32,7 +33,6 @@ from clew.store.graphs.packing import (
     merge_node_parts,
     node_fields,
     node_lines,
-    split_batches,
 )
 
 if TYPE_CHECKING:
@@ -43,10 +43,8 @@ if TYPE_CHECKING:
 
 #: Replaces the IRI of a Wikidata property in a statement by that of the property itself, which has the label.
 _WIKIDATA = ("http://www.wikidata.org/prop/direct/", "http://www.wikidata.org/entity/")
-#: Rows of nodes between two calls of the progress callback.
-_PROGRESS_STEP = 1_000
-#: Nodes whose ids are decoded at once.
-_LINES_STEP = 1 << 14
+#: Nodes whose lines are made at once: a multiple of those of a row.
+_LINES_STEP = 256 * NODES_PER_BLOB
 
 
 class _BlobFile:
@@ -72,6 +70,16 @@ class _BlobFile:
             self._file.flush()
             self._map = mmap(self._file.fileno(), 0, access=ACCESS_READ)
         return self._map[start:end]
+
+    def read(self, numbers: Rows) -> list[bytes]:
+        """Return the byte strings with these numbers."""
+        if not len(numbers):
+            return []
+        self[int(numbers.max())]  # maps the file as far as it is needed
+        content, ends = self._map, np.frombuffer(self.ends, dtype=np.uint64)
+        assert content is not None
+        bounds = zip(ends[numbers].tolist(), ends[numbers + 1].tolist(), strict=True)
+        return [content[start:end] for start, end in bounds]
 
     def __iter__(self) -> Iterator[bytes]:
         self._file.seek(0)
@@ -106,6 +114,12 @@ class PackedGraph:
         for file in (self.node_blobs, self.edge_blobs, self.statement_blobs):
             if file is not None:
                 file.close()
+
+
+def _pack_lines(lines: Sequence[bytes], blobs: _BlobFile, digest: hashlib.blake2b) -> None:
+    digest.update(b"\n".join(lines) + b"\n")
+    for first in range(0, len(lines), NODES_PER_BLOB):
+        blobs.append(compress_lines(lines[first : first + NODES_PER_BLOB]))
 
 
 class GraphBuilder:
@@ -206,6 +220,9 @@ class GraphBuilder:
         if len(self._relations) > len(self._relation_names):
             self._relation_names = self._relations.ids()
         names = self._relation_names
+        if len(numbers) and int(numbers.min()) == int(numbers.max()):
+            self._edges.setdefault(names[int(numbers[0])], array("I")).frombytes(pairs.tobytes())
+            return
         if len(names) < 1 << 16:
             numbers = numbers.astype(np.uint16)  # is sorted by radix
         order = np.argsort(numbers, kind="stable")
@@ -235,11 +252,17 @@ class GraphBuilder:
         packed = PackedGraph("", len(order), 0, renamed, nodes, edges)
         digest.update(f"{len(order)}\n{canonical_json(packed.relations)}\n".encode())
         lines = self._merged_lines(order, labels) if self._iris else self._node_lines(order)
-        for done, batch in enumerate(split_batches(lines, NODES_PER_BLOB)):
-            if progress and not done % _PROGRESS_STEP:
-                progress(done * NODES_PER_BLOB, len(order))
-            digest.update(b"\n".join(batch) + b"\n")
-            nodes.append(compress_lines(batch))
+        # Hashing and compressing leave the interpreter free, so they go on while the next lines are made.
+        with ThreadPoolExecutor(1) as worker:
+            unfinished: deque[Future[None]] = deque()
+            for batch, done in zip(lines, range(0, len(order), _LINES_STEP), strict=True):
+                if progress:
+                    progress(done, len(order))
+                unfinished.append(worker.submit(_pack_lines, batch, nodes, digest))
+                if len(unfinished) > 2:
+                    unfinished.popleft().result()
+            for future in unfinished:
+                future.result()
         if progress:
             progress(len(order), len(order))
         self._ids = IdTable()
@@ -255,36 +278,42 @@ class GraphBuilder:
         starts = np.searchsorted(owners[by_owner], np.arange(len(self._ids) + 1))
         return lambda number: by_owner[starts[number] : starts[number + 1]].tolist()
 
-    def _merged_lines(self, order: Rows, labels: Mapping[str, str]) -> Iterator[bytes]:
-        """Yield the line of every node of RDF, in order of ids."""
+    def _merged_lines(self, order: Rows, labels: Mapping[str, str]) -> Iterator[list[bytes]]:
+        """Yield the lines of the nodes of RDF in order of ids, :data:`_LINES_STEP` at a time."""
         parts_of, ids = self._group_parts(), self._ids.ids()
-        for number in order.tolist():
-            parts = self._read_parts(parts_of(number))
-            yield canonical_json(
-                merge_node_parts(ids[number], parts, iri_label(ids[number]), labels)
-            ).encode()
+        for first in range(0, len(order), _LINES_STEP):
+            batch = order[first : first + _LINES_STEP].tolist()
+            merged = (
+                merge_node_parts(
+                    ids[number], self._read_parts(parts_of(number)), iri_label(ids[number]), labels
+                )
+                for number in batch
+            )
+            yield [canonical_json(fields).encode() for fields in merged]
 
-    def _node_lines(self, order: Rows) -> Iterator[bytes]:
-        """Yield the line of every node, in order of ids."""
+    def _node_lines(self, order: Rows) -> Iterator[list[bytes]]:
+        """Yield the lines of the nodes in order of ids, :data:`_LINES_STEP` at a time."""
         owners, ids = np.frombuffer(self._owners, dtype=np.uint32), self._ids.spans()
         counts = np.bincount(owners, minlength=len(order))
-        last_parts = np.empty(len(order), dtype=np.uint32)
-        last_parts[owners] = np.arange(len(owners), dtype=np.uint32)
+        last_parts = np.zeros(len(order), dtype=np.int64)
+        last_parts[owners] = np.arange(len(owners))
         parts_of = self._group_parts() if (counts > 1).any() else None
         for first in range(0, len(order), _LINES_STEP):
             numbers = order[first : first + _LINES_STEP]
-            texts = ids.take(numbers).texts()
-            columns = zip(
-                numbers.tolist(), texts, counts[numbers].tolist(), last_parts[numbers].tolist(), strict=True
-            )
-            for number, id, count, part in columns:
-                if count == 1:
-                    yield self._parts[part]
-                elif not count or parts_of is None:
-                    yield f'{{"id":{canonical_json(id)}}}'.encode()
+            described = np.flatnonzero(counts[numbers])
+            lines = [b""] * len(numbers)
+            parts = self._parts.read(last_parts[numbers[described]])
+            for place, part in zip(described.tolist(), parts, strict=True):
+                lines[place] = part
+            others = np.flatnonzero(counts[numbers] != 1)
+            texts = ids.take(numbers[others]).texts()
+            for place, id in zip(others.tolist(), texts, strict=True):
+                if lines[place] and parts_of:
+                    node = merge_node_parts(id, self._read_parts(parts_of(int(numbers[place]))), id, {})
+                    lines[place] = canonical_json(node).encode()
                 else:
-                    parts = self._read_parts(parts_of(number))
-                    yield canonical_json(merge_node_parts(id, parts, id, {})).encode()
+                    lines[place] = f'{{"id":{canonical_json(id)}}}'.encode()
+            yield lines
 
     def _read_parts(self, numbers: Iterable[int]) -> list[dict[str, Any]]:
         return [json.loads(self._parts[number]) for number in numbers]

@@ -65,10 +65,12 @@ class GraphStore:
     ) -> str:
         """Store the graph of a builder in one transaction, in place of a graph of that name, and build its arrays.
 
-        Return ``added``, ``replaced`` or ``unchanged``.
+        Return ``added``, ``replaced`` or ``unchanged``. ``progress`` counts each node twice: when it is packed, and
+        when it is in the arrays.
         """
+        total = 2 * builder.count_nodes()
         try:
-            packed = builder.pack(progress)
+            packed = builder.pack(progress and (lambda done, _: progress(done, total)))
         finally:
             builder.close()
         try:
@@ -78,7 +80,9 @@ class GraphStore:
             packed.close()
         self._database.scrub()
         (stored,) = (graph for graph in self._read_graphs() if graph.name == builder.name)
-        self._open_imported(stored)
+        self._open_imported(stored, progress and (lambda done, nodes: progress(nodes + done, total)))
+        if progress:
+            progress(total, total)
         self._delete_stale_files()
         return status
 
@@ -135,7 +139,9 @@ class GraphStore:
             return open_mounted_graph(self._derived, *stored)
         return self._open_imported(stored)
 
-    def _open_imported(self, stored: StoredGraph) -> PropertyGraph:
+    def _open_imported(
+        self, stored: StoredGraph, progress: Callable[[int, int], None] | None = None
+    ) -> PropertyGraph:
         from clew.store.graphs import arrays
         from clew.store.graphs.imported_graph import ImportedGraph
         from clew.store.graphs.node_index import node_folder
@@ -146,7 +152,7 @@ class GraphStore:
             with hold_lock(self._lock):
                 opened = arrays.load_arrays(folder)  # another process may have built them meanwhile
                 if opened is None:
-                    self._build_arrays(stored, folder)
+                    self._build_arrays(stored, folder, progress)
                     opened = arrays.load_arrays(folder)
         if opened is None:
             raise Damaged(f"the arrays of the graph '{stored.name}' cannot be read", "Run: clew doctor")
@@ -186,13 +192,15 @@ class GraphStore:
             raise Damaged(f"the RDF store of the graph '{graph.name}' cannot be read", "Ask again")
         return store
 
-    def _build_arrays(self, stored: StoredGraph, folder: Path) -> None:
+    def _build_arrays(
+        self, stored: StoredGraph, folder: Path, progress: Callable[[int, int], None] | None
+    ) -> None:
         from clew.store.graphs.array_builder import build_arrays
 
         with self._database.separate_read_transaction() as connection:
             if stored.digest not in {graph.digest for graph in tables.read_graphs(connection)}:
                 raise NotFound(f"the graph '{stored.name}' was removed or replaced a moment ago", "Ask again")
-            build_arrays(connection, stored, folder)
+            build_arrays(connection, stored, folder, progress)
 
     def _read_graphs(self) -> list[StoredGraph]:
         with self._database.read_transaction() as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
@@ -188,15 +188,3 @@ def parse_entity(graph: str, line: bytes) -> Entity:
         },
         tuple(types[1:]),
     )
-
-
-def split_batches(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
-    """Yield items in lists of ``size``, the last one shorter."""
-    batch: list[bytes] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
