@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from clew.app.cli.command_group import CommandGroup
-from clew.app.cli.evaluation_session import choose_encoder, evaluation_session
+from clew.app.cli.evaluate import choose_encoder, evaluation_session
 from clew.app.cli.options import Llm, announce_text_destination
 from clew.app.cli.output import print_note, show_progress
 
