@@ -290,11 +290,11 @@ def test_an_abandoned_store_is_deleted_and_a_fresh_one_stays(tmp_path):
     assert [folder.exists() for folder in folders] == [True, False, True, False]
 
 
-def test_progress_is_reported_and_long_texts_are_streamed(tmp_path, monkeypatch):
+def test_progress_is_reported_and_triples_are_loaded_in_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(rdf_view, "_REPORT_INTERVAL", -1.0)
     monkeypatch.setattr(rdf_view, "_NODE_BATCH", 2)
     monkeypatch.setattr(rdf_view, "_EDGE_BATCH", 2)
-    monkeypatch.setattr(rdf_view, "_BUFFER", 7)
+    monkeypatch.setattr(rdf_view, "_PART", 15_000)
     ends = [f"n{number}" for number in range(5)]
     triples = [(head, "50% of", tail) for head in ends for tail in ends]
     long = {id: {"text": "x" * 10_000} for id in ends}

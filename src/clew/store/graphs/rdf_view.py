@@ -33,7 +33,6 @@ a node that are written alike are one triple.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
@@ -86,7 +85,7 @@ MANIFEST = "rdf.json"
 #: Nodes, and edges, whose triples are in memory at once.
 _NODE_BATCH, _EDGE_BATCH = 1 << 12, 1 << 15
 #: Bytes that the loader is given at once.
-_BUFFER = 1 << 20
+_PART = 1 << 25
 #: Seconds between two reports of progress.
 _REPORT_INTERVAL = 0.5
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
@@ -232,32 +231,23 @@ def _load(store: pyoxigraph.Store, graph: PropertyGraph, progress: ProgressCallb
             f"'{graph.name}' is a mounted graph, whose triples are not on this machine",
             "Ask it where it is, or add it from files: clew graph add FILE",
         )
-    # What is generated here is valid, so that the loader need not check the IRIs.
-    stream = io.BufferedReader(_ChunkStream(generate_triples(graph, progress)), _BUFFER)
-    store.bulk_load(input=stream, format=RdfFormat.N_TRIPLES, lenient=True)
+    # In parts: given all at once, the loader takes three times the memory and is no faster. What is generated here is
+    # valid, so it need not check the IRIs.
+    for part in _join_chunks(generate_triples(graph, progress)):
+        store.bulk_load(input=part, format=RdfFormat.N_TRIPLES, lenient=True)
 
 
-class _ChunkStream(io.RawIOBase):
-    """A file to read from whose content is generated in chunks."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks, self._chunk = chunks, memoryview(b"")
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read into a buffer and return the number of bytes, 0 at the end."""
-        while not len(self._chunk):
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                return 0
-            self._chunk = memoryview(chunk)
-        count = min(len(buffer), len(self._chunk))
-        buffer[:count] = self._chunk[:count]
-        self._chunk = self._chunk[count:]
-        return count
+def _join_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield chunks joined to parts of about ``_PART`` bytes, which the loader sorts in memory."""
+    part: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        part.append(chunk)
+        size += len(chunk)
+        if size >= _PART:
+            yield b"".join(part)
+            part, size = [], 0
+    yield b"".join(part)
 
 
 # Triples
