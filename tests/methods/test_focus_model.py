@@ -65,8 +65,7 @@ def test_the_model_writes_triples_and_reranks_what_meets_them(base):
     assert "film" in requests[0].user and "directed_by" in requests[0].user and QUESTION in requests[0].user
     assert [step.name for step in answer.trail] == [
         "triples",
-        "prepare",
-        "substitute",
+        "exact",
         "sort",
         "rerank",
         "ranked",

@@ -415,6 +415,17 @@ class CandidateSet(StepValue):
 
 
 @dataclass(frozen=True, slots=True)
+class ExactStep(Step):
+    """The triples were solved in one graph that has all their names exactly. ``candidates`` has the answers, by their
+    unknown: they meet everything."""
+
+    name = "exact"
+    graph: str
+    triples: str
+    candidates: Mapping[str, CandidateSet]
+
+
+@dataclass(frozen=True, slots=True)
 class CandidatesStep(Step):
     """The candidates of each unknown, of which ``asked_for`` answers the question. ``given_up`` are the constraints
     that were relaxed, ``contradict`` the sets of constraints that cannot hold together."""

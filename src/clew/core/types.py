@@ -329,12 +329,14 @@ class Question:
     """A question and the part of the knowledge base that may answer it.
 
     ``chain`` is the question written in triples (:mod:`clew.triples.language`) by a person, for methods that would
-    otherwise ask a model to write them; "" where there is none.
+    otherwise ask a model to write them; "" where there is none. ``excludes_named``: what the question names is no
+    answer to it, as in MetaQA ("films by the director of Kismet" are other films).
     """
 
     text: str
     scope: Scope = Scope()
     chain: str = ""
+    excludes_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -587,13 +589,15 @@ class ConstraintSummary:
 
     ``triples`` is the reading that counted, "" where there was none; ``matching`` the number of answers that satisfy
     all constraints that were kept, ranked or not; ``relaxed`` the constraints that contradicted others; ``dropped``
-    those that the graph cannot hold, with the reason.
+    those that the graph cannot hold, with the reason. ``exact``: every name was taken for what is called exactly so,
+    and the answers are exactly those that meet everything.
     """
 
     triples: str
     matching: int = 0
     relaxed: tuple[str, ...] = ()
     dropped: Mapping[str, str] = field(default_factory=dict)
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,9 +217,8 @@ def build_question_for(questions: QuestionSet, settings: EvaluationSettings) -> 
     scope_for = _scope_builder(questions, settings)
 
     def build_question(example: Example) -> Question:
-        return Question(
-            example.question, scope_for(example), gold_triples(example) if questions.triples else ""
-        )
+        triples = gold_triples(example) if questions.triples else ""
+        return Question(example.question, scope_for(example), triples, excludes_named=bool(triples))
 
     return build_question
 

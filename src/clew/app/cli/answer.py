@@ -124,11 +124,14 @@ def _print_ranked(view: AnswerView, limit: int) -> None:
     summary = (
         f"{total:,} meet all constraints that were kept" if total else "nothing restricts what may answer"
     )
+    if view.constraint_summary and view.constraint_summary.exact:
+        summary = f"{total:,} meet all constraints exactly"
     if listed < total:
         summary += f"; the first {listed} are listed"
     out.print(Text.assemble(("Ranked", "bold"), (f"  {summary}", "dim")))
     for number, row in enumerate(view.ranked[:limit], 1):
-        remark = ("", "") if row.meets_all else ("  only fills the list up", "yellow")
+        kind = "" if row.ranked_by == "near miss" else "  only fills the list up"
+        remark = ("", "") if row.meets_all else (kind, "yellow")
         origin = (f"  {row.id}  {row.ranked_by}", "dim")
         out.print(Text.assemble(f"{number:>3}. ", (row.name, "bold"), origin, remark))
         for check in row.checks:

@@ -67,7 +67,7 @@ class AnswerList:
     def to_answer(self, record: TrailRecorder, recipe: str) -> Answer:
         """Return the answer with its evidence; its last step is added to the trail."""
         self.ranking.sort(key=lambda answer: (not answer.meets_all, -answer.hit.score))
-        text, constraints = self._text(), self._constraints()
+        text, constraints = self._text() or self._empty_text(), self._constraints()
         # An answer that was read from documents rests on no constraint that was given up or dropped.
         shown = constraints if constraints.triples and not self.read else None
         record.add(
@@ -103,6 +103,15 @@ class AnswerList:
             dict.fromkeys([*(answer.name for answer in self.ranking if answer.meets_all), *self.names])
         )
 
+    def _empty_text(self) -> str:
+        """Return the answer where exactly nothing meets the question, "" where that is not known."""
+        exact = [solution.exact for solution in self.solutions if solution.exact is not None]
+        if not exact or len(exact) < len(self.solutions) or self._values():
+            return ""
+        return (
+            f"None: no node of {' or '.join(repr(answers.graph.name) for answers in exact)} meets all of this"
+        )
+
     def _text(self) -> str:
         values = self._values()
         listed = LISTED_RANKED if self.by_model or self.has_preferences else LISTED_ALIKE
@@ -129,7 +138,8 @@ class AnswerList:
             return ConstraintSummary(triples, matching)
         relaxed = dict.fromkeys(text for solution in solutions for text in solution.relaxed_texts)
         dropped = {triple.text: triple.why for solution in solutions for triple in solution.prepared.dropped}
-        return ConstraintSummary(triples, matching, tuple(relaxed), dropped)
+        exact = all(solution.exact is not None for solution in solutions)
+        return ConstraintSummary(triples, matching, tuple(relaxed), dropped, exact)
 
 
 def _ranked_line(answer: RankedAnswer) -> RankedLine:

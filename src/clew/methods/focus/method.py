@@ -23,9 +23,15 @@ from clew.methods.answering import record_stop
 from clew.methods.chain.graph_source import EntityChoice, create_entity_linker, create_relation_linker
 from clew.methods.focus.answer_list import SHOWN_ANSWERS, AnswerList
 from clew.methods.focus.document_filling import DocumentFiller, known_values
+from clew.methods.focus.exact import find_exact_answers
 from clew.methods.focus.pattern_builder import TriplePreparer
 from clew.methods.focus.solutions import Solution, SubstitutionEngine, explain_exclusions
-from clew.methods.focus.sorting import PREFERENCE_WEIGHT, CandidateSorter, SortedCandidates
+from clew.methods.focus.sorting import (
+    PREFERENCE_WEIGHT,
+    CandidateSorter,
+    SortedCandidates,
+    list_exact_answers,
+)
 from clew.methods.focus.triples_writer import TriplesWriter, parse_given_triples
 from clew.retrieve.reranking import create_hit_reranker
 
@@ -111,12 +117,12 @@ class FocusMethod:
             # Step 1 (Algorithm 1, line 1): the question as typed triples.
             interpretations = self.parse(question, graphs, record)
             # Step 2 (line 2; Algorithms 2 and 3): the candidates that substitution leaves.
-            answers.solutions = self.engine.solve(graphs, interpretations, question, record)
+            answers.solutions = self.solve(graphs, interpretations, question, record)
             for solution in answers.solutions:
                 if self._add_values_read(solution, question, record, answers):
                     continue
                 # Step 3 (line 3): candidates sorted by vector, and filled up to k_max.
-                candidates = self.sorter.sort(solution, question, record)
+                candidates = self.sort(solution, question, record)
                 # Step 4 (line 4): the first k_max reordered by the model.
                 reranked = self.rerank(question, candidates, record)
                 answers.add(solution, candidates, self._explain(solution, reranked, question, record))
@@ -134,6 +140,42 @@ class FocusMethod:
         if self.writer is None:
             return parse_given_triples(question, record, graphs)
         return self.writer.write(question, graphs, record)[: self.tries]
+
+    def solve(
+        self,
+        graphs: Sequence[PropertyGraph],
+        interpretations: Sequence[TypedChain],
+        question: Question,
+        record: TrailRecorder,
+    ) -> list[Solution]:
+        """Return the solutions of a question: the exact answers where a graph has all its names; else, or where there
+        are none and documents may tell what the graph lacks, what near names and documents give.
+
+        Raises UsageError, ModelError, RemoteError.
+        """
+        exact = find_exact_answers(graphs, interpretations, question, record) if self.is_exact else []
+        solutions = list(map(Solution.of_exact_answers, exact))
+        if solutions and (self.engine.documents is None or any(len(answers.rows) for answers in exact)):
+            return solutions
+        others = self.engine.solve(graphs, interpretations, question, record)
+        if solutions and not any(solution.values_read or solution.may_be_read for solution in others):
+            return solutions
+        return others
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether exact answers are looked for: not by the paper's recipe, which follows any relation."""
+        return self.engine.preparer.matcher.relations == "typed"
+
+    def sort(self, solution: Solution, question: Question, record: TrailRecorder) -> SortedCandidates:
+        """Return the candidates of a solution in order. Exact answers that nothing is to rank are all alike: they are
+        not embedded, and nothing fills the list up.
+
+        Raises ModelError, RemoteError.
+        """
+        if solution.exact is not None and self.reranker is None and not solution.prepared.soft_words:
+            return list_exact_answers(solution.exact, self.sorter.k_max)
+        return self.sorter.sort(solution, question, record)
 
     def rerank(
         self, question: Question, candidates: SortedCandidates, record: TrailRecorder
@@ -168,7 +210,7 @@ class FocusMethod:
         graphs = self._graphs(question)
         exclusions, missing = list[Exclusion](), list[NotFound]()
         interpretations = self.parse(question, graphs, record)
-        for solution in self.engine.solve(graphs, interpretations, question, record):
+        for solution in self.solve(graphs, interpretations, question, record):
             if not solution.is_filtered:
                 continue
             try:
@@ -230,6 +272,17 @@ class FocusMethod:
             )
             for place, (hit, row) in enumerate(zip(candidates.hits, rows.tolist(), strict=True))
         ]
+        return self._add_mentions(solution, candidates, ranking, question, record)
+
+    def _add_mentions(
+        self,
+        solution: Solution,
+        candidates: SortedCandidates,
+        ranking: list[RankedAnswer],
+        question: Question,
+        record: TrailRecorder,
+    ) -> list[RankedAnswer]:
+        """Return the answers with what documents mention of the preferences."""
         soft = solution.prepared.soft_texts
         if self.engine.documents is None or not soft:
             return ranking

@@ -26,6 +26,7 @@ from clew.triples.engine.patterns import (
 )
 from clew.triples.engine.quantifiers import order_quantifiers
 from clew.triples.language.chain import Triple
+from clew.triples.language.conditions import OWN_VALUE
 from clew.triples.language.typed_chain import NOT, Condition, Quantifier, TypedChain
 from clew.triples.linking.entities import GraphEntityLinker
 from clew.triples.linking.nearest_names import NearestNames
@@ -148,6 +149,10 @@ class TriplePreparer:
             builder.add_triple(place)
         for condition in typed.conditions:
             builder.add_condition(condition)
+        for superlative in typed.superlatives:
+            builder.dropped.append(
+                DroppedConstraint(str(superlative), "", "only exact answers are ranked so", strict=True)
+            )
         pattern = builder.build(answers)
         texts = (
             *(typed.statement(place) for _, place in builder.triples),
@@ -227,6 +232,8 @@ class PatternBuilder:
             text, why = self.typed.statement(place), "a value, which is no node"
             strict = quantifier is not None
             self.dropped.append(DroppedConstraint(text, "", why, place, strict, value=True))
+        elif triple.repeated:
+            self.drop_triple(place, "only exact answers follow a relation repeatedly", words=False)
         elif missing:
             self.drop_triple(place, f"'{missing[0]}' is not in the graph")
         elif counts and triple.head.unknown is None:
@@ -240,13 +247,16 @@ class PatternBuilder:
         """Add a triple along a relation of the graph, or drop it if the graph has none like it."""
         names = [end.text for end in (triple.head, triple.tail) if end.unknown is None]
         head, tail = (self._end(end.text, end.unknown) for end in (triple.head, triple.tail))
-        match = self.matcher.match(self.graph, triple.relation, head, tail, quantifier is not None)
+        near, far = (tail, head) if triple.inverse else (head, tail)
+        match = self.matcher.match(self.graph, triple.relation, near, far, quantifier is not None)
         if match is None:
             self.drop_triple(place, f"the graph has no relation like '{triple.relation}'")
             return
         weight = min([match.score, *(self.linked[name][0].score for name in names)])
         self.matched_relations[triple.relation] = f"{_arrows(match.relations)} ({match.how})"
         ends, relations = (triple.head.text, triple.tail.text), match.relations
+        if triple.inverse:
+            relations = tuple(relation.opposite for relation in relations)
         if quantifier == NOT and triple.head.unknown is None:
             # No edge from a constant to an unknown is no edge back either, and the head of a quantifier is an
             # unknown.
@@ -279,8 +289,14 @@ class PatternBuilder:
 
     def add_condition(self, condition: Condition) -> None:
         """Add a condition on a property, or drop it if the graph has no property like it."""
-        property, score = self.find_property(condition.property)
         text = str(condition)
+        if condition.property == OWN_VALUE and not self.is_property(OWN_VALUE):
+            # Near names are never compared: only that an unknown is not what the question names is read here, which
+            # exclude_constants sees to.
+            if not (condition.negated and condition.test == "="):
+                self.dropped.append(DroppedConstraint(text, "", "it compares a name", strict=True))
+            return
+        property, score = self.find_property(condition.property)
         if not property:
             words = "" if condition.negated else text.partition(".")[2]
             why = f"the graph has no property '{condition.property}'"

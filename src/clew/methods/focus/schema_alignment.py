@@ -175,7 +175,7 @@ def _move_negations(
                 )
                 notes[f"'{end.text}' read as '{of_name}' of '{name}': no node is called so"] = None
             ends.append(Term(name))
-        triples.append(Triple(ends[0], relation, ends[1]))
+        triples.append(replace(triple, head=ends[0], relation=relation, tail=ends[1]))
         quantifiers.pop(place, None)
         if quantifier is not None:
             quantifiers[place] = quantifier
@@ -241,7 +241,7 @@ def _move_types_out_of_names(
         return Term(renamed.get(term.text, term.text))
 
     triples = tuple(
-        Triple(rename(triple.head), triple.relation, rename(triple.tail)) for triple in chain.chain.triples
+        replace(triple, head=rename(triple.head), tail=rename(triple.tail)) for triple in chain.chain.triples
     )
     return replace(chain, chain=Chain(triples, chain.chain.answer), constant_types=kinds)
 

@@ -17,6 +17,7 @@ from clew.methods.chain.unknowns import SHOWN_VALUES, Filling
 from clew.methods.focus.constant_matcher import LEAST
 from clew.methods.focus.cross_graph import CrossGraphJoin, hard_constraints, join_graphs
 from clew.methods.focus.document_filling import DocumentFiller, checks_of_read_triples, unrestricted_unknowns
+from clew.methods.focus.exact import ExactAnswers
 from clew.methods.focus.explanations import Explanation, explain_rows
 from clew.methods.focus.pattern_builder import (
     DroppedConstraint,
@@ -48,7 +49,8 @@ class Solution:
 
     ``pattern`` is what was substituted, with all its constraints, and ``substitution`` the result. ``values_read``
     are the unknowns that were read from documents before, by number. ``join`` has the other graphs that hold a part
-    of the question. ``is_filtered`` is false where the question has no triples (:meth:`of_all_nodes`).
+    of the question. ``exact`` has the exact answers, where the graph has all names of the question: they are what is
+    left. ``is_filtered`` is false where the question has no triples (:meth:`of_all_nodes`).
     """
 
     graph: PropertyGraph
@@ -58,6 +60,7 @@ class Solution:
     values_read: Mapping[int, Filling] = field(default_factory=dict)
     join: CrossGraphJoin | None = None
     is_filtered: bool = True
+    exact: ExactAnswers | None = None
 
     @classmethod
     def of_all_nodes(cls, graph: PropertyGraph) -> Solution:
@@ -68,6 +71,15 @@ class Solution:
         step = PrepareStep(str(typed), graph.name, {}, {}, {}, ())
         prepared = PreparedQuestion(graph, typed, pattern, (), (), step, ())
         return cls(graph, prepared, pattern, Substitution(target, {target: None}, 0, 0.0), is_filtered=False)
+
+    @classmethod
+    def of_exact_answers(cls, exact: ExactAnswers) -> Solution:
+        """Return the solution whose candidates are exact answers."""
+        pattern = exact.pattern()
+        step = PrepareStep(str(exact.typed), exact.graph.name, {}, {}, {}, exact.typed.preferences)
+        prepared = PreparedQuestion(exact.graph, exact.typed, pattern, (), (), step, ())
+        substitution = Substitution(pattern.target, {pattern.target: exact.rows}, 0, exact.seconds)
+        return cls(exact.graph, prepared, pattern, substitution, exact=exact)
 
     @property
     def kept_pattern(self) -> Pattern:
@@ -87,6 +99,8 @@ class Solution:
         """
         if self.substitution.is_empty:
             return False
+        if self.exact is not None:
+            return True
         target, pattern = self.pattern.target, self.kept_pattern
         in_triple = any(target in (triple.head, triple.tail) for triple in pattern.triples)
         return (in_triple and self.is_complete) or target not in unrestricted_unknowns(pattern)
@@ -145,6 +159,8 @@ class Solution:
 
     def mean_scores(self, rows: Rows) -> Floats:
         """Return how far each row meets the constraints on average, (rows,), from 0 to 1."""
+        if self.exact is not None:
+            return np.isin(rows, self.exact.rows).astype(np.float64)
         has_choices = any(len(constant.rows) > 1 for constant in self.pattern.constants)
         if not self.substitution.relaxed and not has_choices:
             return np.ones(len(rows))
@@ -152,6 +168,8 @@ class Solution:
 
     def explain(self, rows: Rows) -> Explanation:
         """Return how far each row meets each constraint."""
+        if self.exact is not None:
+            return Explanation(self.prepared, self.pattern, rows, np.empty((len(rows), 0)))
         read = checks_of_read_triples(self.prepared.typed, self.values_read)
         return explain_rows(self.prepared, self.pattern, rows, read)
 
@@ -165,6 +183,8 @@ class Solution:
         evidence: bool = True,
     ) -> tuple[ConstraintCheck, ...]:
         """Return the constraints with what the ``place``-th row of an explanation meets, here and in other graphs."""
+        if self.exact is not None:
+            return self.exact.checks(snapshot, int(explanation.rows[place]), evidence=evidence)
         checks = explanation.checks(snapshot, place, evidence, meets_all or self.join is not None)
         if self.join is None:
             return checks
@@ -352,6 +372,13 @@ def explain_exclusions(
     explanation = solution.explain(np.array([entity.row for entity in linked], dtype=np.int64))
     exclusions = []
     for place, entity in enumerate(linked):
+        if solution.exact is not None:
+            missed = solution.exact.missed_constraints(entity.row)
+            checks = solution.checks(explanation, snapshot, place, meets_all=not missed.texts)
+            exclusions.append(
+                Exclusion(entity.id, entity.name, missed.texts, missed.alone, missed.restriction, checks)
+            )
+            continue
         why = why_not(graph, pattern, entity.row)
         constraints = [
             solution.prepared.constraint_text(constraint, pattern) for constraint in why.constraints

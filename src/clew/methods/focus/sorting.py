@@ -36,6 +36,7 @@ from clew.triples.engine.patterns import Variable
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
     from clew.core.protocols import PropertyGraph, Snapshot, Trail
+    from clew.methods.focus.exact import ExactAnswers
     from clew.methods.focus.solutions import Solution
 
 #: Candidates that are ranked at most, and that the trail shows.
@@ -147,6 +148,16 @@ class CandidateSorter:
             return [node_hit(graph.name, entity, describe_entity(entity), 0.0) for entity in entities]
         texts = node_texts(self.snapshot, graph)
         return [*node_hits(texts, matching), *node_hits(texts, order.padding)]
+
+
+def list_exact_answers(exact: ExactAnswers, k_max: int) -> SortedCandidates:
+    """Return exact answers in the order of the graph, without ranking them, then at most ``k_max`` near misses."""
+    answers = exact.graph.entities(exact.rows[:MAX_RANKED])
+    near = exact.graph.entities(exact.near_misses(k_max))
+    hits = [node_hit(exact.graph.name, entity, describe_entity(entity), 1.0) for entity in answers]
+    near_hits = [node_hit(exact.graph.name, entity, describe_entity(entity), 0.0) for entity in near]
+    ranked_by = {hit.node.id: "exact" for hit in hits} | {hit.node.id: "near miss" for hit in near_hits}
+    return SortedCandidates([*hits, *near_hits], RankedRows(exact.rows, np.ones(len(exact.rows))), ranked_by)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

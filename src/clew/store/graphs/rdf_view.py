@@ -9,6 +9,8 @@ The mapping, with the prefixes of :data:`PREFIXES`. A name stands in an IRI with
 ``node:7 clew:id "tt0032138"``       its id in the files of the graph (in clew: ``films:tt0032138``)
 ``node:7 clew:name "Nine Lanterns"`` its name, as clew shows it; ``clew:alias`` for each alias
 ``node:7 clew:folded-name "..."``    its name and each alias as names are compared (``fold_name``)
+``node:7 clew:name-number 1935.0``   a name that is a number or a day, like ``n:``; ``clew:name-year`` like ``y:``,
+                                     ``clew:name-day`` like ``d:``
 ``node:7 clew:type "film"``          each of its types
 ``node:7 clew:text "..."``           its text, where it has one
 ``node:7 p:released "1935-04-02"``   a value of a property, as it is written: a plain literal
@@ -64,6 +66,7 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 TYPE, NAME, ALIAS, ID, TEXT = (f"{_BASE}{word}" for word in ("type", "name", "alias", "id", "text"))
 FOLDED_NAME = f"{_BASE}folded-name"
+NAME_NUMBER, NAME_YEAR, NAME_DAY = (f"{_BASE}name-{word}" for word in ("number", "year", "day"))
 #: The prefixes that a query over a graph need not declare.
 PREFIXES: Mapping[str, str] = MappingProxyType(
     {
@@ -89,6 +92,8 @@ _PART = 1 << 25
 #: Seconds between two reports of progress.
 _REPORT_INTERVAL = 0.5
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+#: What a name that is a number or a day may begin with.
+_NUMBER_STARTS = frozenset("0123456789+-. \t")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Names as IRIs
@@ -293,6 +298,11 @@ def _add_node_lines(lines: list[str], row: int, entity: Entity, id_start: int) -
     lines += [subject + _literal(ALIAS, alias) for alias in entity.aliases]
     folded_names = {fold_name(name) for name in (entity.name, *entity.aliases)}
     lines += [subject + _literal(FOLDED_NAME, name) for name in folded_names]
+    for name in (entity.name, *entity.aliases):
+        if name[:1] in _NUMBER_STARTS:
+            lines += [
+                subject + literal for literal in _number_literals(NAME_NUMBER, NAME_YEAR, NAME_DAY, name)
+            ]
     lines += [subject + _literal(TYPE, type) for type in (entity.type, *entity.more_types) if type]
     if entity.text:
         lines.append(subject + _literal(TEXT, entity.text))
@@ -304,17 +314,25 @@ def _add_node_lines(lines: list[str], row: int, entity: Entity, id_start: int) -
 @lru_cache(1 << 14, typed=True)  # years, colours and the like repeat
 def _value_literals(property: str, value: Any) -> tuple[str, ...]:
     """Return the ends of the lines of a value: predicates and literals."""
-    encoded, text, number = _encode_name(property), scalar_text(value), parse_number(value)
+    encoded, text = _encode_name(property), scalar_text(value)
     literals = [_literal(_PROPERTY + encoded, text), _literal(_FOLDED + encoded, fold_name(text))]
-    if not math.isnan(number):
-        # A number is read from the text of a day only if there is such a day.
-        day = _DATE.match(value.strip()) if isinstance(value, str) else None
-        year = math.floor(number) if day else number
-        literals.append(_literal(_NUMBER + encoded, _format_double(number), "double"))
-        literals.append(_literal(_YEAR + encoded, _format_double(year), "double"))
-        if day:
-            literals.append(_literal(_DAY + encoded, day[0], "date"))
+    literals += _number_literals(_NUMBER + encoded, _YEAR + encoded, _DAY + encoded, value)
     return tuple(literals)
+
+
+def _number_literals(number_iri: str, year_iri: str, day_iri: str, value: Any) -> list[str]:
+    """Return the ends of the lines of a value that is a number or a day; none of another value."""
+    number = parse_number(value)
+    if math.isnan(number):
+        return []
+    # A number is read from the text of a day only if there is such a day.
+    day = _DATE.match(value.strip()) if isinstance(value, str) else None
+    year = math.floor(number) if day else number
+    literals = [
+        _literal(number_iri, _format_double(number), "double"),
+        _literal(year_iri, _format_double(year), "double"),
+    ]
+    return [*literals, _literal(day_iri, day[0], "date")] if day else literals
 
 
 def _literal(predicate: str, text: str, datatype: str = "") -> str:

@@ -49,7 +49,7 @@ class PropertyTest:
         """Return for each value whether it passes the test, not regarding ``negated``."""
         if self._is_numeric:
             numbers = np.array([parse_number(value) for value in values], dtype=np.float64)
-            days = np.array([_is_day(value) for value in values], dtype=np.bool_)
+            days = np.array([is_day(value) for value in values], dtype=np.bool_)
             return [bool(passes) for passes in self._compare(numbers, days)]
         wanted = fold_name(scalar_text(self.predicate.value))
         texts = [fold_name(scalar_text(value)) for value in values]
@@ -84,7 +84,7 @@ class PropertyTest:
         predicate = self.predicate
         if self._is_numeric:
             numbers = column.numbers[places]
-            by_year = _may_be_year(predicate.value) or _may_be_year(predicate.high)
+            by_year = may_be_year(predicate.value) or may_be_year(predicate.high)
             return self._compare(numbers, _days(column, places, numbers) if by_year else None)
         wanted = np.frombuffer(fold_name(scalar_text(predicate.value)).encode(), dtype=np.uint8)
         starts, ends = column.starts[places], column.starts[places + 1]
@@ -111,7 +111,7 @@ class PropertyTest:
         years = numbers if days is None else np.where(days, np.floor(numbers), numbers)
 
         def passes(test: str, value: Any) -> Mask:
-            mask: Mask = _ORDER[test](years if _may_be_year(value) else numbers, parse_number(value))
+            mask: Mask = _ORDER[test](years if may_be_year(value) else numbers, parse_number(value))
             return mask
 
         if predicate.test == "between":
@@ -119,13 +119,14 @@ class PropertyTest:
         return passes(predicate.test, predicate.value)
 
 
-def _is_day(value: object) -> bool:
+def is_day(value: object) -> bool:
+    """Return whether a value is a day, written as ``1990-05-04``."""
     return isinstance(value, str) and _DAY.match(value.strip()) is not None
 
 
-def _may_be_year(value: object) -> bool:
+def may_be_year(value: object) -> bool:
     """Return whether a value of a predicate is a whole number, which may be a year."""
-    return not _is_day(value) and parse_number(value) % 1 == 0
+    return not is_day(value) and parse_number(value) % 1 == 0
 
 
 def _days(column: PropertyColumn, places: NDArray[np.int64], numbers: Floats) -> Mask:

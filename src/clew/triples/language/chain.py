@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clew.core.prompts.replies import clean_reply
 from clew.triples.language.errors import (
@@ -67,11 +67,17 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """A head that has a relation to a tail."""
+    """A head that has a relation to a tail.
+
+    ``inverse``: the tail has the relation to the head (``#1 << directed << #2``). ``repeated``: the relation leads
+    from one to the other in one or more steps (``#1 >> part_of >>+ #2``). Chains have neither.
+    """
 
     head: Term
     relation: str
     tail: Term
+    inverse: bool = False
+    repeated: bool = False
 
     @property
     def unknowns(self) -> tuple[int, ...]:
@@ -80,7 +86,7 @@ class Triple:
 
     def fill(self, values: Mapping[int, str]) -> Triple:
         """Return the triple with its unknowns replaced by their values, as far as they have one."""
-        return Triple(self.head.fill(values), self.relation, self.tail.fill(values))
+        return replace(self, head=self.head.fill(values), tail=self.tail.fill(values))
 
     def __str__(self) -> str:
         return f"{self.head} >> {_quote_separators(self.relation)} >> {self.tail}"

@@ -11,7 +11,7 @@ from clew.core.text import parse_number
 from clew.triples.language.errors import IncorrectTripleFormatError
 from clew.triples.language.quantifiers import NUMBER_WORDS, split_negation
 from clew.triples.language.quoting import QUOTED_TEXT, mask_quotes, quote, split_outside_quotes, unquote
-from clew.triples.language.typed_chain import Condition
+from clew.triples.language.typed_chain import Condition, TypedChain
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:([,_'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(?:\.\d+)?")
@@ -44,6 +44,8 @@ _DAYS = tuple(
         r"(?P<year>\d{4})-(?P<month>\d\d)",
     )
 )
+#: What a comparison of an unknown itself compares: its name.
+OWN_VALUE = "value"
 #: The beginning of a number or a day.
 VALUE_START = rf"(?:the\s+)?[\"$€£]?\s*[-+.]?(?:\d|{_MONTH.replace('?P<month>', '?:')}\s+\d|US[D$])"
 
@@ -139,6 +141,32 @@ def _as_int(number: float) -> float | None:
     return int(number) if number.is_integer() and abs(number) < 1e15 else number
 
 
+def exclude_named_nodes(typed: TypedChain) -> TypedChain:
+    """Return the question with unknowns that are none of what it names: films by the director of Kismet are others.
+
+    An unknown that a triple joins to a name is another node already, so only those further away get a condition.
+    """
+    names = {
+        end.text for triple in typed.chain.triples for end in (triple.head, triple.tail) if not end.unknowns
+    }
+    joined = {
+        (number, end.text)
+        for triple in typed.chain.triples
+        for number in triple.unknowns
+        for end in (triple.head, triple.tail)
+    }
+    counted = {
+        triple.tail.unknown for place, triple in enumerate(typed.chain.triples) if place in typed.quantifiers
+    }
+    conditions = [
+        Condition(number, OWN_VALUE, "=", name, negated=True)
+        for number in typed.chain.unknowns
+        for name in sorted(names)
+        if number not in counted and (number, name) not in joined
+    ]
+    return replace(typed, conditions=(*typed.conditions, *conditions)) if conditions else typed
+
+
 CONDITION_HINT = (
     "Write #1.release_year between 1980 and 1990, each condition in a statement of its own; the tests are = < <= > >="
     " between contains says, and numbers are written out (10000000), days as 1990-05-04"
@@ -176,6 +204,11 @@ _DOTTED = re.compile(
     re.IGNORECASE,
 )
 _SPACED = re.compile(rf"#(\d+)\s+(\w[\w-]*(?:\s\w+){{0,3}}?)\s*(?:{_STRONG})", re.IGNORECASE)
+#: A comparison of an unknown itself, whose name is a number or a day: "#2 >= 1990".
+_BARE = re.compile(
+    r"#(\d+)\s*(?=(?:not\s+)?(?:<=?|>=?|[≤≥]|between\b)\s*(?:the\s+)?[\"$€£]?\s*[-+.]?\d|\s*(?:not\s*)?(?:!=|≠|<>|==?)\s*\S)",
+    re.IGNORECASE,
+)
 _CALLED = re.compile(rf"(\w[\w ]*)\(\s*#(\d+)\s*\)\s*(?:{_ANY})", re.IGNORECASE)
 _TEST = re.compile(_ANY, re.IGNORECASE)
 _SYMBOL = re.compile(r"(?:not\s*)?[<>=≤≥≠!:]", re.IGNORECASE)
@@ -250,6 +283,8 @@ def _parse_condition(text: str, negated: bool) -> tuple[Condition, ...]:
     """Return the condition of a statement without "and"; two where bounds stand on both sides of the property."""
     if match := _FIRST.fullmatch(text):
         return _parse_both_sides(match, negated)
+    if match := _BARE.match(text):
+        return _parse_condition(f"#{match[1]}.{OWN_VALUE} {text[match.end() :]}", negated)
     if match := _match(_DOTTED, text) or _match(_SPACED, text):
         unknown, property = int(match[1]), text[slice(*match.span(2))]
     elif match := _match(_CALLED, text):

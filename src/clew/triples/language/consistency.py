@@ -76,7 +76,7 @@ def best_filling(fillings: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | N
 
 def _normalise_triple(triple: Triple, numbers: Mapping[int, str]) -> Triple:
     head, tail = (_normalise_term(term.fill(numbers)) for term in (triple.head, triple.tail))
-    return Triple(head, normalise(triple.relation), tail)
+    return replace(triple, head=head, relation=normalise(triple.relation), tail=tail)
 
 
 def _normalise_term(term: Term) -> Term:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clew.triples.language.chain import Chain, Term
+from clew.triples.language.chain import Chain, Term, Triple
 from clew.triples.language.quoting import NEGATION, quote, quote_if_needed
 
 #: Tests of a property. ``contains`` looks for text anywhere, ``says`` for whole words.
@@ -91,14 +91,39 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class Superlative:
+    """Keeps the ``count`` answers with the highest (``highest`` False: lowest) number of a property, or with the most
+    (fewest) tails of a triple; equals of the last are kept too. Either ``property`` or ``triple`` is given.
+    """
+
+    unknown: int
+    highest: bool
+    count: int = 1
+    property: str = ""
+    triple: Triple | None = None
+
+    def __str__(self) -> str:
+        """The superlative as a question writes it.
+
+        >>> str(Superlative(1, True, property="runtime")), str(Superlative(1, False, 3, property="runtime"))
+        ('highest #1.runtime', '3 lowest #1.runtime')
+        """
+        count = f"{self.count} " if self.count > 1 else ""
+        if self.triple is None:
+            property = quote_if_needed(self.property, reserved=rf"\W|{NEGATION}")
+            return f"{count}{'highest' if self.highest else 'lowest'} #{self.unknown}.{property}"
+        return f"{count}{'most' if self.highest else 'fewest'} {_statement(self.triple)}"
+
+
+@dataclass(frozen=True, slots=True)
 class TypedChain:
     """Triples over typed constants and unknowns, one of which is asked for.
 
     ``types`` has the types that an unknown may have, by its number; ``constant_types`` those of a constant, by its
     text; ``quantifiers`` the quantifier of a triple, by its place in ``chain.triples``. ``preferences`` say what an
     answer should be like where no triple and no condition can ("slow and dreamlike"): they rank answers and exclude
-    none. ``chain.answer`` is always a number, since nothing can be a candidate of ``#answer``. There may be no
-    triples.
+    none. ``superlatives`` keep the best of the answers that all else leaves. ``chain.answer`` is always a number,
+    since nothing can be a candidate of ``#answer``. There may be no triples.
     """
 
     chain: Chain
@@ -107,14 +132,12 @@ class TypedChain:
     quantifiers: Mapping[int, Quantifier] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     preferences: tuple[str, ...] = ()
+    superlatives: tuple[Superlative, ...] = ()
 
     def statement(self, place: int) -> str:
         """Return a triple with its quantifier, as a question writes it: ``not #1 >> starred_actors >> Bob``."""
-        triple, quantifier = self.chain.triples[place], self.quantifiers.get(place)
-        head = _term(triple.head)
-        if quantifier is not None and triple.head.unknown is None:
-            head = quote(triple.head.text)  # "not b" could be a name
-        statement = f"{head} >> {quote_if_needed(triple.relation, reserved=NEGATION)} >> {_term(triple.tail)}"
+        quantifier = self.quantifiers.get(place)
+        statement = _statement(self.chain.triples[place], quantifier)
         return statement if quantifier is None else f"{quantifier} {statement}"
 
     def __str__(self) -> str:
@@ -132,10 +155,20 @@ class TypedChain:
                 *types,
                 *triples,
                 *map(str, self.conditions),
+                *map(str, self.superlatives),
                 *preferences,
                 f"final answer: {answer}",
             ]
         )
+
+
+def _statement(triple: Triple, quantifier: Quantifier | None = None) -> str:
+    head = _term(triple.head)
+    if quantifier is not None and triple.head.unknown is None:
+        head = quote(triple.head.text)  # "not b" could be a name
+    arrow = "<<" if triple.inverse else ">>"
+    last = f"{arrow}+" if triple.repeated else arrow
+    return f"{head} {arrow} {quote_if_needed(triple.relation, reserved=NEGATION)} {last} {_term(triple.tail)}"
 
 
 def _term(term: Term) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from clew.core.prompts.replies import clean_reply
 from clew.core.text import normalise
@@ -26,9 +26,11 @@ from clew.triples.language.quantifiers import (
     split_quantifier,
 )
 from clew.triples.language.quoting import mask_quotes, replace_outside_quotes, split_outside_quotes, unquote
-from clew.triples.language.typed_chain import NOT, Condition, Quantifier, TypedChain
+from clew.triples.language.typed_chain import NOT, Condition, Quantifier, Superlative, TypedChain
 
 UNKNOWN = re.compile(r"#(\d+)")
+#: The arrows of a triple, in either direction, for one step or (with +) for one or more.
+CHEVRONS = re.compile(r"(?P<way>>>|<<)(?P<more>\+(?=[\s#\"]))?")
 _NAMED = re.compile(r"(?<![\w#])\?([A-Za-z_]\w*)")
 _LETTER = re.compile(
     r"(?P<before>\A|>>|->|→|[(,\[:]|\b(?:is|not|only|by)\b)(?P<space>\s*)(?P<name>[x-zX-Z](?:_?\d{1,2})?)"
@@ -47,7 +49,7 @@ def extract_statements(text: str) -> list[str]:
         for part in split_statements(INTRODUCTION.sub("", line)):
             part = LIST_MARK.sub("", part).strip().rstrip(",").strip()
             inside, quoted = unquote(part)
-            if quoted and (">>" in inside or UNKNOWN.search(inside)):
+            if quoted and (CHEVRONS.search(inside) or UNKNOWN.search(inside)):
                 part = inside
             if part and part != '"':
                 statements.append(part)
@@ -102,12 +104,12 @@ def split_triple(text: str) -> list[str] | None:
     masked = mask_quotes(text)
     if match := _BRACKETED.fullmatch(masked):
         inside = text[slice(*match.span("inside"))].strip()
-        if ">>" in mask_quotes(inside):
-            return split_outside_quotes(inside, ">>")
+        if CHEVRONS.search(mask_quotes(inside)):
+            return split_outside_quotes(inside, CHEVRONS.pattern)
         parts = split_outside_quotes(inside, r",\s+")
         return parts if len(parts) == 3 else split_outside_quotes(inside, r",")
-    if ">>" in masked:
-        return split_outside_quotes(text, ">>")
+    if CHEVRONS.search(masked):
+        return split_outside_quotes(text, CHEVRONS.pattern)
     if ARROW.search(masked):
         return _split_at_arrows(text, masked)
     if (match := _CALLED.fullmatch(masked)) and "#" in match["ends"]:
@@ -185,6 +187,19 @@ _NO_TYPE = re.compile(r"(?:an?\s+)?(?:not|no|never|without|except|neither|anythi
 _SAME = re.compile(
     r"(?:(?P<not>!=|≠|<>|(?:is|was|are|were)(?:\s+not|n['’]t)(?=\s))|==?)\s*(?=\S)", re.IGNORECASE
 )
+#: A superlative before a property or a triple: "highest", "the 3 lowest", "top 5 most".
+_SUPERLATIVE = re.compile(
+    r"(?:the\s+)?(?:(?P<count>\d{1,6})\s+|top\s+(?P<top>\d{1,6})\s+)?(?P<word>highest|lowest|most|fewest)"
+    r"\s*:?\s+(?=[#(])",
+    re.IGNORECASE,
+)
+_PROPERTY_OF = re.compile(r"#(?P<unknown>\d+)\s*\.\s*(?P<property>\".+\"|[^\s\"=<>].*?)\s*")
+SUPERLATIVE_FORM = (
+    "Write highest #1.runtime, 3 lowest #1.runtime, most #1 >> directed >> #2, "
+    "or 3 fewest #1 << directed << #2"
+)
+#: The most answers that a superlative may keep.
+MAX_RANK = 100_000
 #: The first number of unknowns that get their real number at the end.
 _UNNUMBERED = 10**9
 
@@ -205,7 +220,9 @@ def parse_typed(text: str) -> TypedChain:
     ``#1 : film``, ``David Lynch : person`` (types) · ``#1 >> directed_by >> David Lynch`` (a triple; also
     ``(#1, directed_by, David Lynch)``, ``#1 --directed_by--> David Lynch``, ``directed_by(#1, David Lynch)``) ·
     ``not``, ``only``, ``at least 2``, ``at most 2`` or ``exactly 2`` before a triple ·
-    ``#1.release_year between 1980 and 1990`` (a condition) · ``#1 ~ slow and dreamlike`` (a preference) ·
+    ``#1 << directed << #2`` (a triple in the other direction) · ``#1 >> part_of >>+ #2`` (one or more steps) ·
+    ``#1.release_year between 1980 and 1990`` (a condition) · ``highest #1.runtime``,
+    ``3 most #1 >> starred_actors >> #2`` (superlatives) · ``#1 ~ slow and dreamlike`` (a preference) ·
     ``final answer: #1``.
 
     Text in quotation marks is a name or a value, whatever it looks like. The parser is tolerant of small models: it
@@ -233,6 +250,7 @@ class _Parser:
     types: dict[int, dict[str, None]] = field(default_factory=dict)
     constant_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
     conditions: dict[Condition, None] = field(default_factory=dict)
+    superlatives: dict[Superlative, None] = field(default_factory=dict)
     preferences: dict[str, None] = field(default_factory=dict)
     answer: str | None = None
     dropped: list[str] = field(default_factory=list)
@@ -244,7 +262,7 @@ class _Parser:
         if len(statement) > _MAX_STATEMENT:
             self.ignored.append(f"{statement[:80]} ...")
             return
-        if ">>" not in masked and (match := _FINAL.fullmatch(statement)):
+        if not CHEVRONS.search(masked) and (match := _FINAL.fullmatch(statement)):
             self.answer = match["what"]
             return
         if match := _WISH.fullmatch(masked):
@@ -253,6 +271,8 @@ class _Parser:
             if preference.strip():
                 self.preferences[f"not {preference}" if match["not"] else preference] = None
             return
+        if self._take_superlative(statement, masked):
+            return
         whole, label = statement, self._match_label(statement, masked)
         statement = statement[label.end() :] if label else statement
         quantifier, rest = split_quantifier(statement)
@@ -260,19 +280,21 @@ class _Parser:
             quantifier = _combine(NOT, quantifier, whole)
         masked = mask_quotes(rest)
         if (
-            ">>" not in masked
+            not CHEVRONS.search(masked)
             and quantifier in (None, NOT)
             and (conditions := parse_conditions(rest, quantifier == NOT))
         ):
             self.conditions.update(dict.fromkeys(conditions))
             return
-        match = None if ">>" in masked or ARROW.search(masked) else _TYPED.fullmatch(masked)
+        match = None if CHEVRONS.search(masked) or ARROW.search(masked) else _TYPED.fullmatch(masked)
         if match:
             if quantifier is not None:
                 raise IncorrectTripleFormatError(f"a type cannot be denied or counted: '{whole}'", FORM)
             self._add_types(int(match[1]), _parse_types_of_unknown(rest[match.start("types") :], whole))
         elif (parts := split_triple(rest)) is not None:
-            self._take_triple(parts, quantifier, statement)
+            triple = self._parse_triple(parts, quantifier, statement)
+            if triple is not None:
+                self.triples[triple] = None
         else:
             self._take_other(rest, statement)
 
@@ -295,9 +317,52 @@ class _Parser:
                 f"a heading that would deny what follows: '{statement}'",
                 "Write not before each triple instead",
             )
-        return match if match and match.end() < len(masked) and (">>" in masked or "#" in masked) else None
+        return (
+            match
+            if match and match.end() < len(masked) and (CHEVRONS.search(masked) or "#" in masked)
+            else None
+        )
 
-    def _take_triple(self, parts: list[str], quantifier: Quantifier | None, statement: str) -> None:
+    def _take_superlative(self, statement: str, masked: str) -> bool:
+        """Take ``highest #1.runtime`` or ``3 most #1 >> directed >> #2``; return whether it was one of them."""
+        match = _SUPERLATIVE.match(masked)
+        if match is None:
+            return False
+        count = int(match["count"] or match["top"] or 1)
+        if not 1 <= count <= MAX_RANK:
+            raise IncorrectTripleFormatError(f"not from 1 to {MAX_RANK}: '{statement}'", SUPERLATIVE_FORM)
+        word, rest = match["word"].casefold(), statement[match.end() :].strip()
+        if word in ("highest", "lowest"):
+            property = _PROPERTY_OF.fullmatch(rest)
+            if property is None:
+                raise IncorrectTripleFormatError(
+                    f"no property of an unknown: '{statement}'", SUPERLATIVE_FORM
+                )
+            name = unquote(property["property"])[0]
+            superlative = Superlative(int(property["unknown"]), word == "highest", count, property=name)
+        else:
+            parts = split_triple(rest)
+            parsed = None if parts is None else self._parse_triple(parts, None, rest, counted=True)
+            if parsed is None or parsed[1] is not None or parsed[0].head.unknown is None:
+                raise IncorrectTripleFormatError(
+                    f"no triple from an unknown: '{statement}'", SUPERLATIVE_FORM
+                )
+            triple = parsed[0]
+            if triple.tail.unknown is None:
+                raise IncorrectTripleFormatError(
+                    f"'{triple.tail.text}' is one node, so nothing is counted: '{statement}'",
+                    SUPERLATIVE_FORM,
+                )
+            superlative = Superlative(int(triple.head.text[1:]), word == "most", count, triple=triple)
+        self.superlatives[superlative] = None
+        return True
+
+    def _parse_triple(
+        self, parts: list[str], quantifier: Quantifier | None, statement: str, counted: bool = False
+    ) -> tuple[Triple, Quantifier | None] | None:
+        """Return the triple of a statement with its quantifier; None for a statement that is a condition, a type or
+        a triple of two constants, which are taken. The tail of a ``counted`` triple stays its tail."""
+        inverse, repeated = _read_arrows(statement)
         if len(parts) != 3 or not all(parts):
             raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{statement}'", FORM)
         relation, quoted = unquote(parts[1])
@@ -312,23 +377,29 @@ class _Parser:
             quantifier = _combine(NOT if negated else None, quantifier, statement)
         for end in (0, 2):
             of_end, parts[end] = split_quantifier(parts[end])
+            if end == 0 and of_end == quantifier == NOT:
+                raise IncorrectTripleFormatError(
+                    f"negated twice: '{statement}'", "Write the triple without not"
+                )
             quantifier = _combine(quantifier, of_end, statement)
         head = self._parse_term(parts[0], statement)
         if head.unknown is not None and not parts[2].startswith('"'):
-            if not quoted and self._take_test_or_type(
-                head.unknown, relation, parts[2], quantifier, statement
-            ):
-                return
+            plain = not (quoted or inverse or repeated or counted)
+            if plain and self._take_test_or_type(head.unknown, relation, parts[2], quantifier, statement):
+                return None
             quantifier, parts[2] = self._split_tail(parts[2], quantifier, statement)
-        triple = Triple(head, relation, self._parse_term(parts[2], statement))
+        triple = Triple(head, relation, self._parse_term(parts[2], statement), inverse, repeated)
         if triple.unknowns and triple.head == triple.tail and not UNKNOWN.fullmatch(parts[2]):
             raise IncorrectTripleFormatError(
                 f"an unknown that is its own tail: '{statement}'", 'Quote a name with a number: "Mambo #1"'
             )
         if triple.head.unknown is None and triple.tail.unknown is None:
             self.dropped.append(statement)
-            return
-        self.triples[triple, quantifier] = None
+            return None
+        if inverse and quantifier in (None, NOT) and not counted:
+            # Nothing is counted, so either end may be the head.
+            triple = Triple(triple.tail, relation, triple.head, repeated=repeated)
+        return triple, quantifier
 
     def _take_test_or_type(
         self, unknown: int, relation: str, tail: str, quantifier: Quantifier | None, statement: str
@@ -398,6 +469,8 @@ class _Parser:
         self._number_the_rest()
         triples = [triple for triple, _ in self.triples]
         numbers = {number for triple in triples for number in triple.unknowns}
+        for superlative in self.superlatives:
+            numbers |= {superlative.unknown, *(superlative.triple.unknowns if superlative.triple else ())}
         numbers |= self.types.keys() | {condition.unknown for condition in self.conditions}
         if (
             self.answer
@@ -427,6 +500,7 @@ class _Parser:
             quantifiers,
             tuple(self.conditions),
             tuple(self.preferences),
+            tuple(self.superlatives),
         )
         used = {normalise(name) for name in constant_types}
         ignored = [statement for statement in self.ignored if not _types_constant(statement, used)]
@@ -441,7 +515,7 @@ class _Parser:
         new = {number: last + place for place, number in enumerate(unnumbered, 1)}
         self.types = {new.get(number, number): types for number, types in self.types.items()}
         self.triples = {
-            (Triple(triple.head, triple.relation, _renumber(triple.tail, new)), quantifier): None
+            (replace(triple, tail=_renumber(triple.tail, new)), quantifier): None
             for triple, quantifier in self.triples
         }
 
@@ -474,6 +548,17 @@ class _Parser:
             return next(iter(numbers))
         problem = f"the final answer is '{written}'" if self.answer is not None else "no final answer is said"
         raise FinalAnswerFormatError(problem, "End with final answer: #1, or another of the unknowns")
+
+
+def _read_arrows(statement: str) -> tuple[bool, bool]:
+    """Return whether the arrows of a statement point to its head, and whether they stand for more than one step.
+    Raises IncorrectTripleFormatError for arrows in both directions."""
+    arrows = list(CHEVRONS.finditer(mask_quotes(statement)))
+    if len({match["way"] for match in arrows}) > 1:
+        raise IncorrectTripleFormatError(
+            f"arrows in both directions: '{statement}'", "Write #1 >> relation >> #2 or #1 << relation << #2"
+        )
+    return bool(arrows) and arrows[0]["way"] == "<<", any(match["more"] for match in arrows)
 
 
 def _types_constant(statement: str, names: set[str]) -> bool:

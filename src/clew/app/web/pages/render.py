@@ -47,6 +47,7 @@ _STEP_NAMES = {
     "filled": "Filled the triples in",
     "remember": "Asked the model's memory",
     "conflict": "Sources disagree",
+    "exact": "Solved the triples exactly",
     "prepare": "Matched the triples with the graph",
     "substitute": "Substituted the unknowns",
     "join graphs": "Joined graphs",

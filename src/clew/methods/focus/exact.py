@@ -1,0 +1,224 @@
+"""The exact answers of a question: those that meet everything, with every name taken for what is called exactly so.
+
+They need no encoder and no guess. Where a graph lacks a name of the question, the question has no exact answers in
+it, and :mod:`clew.methods.focus.solutions` reads the names as near ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.core.errors import UsageError
+from clew.core.trail import CandidateSet, ExactStep
+from clew.core.types import ConstraintCheck, Hit, Question
+from clew.methods.focus.explanations import find_witnesses, property_evidence
+from clew.retrieve.nodes import answer_rows
+from clew.triples.engine.patterns import Pattern, Predicate, TypedTriple, Variable
+from clew.triples.language.conditions import exclude_named_nodes
+from clew.triples.language.typed_chain import NOT
+from clew.triples.language.typed_parsing import parse_typed_statements
+from clew.triples.query import compile_question, solve_question, to_sparql
+from clew.triples.query.explanation import (
+    Element,
+    FunnelStep,
+    MissedConstraints,
+    find_missed_constraints,
+    find_near_misses,
+    list_elements,
+    measure_funnel,
+)
+from clew.triples.query.question import Count, EdgePattern, GraphQuestion, Group
+
+if TYPE_CHECKING:
+    from clew.core.arrays import Rows
+    from clew.core.protocols import PropertyGraph, Snapshot, Trail
+    from clew.triples.language.typed_chain import TypedChain
+
+#: Names of answers that the trail shows.
+SHOWN_NAMES = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactAnswers:
+    """The exact answers of one interpretation in one graph: ``rows`` of the nodes that meet all of it, ascending."""
+
+    graph: PropertyGraph
+    typed: TypedChain
+    question: GraphQuestion
+    rows: Rows
+    seconds: float
+
+    def pattern(self) -> Pattern:
+        """Return what binds the unknowns, as a pattern of the engine, to look up the edges by which a node is an
+        answer. Negations, and edges that are followed repeatedly, are left out."""
+        names, types = self.question.names, self.question.types
+        terms: dict[str, None] = {}
+        edges: dict[EdgePattern, None] = {}
+        _collect(self.question.group, terms, edges)
+        return Pattern(
+            self.question.target,
+            tuple(
+                Variable(
+                    term,
+                    () if term in names else types.get(term, ()),
+                    names[term].rows if term in names else None,
+                )
+                for term in terms
+            ),
+            (),
+            tuple(TypedTriple(edge.head, edge.relations, edge.tail) for edge in edges),
+            tuple(test for test in self.question.group.tests if test.property),
+        )
+
+    def checks(self, snapshot: Snapshot, row: int, *, evidence: bool) -> tuple[ConstraintCheck, ...]:
+        """Return every constraint with whether a node meets it. An answer meets all; another node misses those that
+        keep it from being one. With ``evidence``, an answer has the triples by which it meets them."""
+        elements = list_elements(self.question)
+        is_answer = bool(np.isin(row, self.rows))
+        if not is_answer:
+            missed = set(find_missed_constraints(self.graph, self.question, row).texts)
+            checks = [
+                ConstraintCheck(element.text, 0.0 if element.text in missed else 1.0) for element in elements
+            ]
+        else:
+            hits = self._evidence(snapshot, row) if evidence else {}
+            checks = [
+                ConstraintCheck(element.text, 1.0, hits.get(_evidence_key(element), ()))
+                for element in elements
+            ]
+        return (*checks, *(ConstraintCheck(f"~ {wish}", None) for wish in self.typed.preferences))
+
+    def _evidence(self, snapshot: Snapshot, row: int) -> dict[object, tuple[Hit, ...]]:
+        """Return the triples by which an answer meets its constraints, by edge or test."""
+        pattern = self.pattern()
+        by_identity = find_witnesses(snapshot, self.graph, pattern, row)
+        by_identity |= property_evidence(self.graph, pattern, row)
+        evidence: dict[object, tuple[Hit, ...]] = {}
+        for triple in pattern.triples:
+            if id(triple) in by_identity:
+                evidence[triple.head, triple.relations, triple.tail] = by_identity[id(triple)]
+        for test in pattern.predicates:
+            if id(test) in by_identity:
+                evidence[test] = by_identity[id(test)]
+        return evidence
+
+    def missed_constraints(self, row: int) -> MissedConstraints:
+        """Return the constraints that keep a node from being an answer."""
+        return find_missed_constraints(self.graph, self.question, row)
+
+    def near_misses(self, limit: int) -> Rows:
+        """Return nodes that miss one constraint."""
+        return find_near_misses(self.graph, self.question, limit)
+
+    def to_step(self) -> ExactStep:
+        """Return the step of the trail."""
+        first = self.graph.entities(self.rows[:SHOWN_NAMES])
+        return ExactStep(
+            self.graph.name,
+            str(self.typed),
+            {self.question.target: CandidateSet(len(self.rows), tuple(entity.name for entity in first))},
+            seconds=self.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExactReading:
+    """What a question means in one graph, exactly: the SPARQL query, and what each constraint leaves.
+
+    ``missing`` has what the graph does not have under the name that the question gives; there is no query then.
+    """
+
+    graph: str
+    sparql: str = ""
+    funnel: tuple[FunnelStep, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def find_exact_answers(
+    graphs: Sequence[PropertyGraph], interpretations: Sequence[TypedChain], question: Question, trail: Trail
+) -> list[ExactAnswers]:
+    """Return the exact answers of the first interpretation that has any, in each graph that has all its names. If the
+    triples are a person's own, a graph that has their names and no answer says that there is none. Empty otherwise.
+
+    A model's triples are read as people ask: what a question asks for is not what it names. They may be mistaken, so
+    that they have no answer means little, and types alone are no reading of a question. Raises UsageError for triples
+    without a meaning that a person wrote.
+    """
+    empty: list[ExactAnswers] = []
+    is_given = bool(question.chain)
+    if is_given:
+        # As it is written, before words are taken for names that the graph has.
+        parse = parse_typed_statements(question.chain)
+        interpretations = [] if parse.dropped else [parse.chain]
+    for typed in interpretations:
+        if question.excludes_named or not is_given:
+            typed = exclude_named_nodes(typed)
+        try:
+            answers = [
+                exact
+                for graph in graphs
+                if (exact := _answer_in(graph, typed, question, only_types=is_given)) is not None
+            ]
+        except UsageError:
+            if is_given:
+                raise
+            continue
+        if any(len(exact.rows) for exact in answers):
+            empty = [exact for exact in answers if len(exact.rows)]
+            break
+        empty = empty or (answers if is_given else [])
+    for exact in empty:
+        trail.add(exact.to_step())
+    return empty
+
+
+def explain_reading(graph: PropertyGraph, typed: TypedChain, question: Question) -> ExactReading:
+    """Return what typed triples mean in a graph. Raises UsageError for a question without a meaning."""
+    if graph.is_mounted:
+        return ExactReading(graph.name, missing=("the graph itself: it is mounted",))
+    answers = answer_rows(graph, tuple(sorted(question.scope.kinds or ())))
+    compilation = compile_question(graph, typed, answers)
+    if compilation.question is None:
+        return ExactReading(graph.name, missing=compilation.missing)
+    funnel = tuple(measure_funnel(graph, compilation.question))
+    return ExactReading(graph.name, to_sparql(compilation.question), funnel)
+
+
+def _answer_in(
+    graph: PropertyGraph, typed: TypedChain, question: Question, only_types: bool
+) -> ExactAnswers | None:
+    if graph.is_mounted:
+        return None
+    started = time.perf_counter()
+    answers = answer_rows(graph, tuple(sorted(question.scope.kinds or ())))
+    compilation = compile_question(graph, typed, answers)
+    if compilation.question is None:
+        return None
+    elements = list_elements(compilation.question)
+    if all(isinstance(element.part, str) for element in elements) and not (only_types and elements):
+        return None
+    rows = solve_question(graph, compilation.question).astype(np.int64)
+    return ExactAnswers(graph, typed, compilation.question, rows, time.perf_counter() - started)
+
+
+def _collect(group: Group, terms: dict[str, None], edges: dict[EdgePattern, None]) -> None:
+    """Collect the terms and the edges of a group, and of the counts within it that ask for edges."""
+    terms |= dict.fromkeys(group.terms)
+    edges |= dict.fromkeys(edge for edge in group.edges if not edge.repeated)
+    for count in group.counts:
+        if count.quantifier != NOT and count.quantifier.least:
+            _collect(count.group, terms, edges)
+            if not count.edge.repeated:
+                edges[count.edge] = None
+
+
+def _evidence_key(element: Element) -> object:
+    part = element.part.edge if isinstance(element.part, Count) else element.part
+    if isinstance(part, EdgePattern):
+        return part.head, part.relations, part.tail
+    return part if isinstance(part, Predicate) else None
