@@ -35,7 +35,7 @@ def graph_of_edges(edges: Edges, types: dict[int, set[str]], size: int) -> Prope
     content = {"relations": dict.fromkeys(relations), "types": kinds, "places": {}, "any": {}, "columns": {}}
     merged = array_builder._merge_relations(directions["out"], size)  # type: ignore[attr-defined]
     for key, prefix, by_direction in (
-        ("any", "any.", {"out": [merged[0]], "in": [merged[1]]}),
+        ("any", "any.", merged),
         ("places", "", directions),
     ):
         for direction, directed in by_direction.items():

@@ -64,8 +64,9 @@ class _Table:
 
     def project(self, terms: Iterable[str]) -> _Table:
         """Return the distinct bindings of some of the terms."""
-        kept = tuple(term for term in self.terms if term in set(terms))
-        return _Table(kept, _distinct(self.rows[:, [self.terms.index(term) for term in kept]]))
+        wanted = set(terms)
+        columns = tuple(term for term in self.terms if term in wanted)
+        return _Table(columns, _distinct(self.rows[:, [self.terms.index(term) for term in columns]]))
 
     def select(self, mask: Mask) -> _Table:
         return _Table(self.terms, self.rows[mask])
@@ -335,8 +336,8 @@ class _Solver:
             return table.select(is_member(keys, pairs))
         allowed = candidates.get(far)
         if allowed is not None:
-            kept = is_member(tails.astype(np.uint32), allowed)
-            owners, tails = owners[kept], tails[kept]
+            is_allowed = is_member(tails.astype(np.uint32), allowed)
+            owners, tails = owners[is_allowed], tails[is_allowed]
         sizes = np.bincount(owners, minlength=len(sources))
         offsets = run_offsets(sizes)
         order = np.argsort(owners, kind="stable")

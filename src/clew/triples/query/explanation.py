@@ -83,8 +83,8 @@ def keep_elements(question: GraphQuestion, elements: Collection[Element]) -> Gra
     bound |= {term for term in types if term in group.terms}
     terms = tuple(term for term in group.terms if term in bound)
     rankings = tuple(ranking for ranking in question.rankings if ranking in parts)
-    kept = replace(group, terms=terms, edges=edges, tests=tests, counts=counts)
-    return replace(question, group=kept, types=types, rankings=rankings)
+    reduced = replace(group, terms=terms, edges=edges, tests=tests, counts=counts)
+    return replace(question, group=reduced, types=types, rankings=rankings)
 
 
 def measure_funnel(graph: PropertyGraph, question: GraphQuestion) -> list[FunnelStep]:
@@ -92,8 +92,8 @@ def measure_funnel(graph: PropertyGraph, question: GraphQuestion) -> list[Funnel
     :func:`~clew.triples.query.evaluation.solve_question` does."""
     elements = list_elements(question)
 
-    def count(kept: Collection[Element]) -> int:
-        return len(solve_question(graph, keep_elements(question, kept)))
+    def count(selected: Collection[Element]) -> int:
+        return len(solve_question(graph, keep_elements(question, selected)))
 
     return [
         FunnelStep(element.text, count(elements[: place + 1]), count(_others(elements, [element])))
@@ -112,12 +112,12 @@ def find_near_misses(graph: PropertyGraph, question: GraphQuestion, limit: int) 
     answers = solve_question(graph, question)
     near = dict[int, None]()
     for element in elements:
-        kept = keep_elements(unranked, _others(elements, [element]))
-        group = kept.group
+        reduced = keep_elements(unranked, _others(elements, [element]))
+        group = reduced.group
         ends = {end for edge in group.edges for end in edge.ends} | {test.variable for test in group.tests}
-        if kept.target not in ends:
+        if reduced.target not in ends:
             continue
-        rows = np.setdiff1d(solve_question(graph, kept), answers)
+        rows = np.setdiff1d(solve_question(graph, reduced), answers)
         if len(rows) <= limit:
             near |= dict.fromkeys(rows.tolist())
     return np.array(list(near)[:limit], dtype=np.int64)
@@ -140,19 +140,19 @@ def find_missed_constraints(graph: PropertyGraph, question: GraphQuestion, row: 
     else:
         restriction = ""
 
-    def holds(kept: Collection[Element]) -> bool:
-        return len(solve_question(graph, keep_elements(restricted, kept))) > 0
+    def holds(selected: Collection[Element]) -> bool:
+        return len(solve_question(graph, keep_elements(restricted, selected))) > 0
 
     if holds(hard):
         return MissedConstraints(tuple(element.text for element in ranked), len(ranked) == 1, restriction)
     alone = [element for element in hard if holds(_others(hard, [element]))]
     if alone:
         return MissedConstraints(tuple(element.text for element in alone), True, restriction)
-    kept: list[Element] = []
+    satisfied: list[Element] = []
     for element in hard:
-        if holds([*kept, element]):
-            kept.append(element)
-    return MissedConstraints(tuple(element.text for element in _others(hard, kept)), False, restriction)
+        if holds([*satisfied, element]):
+            satisfied.append(element)
+    return MissedConstraints(tuple(element.text for element in _others(hard, satisfied)), False, restriction)
 
 
 def _others(elements: Iterable[Element], excluded: Collection[Element]) -> list[Element]:
