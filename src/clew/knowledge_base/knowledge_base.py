@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clew.knowledge_base.extraction import ExtractionReport
     from clew.knowledge_base.ingest.estimate import Estimate
     from clew.knowledge_base.ingest.report import Progress, Report
+    from clew.methods.focus.exact import ExactReading
     from clew.store.store import Finding, Store, StoreInfo
 
 #: The setting of a base that names its encoder.
@@ -271,6 +272,19 @@ class KnowledgeBase:
         scoped = replace(self._question(question or triples, None, graphs), chain=triples)
         encoder = self.encoding.encoder()
         return explain_exclusions(self.store, scoped, name, recipe=recipe, encoder=encoder)
+
+    def explain(
+        self, triples: str, *, question: str = "", graphs: Iterable[str] | None = None
+    ) -> list[ExactReading]:
+        """Return for each graph what typed triples mean in it: the SPARQL query, how many answers each constraint
+        leaves, or which of their names the graph does not have. Nothing is answered.
+
+        Raises UsageError for triples that have no meaning.
+        """
+        from clew.knowledge_base.registry import explain_question
+
+        scoped = replace(self._question(question or triples, None, graphs), chain=triples)
+        return explain_question(self.store, scoped)
 
     def recipe_error(self, recipe: str, llm: str | LanguageModel | None = None) -> ClewError | None:
         """Return why a recipe cannot answer from this base with this model (a model is missing, passages are of

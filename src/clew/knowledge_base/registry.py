@@ -46,6 +46,8 @@ if TYPE_CHECKING:
         SnapshotSource,
     )
     from clew.core.types import Exclusion, Hit, Question
+    from clew.methods.focus.exact import ExactReading
+    from clew.methods.focus.method import FocusMethod
     from clew.models.wrappers import Budget
 
 #: By kind and name, the class: ``module:name``, as entry points write it. Its module is imported when the component
@@ -281,9 +283,19 @@ def explain_exclusions(
     No model is asked. Raises UsageError for a recipe that is not of ``focus``, NotFound where no graph has anything
     called so.
     """
-    from clew.methods.focus.method import FocusMethod
     from clew.triples.linking.entities import GraphEntityLinker
 
+    method = _build_focus(recipe, base, encoder)
+    return method.why_not(question, name, GraphEntityLinker(encoder))
+
+
+def explain_question(base: SnapshotSource, question: Question) -> list[ExactReading]:
+    """Return what a question that has typed triples means in each graph, exactly. Raises UsageError."""
+    return _build_focus("focus", base, None).explain(question)
+
+
+def _build_focus(recipe: str, base: SnapshotSource, encoder: Encoder | None) -> FocusMethod:
+    """Return the method ``focus`` without a model. Raises UsageError for another recipe."""
     parsed = _parse(recipe)
     if parsed.name != "focus":
         raise UsageError(
@@ -293,7 +305,7 @@ def explain_exclusions(
         entities=Recipe("ranked"), form=Recipe("none"), reader=Recipe("short")
     )
     method: FocusMethod = REGISTRY.build("recipe", without_model, open_resources(base, None, encoder))
-    return method.why_not(question, name, GraphEntityLinker(encoder))
+    return method
 
 
 def replace_retriever(recipe: str, retriever: str) -> str:

@@ -7,9 +7,10 @@ import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
+from rich.table import Column, Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -27,6 +28,9 @@ from clew.app.cli.output import format_cost, format_count, format_duration, make
 from clew.core.errors import UsageError
 from clew.core.text import shorten
 from clew.core.types import ConstraintSummary, Exclusion
+
+if TYPE_CHECKING:
+    from clew.methods.focus.exact import ExactReading
 
 #: Formats of a file of ranked answers, by the ending of its name.
 OUTPUT_FORMATS = (".csv", ".json")
@@ -184,6 +188,26 @@ def _reason(exclusion: Exclusion, checks: Sequence[CheckView]) -> str:
     if exclusion.each_alone and exclusion.constraints:
         return "Each of these drops it, and without any one of them it would be an answer:"
     return "All of these would have to go:"
+
+
+def print_reading(reading: ExactReading) -> None:
+    """Print what a question means in a graph: its query, and how many answers each constraint leaves."""
+    out = make_console()
+    if not reading.sparql:
+        missing = "; ".join(reading.missing)
+        out.print(Text.assemble((reading.graph, "bold"), "  no exact reading. It lacks: ", missing))
+        return
+    answers = f"  {format_count(reading.funnel[-1].left, 'answer')}" if reading.funnel else "  no constraints"
+    out.print(Text.assemble((reading.graph, "bold"), (answers, "dim")))
+    print(f"\n{reading.sparql}\n")  # as it is, to be run by clew graph query
+    table = Table(
+        "constraint", Column("left", justify="right"), Column("without it", justify="right"), box=None
+    )
+    for step in reading.funnel:
+        table.add_row(Text(step.text), f"{step.left:,}", f"{step.without:,}")
+    for preference in reading.preferences:
+        table.add_row(Text(f"~ {preference}"), "ranks", "")
+    out.print(table)
 
 
 # Files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.app.answers.view import AnswerView
     from clew.core.types import Exclusion, Hit, Step
     from clew.knowledge_base.knowledge_base import KnowledgeBase
+    from clew.methods.focus.exact import ExactReading
 
 _NO_MODEL = "No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM)."
 
@@ -84,6 +85,14 @@ def ask(
             show_default=False,
         ),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Do not answer: print what --triples mean in each graph, as SPARQL, and how many answers each "
+            "constraint leaves.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -137,17 +146,27 @@ def ask(
 
       clew ask --chain "Kismet >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
 
-    The method focus finds all nodes of a graph that match typed triples. It supports negation (not), counts, property
-    filters and soft preferences (~), which only rank. clew graph schema lists what a graph contains.
+    The method focus finds exactly the nodes of a graph that meet typed triples, perhaps none. Relations lead forwards
+    (>>), backwards (<<) or repeatedly (>>+); "or" joins names or relations; not, only and counts (at least 2) stand
+    before a triple; conditions (#1.year < 1990) and superlatives (highest #1.year, 3 most #1 >> cast >> #2) filter; a
+    preference (~) only ranks. clew graph schema lists what a graph contains.
 
       clew ask "Which early films of David Lynch are slow and dreamlike?" --method focus --llm ollama:llama3.1
 
       clew ask --triples "#1 : film; #1 >> directed_by >> David Lynch; not #1 >> starred_actors >> Kyle MacLachlan;
       #1.release_year < 1990; #1 ~ slow and dreamlike; final answer: #1" --why-not Dune --out answers.csv
+
+      clew ask --triples "#1 >> directed_by >> David Lynch; highest #1.release_year; final answer: #1" --explain
     """
     from clew.app.answers.view import AnswerView
     from clew.knowledge_base.registry import replace_retriever
 
+    if explain:
+        _check_explain(triples, recipe, {"--why-not": bool(why_not), "--out": out is not None})
+        with clew.open(kb) as base:
+            readings = base.explain(triples, question=question, graphs=graphs)
+        _print_readings(readings, as_json)
+        return
     model = configured_model(
         llm,
         budget_calls=budget_calls,
@@ -210,6 +229,27 @@ def _check_focus(recipe: str, why_not: Sequence[str] | None, out: Path | None) -
             raise UsageError(
                 "only the method focus ranks answers for a CSV file", "--out FILE.json has any answer"
             )
+
+
+def _check_explain(triples: str, recipe: str, others: Mapping[str, bool]) -> None:
+    """Raise UsageError for options that --explain cannot be used with."""
+    if not triples or (recipe != "default" and parse_recipe(recipe).name != "focus"):
+        raise UsageError(
+            "--explain needs the question as typed triples, for the method focus",
+            'Such as --triples "#1 >> directed_by >> David Lynch; final answer: #1"',
+        )
+    for name in [name for name, is_given in others.items() if is_given]:
+        raise UsageError(f"--explain does not answer, so {name} has nothing to work on", "Leave one out")
+
+
+def _print_readings(readings: Sequence[ExactReading], as_json: bool) -> None:
+    if as_json:
+        print_json({"readings": [reading.to_dict() for reading in readings]})
+        return
+    from clew.app.cli.answer import print_reading
+
+    for reading in readings:
+        print_reading(reading)
 
 
 def _explain_exclusions(

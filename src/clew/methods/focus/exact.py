@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from clew.triples.engine.patterns import Pattern, Predicate, TypedTriple, Variab
 from clew.triples.language.conditions import exclude_named_nodes
 from clew.triples.language.typed_chain import NOT
 from clew.triples.language.typed_parsing import parse_typed_statements
-from clew.triples.query import compile_question, solve_question, to_sparql
+from clew.triples.query import Compilation, compile_question, solve_question, to_sparql
 from clew.triples.query.explanation import (
     Element,
     FunnelStep,
@@ -131,12 +131,26 @@ class ExactReading:
     """What a question means in one graph, exactly: the SPARQL query, and what each constraint leaves.
 
     ``missing`` has what the graph does not have under the name that the question gives; there is no query then.
+    ``preferences`` rank answers, and are no part of the query.
     """
 
     graph: str
     sparql: str = ""
     funnel: tuple[FunnelStep, ...] = ()
     missing: tuple[str, ...] = ()
+    preferences: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reading as JSON; the query is null where there is none."""
+        return {
+            "graph": self.graph,
+            "sparql": self.sparql or None,
+            "funnel": [
+                {"constraint": step.text, "left": step.left, "without": step.without} for step in self.funnel
+            ],
+            "missing": list(self.missing),
+            "preferences": list(self.preferences),
+        }
 
 
 def find_exact_answers(
@@ -177,16 +191,31 @@ def find_exact_answers(
     return empty
 
 
+def explain_readings(graphs: Sequence[PropertyGraph], question: Question) -> list[ExactReading]:
+    """Return what the triples of a question mean in each graph. Raises UsageError for triples without a meaning."""
+    parse = parse_typed_statements(question.chain)
+    if parse.dropped:
+        missing = tuple(f"an unknown in '{statement}'" for statement in parse.dropped)
+        return [ExactReading(graph.name, missing=missing) for graph in graphs]
+    typed = exclude_named_nodes(parse.chain) if question.excludes_named else parse.chain
+    return [explain_reading(graph, typed, question) for graph in graphs]
+
+
 def explain_reading(graph: PropertyGraph, typed: TypedChain, question: Question) -> ExactReading:
     """Return what typed triples mean in a graph. Raises UsageError for a question without a meaning."""
     if graph.is_mounted:
         return ExactReading(graph.name, missing=("the graph itself: it is mounted",))
-    answers = answer_rows(graph, tuple(sorted(question.scope.kinds or ())))
-    compilation = compile_question(graph, typed, answers)
+    compilation = _compile(graph, typed, question)
     if compilation.question is None:
         return ExactReading(graph.name, missing=compilation.missing)
     funnel = tuple(measure_funnel(graph, compilation.question))
-    return ExactReading(graph.name, to_sparql(compilation.question), funnel)
+    return ExactReading(graph.name, to_sparql(compilation.question), funnel, preferences=typed.preferences)
+
+
+def _compile(graph: PropertyGraph, typed: TypedChain, question: Question) -> Compilation:
+    """Return what typed triples ask of a graph, among the nodes that may answer."""
+    types = tuple(sorted(question.scope.kinds or ())) or tuple(graph.answer_types())
+    return compile_question(graph, typed, answer_rows(graph, types), types)
 
 
 def _answer_in(
@@ -195,8 +224,7 @@ def _answer_in(
     if graph.is_mounted:
         return None
     started = time.perf_counter()
-    answers = answer_rows(graph, tuple(sorted(question.scope.kinds or ())))
-    compilation = compile_question(graph, typed, answers)
+    compilation = _compile(graph, typed, question)
     if compilation.question is None:
         return None
     elements = list_elements(compilation.question)

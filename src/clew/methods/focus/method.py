@@ -23,7 +23,7 @@ from clew.methods.answering import record_stop
 from clew.methods.chain.graph_source import EntityChoice, create_entity_linker, create_relation_linker
 from clew.methods.focus.answer_list import SHOWN_ANSWERS, AnswerList
 from clew.methods.focus.document_filling import DocumentFiller, known_values
-from clew.methods.focus.exact import find_exact_answers
+from clew.methods.focus.exact import ExactReading, explain_readings, find_exact_answers
 from clew.methods.focus.pattern_builder import TriplePreparer
 from clew.methods.focus.solutions import Solution, SubstitutionEngine, explain_exclusions
 from clew.methods.focus.sorting import (
@@ -220,6 +220,10 @@ class FocusMethod:
         if not exclusions and missing:
             raise missing[0]
         return exclusions
+
+    def explain(self, question: Question) -> list[ExactReading]:
+        """Return what the typed triples of a question mean in each graph that may answer it. Raises UsageError."""
+        return explain_readings(self._graphs(question), question)
 
     def _graphs(self, question: Question) -> list[PropertyGraph]:
         wanted = question.scope.graphs

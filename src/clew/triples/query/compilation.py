@@ -41,12 +41,18 @@ class Compilation:
     missing: tuple[str, ...] = ()
 
 
-def compile_question(graph: PropertyGraph, typed: TypedChain, answer_rows: Rows | None = None) -> Compilation:
-    """Return what typed triples ask of a graph; ``answer_rows`` are the rows that may answer, None: all.
+def compile_question(
+    graph: PropertyGraph,
+    typed: TypedChain,
+    answer_rows: Rows | None = None,
+    answer_types: tuple[str, ...] = (),
+) -> Compilation:
+    """Return what typed triples ask of a graph; ``answer_rows`` are the rows that may answer, None: all. If they are
+    the nodes of some types, ``answer_types`` are these.
 
     Raises UsageError for counts that have no meaning in any graph.
     """
-    return _Compiler(graph, typed).compile(answer_rows)
+    return _Compiler(graph, typed).compile(answer_rows, answer_types)
 
 
 @dataclass(slots=True)
@@ -62,7 +68,7 @@ class _Compiler:
     missing: dict[str, None] = field(default_factory=dict)
     fresh: int = 0
 
-    def compile(self, answer_rows: Rows | None) -> Compilation:
+    def compile(self, answer_rows: Rows | None, answer_types: tuple[str, ...]) -> Compilation:
         typed = self.typed
         for number, wanted in typed.types.items():
             self.types[f"#{number}"] = self._types(wanted)
@@ -95,7 +101,14 @@ class _Compiler:
         ]
         return Compilation(
             GraphQuestion(
-                target, group, self.names, self.types, tuple(rankings), answer_rows, self.test_texts
+                target,
+                group,
+                self.names,
+                self.types,
+                tuple(rankings),
+                answer_rows,
+                self.test_texts,
+                answer_types,
             )
         )
 

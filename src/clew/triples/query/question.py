@@ -109,8 +109,8 @@ class GraphQuestion:
     """A question over one graph: the ``group`` that must hold, and the term that is asked for.
 
     ``names`` has the nodes of each occurrence of a name, ``types`` the types of the unknowns, by term. A test with
-    the property "" compares the name of the node itself. ``answer_rows``, unless None, may answer. ``test_texts`` has
-    the tests as the question writes them.
+    the property "" compares the name of the node itself. ``answer_rows``, unless None, may answer; if these are the
+    nodes of some types, ``answer_types`` has the types. ``test_texts`` has the tests as the question writes them.
     """
 
     target: str
@@ -120,6 +120,7 @@ class GraphQuestion:
     rankings: tuple[Ranking, ...] = ()
     answer_rows: Rows | None = None
     test_texts: Mapping[Predicate, str] = field(default_factory=dict)
+    answer_types: tuple[str, ...] = ()
 
 
 #: Stands for a superlative among the quantifiers: any number of tails.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -42,6 +42,8 @@ class _Writer:
     def _answer_nodes(self, target: str) -> list[str]:
         if self.question.answer_rows is None:
             return []
+        if self.question.answer_types:
+            return self._types(target, self.question.answer_types)
         nodes = " ".join(f"node:{row}" for row in self.question.answer_rows.tolist())
         return [f"VALUES {target} {{ {nodes} }}"]
 
@@ -78,13 +80,19 @@ class _Writer:
             types = name.types
         else:
             types = self.question.types.get(term, ())
+        return lines + self._types(variable, types)
+
+    def _types(self, variable: str, types: Sequence[str]) -> list[str]:
+        """Return that a node is of one of ``types``; nothing if there are none."""
+        if not types:
+            return []
         if len(types) == 1:
-            lines.append(f"{variable} clew:type {_literal(types[0])} .")
-        elif types:
-            type = self._new("type")
-            lines.append(f"{variable} clew:type {type} .")
-            lines.append(f"FILTER({type} IN ({', '.join(map(_literal, types))}))")
-        return lines
+            return [f"{variable} clew:type {_literal(types[0])} ."]
+        type = self._new("type")
+        return [
+            f"{variable} clew:type {type} .",
+            f"FILTER({type} IN ({', '.join(map(_literal, types))}))",
+        ]
 
     def _edge(self, edge: EdgePattern) -> str:
         paths = [
@@ -187,7 +195,6 @@ class _Writer:
 
     def _rank(self, query: list[str], ranking: Ranking, target: str) -> list[str]:
         value, other, other_value = self._new("rank"), self._new("other"), self._new("rank")
-        ranked = self._ranked(query, ranking, target, value)
         ranked = self._ranked(query, ranking, target, value)
         others = [
             f"SELECT ({target} AS {other}) ({value} AS {other_value}) WHERE {{",
