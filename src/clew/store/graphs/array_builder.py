@@ -175,7 +175,9 @@ class _ColumnCollector:
         """Add the properties of nodes in their stored form; ``row`` is the row of the first."""
         columns: dict[str, tuple[list[int], list[Any]]] = {}
         for place, node in enumerate(nodes, row):
-            for name, content in node.get("properties", {}).items():
+            if "properties" not in node:
+                continue
+            for name, content in node["properties"].items():
                 column = columns.get(name)
                 if column is None:
                     column = columns[name] = ([], [])
@@ -189,7 +191,7 @@ class _ColumnCollector:
             if name not in self._rows:
                 self._rows[name], self._numbers[name] = array("I"), array("d")
                 self._texts[name], self._lengths[name] = bytearray(), array("q")
-            if all(type(value) is int and value >= 0 for value in values):
+            if set(map(type, values)) == {int} and min(values) >= 0:
                 texts, numbers = [b"%d" % value for value in values], map(float, values)
             else:
                 folded = fold_names(list(map(scalar_text, values)))
@@ -268,14 +270,17 @@ class _NodeCollector:
         """Add nodes in their stored form; ``row`` is the row of the first."""
         _append_texts([node["id"].encode() for node in nodes], self._ids, self._id_ends)
         own_names = [node.get("name", node["id"]) for node in nodes]
-        for place in range(row, row + len(nodes)):
-            if place in self._named_rows:
-                self._names[place] = own_names[place - row]
+        for place in self._named_rows.intersection(range(row, row + len(nodes))):
+            self._names[place] = own_names[place - row]
+        rows_of: dict[str, list[int]] = {}
         for place, node in enumerate(nodes, row):
             for type in node.get("types", ()):
-                if type not in self._types:
-                    self._types[type] = array("I")
-                self._types[type].append(place)
+                if type in rows_of:
+                    rows_of[type].append(place)
+                else:
+                    rows_of[type] = [place]
+        for type, rows in rows_of.items():
+            self._types.setdefault(type, array("I")).extend(rows)
         folded, owners = fold_names(own_names), list(range(row, row + len(nodes)))
         for place, node in enumerate(nodes):
             if "aliases" in node:
