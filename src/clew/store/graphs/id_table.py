@@ -118,6 +118,7 @@ class IdTable:
     def order(self) -> Rows:
         """Return the numbers of all ids in the order of the ids' code points, which is that of their UTF-8, (n,)."""
         spans = self.spans()
+        self._numbers.clear()  # to free memory: the arrays have all ids now
         return sort_texts(self._texts.padded, spans.starts, spans.lengths)
 
     def _stored_number(self, id: str) -> int | None:
