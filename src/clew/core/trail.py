@@ -491,7 +491,8 @@ class RankedLine(StepValue):
 @dataclass(frozen=True, slots=True)
 class RankedStep(Step):
     """The ranked list was completed. ``meet_all`` is how many answers meet all constraints that were kept;
-    ``given_up`` and ``dropped`` are the constraints that it does not rest on."""
+    ``given_up`` and ``dropped`` are the constraints that it does not rest on; ``taken_as`` has the names of the
+    question that were taken for another name of the graph."""
 
     name = "ranked"
     answer: str
@@ -500,6 +501,7 @@ class RankedStep(Step):
     given_up: tuple[str, ...] | None = None
     dropped: Mapping[str, str] | None = None
     answers: tuple[RankedLine, ...] = ()
+    taken_as: Mapping[str, str] | None = None
 
 
 # Prompting baselines

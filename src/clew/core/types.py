@@ -590,7 +590,8 @@ class ConstraintSummary:
     ``triples`` is the reading that counted, "" where there was none; ``matching`` the number of answers that satisfy
     all constraints that were kept, ranked or not; ``relaxed`` the constraints that contradicted others; ``dropped``
     those that the graph cannot hold, with the reason. ``exact``: every name was taken for what is called exactly so,
-    and the answers are exactly those that meet everything.
+    and the answers are exactly those that meet everything. Otherwise ``substitutions`` has the names of the question
+    that were taken for another name of the graph, with that name.
     """
 
     triples: str
@@ -598,6 +599,7 @@ class ConstraintSummary:
     relaxed: tuple[str, ...] = ()
     dropped: Mapping[str, str] = field(default_factory=dict)
     exact: bool = False
+    substitutions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -647,6 +649,7 @@ class Answer:
             "values": list(self.values),
             "remembered": list(self.from_memory),
             "ranked": [ranked.to_dict() for ranked in self.ranking],
+            "substitutions": dict(self.constraints.substitutions) if self.constraints else {},
             "trail": [step.to_dict() for step in self.trail],
             "usage": self.usage.to_dict(),
         }

@@ -129,6 +129,7 @@ def cited_answer_to_dict(view: AnswerView) -> dict[str, Any]:
         "citations": [citation.to_dict() for citation in cited.citations],
         "nearest": [citation.to_dict() for citation in cited.nearest],
         **{key: view.data[key] for key in ("values", "ranked", "remembered", "rejected")},
+        "substitutions": dict(view.substitutions),
         "steps": [summarise_step(step) for step in view.steps],
         "usage": view.data["usage"],
     }

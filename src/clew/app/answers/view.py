@@ -202,7 +202,8 @@ class AnswerView:
     """An answer, ready to be shown.
 
     ``nodes`` are the nodes that it mentions, by id, as far as their texts are known: of an Answer all, of stored JSON
-    those of the evidence. ``constraint_summary`` says how the constraints of a question were matched; it is None for
+    those of the evidence. ``substitutions`` has the names of the question that were taken for another name of a
+    graph, with that name. ``constraint_summary`` says how the constraints of a question were matched; it is None for
     stored JSON, which has that only in its trail. ``data`` is the answer's JSON.
     """
 
@@ -218,6 +219,7 @@ class AnswerView:
     stopped: str = ""
     recipe: str = ""
     usage: Usage = field(default_factory=Usage)
+    substitutions: Mapping[str, str] = field(default_factory=dict)
     constraint_summary: ConstraintSummary | None = None
     nodes: Mapping[str, NodeView] = field(default_factory=dict, repr=False)
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -249,6 +251,7 @@ class AnswerView:
             steps=tuple(StepView.from_dict(step, known) for step in data["trail"]),
             from_memory=tuple(data["remembered"]),
             rejected=tuple(data.get("rejected", ())),
+            substitutions=data.get("substitutions") or {},
             stopped=data.get("stopped") or "",
             recipe=data.get("recipe", ""),
             usage=_usage(data),

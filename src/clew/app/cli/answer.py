@@ -47,8 +47,9 @@ def print_answer(view: AnswerView, limit: int) -> None:
     out = make_console()
     out.print(_heading(view))
     out.print(Padding(Text(view.text), (0, 0, 1, 2)))
-    if view.ranked:
+    if view.ranked or view.substitutions:
         _print_unmet_constraints(view)
+    if view.ranked:
         _print_ranked(view, limit)
     elif view.evidence:
         _print_evidence(view, limit)
@@ -110,9 +111,11 @@ def _document_of(id: str, nodes: Mapping[str, NodeView]) -> str:
 
 
 def _print_unmet_constraints(view: AnswerView) -> None:
-    """Print the constraints of the question that the answer does not rest on, and why."""
+    """Print the names that were taken for others, and the constraints that the answer does not rest on, and why."""
     out = make_console()
     summary = view.constraint_summary or ConstraintSummary("")
+    for name, taken in view.substitutions.items():
+        out.print(Text.assemble(("Near names: ", "yellow"), f"taking '{name}' as {taken}"))
     for text, reason in summary.dropped.items():
         out.print(Text.assemble(("Not looked up: ", "yellow"), text, (f"  {reason}", "dim")))
     for text in summary.relaxed:

@@ -78,6 +78,7 @@ class AnswerList:
                 given_up=shown.relaxed if shown else None,
                 dropped=shown.dropped if shown else None,
                 answers=tuple(_ranked_line(answer) for answer in self.ranking[:SHOWN_ANSWERS]),
+                taken_as=constraints.substitutions or None,
             )
         )
         context = tuple(answer.hit for answer in self.ranking)
@@ -134,12 +135,17 @@ class AnswerList:
         if not solutions:
             return ConstraintSummary("", matching)
         triples = str(solutions[0].prepared.typed)
+        substitutions = {
+            name: taken
+            for solution in reversed(solutions)
+            for name, taken in solution.prepared.substitutions.items()
+        }
         if self.read:
-            return ConstraintSummary(triples, matching)
+            return ConstraintSummary(triples, matching, substitutions=substitutions)
         relaxed = dict.fromkeys(text for solution in solutions for text in solution.relaxed_texts)
         dropped = {triple.text: triple.why for solution in solutions for triple in solution.prepared.dropped}
         exact = all(solution.exact is not None for solution in solutions)
-        return ConstraintSummary(triples, matching, tuple(relaxed), dropped, exact)
+        return ConstraintSummary(triples, matching, tuple(relaxed), dropped, exact, substitutions)
 
 
 def _ranked_line(answer: RankedAnswer) -> RankedLine:

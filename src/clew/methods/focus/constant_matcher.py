@@ -3,10 +3,12 @@ several candidates each, with how sure they are."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.core.protocols import EntityLinker, PropertyGraph, Trail
+from clew.core.text import parse_number
 from clew.core.types import LinkedEntity
 
 #: Candidates that a constant keeps at most.
@@ -23,6 +25,9 @@ SPREAD = 0.12
 @dataclass(frozen=True, slots=True)
 class ConstantMatcher:
     """Links the constants of a question to nodes.
+
+    A number, a day or an identifier stands for the nodes that are called so, and for nothing like it: 1889 is not
+    1989 (:func:`is_identifier`).
 
     A constant with a capital or a digit is the name of one thing: if nodes have the name, only they are candidates. A
     word in lower case describes ("green"): then nodes of its type whose names mean nearly the same are candidates too
@@ -49,7 +54,9 @@ class ConstantMatcher:
         linked = _link(self.linker, graph, types, context, trail)
         if self.meaning is not None and not graph.is_mounted:
             asked = {
-                name: of_name for name, of_name in types.items() if is_description(name) or not linked[name]
+                name: of_name
+                for name, of_name in types.items()
+                if is_description(name) or not (linked[name] or is_identifier(name))
             }
             linked |= _link(self.meaning, graph, asked, context, trail)
         return linked
@@ -70,8 +77,35 @@ def _link(
     for wanted, names in by_types.items():
         linked = linker.link(graph, names, context, MAX_CANDIDATES, trail, wanted)
         for name, entities in zip(names, linked, strict=True):
+            if is_identifier(name):
+                entities = _keep_called(graph, name, entities)
             candidates[name] = plausible_candidates(name, entities)
     return candidates
+
+
+def is_identifier(name: str) -> bool:
+    """Return whether a constant is a number, a day or one word with a digit, of which nothing is a near name.
+
+    >>> is_identifier("1889"), is_identifier("-2.5"), is_identifier("libc6"), is_identifier("Blade Runner 2049")
+    (True, True, True, False)
+    """
+    is_word = len(name.split()) == 1 and any(letter.isdigit() for letter in name)
+    return is_word or not math.isnan(parse_number(name))
+
+
+def _keep_called(graph: PropertyGraph, name: str, linked: Sequence[LinkedEntity]) -> tuple[LinkedEntity, ...]:
+    """Return the candidates whose name, alias or id equals a constant without case and punctuation, unless both are
+    numbers that differ: -5 is not 5."""
+    called = set(graph.find_by_name(name).tolist())
+    number = parse_number(name)
+    return tuple(
+        entity
+        for entity in linked
+        if entity.row in called
+        and (
+            math.isnan(number) or math.isnan(parse_number(entity.name)) or parse_number(entity.name) == number
+        )
+    )
 
 
 def is_description(name: str) -> bool:

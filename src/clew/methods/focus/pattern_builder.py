@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.core.errors import UsageError
+from clew.core.text import fold_name
 from clew.core.trail import LinkedConstant, PrepareStep
 from clew.core.types import LinkedEntity, Question
 from clew.methods.chain.graph_source import min_relation_score
 from clew.methods.focus.constant_matcher import ConstantMatcher, property_test_for
 from clew.methods.focus.relation_matcher import RelationMatcher, TripleEnd
 from clew.triples.engine.patterns import (
+    ANY_DIRECTION,
     Constant,
     Constraint,
     DirectedRelation,
@@ -28,6 +30,7 @@ from clew.triples.engine.quantifiers import order_quantifiers
 from clew.triples.language.chain import Triple
 from clew.triples.language.conditions import OWN_VALUE
 from clew.triples.language.typed_chain import NOT, Condition, Quantifier, TypedChain
+from clew.triples.language.typed_parsing import parse_typed
 from clew.triples.linking.entities import GraphEntityLinker
 from clew.triples.linking.nearest_names import NearestNames
 from clew.triples.linking.relation_words import verbalise_relation, word_stems
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 
 #: The weight of a type against triples where they contradict each other: models know names better than types.
 TYPE_WEIGHT = 0.8
+#: Nodes that a name was taken for, of which an answer tells.
+SHOWN_SUBSTITUTES = 3
 #: From this score on, words name a property.
 MIN_PROPERTY_SCORE = 0.6
 
@@ -77,6 +82,7 @@ class PreparedQuestion:
     dropped: tuple[DroppedConstraint, ...]
     step: PrepareStep
     confidences: tuple[float, ...]
+    substitutions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def soft_words(self) -> tuple[str, ...]:
@@ -170,7 +176,16 @@ class TriplePreparer:
         # Only a triple that is followed along another relation than its own is less than sure.
         certain = (1.0 for _ in range(len(texts) - len(builder.confidences)))
         confidences = (*builder.confidences, *certain)
-        return PreparedQuestion(graph, typed, pattern, texts, tuple(builder.dropped), step, confidences)
+        return PreparedQuestion(
+            graph,
+            typed,
+            pattern,
+            texts,
+            tuple(builder.dropped),
+            step,
+            confidences,
+            builder.list_substitutions(question),
+        )
 
     def _types_of_constant(self, graph: PropertyGraph, typed: TypedChain, name: str) -> tuple[str, ...]:
         """Return the types that a constant may have: those in the question, else those at its end of the relations
@@ -191,7 +206,7 @@ class PatternBuilder:
     """Builds a pattern over one graph, a triple or a condition at a time, or drops it with its reason.
 
     ``linked`` has the candidates of the constants, ``types`` the types of the unknowns; ``matched_relations`` is for
-    the trail.
+    the trail, ``near_names`` has the relations and properties that are called otherwise than the question calls them.
     """
 
     graph: PropertyGraph
@@ -205,6 +220,7 @@ class PatternBuilder:
     predicates: list[tuple[Predicate, str]] = field(default_factory=list)
     dropped: list[DroppedConstraint] = field(default_factory=list)
     matched_relations: dict[str, str] = field(default_factory=dict)
+    near_names: dict[str, str] = field(default_factory=dict)
 
     def match_types(self) -> None:
         """Match the types of the unknowns to those of the graph."""
@@ -254,6 +270,11 @@ class PatternBuilder:
             return
         weight = min([match.score, *(self.linked[name][0].score for name in names)])
         self.matched_relations[triple.relation] = f"{_arrows(match.relations)} ({match.how})"
+        if match.relations != ANY_DIRECTION and any(directed.inverse for directed in match.relations):
+            self.near_names[triple.relation] = _arrows(match.relations)
+        elif self.matcher.relations == "typed":
+            taken = dict.fromkeys(directed.relation or "any relation" for directed in match.relations)
+            self._add_near_name(triple.relation, " or ".join(taken))
         ends, relations = (triple.head.text, triple.tail.text), match.relations
         if triple.inverse:
             relations = tuple(relation.opposite for relation in relations)
@@ -285,6 +306,7 @@ class PatternBuilder:
         )
         self.predicates.append((predicate, self.typed.statement(place)))
         self.matched_relations[triple.relation] = f"property {property}"
+        self._add_near_name(triple.relation, property)
         return True
 
     def add_condition(self, condition: Condition) -> None:
@@ -302,6 +324,7 @@ class PatternBuilder:
             why = f"the graph has no property '{condition.property}'"
             self.dropped.append(DroppedConstraint(text, words, why, strict=condition.negated))
             return
+        self._add_near_name(condition.property, property)
         predicate = Predicate(
             f"#{condition.unknown}",
             property,
@@ -312,6 +335,33 @@ class PatternBuilder:
             score,
         )
         self.predicates.append((predicate, text))
+
+    def _add_near_name(self, words: str, name: str) -> None:
+        if fold_name(verbalise_relation(words)) != fold_name(verbalise_relation(name)):
+            self.near_names[words] = name
+
+    def list_substitutions(self, question: Question) -> dict[str, str]:
+        """Return the names of a question that were taken for other names of the graph, with these: constants, types,
+        relations and properties. Types and properties are compared with those of the question as it was written."""
+        substitutions = {}
+        for name, linked in self.linked.items():
+            names = list(dict.fromkeys(entity.name for entity in linked))
+            used = any(name in (triple.head, triple.tail) for triple, _ in self.triples)
+            if used and names != [name]:
+                more = len(names) - SHOWN_SUBSTITUTES
+                listed = " or ".join(names[:SHOWN_SUBSTITUTES])
+                substitutions[name] = f"{listed} or {more} more" if more > 0 else listed
+        written = parse_typed(question.chain) if question.chain else self.typed
+        for number, types in self.types.items():
+            wanted = " or ".join(written.types.get(number, types))
+            if types and fold_name(wanted) != fold_name(" or ".join(types)):
+                substitutions[wanted] = " or ".join(types)
+        properties = {replace(condition, property=""): condition.property for condition in written.conditions}
+        for condition in self.typed.conditions:
+            words = properties.get(replace(condition, property=""), condition.property)
+            if fold_name(verbalise_relation(words)) != fold_name(verbalise_relation(condition.property)):
+                substitutions[words] = condition.property
+        return substitutions | self.near_names
 
     def drop_triple(self, place: int, why: str, words: bool = True) -> None:
         """Drop a triple. No text can speak for a negated or quantified one, or one without ``words``."""

@@ -242,6 +242,11 @@ _ANSWER: dict[str, Schema] = {
     "ranked": {"type": "array", "items": {"type": "object"}},
     "remembered": _TEXTS | {"description": "What rests on the model's memory alone."},
     "rejected": _TEXTS | {"description": "Quotes of the model that are not in their source."},
+    "substitutions": {
+        "type": "object",
+        "additionalProperties": _STRING,
+        "description": "Names of the question that were taken for another name of a graph.",
+    },
     "steps": _TEXTS | {"description": "The trail: what was done, in order."},
     "usage": {"type": "object", "properties": _USAGE, "required": list(_USAGE)},
 }
