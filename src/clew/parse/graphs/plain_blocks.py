@@ -1,4 +1,4 @@
-"""Tables without quotation marks, read in blocks: each cell is what lies between two delimiters.
+"""Tables whose cells have no delimiters in quotation marks, read in blocks: a cell lies between two delimiters.
 
 The cells of triples are found with numpy, and no row becomes a Python object. Where a block is not plain the reader
 of tables gives it to csv.reader, which makes the same graph of it.
@@ -26,7 +26,7 @@ _MAX_BLOCK = 1 << 23
 _CONTROLS = bytes({*range(32)} - {9, 10, 13})
 #: The white space that is not ASCII, which str.strip takes off a cell.
 _WIDE_SPACE = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
-_LINE_END = 10
+_LINE_END, _CARRIAGE_RETURN, _QUOTE = 10, 13, 34
 #: Which bytes are white space.
 _IS_SPACE = np.zeros(256, dtype=np.bool_)
 _IS_SPACE[[9, 13, 32]] = True
@@ -72,6 +72,8 @@ class PlainBlocks:
         if np.count_nonzero(is_line_end) * 3 != len(ends) or not is_line_end[2::3].all():
             return False
         starts = np.concatenate([[0], ends[:-1] + 1])
+        if self._is_quoted and b'"' in block and not _unquote(content, starts, ends):
+            return False
         if not _strip(content, starts, ends):
             return False
         lengths = ends - starts
@@ -84,8 +86,11 @@ class PlainBlocks:
         return True
 
     def _is_plain(self, block: bytes) -> bool:
-        """Return whether a block has no quotation marks, odd line ends or control characters, and is UTF-8."""
-        if (self._is_quoted and b'"' in block) or len(block.translate(None, _CONTROLS)) < len(block):
+        """Return whether a block is UTF-8, without odd line ends, control characters and other quotation marks."""
+        # Triples may have quotation marks around whole cells, nodes not: their texts have delimiters.
+        if (self._is_quoted and not self._places and b'"' in block) or len(
+            block.translate(None, _CONTROLS)
+        ) < len(block):
             return False
         if b"\r" in block and block.count(b"\r") != block.count(b"\r\n"):
             return False
@@ -93,6 +98,18 @@ class PlainBlocks:
             return block.isascii() or _WIDE_SPACE.search(block.decode()) is None
         except UnicodeDecodeError:
             return False
+
+
+def _unquote(content: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> bool:
+    """Move starts and ends to leave out the quotation marks around cells, in place; False where there are others.
+
+    There are none if no cell has more than the two around it: then no delimiter lies between quotation marks either.
+    """
+    ends -= (starts < ends) & (content[ends - 1] == _CARRIAGE_RETURN)
+    is_quoted = (ends - starts >= 2) & (content[starts] == _QUOTE) & (content[ends - 1] == _QUOTE)
+    starts += is_quoted
+    ends -= is_quoted
+    return bool(np.count_nonzero(content == _QUOTE) == 2 * np.count_nonzero(is_quoted))
 
 
 def _strip(content: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> bool:

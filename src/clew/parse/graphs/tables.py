@@ -192,6 +192,12 @@ class _Batch:
     def numbered(self) -> Iterator[tuple[list[str], int]]:
         """Yield the rows that are not blank, each with the number of its first line."""
         line = self.first_line
+        if self.last_line - line == len(self.rows):  # no cell has several lines, unless it ends the file
+            for number, cells in enumerate(self.rows, line + 1):
+                if not _is_blank(cells):
+                    is_last = number == self.last_line
+                    yield cells, number - (sum(cell.count("\n") for cell in cells) if is_last else 0)
+            return
         for cells in self.rows:
             breaks = sum(cell.count("\n") for cell in cells)
             # A cell that is never closed may end with a break, after which there is no line.

@@ -76,7 +76,9 @@ class IdTable:
 
     def add(self, id: str) -> int:
         """Return the number of an id, a new one for a new id."""
-        number = self.find(id)
+        number = self._numbers.get(id)
+        if number is None:
+            number = self.find(id)
         if number is None:
             number = self._numbers[id] = len(self)
             self._pending.append(id)
