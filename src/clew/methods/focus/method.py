@@ -169,7 +169,7 @@ class FocusMethod:
 
     def sort(self, solution: Solution, question: Question, record: TrailRecorder) -> SortedCandidates:
         """Return the candidates of a solution in order. Exact answers that nothing is to rank are all alike: they are
-        not embedded, and nothing fills the list up.
+        not embedded, and nothing fills the list up. Where there are none, near misses are listed.
 
         Raises ModelError, RemoteError.
         """

@@ -151,9 +151,10 @@ class CandidateSorter:
 
 
 def list_exact_answers(exact: ExactAnswers, k_max: int) -> SortedCandidates:
-    """Return exact answers in the order of the graph, without ranking them, then at most ``k_max`` near misses."""
+    """Return exact answers in the order of the graph, without ranking them; where there are none, at most ``k_max``
+    near misses."""
     answers = exact.graph.entities(exact.rows[:MAX_RANKED])
-    near = exact.graph.entities(exact.near_misses(k_max))
+    near = [] if answers else exact.graph.entities(exact.near_misses(k_max))
     hits = [node_hit(exact.graph.name, entity, describe_entity(entity), 1.0) for entity in answers]
     near_hits = [node_hit(exact.graph.name, entity, describe_entity(entity), 0.0) for entity in near]
     ranked_by = {hit.node.id: "exact" for hit in hits} | {hit.node.id: "near miss" for hit in near_hits}

@@ -47,7 +47,7 @@ class PropertyTest:
 
     def match_values(self, values: Sequence[Any]) -> list[bool]:
         """Return for each value whether it passes the test, not regarding ``negated``."""
-        if self._is_numeric:
+        if self.is_numeric:
             numbers = np.array([parse_number(value) for value in values], dtype=np.float64)
             days = np.array([is_day(value) for value in values], dtype=np.bool_)
             return [bool(passes) for passes in self._compare(numbers, days)]
@@ -82,7 +82,7 @@ class PropertyTest:
     def _match_places(self, column: PropertyColumn, places: NDArray[np.int64]) -> Mask:
         """Return which of a column's values, by their places in it, pass the test."""
         predicate = self.predicate
-        if self._is_numeric:
+        if self.is_numeric:
             numbers = column.numbers[places]
             by_year = may_be_year(predicate.value) or may_be_year(predicate.high)
             return self._compare(numbers, _days(column, places, numbers) if by_year else None)
@@ -94,7 +94,7 @@ class PropertyTest:
         return _contains(column.texts, starts, ends, wanted, whole_words=predicate.test == "says")
 
     @property
-    def _is_numeric(self) -> bool:
+    def is_numeric(self) -> bool:
         """Whether the test compares numbers and not texts."""
         test = self.predicate.test
         return test not in ("contains", "says") and (

@@ -16,6 +16,7 @@ import numpy as np
 
 from clew.core.arrays import run_offsets
 from clew.core.errors import UsageError
+from clew.core.text import scalar_text
 from clew.triples.engine.candidates import Candidates
 from clew.triples.engine.edges import Edges
 from clew.triples.engine.patterns import Pattern, TypedTriple, Variable
@@ -236,8 +237,11 @@ class _Solver:
 
     def _match_names(self, rows: RowSet, test: Any) -> Mask:
         """Return for which of ``rows`` a test of the node's own name holds."""
-        matches = np.zeros(len(rows), dtype=np.bool_)
         tester = PropertyTest(self.graph, test)
+        if test.test == "=" and not tester.is_numeric:
+            named = is_member(rows.astype(np.int64), self.graph.find_by_name(scalar_text(test.value)))
+            return ~named if test.negated else named
+        matches = np.zeros(len(rows), dtype=np.bool_)
         for first in range(0, len(rows), _NAMES_READ):
             entities = self.graph.entities(rows[first : first + _NAMES_READ].astype(np.int64))
             matches[first : first + len(entities)] = [
