@@ -22,7 +22,11 @@ from clew.parse.documents import formats
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 #: Pages whose blocks are run, each in a folder of its own where ``samples`` are the sample documents.
-PAGES = ["tutorial.md", *(f"how-to/{path.name}" for path in sorted((DOCS / "how-to").glob("*.md")))]
+PAGES = [
+    "tutorial.md",
+    "concepts/typed-triples.md",
+    *(f"how-to/{path.name}" for path in sorted((DOCS / "how-to").glob("*.md"))),
+]
 BLOCK = re.compile(
     r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,

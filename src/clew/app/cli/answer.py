@@ -239,7 +239,8 @@ def write_answer_file(path: Path, view: AnswerView) -> None:
         for rank, row in enumerate(view.ranked, 1):
             met = {check.constraint: check.met for check in row.checks}
             evidence = dict.fromkeys(text for check in row.checks for text in check.evidence)
-            cells: list[Any] = [rank, row.name, row.id, round(row.score, 6), row.ranked_by, row.meets_all]
+            meets_all = row.meets_all and not row.missed  # a constraint that was given up is missed too
+            cells: list[Any] = [rank, row.name, row.id, round(row.score, 6), row.ranked_by, meets_all]
             cells += ["" if met.get(text) is None else met[text] for text in constraints]
             cells += ["; ".join(row.missed), "; ".join(evidence), row.text]
             writer.writerow(map(_cell, cells))

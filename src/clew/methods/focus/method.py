@@ -223,7 +223,9 @@ class FocusMethod:
 
     def explain(self, question: Question) -> list[ExactReading]:
         """Return what the typed triples of a question mean in each graph that may answer it. Raises UsageError."""
-        return explain_readings(self._graphs(question), question)
+        graphs = self._graphs(question)
+        parse_given_triples(question, TrailRecorder(), graphs)  # refuses what says nothing
+        return explain_readings(graphs, question)
 
     def _graphs(self, question: Question) -> list[PropertyGraph]:
         wanted = question.scope.graphs
