@@ -89,7 +89,12 @@ def test_a_relation_is_not_replaced_by_another_that_has_edges(base):
     others = ask(base, f"#1 : person; not #1 >> place_of_birth >> Vessby{END}")
     assert firm(others) == {"Ada", "Dot", "Cid"}
     # A relation that is called exactly so has the direction that is written.
-    assert firm(ask(base, f"Dunmere >> place_of_birth >> #1{END}")) == set()
+    wrong = ask(base, f"Dunmere >> place_of_birth >> #1{END}")
+    assert firm(wrong) == set()
+    assert wrong.text == (
+        "None: no node of 'g' meets all of this; in the other direction, 'Dunmere >> place_of_birth >> #1' would "
+        "leave 2 (write <<)"
+    )
     assert firm(ask(base, f"Dunmere << place_of_birth << #1{END}")) == {"Ada", "Dot"}
     assert firm(ask(base, f"Dunmere >> birth place of >> #1{END}")) == {"Ada", "Dot"}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,6 +110,19 @@ class ExactAnswers:
     def missed_constraints(self, row: int) -> MissedConstraints:
         """Return the constraints that keep a node from being an answer."""
         return find_missed_constraints(self.graph, self.question, row)
+
+    def answers_if_turned(self) -> dict[str, int]:
+        """Return how many answers there would be if one triple were followed in the other direction, by the triple as
+        it is written, where there would be any."""
+        group = self.question.group
+        counts = {}
+        for place, edge in enumerate(group.edges):
+            relations = tuple(directed.opposite for directed in edge.relations)
+            edges = (*group.edges[:place], replace(edge, relations=relations), *group.edges[place + 1 :])
+            turned = replace(self.question, group=replace(group, edges=edges))
+            if edge.text and (rows := solve_question(self.graph, turned)).size:
+                counts[edge.text] = len(rows)
+        return counts
 
     def near_misses(self, limit: int) -> Rows:
         """Return nodes that miss one constraint."""
