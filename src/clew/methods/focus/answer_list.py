@@ -109,9 +109,13 @@ class AnswerList:
         exact = [solution.exact for solution in self.solutions if solution.exact is not None]
         if not exact or len(exact) < len(self.solutions) or self._values():
             return ""
-        return (
-            f"None: no node of {' or '.join(repr(answers.graph.name) for answers in exact)} meets all of this"
-        )
+        turned = [
+            f"; in the other direction, '{text}' would leave {count:,} (write <<)"
+            for answers in exact
+            for text, count in answers.answers_if_turned().items()
+        ]
+        graphs = " or ".join(repr(answers.graph.name) for answers in exact)
+        return f"None: no node of {graphs} meets all of this{''.join(turned[:1])}"
 
     def _text(self) -> str:
         values = self._values()
