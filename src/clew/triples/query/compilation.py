@@ -170,6 +170,9 @@ class _Compiler:
         if not relations:
             kind = "a property, whose values are no nodes" if property else "relation"
             self.missing[f"{kind} '{triple.relation}'"] = None
+            for end in (triple.head, triple.tail):
+                if end.unknown is None and not property:
+                    self._term(end)
             return
         edge = EdgePattern(
             self._term(triple.head),
