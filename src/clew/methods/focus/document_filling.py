@@ -86,6 +86,11 @@ class DocumentFiller:
                 )
         return cls(tuple(filled_from), linker, search)
 
+    @property
+    def reads_texts(self) -> bool:
+        """Whether there are documents to read."""
+        return any(source.name != "kg" for source in self.sources)
+
     def fill_before(
         self, prepared: PreparedQuestion, question: Question, trail: Trail
     ) -> tuple[Pattern, dict[int, Filling]]:

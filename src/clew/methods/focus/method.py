@@ -155,7 +155,9 @@ class FocusMethod:
         """
         exact = find_exact_answers(graphs, interpretations, question, record) if self.is_exact else []
         solutions = list(map(Solution.of_exact_answers, exact))
-        if solutions and (self.engine.documents is None or any(len(answers.rows) for answers in exact)):
+        documents = self.engine.documents
+        can_read = documents is not None and documents.reads_texts
+        if solutions and (not can_read or any(len(answers.rows) for answers in exact)):
             return solutions
         others = self.engine.solve(graphs, interpretations, question, record)
         if solutions and not any(solution.values_read or solution.may_be_read for solution in others):
