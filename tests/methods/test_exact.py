@@ -13,6 +13,8 @@ import pytest
 
 import clew
 from clew.core.errors import NotFound, UnreadableFile, UsageError
+from clew.store.graphs.rdf_view import PREFIXES
+from clew.triples.query.sparql import NAMESPACES
 from command_line import run
 
 NODES = """id,type,name,aliases,version,size,licence
@@ -314,6 +316,34 @@ def test_without_an_exact_name_the_reading_is_another_and_tells_so(graphs):
 
 
 # Explanations
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        "ends in.",
+        "-starts",
+        "x²",
+        ".dot",
+        "co:author",
+        "author(s)",
+        "50% réel",
+        "a b",
+        "导演",
+        "ns#x",
+        "it's",
+    ],
+)
+def test_any_name_of_a_relation_stands_in_a_query(tmp_path, relation):
+    (tmp_path / "g.tsv").write_text(f'a "b" \\ c\t{relation}\tx\n', encoding="utf-8")
+    with clew.open(tmp_path / "base", create=True) as base:
+        base.graphs.add([tmp_path / "g.tsv"], name="g")
+        triples = f'#1 >> "{relation}" >> x'
+        assert Graphs(base).solve_by_sparql(triples, "g") == ['a "b" \\ c']
+
+
+def test_the_namespaces_of_queries_are_those_of_the_view():
+    assert {prefix: PREFIXES[prefix] for prefix in NAMESPACES} == NAMESPACES
 
 
 def test_an_explanation_has_the_query_and_what_each_constraint_leaves(graphs):

@@ -73,7 +73,8 @@ def ask(
         str,
         typer.Option(
             metavar="TRIPLES",
-            help="The question as typed triples, for the method focus. See the examples.",
+            help="The question as typed triples, for the method focus: #1 >> relation >> name, << backwards, >>+ "
+            "repeatedly, not, at least 2, highest #1.year. See the examples.",
             show_default=False,
         ),
     ] = "",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
 
 _OPERATORS = {"=": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _INDENT = "  "
+#: The namespaces of relations and of the forms of property values, by prefix (clew.store.graphs.rdf_view.PREFIXES).
+NAMESPACES: Mapping[str, str] = {
+    "r": "urn:clew:relation:",
+    "n": "urn:clew:number:",
+    "y": "urn:clew:year:",
+    "d": "urn:clew:day:",
+    "f": "urn:clew:folded:",
+}
+#: What may follow a prefix: PN_LOCAL of SPARQL, as far as encoded names need it.
+_LETTERS = r"A-Za-z0-9_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u3001-\ud7ff"
+_LOCAL_NAME = re.compile(rf"(?:[{_LETTERS}]|%..)(?:(?:[{_LETTERS}.-]|%..)*(?:[{_LETTERS}-]|%..))?")
 
 
 def to_sparql(question: GraphQuestion) -> str:
@@ -96,7 +108,7 @@ class _Writer:
 
     def _edge(self, edge: EdgePattern) -> str:
         paths = [
-            ("^" if directed.inverse else "") + f"r:{encode_name(directed.relation or '')}"
+            ("^" if directed.inverse else "") + shorten_iri("r", directed.relation or "")
             for directed in edge.relations
         ]
         path = "|".join(paths)
@@ -152,13 +164,13 @@ class _Writer:
 
     def _value_test(self, test: Predicate) -> list[str]:
         node, value = self._name(test.variable), self._new("value")
-        name = encode_name(test.property)
+        name = test.property
         is_numeric = test.test not in ("contains", "says") and (
             test.test != "=" or parse_number(test.value) == parse_number(test.value)
         )
         if not is_numeric:
             folded = _literal(fold_name(scalar_text(test.value)))
-            path = f"f:{name}" if test.property else "clew:folded-name"
+            path = shorten_iri("f", name) if name else "clew:folded-name"
             if test.test == "=":
                 return [f"{node} {path} {folded} ."]
             if test.test == "contains":
@@ -172,7 +184,7 @@ class _Writer:
         low, high = _number(test.value), _number(test.high)
         if may_be_year(test.high) and is_day(test.value):
             day = self._new("day")
-            path = f"d:{name}" if test.property else "clew:name-day"
+            path = shorten_iri("d", name) if name else "clew:name-day"
             years = self._number_path(test.property, True)
             return [
                 "{",
@@ -188,7 +200,7 @@ class _Writer:
     @staticmethod
     def _number_path(property: str, by_year: bool) -> str:
         if property:
-            return f"{'y' if by_year else 'n'}:{encode_name(property)}"
+            return shorten_iri("y" if by_year else "n", property)
         return "clew:name-year" if by_year else "clew:name-number"
 
     # Superlatives
@@ -220,7 +232,7 @@ class _Writer:
         if ranking.counted is None:
             pick = "MAX" if ranking.highest else "MIN"
             number = self._new("number")
-            lines = ["{", *_indent(query), "}", f"{target} n:{encode_name(ranking.property)} {number} ."]
+            lines = ["{", *_indent(query), "}", f"{target} {shorten_iri('n', ranking.property)} {number} ."]
             head = f"SELECT {target} ({pick}({number}) AS {value}) WHERE {{"
         else:
             count = ranking.counted
@@ -237,6 +249,16 @@ class _Writer:
     def _new(self, word: str) -> str:
         self.fresh += 1
         return f"?{word}{self.fresh}"
+
+
+def shorten_iri(prefix: str, name: str) -> str:
+    """Return the IRI of a relation or a property, with its prefix if SPARQL allows the name after one.
+
+    >>> shorten_iri("r", "directed by"), shorten_iri("r", "Mr.")
+    ('r:directed%20by', '<urn:clew:relation:Mr.>')
+    """
+    local = encode_name(name)
+    return f"{prefix}:{local}" if _LOCAL_NAME.fullmatch(local) else f"<{NAMESPACES[prefix]}{local}>"
 
 
 def encode_name(name: str) -> str:
