@@ -1,20 +1,20 @@
-"""Questions over a graph by everything that could answer them: ``focus``, its exact solver, the obvious program, DuckDB,
-Oxigraph and Kuzu, in one run, with the sets compared.
+"""Questions over a graph by everything that could answer them, with the sets compared: ``focus``, its exact
+solver, the obvious program, DuckDB, Oxigraph and Kuzu.
 
     python benchmarks/graph_questions.py                                  # MetaQA's dev questions of 2 and 3 hops
     python benchmarks/graph_questions.py --number 100 --seed 1
     python benchmarks/focus_engine.py --edges 2000000 --step import --folder F      # F exists; once
     python benchmarks/graph_questions.py --folder F                       # a generated citation graph
 
-* ``focus``: ``base.ask`` with typed triples and no model: the whole method, with the evidence of the first answers.
+* ``focus``: ``base.ask`` with typed triples and no model: the whole method, with evidence of the first answers.
 * ``solver``: the same triples, parsed and compiled before, solved.
-* ``program``: dictionaries from a relation and a node to the nodes at its other end, followed hop by hop. MetaQA only.
+* ``program``: dictionaries from a relation and a node to the nodes at its other end, followed hop by hop (MetaQA).
 * ``duckdb``: one table of edges for each relation, joined by the SQL of the compiled question.
 * ``oxigraph``: the SPARQL that ``--explain`` prints.
 * ``kuzu``: the same edges as a MATCH pattern.
 
-The last three are left out where they are not installed. Loading is not timed. Types and names are read by row numbers
-in all of them but ``focus``, ``oxigraph`` and ``program``, which look them up.
+The last three are left out where they are not installed. Loading is not timed. The nodes of names are given by row
+numbers except to ``focus`` and ``oxigraph``, which look them up.
 """
 
 from __future__ import annotations
@@ -262,7 +262,9 @@ def measure(
         "kuzu": lambda: by_kuzu(graph, asked, folder),
     }
     expected = [frozenset(solve_question(graph, question.compiled).tolist()) for question in asked]
-    print(f"{graph.size:,} nodes, {len(asked)} questions, {np.mean([len(rows) for rows in expected]):,.0f} answers each")
+    print(
+        f"{graph.size:,} nodes, {len(asked)} questions, {np.mean([len(rows) for rows in expected]):,.0f} answers each"
+    )
     print("\n| way | p50 ms | p95 ms | sum s | times solver | other sets |\n|---|---|---|---|---|---|")
     of_solver = 0.0
     for name in names:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 SHOWN_NAMES = 10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ExactAnswers:
     """The exact answers of one interpretation in one graph: ``rows`` of the nodes that meet all of it, ascending."""
 
@@ -53,8 +54,14 @@ class ExactAnswers:
     rows: Rows
     seconds: float
 
+    @cached_property
+    def elements(self) -> list[Element]:
+        """The constraints of the question."""
+        return list_elements(self.question)
+
+    @cached_property
     def pattern(self) -> Pattern:
-        """Return what binds the unknowns, as a pattern of the engine, to look up the edges by which a node is an
+        """What binds the unknowns, as a pattern of the engine, to look up the edges by which a node is an
         answer. Negations, and edges that are followed repeatedly, are left out."""
         names, types = self.question.names, self.question.types
         terms: dict[str, None] = {}
@@ -78,9 +85,9 @@ class ExactAnswers:
     def checks(self, snapshot: Snapshot, row: int, *, evidence: bool) -> tuple[ConstraintCheck, ...]:
         """Return every constraint with whether a node meets it. An answer meets all; another node misses those that
         keep it from being one. With ``evidence``, an answer has the triples by which it meets them."""
-        elements = list_elements(self.question)
-        is_answer = bool(np.isin(row, self.rows))
-        if not is_answer:
+        elements = self.elements
+        place = int(self.rows.searchsorted(row))
+        if place == len(self.rows) or self.rows[place] != row:
             missed = set(find_missed_constraints(self.graph, self.question, row).texts)
             checks = [
                 ConstraintCheck(element.text, 0.0 if element.text in missed else 1.0) for element in elements
@@ -95,7 +102,7 @@ class ExactAnswers:
 
     def _evidence(self, snapshot: Snapshot, row: int) -> dict[object, tuple[Hit, ...]]:
         """Return the triples by which an answer meets its constraints, by edge or test."""
-        pattern = self.pattern()
+        pattern = self.pattern
         by_identity = find_witnesses(snapshot, self.graph, pattern, row)
         by_identity |= property_evidence(self.graph, pattern, row)
         evidence: dict[object, tuple[Hit, ...]] = {}

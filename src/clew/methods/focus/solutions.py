@@ -75,7 +75,7 @@ class Solution:
     @classmethod
     def of_exact_answers(cls, exact: ExactAnswers) -> Solution:
         """Return the solution whose candidates are exact answers."""
-        pattern = exact.pattern()
+        pattern = exact.pattern
         step = PrepareStep(str(exact.typed), exact.graph.name, {}, {}, {}, exact.typed.preferences)
         prepared = PreparedQuestion(exact.graph, exact.typed, pattern, (), (), step, ())
         substitution = Substitution(pattern.target, {pattern.target: exact.rows}, 0, exact.seconds)
