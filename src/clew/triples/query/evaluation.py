@@ -40,12 +40,12 @@ MAX_BINDINGS = 20_000_000
 _NAMES_READ = 4096
 
 
-def solve_question(graph: PropertyGraph, question: GraphQuestion) -> RowSet:
+def solve_question(graph: PropertyGraph, question: GraphQuestion, max_bindings: int = MAX_BINDINGS) -> RowSet:
     """Return the rows of all answers, ascending.
 
-    Raises UsageError where the bindings of unknowns that depend on each other are too many to join.
+    Raises UsageError where the bindings of unknowns that depend on each other are more than ``max_bindings``.
     """
-    solver = _Solver(graph, question)
+    solver = _Solver(graph, question, max_bindings)
     rows = solver.solve_set(question.group, question.target)
     for ranking in question.rankings:
         rows = solver.rank(rows, ranking)
@@ -106,8 +106,8 @@ def _number_bindings(rows: NDArray[np.uint32], among: NDArray[np.uint32]) -> NDA
 
 
 class _Solver:
-    def __init__(self, graph: PropertyGraph, question: GraphQuestion) -> None:
-        self.graph, self.question = graph, question
+    def __init__(self, graph: PropertyGraph, question: GraphQuestion, max_bindings: int) -> None:
+        self.graph, self.question, self.max_bindings = graph, question, max_bindings
 
     # Sets
 
@@ -271,8 +271,8 @@ class _Solver:
         new = np.unique(owners << 32 | tails.astype(np.int64))
         while len(new):
             pairs = np.union1d(pairs, new)
-            if len(pairs) > MAX_BINDINGS:
-                raise _too_many()
+            if len(pairs) > self.max_bindings:
+                raise _too_many(self.max_bindings)
             owners, tails = edges.expand((new & 0xFFFFFFFF).astype(np.uint32))
             new = np.unique((new >> 32)[owners] << 32 | tails.astype(np.int64))
             new = new[~is_member(new, pairs)]
@@ -319,8 +319,8 @@ class _Solver:
         return min(waiting, key=cost)
 
     def _cross(self, table: _Table, term: str, rows: RowSet) -> _Table:
-        if len(table.rows) * len(rows) > MAX_BINDINGS:
-            raise _too_many()
+        if len(table.rows) * len(rows) > self.max_bindings:
+            raise _too_many(self.max_bindings)
         repeated = np.repeat(table.rows, len(rows), axis=0)
         column = np.tile(rows.astype(np.uint32), len(table.rows))[:, None]
         return _Table((*table.terms, term), np.concatenate([repeated, column], axis=1))
@@ -347,8 +347,8 @@ class _Solver:
         order = np.argsort(owners, kind="stable")
         tails = tails[order]
         counts = sizes[places]
-        if counts.sum() > MAX_BINDINGS:
-            raise _too_many()
+        if counts.sum() > self.max_bindings:
+            raise _too_many(self.max_bindings)
         starts = offsets[:-1][places]
         ends = run_offsets(counts)
         picked = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], counts)
@@ -359,8 +359,8 @@ class _Solver:
 
     def _expand(self, edge: EdgePattern, sources: RowSet, from_head: bool) -> tuple[Any, RowSet]:
         edges = self._edges(edge, from_head)
-        if edges.estimate_cost(sources) > MAX_BINDINGS:
-            raise _too_many()
+        if edges.estimate_cost(sources) > self.max_bindings:
+            raise _too_many(self.max_bindings)
         owners, tails = edges.expand(sources)
         if len(edge.relations) > 1:
             pairs = unique_rows(owners.astype(np.int64) << 32 | tails.astype(np.int64), 0)
@@ -440,8 +440,8 @@ def _within(numbers: NDArray[np.int64], count: Count) -> Mask:
     return holds if quantifier.most is None else holds & (numbers <= quantifier.most)
 
 
-def _too_many() -> UsageError:
+def _too_many(limit: int) -> UsageError:
     return UsageError(
-        f"more than {MAX_BINDINGS:,} combinations of unknowns that depend on each other",
+        f"more than {limit:,} combinations of unknowns that depend on each other",
         "Add a triple or a condition that leaves fewer of them",
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.errors import UsageError
 from clew.triples.query.evaluation import solve_question
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from clew.core.protocols import PropertyGraph
     from clew.triples.engine.patterns import Predicate
     from clew.triples.query.question import Count, EdgePattern, GraphQuestion, Ranking
+
+
+#: Combinations of unknowns that are joined to look for near misses. A constraint that takes more is passed over.
+MAX_NEAR_BINDINGS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +109,9 @@ def measure_funnel(graph: PropertyGraph, question: GraphQuestion) -> list[Funnel
 def find_near_misses(graph: PropertyGraph, question: GraphQuestion, limit: int) -> Rows:
     """Return nodes that would be answers if one constraint were dropped, ascending for each constraint in turn.
 
-    A constraint without which more than ``limit`` nodes are left, or nothing but types restricts the answer, tells
-    little, and is passed over. Raises UsageError as :func:`~clew.triples.query.evaluation.solve_question` does.
+    A constraint is passed over without which more than ``limit`` nodes are left, or nothing but types restricts the
+    answer: it tells little; and one without which too many combinations of unknowns are left to join. Raises
+    UsageError as :func:`~clew.triples.query.evaluation.solve_question` does.
     """
     elements = [element for element in list_elements(question) if element.part not in question.rankings]
     unranked = replace(question, rankings=())
@@ -117,7 +123,10 @@ def find_near_misses(graph: PropertyGraph, question: GraphQuestion, limit: int) 
         ends = {end for edge in group.edges for end in edge.ends} | {test.variable for test in group.tests}
         if reduced.target not in ends:
             continue
-        rows = np.setdiff1d(solve_question(graph, reduced), answers)
+        try:
+            rows = np.setdiff1d(solve_question(graph, reduced, MAX_NEAR_BINDINGS), answers)
+        except UsageError:
+            continue
         if len(rows) <= limit:
             near |= dict.fromkeys(rows.tolist())
     return np.array(list(near)[:limit], dtype=np.int64)
