@@ -290,6 +290,32 @@ def test_that_nothing_meets_a_question_is_its_answer(graphs, triples):
     assert all(row.missed_constraints for row in answer.ranking)
 
 
+@pytest.fixture(scope="module")
+def graphs_and_documents(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("documents")
+    for name, text in (
+        ("nodes.csv", NODES),
+        ("edges.csv", EDGES),
+        ("notes.txt", "Harbour dues fell in May."),
+    ):
+        (folder / name).write_text(text)
+    with clew.open(folder / "base", create=True) as base:
+        base.add([folder / "notes.txt"])
+        base.graphs.add([], name="packages", nodes=[folder / "nodes.csv"], edges=[folder / "edges.csv"])
+        yield Graphs(base)
+
+
+@pytest.mark.parametrize(
+    "triples", ["#1 >> depends_on >> apache", "#1 >> maintained_by >> #2; #2 >> in_section >> web"]
+)
+def test_documents_that_do_not_tell_leave_an_empty_set_empty(graphs_and_documents, triples):
+    answer = graphs_and_documents.ask(triples)
+    assert answer.text.startswith("None: no node of 'packages'") and answer.constraints.exact
+    assert not answer.values and not answer.constraints.relaxed
+    exclusions = graphs_and_documents.base.why_not("rails", f"{triples}; final answer: #1")
+    assert exclusions[0].constraints and not exclusions[0].is_answer
+
+
 @pytest.mark.parametrize(
     ("triples", "problem"),
     [

@@ -93,12 +93,12 @@ class AnswerList:
             reader="focus",
             recipe=recipe,
             context=context,
-            values=self._values() if text else (),
+            values=self.values() if text else (),
             ranking=tuple(self.ranking),
             constraints=constraints,
         )
 
-    def _values(self) -> tuple[str, ...]:
+    def values(self) -> tuple[str, ...]:
         """Return the answers that meet the constraints, best first."""
         return tuple(
             dict.fromkeys([*(answer.name for answer in self.ranking if answer.meets_all), *self.names])
@@ -107,7 +107,7 @@ class AnswerList:
     def _empty_text(self) -> str:
         """Return the answer where exactly nothing meets the question, "" where that is not known."""
         exact = [solution.exact for solution in self.solutions if solution.exact is not None]
-        if not exact or len(exact) < len(self.solutions) or self._values():
+        if not exact or len(exact) < len(self.solutions) or self.values():
             return ""
         turned = [
             f"; in the other direction, '{text}' would leave {count:,} (write <<)"
@@ -118,7 +118,7 @@ class AnswerList:
         return f"None: no node of {graphs} meets all of this{''.join(turned[:1])}"
 
     def _text(self) -> str:
-        values = self._values()
+        values = self.values()
         listed = LISTED_RANKED if self.by_model or self.has_preferences else LISTED_ALIKE
         more = len(values) - listed + self.unnamed
         return ", ".join(values[:listed]) + (f" and {more:,} more" if more > 0 else "")

@@ -117,18 +117,27 @@ class FocusMethod:
             # Step 1 (Algorithm 1, line 1): the question as typed triples.
             interpretations = self.parse(question, graphs, record)
             # Step 2 (line 2; Algorithms 2 and 3): the candidates that substitution leaves.
-            answers.solutions = self.solve(graphs, interpretations, question, record)
-            for solution in answers.solutions:
-                if self._add_values_read(solution, question, record, answers):
-                    continue
-                # Step 3 (line 3): candidates sorted by vector, and filled up to k_max.
-                candidates = self.sort(solution, question, record)
-                # Step 4 (line 4): the first k_max reordered by the model.
-                reranked = self.rerank(question, candidates, record)
-                answers.add(solution, candidates, self._explain(solution, reranked, question, record))
+            exact = self.solve_exactly(graphs, interpretations, question, record)
+            answers.solutions = self.solve(graphs, interpretations, question, record, exact)
+            self._rank(answers, question, record)
+            if exact and answers.solutions is not exact and not answers.values():
+                # Neither the graphs nor the documents have an answer.
+                answers = AnswerList(by_model=self.reranker is not None, solutions=exact)
+                self._rank(answers, question, record)
         except BudgetExceeded as error:
             record_stop(record, error)
         return answers.to_answer(record, self.recipe)
+
+    def _rank(self, answers: AnswerList, question: Question, record: TrailRecorder) -> None:
+        """Add the answers of all solutions. Raises ModelError, RemoteError."""
+        for solution in answers.solutions:
+            if self._add_values_read(solution, question, record, answers):
+                continue
+            # Step 3 (line 3): candidates sorted by vector, and filled up to k_max.
+            candidates = self.sort(solution, question, record)
+            # Step 4 (line 4): the first k_max reordered by the model.
+            reranked = self.rerank(question, candidates, record)
+            answers.add(solution, candidates, self._explain(solution, reranked, question, record))
 
     def parse(
         self, question: Question, graphs: Sequence[PropertyGraph], record: TrailRecorder
@@ -147,22 +156,34 @@ class FocusMethod:
         interpretations: Sequence[TypedChain],
         question: Question,
         record: TrailRecorder,
+        exact: list[Solution],
     ) -> list[Solution]:
-        """Return the solutions of a question: the exact answers where a graph has all its names; else, or where there
-        are none and documents may tell what the graph lacks, what near names and documents give.
+        """Return the solutions of a question: the ``exact`` ones where a graph has all its names; else, or where they
+        have no answers and documents may tell what the graph lacks, what near names and documents give.
 
         Raises UsageError, ModelError, RemoteError.
         """
-        exact = find_exact_answers(graphs, interpretations, question, record) if self.is_exact else []
-        solutions = list(map(Solution.of_exact_answers, exact))
         documents = self.engine.documents
         can_read = documents is not None and documents.reads_texts
-        if solutions and (not can_read or any(len(answers.rows) for answers in exact)):
-            return solutions
+        if exact and not (can_read and all(solution.substitution.is_empty for solution in exact)):
+            return exact
         others = self.engine.solve(graphs, interpretations, question, record)
-        if solutions and not any(solution.values_read or solution.may_be_read for solution in others):
-            return solutions
+        if exact and not any(solution.values_read or solution.may_be_read for solution in others):
+            return exact
         return others
+
+    def solve_exactly(
+        self,
+        graphs: Sequence[PropertyGraph],
+        interpretations: Sequence[TypedChain],
+        question: Question,
+        record: TrailRecorder,
+    ) -> list[Solution]:
+        """Return the solutions in the graphs that have all names of a question. Raises UsageError."""
+        if not self.is_exact:
+            return []
+        exact = find_exact_answers(graphs, interpretations, question, record)
+        return list(map(Solution.of_exact_answers, exact))
 
     @property
     def is_exact(self) -> bool:
@@ -212,7 +233,8 @@ class FocusMethod:
         graphs = self._graphs(question)
         exclusions, missing = list[Exclusion](), list[NotFound]()
         interpretations = self.parse(question, graphs, record)
-        for solution in self.solve(graphs, interpretations, question, record):
+        exact = self.solve_exactly(graphs, interpretations, question, record)
+        for solution in exact or self.solve(graphs, interpretations, question, record, exact):
             if not solution.is_filtered:
                 continue
             try:
