@@ -261,6 +261,10 @@ def test_triples_are_substituted_and_each_answer_says_what_it_meets(tmp_path) ->
         triples = "#1 >> built by >> Garrow; not #1 >> captain >> Rufus; final answer: #1"
         _, page = asked(app, chain=triples, recipe="focus")
         (table,) = page.text.split("Answers, best first")[1:]
+        assert "Lady Annis" in table and "Heron Maid" not in table and "Near names" not in page.text
+        _, page = asked(app, chain=triples.replace("Garrow", "garrow"), recipe="focus")
+        assert "Near names: taking “garrow” as Garrow" in page.text
+        (table,) = page.text.split("Answers, best first")[1:]
         assert table.index("Lady Annis") < table.index("Heron Maid")
         states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]
         assert states[:4] == ["check met", "check met", "check met", "check missed"]
