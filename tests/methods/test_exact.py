@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 import clew
@@ -16,6 +17,7 @@ from clew.core.errors import NotFound, UnreadableFile, UsageError
 from clew.store.graphs.rdf_view import PREFIXES
 from clew.triples.query.sparql import NAMESPACES
 from command_line import run
+from typed_questions import QuestionGenerator
 
 NODES = """id,type,name,aliases,version,size,licence
 ruby,package,ruby,,3.1,900,MIT
@@ -446,6 +448,20 @@ def test_every_exact_answer_has_the_triples_by_which_it_is_one(graphs):
     for row in answer.ranking:
         evidence = [hit.node.text for checked in row.checks for hit in checked.hits]
         assert f"{row.name} >> depends_on >> ruby" in evidence, evidence
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_why_not_agrees_with_the_answers_to_random_questions(graphs, seed):
+    graph = graphs.base.store.snapshot().graph("packages")
+    question = QuestionGenerator(graph, seed).question()
+    answer = graphs.base.ask("", recipe="focus", chain=question, graphs=["packages"])
+    assert all(not row.missed_constraints for row in answer.ranking if row.meets_all)
+    ids = {row.hit.node.id for row in answer.ranking if row.meets_all}
+    for entity in graph.entities(np.arange(graph.size)):
+        for exclusion in graphs.base.why_not(entity.name, question, graphs=["packages"]):
+            assert exclusion.is_answer == (exclusion.id in ids), question
+            missed = {checked.text for checked in exclusion.checks if checked.satisfaction == 0}
+            assert exclusion.is_answer or set(exclusion.constraints) <= missed, question
 
 
 # The command line
