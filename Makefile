@@ -3,16 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := build/demo
 
-.PHONY: demo test coverage slow lint check docs clean benchmarks encoder
+.PHONY: demo test slow lint check docs clean benchmarks encoder
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
 	$(BIN)/clew ask "$(QUESTION)" --kb $(DEMO)
 
-test: .venv/ready-dev ## The test suite: offline, warnings are errors (three processes: some tests wait)
-	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
-
-coverage: .venv/ready-dev ## The test suite with its branch coverage, which has to reach the gate in pyproject.toml
+test: .venv/ready-dev ## The test suite: offline, warnings are errors; branch coverage has to reach the gate in pyproject.toml
 	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal --cov --cov-report=term:skip-covered
 
 slow: .venv/ready-dev ## The tests that take long: kills at random instants, whole pages of analyses
@@ -24,7 +21,7 @@ lint: .venv/ready-dev ## Style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint coverage slow docs ## Everything that has to pass before a change lands
+check: lint test slow docs ## Everything that has to pass before a change lands
 
 docs: .venv/ready-docs ## Build the documentation into build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -134,6 +134,7 @@ def test_structures_that_a_question_asks_for_exist(row):
 # The files
 
 
+@pytest.mark.slow
 def test_made_files_say_what_their_sources_say(tmp_path):
     runpy.run_path(str(ROOT / "samples" / "make.py"))["make"](tmp_path)
     made = sorted(path.name for path in tmp_path.iterdir())

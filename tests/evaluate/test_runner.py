@@ -55,6 +55,7 @@ def lines(folder, recipe):
     return folder.result_file(recipe).path.read_text().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["pooled", "question"])
 def test_a_run_answers_every_question_and_knows_its_gold(data, corpus, tmp_path):
     folder = evaluate_recipes(

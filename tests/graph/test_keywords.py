@@ -40,6 +40,7 @@ def neighbours_by_hand(snapshot, n):
     return pairs(passages(snapshot), lambda a, b: bool(keywords[a.id] & keywords[b.id]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_edges_are_those_counted_pair_by_pair(bases, seed):
     snapshot = bases.snapshot(corpus(seed))

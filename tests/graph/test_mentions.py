@@ -39,6 +39,7 @@ def neighbours_by_hand(snapshot, common, leads):
     return pairs(nodes, joined)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_edges_are_those_counted_pair_by_pair(bases, seed):
     snapshot = bases.snapshot(corpus(seed))

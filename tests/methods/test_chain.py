@@ -68,6 +68,7 @@ BACKWARD = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["kg,text,model", "text,kg,model", "text,kg"])
 @pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
 def test_one_hop_only_the_graph_knows_and_one_only_the_documents(

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import clew
 from chain_bases import DIRECTOR, FILM, TOWN, Agent, run, steps
 from clew.core.trail import TrailRecorder
@@ -9,6 +11,7 @@ from clew.core.types import Question, Scope
 from clew.knowledge_base import registry
 
 
+@pytest.mark.slow
 def test_all_values_of_a_graph_are_kept_and_counted(world, tmp_path):
     path = tmp_path / "many.tsv"
     path.write_text("".join(f"Film {n:03}\tdirected_by\tBusy Bee\n" for n in range(130)))

@@ -31,6 +31,7 @@ def test_without_a_readable_chain_the_passages_are_read_and_the_reader_abstains(
     assert not (answer.values or answer.quotes or answer.from_memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 def test_the_cited_reader_and_the_memory_give_no_value_for_a_malformed_reply(world, reply):
     answer, _ = run(

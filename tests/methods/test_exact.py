@@ -346,6 +346,7 @@ def test_without_an_exact_name_the_reading_is_another_and_tells_so(graphs):
 # Explanations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "relation",
     [
@@ -393,6 +394,7 @@ def test_an_explanation_tells_what_a_graph_lacks(graphs):
     assert readings[0].to_dict()["sparql"] is None
 
 
+@pytest.mark.slow
 def test_types_that_may_answer_are_part_of_the_query(graphs, tmp_path):
     for name, text in (("nodes.csv", NODES), ("edges.csv", EDGES)):
         (tmp_path / name).write_text(text)

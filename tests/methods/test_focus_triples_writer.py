@@ -144,6 +144,7 @@ def test_what_was_wrong_is_said_and_asked_again(graph):
     assert step.detail["errors"] == "IncorrectTripleRelationMaskError 1" and step.detail["usable"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("samples", [1, 2])
 def test_a_malformed_reply_is_no_failure(graph, reply, samples):

@@ -172,6 +172,7 @@ def test_a_retriever_is_put_into_any_recipe_that_has_one():
         registry.replace_retriever("selfhelp", "bm25")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retriever", ["chunk", "drill"])
 def test_ask_takes_method_and_retriever(tmp_path, monkeypatch, retriever):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))

@@ -39,6 +39,7 @@ def test_oracle_triples_of_metaqa_need_no_model(tmp_path):
     assert "--gold-triples" in text and "metaqa (films, gold triples)" in text
 
 
+@pytest.mark.slow
 def test_data_sets_with_one_file_name_have_folders_and_headings_of_their_own(tmp_path):
     (tmp_path / "films.tsv").write_text(WATER_BIRDS)
     asked = {

@@ -48,6 +48,7 @@ REPORTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "file"),
     [

@@ -86,6 +86,7 @@ def test_tfidf_of_two_passages_by_hand(snapshot_of):
     assert second.score == round(both / math.hypot(both, (1 + math.log(2)) * one), 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_both_equal_their_definitions_on_random_corpora(snapshot_of, seed):
     snapshot = snapshot_of(*random_corpus(seed))
@@ -98,6 +99,7 @@ def test_both_equal_their_definitions_on_random_corpora(snapshot_of, seed):
         np.testing.assert_allclose(tfidf.all_scores(query)[rows], plain_tfidf(query, texts), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scorer", [BM25, TfIdf])
 @pytest.mark.parametrize("length", [1, 5, 200])
 def test_scores_of_given_rows_equal_those_of_a_whole_search(snapshot_of, scorer, length):

@@ -203,6 +203,7 @@ def script(request):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe",
     [

@@ -86,6 +86,7 @@ def film_twin(seed: int, nodes: int = 300, edges: int = 3000) -> Twin:
     return twin
 
 
+@pytest.mark.slow
 def test_adjacency_equals_brute_force_for_dense_and_sparse_relations(base) -> None:
     twin = film_twin(3)
     stored(base, "films", twin)
@@ -147,6 +148,7 @@ def test_a_removed_graph_remains_in_no_file(base) -> None:
             assert b"Zerzura" not in path.read_bytes(), path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "harm", ["gone", "one gone", "no grams", "cut", "flipped", "manifest", "manifest of another version"]
 )

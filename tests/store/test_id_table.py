@@ -18,6 +18,7 @@ IDS = st.one_of(
 STEPS = st.lists(st.tuples(st.booleans(), st.lists(IDS, max_size=30)), max_size=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few_ties", [0, 2_000])
 @given(steps=STEPS)
 def test_ids_are_numbered_once_and_sorted_as_texts(few_ties: int, steps):

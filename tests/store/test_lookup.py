@@ -304,6 +304,7 @@ def test_an_unfinished_index_of_another_process_is_not_deleted(place: str, tmp_p
         assert [path.name for path in folder.iterdir()] == ["new.7.unfinished"]
 
 
+@pytest.mark.slow
 def test_several_processes_read_one_store(tmp_path: Path) -> None:
     pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
     folder = stored(tmp_path / "store", TURTLE)

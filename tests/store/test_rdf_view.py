@@ -157,6 +157,7 @@ nodes = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(nodes=nodes, triples=st.lists(st.tuples(ids, words, ids), max_size=8))
 def test_every_term_of_a_graph_and_no_other(tmp_path_factory, nodes, triples):

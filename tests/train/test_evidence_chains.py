@@ -148,6 +148,7 @@ def test_support_beyond_a_paragraph_is_left_out_and_its_whole_text_taken():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data; it is not part of this repository")
 @pytest.mark.parametrize(
     ("name", "file", "least"),

@@ -154,6 +154,7 @@ def test_bad_files_are_named_with_reasons_and_nothing_else_is_lost(tmp_path) -> 
     assert [Path(path).name for path in report["added"]] == ["good.md"]
 
 
+@pytest.mark.slow
 def test_changed_moved_and_deleted_files(tmp_path) -> None:
     folder, kb = tmp_path / "files", tmp_path / "kb"
     folder.mkdir()
@@ -186,6 +187,7 @@ def test_what_cannot_be_done_is_said_with_a_hint(kb, words, said) -> None:
     assert said in run(*given, status=2).stderr
 
 
+@pytest.mark.slow
 def test_listing_imports_no_numpy(kb) -> None:
     for command in (["list"], ["info"], ["show", "merrowgate-charter.md"]):
         code = (

@@ -72,6 +72,7 @@ def test_an_unknown_command_is_still_an_error(toy):
     assert result.exit_code == 2 and "No such command 'toys'" in result.stderr
 
 
+@pytest.mark.slow
 def test_our_own_commands_import_no_other_package(toy, tmp_path):
     code = (
         "import sys; from clew.app.cli.commands import app\n"

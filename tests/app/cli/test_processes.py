@@ -59,6 +59,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_continue(tmp_path, interrupti
     assert report["unchanged"] >= 3 and report["unchanged"] + len(report["added"]) == 500
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX pipes")
 def test_a_reader_that_goes_away_is_no_error(tmp_path) -> None:
     write(tmp_path / "files", 400, 1)

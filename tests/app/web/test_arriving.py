@@ -24,6 +24,7 @@ def sent_in_pieces(app, pieces):
         return reply.status, dict(reply.getheaders()), json.loads(reply.read())
 
 
+@pytest.mark.slow
 def test_an_upload_that_does_not_say_its_size_is_counted_as_it_arrives(tmp_path):
     limits = Limits(spool_bytes=200_000)
     with ServedApp(tmp_path / "kb", limits=limits, encoder="none") as app:
@@ -39,6 +40,7 @@ def test_an_upload_that_does_not_say_its_size_is_counted_as_it_arrives(tmp_path)
         assert app.upload("after.md", b"# After\n\nThere is room again.\n")["state"] == "done"
 
 
+@pytest.mark.slow
 def test_an_upload_of_which_nothing_more_comes_is_given_up(tmp_path):
     with ServedApp(tmp_path / "kb", limits=Limits(idle_seconds=0.3), encoder="none") as app:
         body = multipart(("half.md", b"# Half\n\nThe rest never comes.\n"))

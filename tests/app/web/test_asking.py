@@ -175,6 +175,7 @@ def test_a_model_that_refuses_is_a_problem_that_is_told_and_kept(folder, monkeyp
         assert again[-1][0] == "problem"
 
 
+@pytest.mark.slow
 def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
     questions = [
         QUESTION,
@@ -208,6 +209,7 @@ def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(tmp_path) 
         assert {one["state"] for one in app.get(f"{app.api}/questions")[1]["questions"]} == {"interrupted"}
 
 
+@pytest.mark.slow
 def test_stopping_the_server_ends_what_is_followed_and_answered(
     gate, folder, monkeypatch, tmp_path, caplog
 ) -> None:

@@ -105,6 +105,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_only_text(app, question) -> None:
     asked = app.ask(question)
@@ -298,6 +299,7 @@ FILES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "data", "reason"), FILES)
 def test_a_hostile_file_is_refused_with_its_reason(app, folder, name, data, reason) -> None:
     # What is large is made here, not by each process that collects tests.
@@ -320,6 +322,7 @@ def test_graphs_that_are_none_are_refused(app) -> None:
     assert app.delete(f"{app.api}/uploads/{failed['id']}")[0] == 200
 
 
+@pytest.mark.slow
 def test_script_in_documents_and_names_stays_text_everywhere(app) -> None:
     """In Markdown, in HTML, in a file name, in a question: on pages escaped, in JSON never served as HTML."""
     text = f"# {SCRIPT}\n\nThe beacon of Stennick burns {SCRIPT} all night.\n"

@@ -49,6 +49,7 @@ def said(result):
     return "\n".join(part.text for part in result.content)
 
 
+@pytest.mark.slow
 def test_a_client_finds_three_tools_asks_searches_and_shows(kb):
     steps = []
 

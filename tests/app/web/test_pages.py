@@ -78,6 +78,7 @@ def test_a_base_shows_its_documents_and_a_form(app, keys) -> None:
     assert app.request("GET", "/")[1]["location"] == f"/b/{app.base}/"
 
 
+@pytest.mark.slow
 def test_an_empty_base_invites_and_one_that_is_read_only_does_not(tmp_path) -> None:
     with ServedApp(tmp_path / "new", encoder="none") as app:
         page = fetched(app, f"/b/{app.base}/")
@@ -254,6 +255,7 @@ def test_a_graph_shows_its_schema_and_what_it_says_of_a_node(tmp_path) -> None:
         assert "Mainz" in fetched(app, f"{place}/cite/2?part=1").text
 
 
+@pytest.mark.slow
 def test_triples_are_substituted_and_each_answer_says_what_it_meets(tmp_path) -> None:
     boats = b"Heron Maid\tbuilt by\tGarrow\nLady Annis\tbuilt by\tGarrow\nHeron Maid\tcaptain\tRufus\n"
     with ServedApp(tmp_path / "kb", encoder="none") as app:
@@ -271,6 +273,7 @@ def test_triples_are_substituted_and_each_answer_says_what_it_meets(tmp_path) ->
         assert [one.get("class") for one in page.all("tr")][1:3] == [None, "loose"]
 
 
+@pytest.mark.slow
 def test_what_an_answer_rested_on_is_shown_though_the_document_is_gone(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         done = app.upload("a.md", b"# Mill\n\nThe mill at Oxlade grinds barley.\n")

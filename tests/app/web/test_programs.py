@@ -49,6 +49,7 @@ def test_only_methods_that_answer_from_evidence_are_models(app):
     )
 
 
+@pytest.mark.slow
 def test_the_servers_own_model_is_asked(tmp_path):
     said = {"quotes": [], "answer": "", "abstain": True}
     with (
@@ -73,6 +74,7 @@ def test_triples_go_to_the_method_that_understands_them(written, method):
     assert method_for_triples(written) == method
 
 
+@pytest.mark.slow
 def test_a_base_may_have_a_name_of_other_letters(tmp_path, made_base):
     shutil.copytree(made_base, tmp_path / "Größe & 日本")
     with ServedApp(tmp_path / "Größe & 日本", encoder="none") as app:

@@ -216,6 +216,7 @@ def _state(app, id):
     return next(one["state"] for one in app.get(f"{app.api}/uploads")[1]["uploads"] if one["id"] == id)
 
 
+@pytest.mark.slow
 def test_what_was_accepted_before_a_kill_is_read_afterwards_and_what_was_not_is_gone(tmp_path) -> None:
     folder = tmp_path / "kb"
     clew.open(folder, create=True).close()

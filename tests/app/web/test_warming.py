@@ -41,6 +41,7 @@ def test_not_while_questions_are_answered(shelf) -> None:
     assert not made(shelf["harbour"].knowledge_base)
 
 
+@pytest.mark.slow
 def test_a_server_is_warm_at_the_start_and_after_each_upload(folder) -> None:
     with ServedApp(folder) as app:
         base = app.serving.app.state.server.bases[app.base].knowledge_base

@@ -88,6 +88,7 @@ def run_python(site, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_recipes_lists_the_components_of_plug_ins_and_names_broken_ones(run_python):
     finished = run_python("-m", "clew", "recipes", "--json")
     listed = {
@@ -119,6 +120,7 @@ check_format(format_of_suffix(".ini"), b"[Sea]\\nboats=forty\\n", "harbour.ini")
 """
 
 
+@pytest.mark.slow
 def test_the_toy_package_passes_the_conformance_checks(run_python, tmp_path):
     run_python("-c", CONFORMS, tmp_path)
 
@@ -138,6 +140,7 @@ with clew.open(sys.argv[1], create=True) as base:
 """
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_by_the_toy_package_over_a_file_of_its_format(run_python, tmp_path):
     (tmp_path / "harbour.ini").write_text("[Harbour]\nboats=forty\nopened=1923\n")
     lines = run_python("-c", ANSWERS, tmp_path / "base", tmp_path / "harbour.ini").stdout.splitlines()
@@ -146,6 +149,7 @@ def test_a_question_is_answered_by_the_toy_package_over_a_file_of_its_format(run
     assert lines[2].startswith("the plug-in 'broken' of clew-broken cannot be loaded")
 
 
+@pytest.mark.slow
 def test_adding_names_a_format_that_cannot_be_loaded(run_python, tmp_path):
     (tmp_path / "note.txt").write_text("The lock opened in 1902.")
     finished = run_python(

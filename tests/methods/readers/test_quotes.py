@@ -54,6 +54,7 @@ def test_altered_words_are_not_found(text, quote):
     assert SourceText.from_text(text).find(quote) is None
 
 
+@pytest.mark.slow
 def test_every_word_span_of_a_text_is_found_where_it_stands():
     text = "The “Heron  Maid” was built in 1907–08,\nat the ship-\nyard of Strake & Loam (2.4 m; $1,940)."
     words = text.split(" ")

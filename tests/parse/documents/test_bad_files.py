@@ -103,6 +103,7 @@ def test_random_damage_is_read_or_refused_but_never_another_error() -> None:
     assert 40 < refused < 160
 
 
+@pytest.mark.slow
 def test_parts_of_an_office_file_may_be_damaged_at_random() -> None:
     """The XML itself changed, inside a container that is whole: values missing, strange or out of range."""
     import io

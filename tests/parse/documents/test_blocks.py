@@ -128,6 +128,7 @@ blocks = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(blocks, max_size=8))
 def test_no_word_is_lost_whatever_comes_together(given_blocks: list[Block]) -> None:

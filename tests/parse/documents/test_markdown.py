@@ -101,6 +101,7 @@ def test_depth_is_read_or_refused_but_never_dropped() -> None:
             markdown(text)
 
 
+@pytest.mark.slow
 def test_brackets_without_end_take_no_time_to_speak_of() -> None:
     assert markdown("[" * 2_000 + "a")[0].endswith("[a")
     assert markdown("*a " * 2_000)

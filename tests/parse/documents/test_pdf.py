@@ -311,6 +311,7 @@ def test_an_encrypted_file_is_refused_with_the_reason():
         read(stream.getvalue())
 
 
+@pytest.mark.slow
 def test_a_page_of_very_many_objects_is_read_in_bounded_work():
     def page(canvas):
         lines(canvas, [PROSE[:60]], 60, 800)

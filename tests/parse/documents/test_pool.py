@@ -72,6 +72,7 @@ def test_results_come_as_they_are_done_and_the_unit_is_passed_on(tmp_path: Path)
             assert [node.kind for node in outcome.nodes].count(PASSAGE) == 2
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_idle_is_replaced_without_loss(tmp_path: Path) -> None:
     paths = files(tmp_path, ["die-later", "good"])
     with ParsePool(1, reader=obey) as pool:
@@ -135,6 +136,7 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel ends workers on Linux only")
 def test_workers_end_with_a_killed_parent_even_in_the_middle_of_a_file(tmp_path: Path) -> None:
     paths = files(tmp_path, ["hang", "spin"])

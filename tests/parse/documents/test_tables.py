@@ -191,6 +191,7 @@ def test_claimed_dimensions_are_not_believed() -> None:
     assert shown(data, "b.xlsx")[1:] == ["| Mill: Price: 7"]
 
 
+@pytest.mark.slow
 def test_cells_that_are_only_formatted_count_for_nothing() -> None:
     book = book_of([["a", "b"], [1, 2]])
     fill = PatternFill("solid", start_color="FFFF00")

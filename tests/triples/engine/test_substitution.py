@@ -100,6 +100,7 @@ def check(case) -> None:
 SETTINGS = settings(max_examples=60, deadline=None)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(cases())
 def test_the_targets_rows_are_those_that_trying_everything_finds(case) -> None:

@@ -295,6 +295,7 @@ def typed_chains(draw):
     )
 
 
+@pytest.mark.slow
 @given(typed_chains())
 def test_what_is_written_reads_back(chain):
     assert parse_typed(str(chain)) == chain

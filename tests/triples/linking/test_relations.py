@@ -60,6 +60,7 @@ def test_words_of_one_family_have_one_stem() -> None:
     assert word_stems("director") != word_stems("producer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("phrase", "relation", "inverse"),
     [

@@ -133,6 +133,7 @@ def find_differences_from_oxigraph(base: Store, seeds: range, questions: int) ->
     return differences
 
 
+@pytest.mark.slow
 def test_exact_answers_are_those_of_every_binding_tried(base: Store) -> None:
     differences, answered = find_differences(base, range(30), 4)
     assert not differences, "\n".join(differences)
@@ -194,6 +195,7 @@ def _keep_one_of_equals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation._Solver, "rank", rank)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutate", [_fold_names, _ignore_directions, _count_all_tails, _exceed_bounds, _keep_one_of_equals]
 )
