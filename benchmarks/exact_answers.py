@@ -35,6 +35,16 @@ from clew.methods.focus.answer_list import MAX_NAMED
 from clew.methods.focus.exact import ExactAnswers, find_exact_answers
 from clew.store.graphs.rdf_view import PREFIXES, build_rdf_store, read_rdf_store, row_of
 from clew.triples.query import to_sparql
+from clew.triples.query.explanation import measure_funnel
+from direct_answers import (
+    DirectQuestion,
+    Ontology,
+    draw_conjunctions,
+    list_brick_questions,
+    list_debian_questions,
+    list_film_names,
+    list_package_names,
+)
 from real_graphs import NAMES, read_packages, write_graph
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -284,6 +294,77 @@ def report_questions(given: argparse.Namespace) -> None:
             print(f"differs in {tally.graph}: {difference}")
 
 
+# Computed directly
+
+
+def count_right(store: Store, graph: PropertyGraph, questions: Sequence[DirectQuestion]) -> Counter[str]:
+    """Print the questions that the method answers otherwise than they were computed; return how many of each."""
+    method = registry.build_method(RECIPE, store)
+    counts = Counter[str]()
+    for question in questions:
+        try:
+            exact = find_rows(graph, question.text)
+            answer = ask_method(method, question.text) if exact is not None else None
+        except UsageError:
+            exact = answer = None
+        if exact is None or answer is None:
+            outcome = "refused, as it should be" if question.ids is None else "refused"
+        else:
+            start = len(graph.name) + 1
+            ids = {entity.id[start:] for entity in graph.entities(exact.rows)}
+            difference = compare_answers(graph, exact, answer, exact.rows.tolist())
+            outcome = "right" if ids == question.ids and not difference else "wrong"
+            counts["empty and right"] += outcome == "right" and not ids
+        counts[outcome] += 1
+        if outcome in ("refused", "wrong"):
+            print(f"{outcome}: {question.text}")
+    return counts
+
+
+def report_direct(given: argparse.Namespace, names: bool) -> None:
+    """Print how many questions are right of those that are computed directly."""
+    for name in ("metaqa", "debian") if names else ("debian", "brick"):
+        with open_graph(name, given) as opened:
+            if opened is None:
+                continue
+            store, graph, folder = opened
+            if name == "metaqa":
+                questions = list_film_names(given.data / "metaqa/graph.tsv", given.seed)
+            elif name == "brick":
+                questions = list_brick_questions(Ontology(folder / "Brick.ttl"))
+            else:
+                packages = read_packages()
+                assert packages is not None
+                listing = (
+                    list_package_names(packages, given.seed) if names else list_debian_questions(packages)
+                )
+                questions = listing
+            counts = count_right(store, graph, questions)
+            print(f"{name}: {len(questions)} questions: {dict(counts)}", flush=True)
+
+
+def report_why_not(given: argparse.Namespace) -> None:
+    """Print how many reasons and funnels are those that are computed directly."""
+    with open_graph("debian", given) as opened:
+        packages = read_packages()
+        if opened is None or packages is None:
+            return
+        _, graph, _ = opened
+        counts = Counter[str]()
+        for conjunction in draw_conjunctions(packages, 50, given.seed):
+            exact = find_rows(graph, conjunction.text)
+            assert exact is not None
+            row = int(graph.rows([f"debian:package/{conjunction.drawn}"])[0])
+            missed, expected = exact.missed_constraints(row), conjunction.missed()
+            funnel = [(step.text, step.left, step.without) for step in measure_funnel(graph, exact.question)]
+            counts["reasons right"] += set(missed.texts) == expected and missed.alone == (len(expected) == 1)
+            counts["answers among them"] += not expected
+            counts["funnels right"] += funnel == conjunction.funnel()
+            if set(missed.texts) != expected or funnel != conjunction.funnel():
+                print(f"differs: {conjunction.text}\n  {missed}\n  {funnel}\n  {conjunction.funnel()}")
+        print(f"50 nodes: {dict(counts)}")
+
+
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(
@@ -297,9 +378,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=5.0, help="seconds of a query of Oxigraph")
     parser.add_argument("--seconds", type=float, default=3600.0, help="seconds of all questions of a graph")
+    parser.add_argument("--names", action="store_true", help="names that are spelled exactly")
+    parser.add_argument("--written", action="store_true", help="33 questions, computed directly")
+    parser.add_argument("--why-not", action="store_true", help="why nodes are no answers; the funnel")
     given = parser.parse_args()
     try:
-        report_questions(given)
+        if given.names or given.written:
+            report_direct(given, given.names)
+        elif given.why_not:
+            report_why_not(given)
+        else:
+            report_questions(given)
     except ClewError as error:
         sys.exit(str(error))
 
