@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import snowballstemmer
 
@@ -321,6 +321,18 @@ def slugify(name: str) -> str:
     ('A-day-s-wages-1931', '')
     """
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")
+
+
+def encode_iri_name(name: str) -> str:
+    """Return the name of a relation or a property as it stands at the end of an IRI.
+
+    >>> encode_iri_name("directed by"), encode_iri_name("50% réel")
+    ('directed%20by', '50%25%20réel')
+    """
+    return "".join(
+        character if character.isalnum() or character in "_-." else quote(character, safe="")
+        for character in name
+    )
 
 
 def title_names(title: str) -> list[str]:

@@ -45,12 +45,12 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import numpy as np
 
 from clew.core.errors import MissingExtra, UsageError
-from clew.core.text import fold_name, parse_number, scalar_text
+from clew.core.text import encode_iri_name, fold_name, parse_number, scalar_text
 from clew.store.array_files import write_manifest
 
 if TYPE_CHECKING:
@@ -110,32 +110,32 @@ def relation_iri(name: str) -> str:
     >>> relation_iri("directed by"), relation_iri("50% réel")
     ('urn:clew:relation:directed%20by', 'urn:clew:relation:50%25%20réel')
     """
-    return _RELATION + _encode_name(name)
+    return _RELATION + encode_iri_name(name)
 
 
 def property_iri(name: str) -> str:
     """Return the IRI by which a node has the values of a property as they are written."""
-    return _PROPERTY + _encode_name(name)
+    return _PROPERTY + encode_iri_name(name)
 
 
 def number_iri(name: str) -> str:
     """Return the IRI by which a node has the values of a property as numbers."""
-    return _NUMBER + _encode_name(name)
+    return _NUMBER + encode_iri_name(name)
 
 
 def year_iri(name: str) -> str:
     """Return the IRI by which a node has the values of a property as numbers, days as the number of their year."""
-    return _YEAR + _encode_name(name)
+    return _YEAR + encode_iri_name(name)
 
 
 def day_iri(name: str) -> str:
     """Return the IRI by which a node has those values of a property that are days."""
-    return _DAY + _encode_name(name)
+    return _DAY + encode_iri_name(name)
 
 
 def folded_iri(name: str) -> str:
     """Return the IRI by which a node has the values of a property as texts are compared."""
-    return _FOLDED + _encode_name(name)
+    return _FOLDED + encode_iri_name(name)
 
 
 def row_of(iri: str) -> int | None:
@@ -161,13 +161,6 @@ def name_of(iri: str) -> str | None:
             except UnicodeDecodeError:
                 return None
     return None
-
-
-def _encode_name(name: str) -> str:
-    return "".join(
-        character if character.isalnum() or character in "_-." else quote(character, safe="")
-        for character in name
-    )
 
 
 # The store
@@ -314,7 +307,7 @@ def _add_node_lines(lines: list[str], row: int, entity: Entity, id_start: int) -
 @lru_cache(1 << 14, typed=True)  # years, colours and the like repeat
 def _value_literals(property: str, value: Any) -> tuple[str, ...]:
     """Return the ends of the lines of a value: predicates and literals."""
-    encoded, text = _encode_name(property), scalar_text(value)
+    encoded, text = encode_iri_name(property), scalar_text(value)
     literals = [_literal(_PROPERTY + encoded, text), _literal(_FOLDED + encoded, fold_name(text))]
     literals += _number_literals(_NUMBER + encoded, _YEAR + encoded, _DAY + encoded, value)
     return tuple(literals)

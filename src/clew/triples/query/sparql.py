@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
-from clew.core.text import fold_name, parse_number, scalar_text
+from clew.core.text import encode_iri_name, fold_name, parse_number, scalar_text
 from clew.triples.engine.predicates import is_day, may_be_year
 from clew.triples.language.typed_chain import NOT
 
@@ -257,20 +256,8 @@ def shorten_iri(prefix: str, name: str) -> str:
     >>> shorten_iri("r", "directed by"), shorten_iri("r", "Mr.")
     ('r:directed%20by', '<urn:clew:relation:Mr.>')
     """
-    local = encode_name(name)
+    local = encode_iri_name(name)
     return f"{prefix}:{local}" if _LOCAL_NAME.fullmatch(local) else f"<{NAMESPACES[prefix]}{local}>"
-
-
-def encode_name(name: str) -> str:
-    """Return the name of a relation or a property as it stands in an IRI.
-
-    >>> encode_name("directed by"), encode_name("50% réel")
-    ('directed%20by', '50%25%20réel')
-    """
-    return "".join(
-        character if character.isalnum() or character in "_-." else quote(character, safe="")
-        for character in name
-    )
 
 
 def _variable(term: str) -> str:
