@@ -5,7 +5,7 @@ import pytest
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.knowledge_base import registry
-from clew.methods.focus.constant_matcher import ConstantMatcher, is_identifier
+from clew.methods.focus.pattern_builder import ConstantMatcher, is_identifier
 from clew.triples.linking.entities import GraphEntityLinker
 from command_line import run
 from film_world import films

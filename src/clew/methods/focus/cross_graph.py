@@ -15,8 +15,7 @@ import numpy as np
 from clew.core.arrays import sorted_unique
 from clew.core.types import ConstraintCheck
 from clew.methods.focus.explanations import find_witnesses
-from clew.methods.focus.pattern_builder import PreparedQuestion, exclude_constants
-from clew.methods.focus.relation_matcher import ANY_RELATION_SCORE
+from clew.methods.focus.pattern_builder import ANY_RELATION_SCORE, PreparedQuestion, exclude_constants
 from clew.triples.engine.patterns import (
     ANY_DIRECTION,
     ANY_RELATION,

@@ -1,8 +1,13 @@
 """PREPARE_TRIPLES_FOR_SUBSTITUTION (4StepFocus: Boer et al., 2024, Algorithm 3): from typed triples to a pattern over
-one graph, whose constants are nodes and whose relations are those of the graph."""
+one graph, whose constants are nodes and whose relations are those of the graph.
+
+Constants are matched to nodes "almost" (:class:`ConstantMatcher`): several candidates each, with how sure they are.
+Relations are matched in a direction in which the graph has edges for the triple's ends (:class:`RelationMatcher`).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -10,12 +15,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.core.errors import UsageError
-from clew.core.text import fold_name
+from clew.core.text import fold_name, parse_number
 from clew.core.trail import LinkedConstant, PrepareStep
-from clew.core.types import LinkedEntity, Question
+from clew.core.types import LinkedEntity, LinkedRelation, Question
 from clew.methods.chain.graph_source import min_relation_score
-from clew.methods.focus.constant_matcher import ConstantMatcher, property_test_for
-from clew.methods.focus.relation_matcher import RelationMatcher, TripleEnd
 from clew.triples.engine.patterns import (
     ANY_DIRECTION,
     Constant,
@@ -47,6 +50,24 @@ TYPE_WEIGHT = 0.8
 SHOWN_SUBSTITUTES = 3
 #: From this score on, words name a property.
 MIN_PROPERTY_SCORE = 0.6
+#: Candidates that a constant keeps at most.
+MAX_NODES = 10
+#: A node whose name is spelled less like the constant is another thing.
+LEAST = 0.75
+#: The lowest score of a node whose name means nearly the same
+#: (:class:`clew.triples.linking.nearest_names.NearestNames`).
+LEAST_BY_MEANING = 0.6
+#: Candidates of a name that are this much less sure than the best do not count.
+SPREAD = 0.12
+#: Graphs with more relations than this have been extracted from text. Of them only the relations at known nodes, of
+#: so many nodes, are compared.
+MANY_RELATIONS, KNOWN_NODES = 500, 50
+#: Relations that are linked for a triple.
+MAX_RELATIONS = 6
+#: A relation with more than this part of the best one's score may be meant as well.
+CLOSE = 0.95
+#: The score of a triple that is followed along any relation, because the graph has none like its own.
+ANY_RELATION_SCORE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,4 +498,214 @@ def _arrows(relations: Sequence[DirectedRelation]) -> str:
     return " or ".join(
         f"<< {directed.relation or 'any'} <<" if directed.inverse else f">> {directed.relation or 'any'} >>"
         for directed in relations
+    )
+
+
+# The nodes that a name may stand for
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantMatcher:
+    """Links the constants of a question to nodes.
+
+    A number, a day or an identifier stands for the nodes that are called so, and for nothing like it: 1889 is not
+    1989 (:func:`is_identifier`).
+
+    A constant with a capital or a digit is the name of one thing: if nodes have the name, only they are candidates. A
+    word in lower case describes ("green"): then nodes of its type whose names mean nearly the same are candidates too
+    ("light green"), each with its score, which lowers the rank of what is found by them. The paper takes the one best
+    node, and names the products that this loses as a problem (Section 4).
+
+    ``linker`` looks constants up by spelling; ``meaning``, if there is an encoder, by the vectors of names within a
+    type as well. ``meaning`` is only asked for descriptions and for names that spelling does not find, since it may
+    embed the names of a whole type.
+    """
+
+    linker: EntityLinker
+    meaning: EntityLinker | None = None
+
+    def link(
+        self,
+        graph: PropertyGraph,
+        types: Mapping[str, Sequence[str]],
+        context: str,
+        trail: Trail,
+    ) -> dict[str, tuple[LinkedEntity, ...]]:
+        """Return the candidates of each constant, best first, none if the graph has none. ``types`` are the constants
+        with the types that their nodes may have. Raises ModelError, RemoteError."""
+        linked = _link(self.linker, graph, types, context, trail)
+        if self.meaning is not None and not graph.is_mounted:
+            asked = {
+                name: of_name
+                for name, of_name in types.items()
+                if is_description(name) or not (linked[name] or is_identifier(name))
+            }
+            linked |= _link(self.meaning, graph, asked, context, trail)
+        return linked
+
+
+def _link(
+    linker: EntityLinker,
+    graph: PropertyGraph,
+    types: Mapping[str, Sequence[str]],
+    context: str,
+    trail: Trail,
+) -> dict[str, tuple[LinkedEntity, ...]]:
+    """Link the constants of the same types together."""
+    by_types: dict[tuple[str, ...], list[str]] = {}
+    for name, of_name in types.items():
+        by_types.setdefault(tuple(of_name), []).append(name)
+    candidates = {}
+    for wanted, names in by_types.items():
+        linked = linker.link(graph, names, context, MAX_NODES, trail, wanted)
+        for name, entities in zip(names, linked, strict=True):
+            if is_identifier(name):
+                entities = _keep_called(graph, name, entities)
+            candidates[name] = plausible_candidates(name, entities)
+    return candidates
+
+
+def is_identifier(name: str) -> bool:
+    """Return whether a constant is a number, a day or one word with a digit, of which nothing is a near name.
+
+    >>> is_identifier("1889"), is_identifier("-2.5"), is_identifier("libc6"), is_identifier("Blade Runner 2049")
+    (True, True, True, False)
+    """
+    is_word = len(name.split()) == 1 and any(letter.isdigit() for letter in name)
+    return is_word or not math.isnan(parse_number(name))
+
+
+def _keep_called(graph: PropertyGraph, name: str, linked: Sequence[LinkedEntity]) -> tuple[LinkedEntity, ...]:
+    """Return the candidates whose name, alias or id equals a constant without case and punctuation, unless both are
+    numbers that differ: -5 is not 5."""
+    called = set(graph.find_by_name(name).tolist())
+    number = parse_number(name)
+    return tuple(
+        entity
+        for entity in linked
+        if entity.row in called
+        and (
+            math.isnan(number) or math.isnan(parse_number(entity.name)) or parse_number(entity.name) == number
+        )
+    )
+
+
+def is_description(name: str) -> bool:
+    """Return whether a constant is words in lower case, which describe; a capital or a digit names one thing."""
+    return not any(letter.isupper() or letter.isdigit() for letter in name)
+
+
+def property_test_for(value: str) -> str:
+    """Return the test of a property with a triple's value: the description "green" is also said of light green; a
+    name or a number has to be equal."""
+    return "says" if is_description(value) else "="
+
+
+def plausible_candidates(name: str, linked: Sequence[LinkedEntity]) -> tuple[LinkedEntity, ...]:
+    """Return the candidates for a constant that count, best first."""
+    candidates = [
+        entity for entity in linked if entity.score >= (LEAST_BY_MEANING if _by_meaning(entity) else LEAST)
+    ]
+    if not candidates or is_description(name):
+        return tuple(candidates)
+    spelled = [entity for entity in candidates if not _by_meaning(entity)] or candidates
+    # The name or an alias itself, perhaps with a qualifier of the node's own.
+    named = [entity for entity in spelled if entity.reason.startswith(("name", "alias"))] or spelled
+    return tuple(entity for entity in named if entity.score >= named[0].score - SPREAD)
+
+
+def _by_meaning(entity: LinkedEntity) -> bool:
+    return entity.reason.startswith("meaning")
+
+
+# The relations that words may stand for
+
+
+@dataclass(frozen=True, slots=True)
+class TripleEnd:
+    """An end of a triple: the nodes that a constant may be (None: an unknown), or the types of an unknown."""
+
+    rows: Rows | None = None
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RelationMatch:
+    """The relations that a triple follows, how sure that is, and how they were matched."""
+
+    relations: tuple[DirectedRelation, ...]
+    score: float
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelationMatcher:
+    """Matches the relations of triples.
+
+    ``relations`` is ``typed``: the relation that a triple's words stand for, in the direction in which the graph has
+    edges for its ends; or ``any``: any relation in either direction, the paper's recipe, since restricting the edge
+    type "turned out to be error-prone" (Section 4). ``least`` is the lowest score of a match. If no relation reaches
+    it, any relation is followed from a constant or between nodes of two types, and the trail says so; otherwise the
+    triple would say nothing.
+    """
+
+    linker: RelationLinker
+    relations: Literal["typed", "any"] = "typed"
+    least: float = 0.3
+
+    def match(
+        self, graph: PropertyGraph, relation: str, head: TripleEnd, tail: TripleEnd, counted: bool = False
+    ) -> RelationMatch | None:
+        """Return how a triple is followed in a graph; None if it cannot be.
+
+        A ``counted`` triple may have no edges, so edges say nothing about what its words mean.
+        """
+        if self.relations == "any":
+            return RelationMatch(ANY_DIRECTION, 1.0, "any relation")
+        linked = self.link(graph, relation, head, tail)
+        candidates = [candidate for candidate in linked if candidate.score >= self.least]
+        if not candidates:
+            if all(end.rows is None for end in (head, tail)) and not (head.types and tail.types):
+                return None
+            how = f"any relation: the graph has none like '{relation}'"
+            return RelationMatch(ANY_DIRECTION, ANY_RELATION_SCORE, how)
+        best = candidates[0] if counted else _choose(graph, candidates, head, tail)
+        return RelationMatch((DirectedRelation(best.name, best.inverse),), best.score, best.reason)
+
+    def link(
+        self, graph: PropertyGraph, relation: str, head: TripleEnd, tail: TripleEnd
+    ) -> tuple[LinkedRelation, ...]:
+        """Return the relations that words may stand for, best first."""
+        if len(graph.relations()) <= MANY_RELATIONS:
+            return self.linker.link(graph, [relation], MAX_RELATIONS)[0]
+        known = [end.rows[:KNOWN_NODES] for end in (head, tail) if end.rows is not None]
+        names = graph.relations_at(np.concatenate(known)) if known else list(graph.relations())
+        return self.linker.link(RelationLabels(graph.name, tuple(names)), [relation], MAX_RELATIONS)[0]
+
+
+def _choose(
+    graph: PropertyGraph, candidates: Sequence[LinkedRelation], head: TripleEnd, tail: TripleEnd
+) -> LinkedRelation:
+    """Return the best relation, in the other direction if it has edges only there. Another relation takes its place
+    only if it is about as likely: "place of birth" is never "place of death", whatever edges the graph has."""
+    best = candidates[0]
+    same = [candidate for candidate in candidates if candidate.name == best.name]
+    close = [candidate for candidate in candidates if candidate.score > best.score * CLOSE]
+    close = [] if best.reason == "name" else close
+    ordered = (*same[:1], *close, *same[1:])
+    return next((candidate for candidate in ordered if _has_edges(graph, candidate, head, tail)), best)
+
+
+def _has_edges(graph: PropertyGraph, candidate: LinkedRelation, head: TripleEnd, tail: TripleEnd) -> bool:
+    """Return whether a relation has edges between such ends, in the candidate's direction."""
+    for end, inverse in ((head, candidate.inverse), (tail, not candidate.inverse)):
+        if end.rows is not None and not len(graph.neighbours(end.rows, candidate.name, inverse)[1]):
+            return False
+    relation = graph.relations()[candidate.name]
+    counts = (relation.head_types, relation.tail_types)
+    if candidate.inverse:
+        counts = counts[::-1]
+    return all(
+        not end.types or not of_side or any(type in of_side for type in end.types)
+        for end, of_side in zip((head, tail), counts, strict=True)
     )

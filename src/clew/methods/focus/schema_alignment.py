@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from clew.core.protocols import PropertyGraph
 from clew.core.text import fold_name
-from clew.methods.focus.constant_matcher import property_test_for
+from clew.methods.focus.pattern_builder import property_test_for
 from clew.triples.language.chain import Chain, Term, Triple
 from clew.triples.language.quantifiers import split_negation, split_quantifier
 from clew.triples.language.typed_chain import NOT, ONLY, Condition, Quantifier, TypedChain

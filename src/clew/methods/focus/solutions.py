@@ -14,12 +14,12 @@ from clew.core.errors import NotFound
 from clew.core.trail import CandidateSet, JoinGraphsStep, PrepareStep, SubstituteStep
 from clew.core.types import ConstraintCheck, Exclusion, Question
 from clew.methods.chain.unknowns import SHOWN_VALUES, Filling
-from clew.methods.focus.constant_matcher import LEAST
 from clew.methods.focus.cross_graph import CrossGraphJoin, hard_constraints, join_graphs
 from clew.methods.focus.document_filling import DocumentFiller, checks_of_read_triples, unrestricted_unknowns
 from clew.methods.focus.exact import ExactAnswers
 from clew.methods.focus.explanations import Explanation, explain_rows
 from clew.methods.focus.pattern_builder import (
+    LEAST,
     DroppedConstraint,
     PreparedQuestion,
     TriplePreparer,
