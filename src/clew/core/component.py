@@ -36,6 +36,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -610,8 +611,9 @@ METHOD_PLUGINS = "clew.methods"
 GRAPH_PLUGINS = "clew.graphs"
 #: Functions from what follows ``NAME:`` in an encoder's name to an encoder.
 ENCODER_PLUGINS = "clew.encoders"
-#: Parsers of documents.
+#: Parsers of documents, and readers of graph files: the objects by which they declare themselves.
 PARSER_PLUGINS = "clew.parsers"
+GRAPH_FORMAT_PLUGINS = "clew.graph_formats"
 
 
 @cache
@@ -634,6 +636,37 @@ def load_plugin(group: str, name: str) -> Any:
             f"the plug-in '{name}' of {plugin_package(group, name)} cannot be loaded: {reason}",
             "Update or uninstall that package",
         ) from error
+
+
+def load_declaration(group: str, name: str, type: type[T]) -> T:
+    """Return the plug-in ``name``. Raises PluginError where it cannot be loaded, or is no object of the type."""
+    declaration = load_plugin(group, name)
+    if not isinstance(declaration, type):
+        raise PluginError(
+            f"the plug-in '{name}' of {plugin_package(group, name)} is not a {type.__name__}",
+            "Its entry point has to name one",
+        )
+    return declaration
+
+
+def usable_declarations(group: str, type: type[T]) -> list[T]:
+    """Return the plug-ins of a group, without those that :func:`declaration_problems` names."""
+    declarations = []
+    for name in plugin_names(group):
+        with suppress(PluginError):
+            declarations.append(load_declaration(group, name, type))
+    return declarations
+
+
+def declaration_problems(group: str, type: type[Any]) -> list[str]:
+    """Return for each plug-in of a group that cannot be used why that is."""
+    problems = []
+    for name in plugin_names(group):
+        try:
+            load_declaration(group, name, type)
+        except PluginError as error:
+            problems.append(str(error))
+    return problems
 
 
 def plugin_package(group: str, name: str) -> str:

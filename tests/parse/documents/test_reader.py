@@ -102,10 +102,11 @@ def test_a_broken_format_of_another_package_is_left_out_and_named(value: str, tm
     install_plugin(tmp_path, value)
     program = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
-        "from clew.core.errors import PluginError; from clew.parse.documents.formats import load_format\n"
+        "from clew.core.component import load_declaration; from clew.core.errors import PluginError\n"
+        "from clew.parse.documents.formats import DocumentFormat\n"
         "from clew.parse.documents.reader import is_supported\n"
         "print(is_supported(Path('a.txt')), is_supported(Path('a.shout')))\n"
-        "try: load_format('shout')\n"
+        "try: load_declaration('clew.parsers', 'shout', DocumentFormat)\n"
         "except PluginError as error: print(error.problem)"
     )
     supported, problem = run_python(program, str(tmp_path)).stdout.splitlines()

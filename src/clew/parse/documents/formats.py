@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Protocol
 
-from clew.core.component import PARSER_PLUGINS, load_plugin, plugin_names, plugin_package
-from clew.core.errors import PluginError
+from clew.core.component import PARSER_PLUGINS, declaration_problems, usable_declarations
 from clew.core.types import ParsedDocument
 from clew.parse.documents.builder import PassageUnit
 
@@ -64,7 +62,7 @@ def document_formats() -> tuple[DocumentFormat, ...]:
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     modules = [import_module(f"{package.__name__}.{name}") for name in names]
     own = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
-    return (*_installed_formats(), *own)
+    return (*usable_declarations(PARSER_PLUGINS, DocumentFormat), *own)
 
 
 def format_of_suffix(suffix: str) -> DocumentFormat | None:
@@ -72,32 +70,6 @@ def format_of_suffix(suffix: str) -> DocumentFormat | None:
     return next((form for form in document_formats() if suffix.lower() in form.suffixes), None)
 
 
-def _installed_formats() -> list[DocumentFormat]:
-    """Return the formats of other packages, without those that :func:`format_problems` names."""
-    formats = []
-    for name in plugin_names(PARSER_PLUGINS):
-        with suppress(PluginError):
-            formats.append(load_format(name))
-    return formats
-
-
 def format_problems() -> list[str]:
     """Return for each format of another package that cannot be used why that is."""
-    problems = []
-    for name in plugin_names(PARSER_PLUGINS):
-        try:
-            load_format(name)
-        except PluginError as error:
-            problems.append(str(error))
-    return problems
-
-
-def load_format(name: str) -> DocumentFormat:
-    """Return the format of the plug-in ``name``. Raises PluginError where it cannot be loaded, or is no format."""
-    form = load_plugin(PARSER_PLUGINS, name)
-    if not isinstance(form, DocumentFormat):
-        raise PluginError(
-            f"the plug-in '{name}' of {plugin_package(PARSER_PLUGINS, name)} is not a DocumentFormat",
-            "Its entry point has to name one",
-        )
-    return form
+    return declaration_problems(PARSER_PLUGINS, DocumentFormat)
