@@ -14,7 +14,7 @@ from clew.core.errors import NotFound, UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Scope
 from clew.knowledge_base import registry
-from clew.parse.graphs.reader import GraphReadOptions
+from clew.parse.graphs.formats import GraphReadOptions
 from film_world import BORN, GLASS, LOW, NINE, SALT, TIN, films, nodes, triples
 from link_graphs import graph_of
 from retrieve_documents import add

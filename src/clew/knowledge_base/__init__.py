@@ -31,7 +31,7 @@ from clew.knowledge_base.results import (
 )
 
 if TYPE_CHECKING:
-    from clew.parse.graphs.reader import GraphReadOptions
+    from clew.parse.graphs.formats import GraphReadOptions
     from clew.store.sparql.mount_options import MountOptions
 
 __all__ = [
@@ -55,7 +55,7 @@ __all__ = [
     "reply_cache",
 ]
 
-_HOMES = {"MountOptions": "clew.store.sparql.mount_options", "GraphReadOptions": "clew.parse.graphs.reader"}
+_HOMES = {"MountOptions": "clew.store.sparql.mount_options", "GraphReadOptions": "clew.parse.graphs.formats"}
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.knowledge_base.ingest.report import Progress
     from clew.knowledge_base.knowledge_base import Encoding
     from clew.methods.focus.schema import Schema
-    from clew.parse.graphs.reader import GraphReadOptions
+    from clew.parse.graphs.formats import GraphReadOptions
     from clew.store.graphs.sparql_query import QueryResult
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import MountedGraph

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from clew.core.component import (
     ENCODER_PLUGINS,
+    GRAPH_FORMAT_PLUGINS,
     GRAPH_PLUGINS,
     METHOD_PLUGINS,
     READER_PLUGINS,
@@ -22,6 +23,7 @@ from clew.core.component import (
     Component,
     Recipe,
     Resources,
+    declaration_problems,
     declarations,
     load_plugin,
     parse_recipe,
@@ -149,8 +151,9 @@ class ComponentRegistry:
         }
 
     def plugin_problems(self) -> list[str]:
-        """Return for each component, encoder or document format of a plug-in that cannot be used why that is."""
+        """Return for each component, encoder or format of a plug-in that cannot be used why that is."""
         from clew.parse.documents.formats import format_problems
+        from clew.parse.graphs.formats import GraphFormat
 
         problems = [
             _plugin_problem(kind, name)
@@ -158,6 +161,7 @@ class ComponentRegistry:
             for name in plugin_names(group)
         ]
         problems += format_problems()
+        problems += declaration_problems(GRAPH_FORMAT_PLUGINS, GraphFormat)
         for name in plugin_names(ENCODER_PLUGINS):
             try:
                 load_plugin(ENCODER_PLUGINS, name)

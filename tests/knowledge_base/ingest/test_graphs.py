@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import clew
 from clew.app.cli.commands import app
 from clew.core.errors import UnreadableFile, UsageError
-from clew.parse.graphs.reader import GraphReadOptions
+from clew.parse.graphs.formats import GraphReadOptions
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 FILMS, EXTRACTED = DATA / "metaqa" / "graph.tsv", DATA / "musique" / "train100_openie.jsonl"

@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from clew.core.errors import ClewError
-from clew.parse.graphs import files, tables
+from clew.parse.graphs import csv as tables
+from clew.parse.graphs import files
 from clew.parse.graphs.files import RowErrors
-from clew.parse.graphs.reader import GraphReadOptions, read_graph
+from clew.parse.graphs.formats import GraphReadOptions
+from clew.parse.graphs.reader import read_graph
 from clew.store.graphs.builder import GraphBuilder
 
 

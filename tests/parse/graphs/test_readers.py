@@ -12,7 +12,8 @@ import pytest
 
 from clew.core.errors import UnreadableFile, UsageError
 from clew.parse.graphs.files import RowErrors
-from clew.parse.graphs.reader import GraphReadOptions, read_graph
+from clew.parse.graphs.formats import GraphReadOptions
+from clew.parse.graphs.reader import read_graph
 from graph_twin import Twin
 
 KISMET = ("Kismet", "directed by", "William Dieterle")

@@ -124,7 +124,7 @@ def add(
 
       clew graph schema films       its types and relations, with examples
     """
-    from clew.parse.graphs.reader import GraphReadOptions
+    from clew.parse.graphs.formats import GraphReadOptions
 
     options = GraphReadOptions(
         form,

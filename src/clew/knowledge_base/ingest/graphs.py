@@ -16,8 +16,8 @@ from clew.core.text import slugify
 from clew.core.types import GraphInfo, GraphSource
 from clew.knowledge_base.ingest.report import Event, Progress, ignore_event
 from clew.parse.graphs.files import RowErrors
+from clew.parse.graphs.formats import GraphReadOptions
 from clew.parse.graphs.reader import (
-    GraphReadOptions,
     declared_answer_types,
     detect_format,
     has_iri_ids,

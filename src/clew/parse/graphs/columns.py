@@ -75,6 +75,13 @@ def node_columns(header: Sequence[str]) -> list[Column] | None:
     return _nodes(tuple(header))
 
 
+def columns_of_kind(header: Sequence[str], kind: str) -> list[Column] | None:
+    """Return the columns of a header, None where it is that of no table of the ``kind``."""
+    if kind != "nodes" and (columns := edge_columns(header)):
+        return columns
+    return node_columns(header) if kind != "edges" else None
+
+
 # Each JSON line has a header of its own, but few different ones occur in millions of lines.
 @lru_cache(maxsize=4096)
 def _edges(header: tuple[str, ...]) -> list[Column] | None:

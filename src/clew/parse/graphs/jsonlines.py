@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from clew.core.protocols import GraphSink
@@ -25,30 +26,38 @@ from clew.parse.graphs.columns import (
     read_texts,
     to_json_value,
 )
-from clew.parse.graphs.files import BadRow, GraphFile, RowErrors, empty_file_error
+from clew.parse.graphs.files import BadRow, RowErrors, empty_file_error, open_graph_file
+from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
 
 #: The type of the nodes for passages that triples were extracted from. An edge names its passage in the property of
 #: this name, and the passage's title in the property ``title``.
 PASSAGE = "passage"
 
 
-def read_json_lines(file: GraphFile, sink: GraphSink, errors: RowErrors) -> None:
+def _read_json_lines(
+    path: Path,
+    sink: GraphSink,
+    options: GraphReadOptions,
+    errors: RowErrors,
+    report_progress: Callable[[int], None],
+) -> None:
     """Read JSON lines. Raises UnreadableFile, BadRows."""
-    is_empty = True
-    for number, line in enumerate(file.read_lines(errors), 1):
-        if not line.strip():
-            continue
-        is_empty = False
-        try:
-            _read_line(json.loads(line), sink, partial(errors.add, file.path, number))
-        except BadRow as error:
-            errors.add(file.path, number, str(error))
-        except json.JSONDecodeError as error:
-            errors.add(file.path, number, f"is not JSON ({error.msg} at character {error.colno})")
-        except RecursionError:
-            errors.add(file.path, number, "is nested too deeply")
-    if is_empty and not errors.count:
-        raise empty_file_error(file.path)
+    with open_graph_file(path, report_progress) as file:
+        is_empty = True
+        for number, line in enumerate(file.read_lines(errors), 1):
+            if not line.strip():
+                continue
+            is_empty = False
+            try:
+                _read_line(json.loads(line), sink, partial(errors.add, path, number))
+            except BadRow as error:
+                errors.add(path, number, str(error))
+            except json.JSONDecodeError as error:
+                errors.add(path, number, f"is not JSON ({error.msg} at character {error.colno})")
+            except RecursionError:
+                errors.add(path, number, "is nested too deeply")
+        if is_empty and not errors.count:
+            raise empty_file_error(path)
 
 
 def _read_line(value: Any, sink: GraphSink, add_error: Callable[[str], None]) -> None:
@@ -185,3 +194,6 @@ def _check_text(text: str, what: str) -> str:
     except UnicodeEncodeError:
         raise BadRow(f"the {what.encode('ascii', 'replace').decode()} holds half a character") from None
     return text
+
+
+FORMATS = (GraphFormat("jsonl", _read_json_lines, (".jsonl", ".ndjson")),)

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from clew.core.errors import MissingExtra, UnreadableFile
 from clew.core.protocols import GraphSink
-from clew.parse.graphs.files import GraphFile, RowErrors
-
-if TYPE_CHECKING:
-    from clew.parse.graphs.reader import GraphReadOptions
+from clew.parse.graphs.files import GraphFile, RowErrors, open_graph_file
+from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
 
 _RDFS, _SKOS = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2004/02/skos/core#"
 _SCHEMA = ("http://schema.org/", "https://schema.org/")
@@ -52,27 +51,37 @@ _BATCH = 2_000
 _LINE = re.compile(r"line (\d+)")
 
 
-def read_rdf(file: GraphFile, sink: GraphSink, options: GraphReadOptions, errors: RowErrors) -> None:
+def _read_rdf(
+    path: Path,
+    sink: GraphSink,
+    options: GraphReadOptions,
+    errors: RowErrors,
+    report_progress: Callable[[int], None],
+    *,
+    syntax: Literal["N_TRIPLES", "TURTLE", "RDF_XML"],
+) -> None:
     """Read an RDF file. Raises UnreadableFile, BadRows, MissingExtra."""
-    try:
-        import pyoxigraph
-    except ImportError as error:
-        raise MissingExtra("pyoxigraph, which reads RDF,", "rdf") from error
-    reader = _StatementReader(sink, options.languages, errors, file.path)
-    if options.format == "ntriples":
-        quads = _parse_lines(file, errors)
-    else:
-        form = {"turtle": pyoxigraph.RdfFormat.TURTLE, "rdfxml": pyoxigraph.RdfFormat.RDF_XML}[options.format]
-        base = file.path.absolute().as_uri()
-        quads = _with_progress(pyoxigraph.parse(file.file, form, base_iri=base), file)
-    try:
-        for quad in quads:
-            reader.read_statement(quad.subject, quad.predicate.value, quad.object)
-    except SyntaxError as error:
-        raise UnreadableFile(
-            f"{file.path}: {_error_message(error)}",
-            "The rest of the file cannot be read, so --skip-bad does not help; in N-Triples bad lines can be skipped",
-        ) from error
+    with open_graph_file(path, report_progress) as file:
+        try:
+            import pyoxigraph
+        except ImportError as error:
+            raise MissingExtra("pyoxigraph, which reads RDF,", "rdf") from error
+        reader = _StatementReader(sink, options.languages, errors, path)
+        if syntax == "N_TRIPLES":
+            quads = _parse_lines(file, errors)
+        else:
+            form = getattr(pyoxigraph.RdfFormat, syntax)
+            base = path.absolute().as_uri()
+            quads = _with_progress(pyoxigraph.parse(file.file, form, base_iri=base), file)
+        try:
+            for quad in quads:
+                reader.read_statement(quad.subject, quad.predicate.value, quad.object)
+        except SyntaxError as error:
+            raise UnreadableFile(
+                f"{path}: {_error_message(error)}",
+                "The rest of the file cannot be read, so --skip-bad does not help; "
+                "in N-Triples bad lines can be skipped",
+            ) from error
 
 
 def _with_progress(quads: Iterable[Any], file: GraphFile) -> Iterator[Any]:
@@ -181,3 +190,14 @@ def _literal_value(text: str, datatype: str) -> Any:
     if datatype == f"{_XSD}boolean" and text in {"true", "false", "1", "0"}:
         return text in {"true", "1"}
     return text
+
+
+def _rdf_format(name: str, syntax: Literal["N_TRIPLES", "TURTLE", "RDF_XML"], *suffixes: str) -> GraphFormat:
+    return GraphFormat(name, partial(_read_rdf, syntax=syntax), suffixes, ("languages",), has_iri_ids=True)
+
+
+FORMATS = (
+    _rdf_format("ntriples", "N_TRIPLES", ".nt"),
+    _rdf_format("turtle", "TURTLE", ".ttl"),
+    _rdf_format("rdfxml", "RDF_XML", ".rdf", ".owl", ".xml"),
+)

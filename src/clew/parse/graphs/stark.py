@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 from clew.core.errors import UnreadableFile
 from clew.core.protocols import GraphSink
 from clew.parse.graphs.columns import to_json_value
+from clew.parse.graphs.files import RowErrors
+from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
 from clew.parse.graphs.pickles import load_plain, load_tensor, to_list
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ def is_stark(path: Path) -> bool:
         return False
 
 
-def list_stark_files(path: Path) -> list[Path]:
+def _list_files(path: Path) -> list[Path]:
     """Return the files on disk that are read: the archive, or the files in the folder. Raises UnreadableFile."""
     if not path.is_dir():
         return [path]
@@ -80,13 +82,19 @@ def list_stark_files(path: Path) -> list[Path]:
     return [folder / name for name in (*_NEEDED, NODE_NAMES, EDGE_NAMES) if (folder / name).is_file()]
 
 
-def answer_types(path: Path) -> tuple[str, ...]:
+def _answer_types(path: Path) -> tuple[str, ...]:
     """Return the types of nodes that may answer STaRK's questions: its ``candidate_types``; none where all may."""
     types = set(_type_names(_find_folder(path), NODE_NAMES, _MAG_NODES).values())
     return next((answers for known, answers in _ANSWERS if known <= types), ())
 
 
-def read_stark(path: Path, sink: GraphSink, report_progress: Callable[[int], None]) -> None:
+def _read_stark(
+    path: Path,
+    sink: GraphSink,
+    options: GraphReadOptions,
+    errors: RowErrors,
+    report_progress: Callable[[int], None],
+) -> None:
     """Add a knowledge base to ``sink``. Raises UnreadableFile.
 
     ``report_progress`` is called with the number of bytes on disk that are read.
@@ -107,9 +115,7 @@ def read_stark(path: Path, sink: GraphSink, report_progress: Callable[[int], Non
     for number in list(nodes):
         # Each node is dropped from the dictionary once it is added, to free its memory.
         _add_node(ids[int(number)], type_names[int(node_types[int(number)])], nodes.pop(number), sink)
-    size = (
-        path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in list_stark_files(path))
-    )
+    size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in _list_files(path))
     report_progress(size // 2)
     relations = _shorten_relations(relation_names)
     for start in range(0, len(edge_types), _BLOCK):
@@ -288,3 +294,9 @@ def _entry_lines(field: Any) -> Iterator[str]:
 def _count_votes(vote: Any) -> int:
     digits = str(vote).replace(",", "").partition(".")[0]
     return int(digits) if digits.isdecimal() else 0
+
+
+#: A folder or zip archive, recognised by the files in it.
+FORMATS = (
+    GraphFormat("stark", _read_stark, matches=is_stark, list_files=_list_files, answer_types=_answer_types),
+)

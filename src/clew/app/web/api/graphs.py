@@ -19,13 +19,11 @@ from clew.core.errors import UsageError
 from clew.core.types import GraphInfo
 from clew.knowledge_base.ingest.graphs import default_graph_name
 from clew.knowledge_base.source_files import UPLOAD_PREFIX
-from clew.parse.graphs.reader import FORMATS
+from clew.parse.graphs.formats import graph_formats
 from clew.store.graphs.graph_store import check_graph_name
 
 router = APIRouter(prefix="/bases/{base}", tags=["graphs"])
 
-#: Formats that an upload may have: one file, and no archive, whose unpacked size is unknown.
-_UPLOAD_FORMATS = tuple(form for form in FORMATS if form != "stark")
 #: Entities of one name that are returned.
 _MAX_NAMESAKES = 50
 
@@ -108,18 +106,20 @@ def _name_graph(upload: Upload, name: str, form: str, taken: Collection[str]) ->
             409, f"there is a graph named '{name}'", "Remove it first, or give this one another name"
         )
     form = form or _format_of(upload.name)
-    if form not in _UPLOAD_FORMATS:
-        raise UsageError(f"a graph cannot be uploaded as '{form}'", f"Known: {', '.join(_UPLOAD_FORMATS)}")
+    # An upload is one file, and no archive, whose unpacked size is unknown.
+    known = dict.fromkeys(known_form.name for known_form in graph_formats() if known_form.suffixes)
+    if form not in known:
+        raise UsageError(f"a graph cannot be uploaded as '{form}'", f"Known: {', '.join(known)}")
     return replace(upload, graph=name, form=form)
 
 
 def _format_of(name: str) -> str:
     """Return the format of a file by its name. Raises UsageError."""
-    ending = PurePath(name).suffix.lower().removeprefix(".")
-    for form, endings in FORMATS.items():
-        if ending in endings:
-            return form
-    known = ", ".join(f".{ending}" for endings in FORMATS.values() for ending in endings)
+    suffix = PurePath(name).suffix.lower()
+    for form in graph_formats():
+        if suffix in form.suffixes:
+            return form.name
+    known = ", ".join(suffix for form in graph_formats() for suffix in form.suffixes)
     raise UsageError(
         f"'{name}' does not say what form of graph it holds", f"Known by name: {known}; not packed"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import clew
 from clew.core.errors import BadRows, ClewError, StoreError, UnreadableFile
 from clew.knowledge_base.source_files import UPLOAD_PREFIX
-from clew.parse.graphs.reader import GraphReadOptions
+from clew.parse.graphs.formats import GraphReadOptions
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 

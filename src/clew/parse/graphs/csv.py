@@ -1,4 +1,4 @@
-"""CSV, TSV and Parquet: triples, and node and edge tables. Parquet needs the extra ``graphs`` (pyarrow).
+"""CSV and TSV: triples, and node and edge tables.
 
 CSV has quotation marks as RFC 4180 says. In TSV a quotation mark is a character like any other, as its registration
 says (IANA, text/tab-separated-values): tables of triples are full of them.
@@ -10,11 +10,12 @@ import csv
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-from clew.core.errors import MissingExtra, UnreadableFile
+from clew.core.errors import UnreadableFile
 from clew.core.protocols import GraphSink
 from clew.parse.delimiters import detect_delimiter
 from clew.parse.graphs.columns import (
@@ -24,17 +25,15 @@ from clew.parse.graphs.columns import (
     Column,
     are_triples,
     batch_reader,
+    columns_of_kind,
     edge_columns,
-    node_columns,
     read_identifier,
     row_reader,
     unknown_columns_error,
 )
-from clew.parse.graphs.files import BadRow, GraphFile, RowErrors, empty_file_error
+from clew.parse.graphs.files import BadRow, GraphFile, RowErrors, empty_file_error, open_graph_file
+from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
 from clew.parse.graphs.plain_blocks import PlainBlocks
-
-if TYPE_CHECKING:
-    from clew.parse.graphs.reader import GraphReadOptions
 
 #: Lines from which the delimiter is guessed.
 _SAMPLE = 50
@@ -42,28 +41,34 @@ _SAMPLE = 50
 _MAX_CELL = 1 << 24
 #: Rows of CSV and TSV that are read at a time.
 _ROWS = 1 << 14
-#: Rows of Parquet that are read at a time.
-_BATCH = 10_000
 _ROLES = (HEAD, RELATION, TAIL)
 
 
-def read_table(file: GraphFile, sink: GraphSink, options: GraphReadOptions, errors: RowErrors) -> None:
+def _read_table(
+    path: Path,
+    sink: GraphSink,
+    options: GraphReadOptions,
+    errors: RowErrors,
+    report_progress: Callable[[int], None],
+    *,
+    is_tsv: bool,
+) -> None:
     """Read a CSV or TSV table. Raises UnreadableFile, BadRows."""
-    lines = _TableLines(file, errors)
-    while len(lines.waiting) < _SAMPLE and (block := lines.next_block()):
-        lines.add(block)
-    is_tsv = options.format == "tsv"
-    delimiter = "\t" if is_tsv else detect_delimiter(list(lines.waiting)[:_SAMPLE])
-    # The limit is one of the whole process. It is set each time, since other readers set theirs.
-    csv.field_size_limit(_MAX_CELL)
-    rows = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if is_tsv else csv.QUOTE_MINIMAL)
-    try:
-        _Table(lines, rows, sink, options, errors).read()
-    except csv.Error as error:
-        raise UnreadableFile(
-            f"{file.path}: line {lines.skipped + rows.line_num:,}: {error}",
-            "Is a quotation mark never closed before that?",
-        ) from error
+    with open_graph_file(path, report_progress) as file:
+        lines = _TableLines(file, errors)
+        while len(lines.waiting) < _SAMPLE and (block := lines.next_block()):
+            lines.add(block)
+        delimiter = "\t" if is_tsv else detect_delimiter(list(lines.waiting)[:_SAMPLE])
+        # The limit is one of the whole process. It is set each time, since other readers set theirs.
+        csv.field_size_limit(_MAX_CELL)
+        rows = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if is_tsv else csv.QUOTE_MINIMAL)
+        try:
+            _Table(lines, rows, sink, options, errors).read()
+        except csv.Error as error:
+            raise UnreadableFile(
+                f"{path}: line {lines.skipped + rows.line_num:,}: {error}",
+                "Is a quotation mark never closed before that?",
+            ) from error
 
 
 class _TableLines:
@@ -214,24 +219,17 @@ def _is_blank(cells: Sequence[str]) -> bool:
 def _find_columns(cells: list[str], file: GraphFile, options: GraphReadOptions) -> tuple[list[Column], bool]:
     """Return the columns of a table, and whether its first row, ``cells``, is their header."""
     header = list(options.columns) or cells
-    columns = _columns_of_kind(header, options.kind)
+    columns = columns_of_kind(header, options.kind)
     if options.columns:
         if columns is None:
             raise unknown_columns_error(str(file.path), header, options.kind)
-        is_header = _columns_of_kind(cells, "") is not None if options.header is None else options.header
+        is_header = columns_of_kind(cells, "") is not None if options.header is None else options.header
         return columns, is_header
     if options.header is not False and columns:
         return columns, True
     if len(cells) == 3 and options.kind != "nodes":
         return edge_columns(_ROLES) or [], options.header is True
     raise unknown_columns_error(str(file.path), cells, options.kind)
-
-
-def _columns_of_kind(header: Sequence[str], kind: str) -> list[Column] | None:
-    """Return the columns of a header, None where it is that of no table of the ``kind``."""
-    if kind != "nodes" and (columns := edge_columns(header)):
-        return columns
-    return node_columns(header) if kind != "edges" else None
 
 
 def _triple_reader(columns: Sequence[Column], sink: GraphSink) -> Callable[[Sequence[str]], None]:
@@ -251,39 +249,8 @@ def _triple_reader(columns: Sequence[Column], sink: GraphSink) -> Callable[[Sequ
     return read_row
 
 
-def read_parquet(
-    path: Path,
-    sink: GraphSink,
-    options: GraphReadOptions,
-    errors: RowErrors,
-    report_progress: Callable[[int], None],
-) -> None:
-    """Read a Parquet table; a bad row is named by its number, from 1.
-
-    Raises UnreadableFile, BadRows, MissingExtra.
-    """
-    try:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingExtra("pyarrow, which reads Parquet,", "graphs") from error
-    size = path.stat().st_size if path.is_file() else 0
-    try:
-        with ParquetFile(path) as file:
-            names = [str(name) for name in file.schema_arrow.names]
-            columns = _columns_of_kind(list(options.columns) or names, options.kind)
-            if columns is None:
-                raise unknown_columns_error(str(path), names, options.kind)
-            read_row = row_reader(columns, sink, typed=True)
-            total, done = max(file.metadata.num_rows, 1), 0
-            for batch in file.iter_batches(_BATCH):
-                rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-                for number, cells in enumerate(rows, 1):
-                    try:
-                        read_row(cells)
-                    except BadRow as error:
-                        errors.add(path, done + number, str(error))
-                done += batch.num_rows
-                report_progress(size * done // total)
-    except (ArrowException, OSError) as error:
-        raise UnreadableFile(f"{path}: {str(error).splitlines()[0]}") from error
+_OPTIONS: Final = ("columns", "header", "kind")
+FORMATS = (
+    GraphFormat("csv", partial(_read_table, is_tsv=False), (".csv", ".txt"), _OPTIONS),
+    GraphFormat("tsv", partial(_read_table, is_tsv=True), (".tsv", ".tab"), _OPTIONS),
+)
