@@ -81,3 +81,19 @@ def encoder(folder, words, window=24):
     whole.max_seq_length = window
     whole.save(str(folder / "whole"))
     return folder / "whole"
+
+
+def cross_encoder(folder, words, window=64):
+    """Save a BERT that gives one number for a pair of texts; return its folder."""
+    import transformers
+
+    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    tokens = transformers.BertTokenizerFast(
+        vocab={word: n for n, word in enumerate(known)}, do_lower_case=False
+    )
+    config = transformers.BertConfig(
+        vocab_size=len(known), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=window, num_labels=1,
+    )  # fmt: skip
+    transformers.set_seed(1)
+    return saved(folder, transformers.BertForSequenceClassification(config), tokens)

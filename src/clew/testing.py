@@ -1,4 +1,4 @@
-"""Conformance checks: what clew expects of a retriever, reader, method, parser, encoder or language model.
+"""Conformance checks: what clew expects of a retriever, reader, method, graph, parser, encoder or language model.
 
 Plain functions for use in any test runner. Each raises AssertionError, and says what is wrong:
 
@@ -20,13 +20,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.core.errors import NotFound, UsageError
 from clew.core.protocols import Completion
 from clew.core.trail import TrailRecorder
-from clew.core.types import Question, Scope, Usage
+from clew.core.types import ENTITY, Question, Scope, Usage
 
 if TYPE_CHECKING:
-    from clew.core.protocols import Encoder, LanguageModel, Method, Prompt, Reader, Retriever
-    from clew.core.types import Answer, Hit
+    from clew.core.protocols import Encoder, Graph, LanguageModel, Method, Prompt, Reader, Retriever
+    from clew.core.types import Answer, Hit, Node
     from clew.knowledge_base import KnowledgeBase
     from clew.parse.documents.formats import DocumentFormat
 
@@ -78,12 +79,16 @@ def check_retriever(
     question: str = SAMPLE_QUESTION,
     model: LanguageModel | None = None,
     encoder: Encoder | None = None,
+    web: bool = False,
 ) -> list[Hit]:
     """Check a retriever over a base and return its hits for ``question``.
 
     It returns at most ``k`` hits; no node comes twice; scores are finite and never rise; a hit's path ends with its
-    node; nodes are those of the base; asking again, or for fewer, gives the same hits; a scope without documents
-    holds nothing.
+    node; nodes are those of the base's documents and graphs; asking again, or for fewer, gives the same hits; a scope
+    without documents holds no passage, and one without documents and graphs holds nothing.
+
+    ``web``: the retriever searches outside the base. Its nodes then have ids that begin with ``web:``, and it may
+    refuse a question that is restricted to documents with a UsageError.
     """
     if isinstance(retriever, str):
         from clew.knowledge_base.registry import build_retriever
@@ -101,14 +106,43 @@ def check_retriever(
         assert hit.path and hit.path[-1] == hit.node.id, (
             f"the path {hit.path} does not end with {hit.node.id}"
         )
-        assert base.node(hit.node.id) == hit.node, f"{hit.node.id} is not the base's node"
+        _check_node(hit.node, base, web)
     again = [hit.node.id for hit in retriever.retrieve(asked, 10)]
     assert again == ids, f"asked again, it finds {again}, not {ids}"
     fewer = list(retriever.retrieve(asked, 1))
     assert len(fewer) <= 1, f"1 hit was asked for, {len(fewer)} came"
-    nothing = list(retriever.retrieve(Question(question, Scope(documents=frozenset())), 10))
-    assert not nothing, f"it finds {nothing[0].node.id} outside the scope of the question"
+    _check_scope(retriever, question, web)
     return hits
+
+
+def _check_node(node: Node, base: KnowledgeBase, web: bool) -> None:
+    """Check that a node is one of the base's documents or graphs; or for a search of the web, that it says so."""
+    if web:
+        assert node.id.startswith("web:"), f"the id of a node of the web begins with 'web:': {node.id}"
+        return
+    try:
+        if node.kind == ENTITY:
+            graph = base.store.snapshot().graph(node.document)
+            (entity,) = graph.entities(graph.rows([node.id]))
+            same = (entity.id, entity.name) == (node.id, node.name)
+        else:
+            same = base.node(node.id) == node
+    except NotFound:
+        same = False
+    assert same, f"{node.id} is not the base's node"
+
+
+def _check_scope(retriever: Retriever, question: str, web: bool) -> None:
+    none: frozenset[str] = frozenset()
+    try:
+        hits = list(retriever.retrieve(Question(question, Scope(documents=none)), 10))
+        hits = [hit for hit in hits if hit.node.kind != ENTITY]
+        hits += retriever.retrieve(Question(question, Scope(documents=none, graphs=none)), 10)
+    except UsageError:
+        if not web:
+            raise
+        return
+    assert not hits, f"it finds {hits[0].node.id} outside the scope of the question"
 
 
 def check_reader(
@@ -148,25 +182,30 @@ def check_method(
     question: str = SAMPLE_QUESTION,
     model: LanguageModel | None = None,
     encoder: Encoder | None = None,
+    chain: str = "",
 ) -> Answer:
     """Check a method over a base and return its answer to ``question``.
 
     It answers or abstains; every step goes to the caller's trail as it happens, and all are in the answer; quotes are
     verbatim; it names the recipe that made it; a caller who stops it gets an answer all the same.
+
+    ``chain`` is the question in triples, for a method that without a model answers such questions only. A method that
+    no recipe can build is given as an object.
     """
     if isinstance(method, str):
         from clew.knowledge_base.registry import build_method
 
         method = build_method(method, base.store, llm=model, encoder=encoder)
     trail = TrailRecorder()
-    answer = method.answer(Question(question), trail)
+    asked = Question(question, chain=chain)
+    answer = method.answer(asked, trail)
     assert answer.abstained or answer.text.strip(), "an answer that is not abstained has no text"
     assert answer.recipe, "the answer does not name its recipe"
     assert answer.trail, "the answer has no trail"
     streamed, recorded = [step.name for step in trail.steps], [step.name for step in answer.trail]
     assert streamed == recorded, f"the caller received the steps {streamed}, the answer has {recorded}"
     _check_evidence(answer, answer.evidence)
-    stopped = method.answer(Question(question), TrailRecorder(is_cancelled=lambda: True))
+    stopped = method.answer(asked, TrailRecorder(is_cancelled=lambda: True))
     assert isinstance(stopped.text, str)
     return answer
 
@@ -178,6 +217,39 @@ def _check_evidence(answer: Answer, hits: Sequence[Hit]) -> None:
     for quote in answer.quotes:
         assert quote.node in known, f"a quote of what is no evidence: {quote.node}"
         assert quote.text in known[quote.node].text, f"a quote that is not verbatim: '{quote.text}'"
+
+
+def check_graph(graph: str | Graph, base: KnowledgeBase, *, encoder: Encoder | None = None) -> int:
+    """Check a graph of passages over a base and return how many neighbours its nodes have together.
+
+    Neighbours are rows of the base, ascending, without the row itself; where the graph is mutual, each has the row
+    among its own; each edge has a strength from 0 to 1 and says what joins its ends; asking again gives
+    the same neighbours.
+    """
+    import numpy as np
+
+    from clew.core.types import KINDS
+
+    snapshot = base.store.snapshot()
+    if isinstance(graph, str):
+        from clew.knowledge_base.registry import build_graph
+
+        graph = build_graph(graph, base.store, encoder=encoder)
+    rows = np.flatnonzero(snapshot.mask(Scope(), KINDS))
+    neighbours = {row: graph.neighbours(row) for row in rows.tolist()}
+    for row, near in neighbours.items():
+        assert row not in near, f"row {row} is its own neighbour"
+        assert (near[:-1] < near[1:]).all(), f"the neighbours of row {row} are not ascending: {near}"
+        assert np.isin(near, rows).all(), f"a neighbour of row {row} is no node of the base: {near}"
+        assert (graph.neighbours(row) == near).all(), f"asked again, row {row} has other neighbours"
+        strengths = graph.strengths(row, near)
+        assert strengths.shape == near.shape, f"{len(near)} neighbours have {len(strengths)} strengths"
+        assert ((strengths >= 0) & (strengths <= 1)).all(), f"a strength is not from 0 to 1: {strengths}"
+        for other in near.tolist():
+            assert isinstance(graph.explain_edge(row, other), str)
+            assert not graph.mutual or row in neighbours[other], f"row {other} is joined to {row} one way"
+    assert graph.name, "the graph has no name"
+    return sum(map(len, neighbours.values()))
 
 
 def check_format(form: DocumentFormat, data: bytes, name: str) -> None:

@@ -91,19 +91,12 @@ def test_a_cross_encoder_reads_both_together(tmp_path):
     pytest.importorskip("sentence_transformers", reason="needs the extra local")
     import transformers
 
-    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    tokens = transformers.BertTokenizerFast(
-        vocab={word: n for n, word in enumerate(known)}, do_lower_case=False
-    )
-    config = transformers.BertConfig(
-        vocab_size=len(known), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=64, num_labels=1,
-    )  # fmt: skip
-    transformers.set_seed(1)
-    model = transformers.BertForSequenceClassification(config).eval()
-    model.save_pretrained(tmp_path)
-    tokens.save_pretrained(tmp_path)
-    scores = CrossEncoder(str(tmp_path), batch_size=3).score(QUESTION, TEXTS)
+    import tiny_models
+
+    folder = tiny_models.cross_encoder(tmp_path / "model", WORDS)
+    tokens = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    scores = CrossEncoder(str(folder), batch_size=3).score(QUESTION, TEXTS)
     for text, score in zip(TEXTS, scores, strict=True):
         with torch().inference_mode():
             logit = model(**tokens(QUESTION, text, return_tensors="pt")).logits[0, 0].double()
