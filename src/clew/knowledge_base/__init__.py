@@ -59,7 +59,7 @@ _HOMES = {"MountOptions": "clew.store.sparql.mount_options", "GraphReadOptions":
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs numpy on first use (PEP 562)."""
+    """Import the options of graphs on first use (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module 'clew.knowledge_base' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)
