@@ -206,6 +206,7 @@ def fill(path, mark):
         cache.find([f"{mark}{n}", "other"])
 
 
+@pytest.mark.slow
 def test_several_processes_share_a_cache(tmp_path):
     path = tmp_path / "c.sqlite"
     spawn = multiprocessing.get_context("spawn")

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UsageError
-from clew.core.trail import ExpandStep, FilledStep, PrepareStep, SeedStep, SortStep, SubstituteStep
+from clew.core.trail import ExactStep, ExpandStep, FilledStep, PrepareStep, SeedStep, SortStep, SubstituteStep
 from clew.core.types import Usage
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.examples import Result
 from clew.triples.language.consistency import best_filling
+from clew.triples.language.typed_parsing import parse_typed
 
 if TYPE_CHECKING:
     from clew.core.types import Answer, RankedAnswer
@@ -94,13 +95,16 @@ def focus_record(answer: Answer) -> dict[str, Any]:
 
     ``candidates`` is the number of nodes that meet the triples, None where no triple restricts them.
     """
+    exact = next((step for step in answer.trail if isinstance(step, ExactStep)), None)
+    met_count = sum(ranked.meets_all for ranked in answer.ranking)
+    counts = {"kept": met_count, "filled": len(answer.ranking) - met_count}
+    prepared = [step for step in answer.trail if isinstance(step, PrepareStep)]
+    if exact is not None and not prepared:
+        return {"focus": {**_exact_record(exact), **counts}}
     # The step "sort" counts the candidates that met the triples, None where it sorted others.
     sorted_counts = {step.kept_by_the_triples for step in answer.trail if isinstance(step, SortStep)}
     if not sorted_counts - {None}:
         return {}
-    met_count = sum(ranked.meets_all for ranked in answer.ranking)
-    counts = {"kept": met_count, "filled": len(answer.ranking) - met_count}
-    prepared = [step for step in answer.trail if isinstance(step, PrepareStep)]
     substituted = [step for step in answer.trail if isinstance(step, SubstituteStep)]
     if not prepared:
         return {"focus": {"triples": "", **counts}}
@@ -120,6 +124,21 @@ def focus_record(answer: Answer) -> dict[str, Any]:
             "given up": list(substitution.given_up or ()),
             **counts,
         }
+    }
+
+
+def _exact_record(step: ExactStep) -> dict[str, Any]:
+    """Return the outcome of triples that a graph answers exactly: it has all their names, and nothing is given up."""
+    (candidates,) = step.candidates.values()
+    ends = [end for triple in parse_typed(step.triples).chain.triples for end in (triple.head, triple.tail)]
+    return {
+        "triples": step.triples,
+        "constants": len({end.text for end in ends if not end.unknowns}),
+        "unmatched": [],
+        "dropped": {},
+        "usable": True,
+        "candidates": candidates.count,
+        "given up": [],
     }
 
 

@@ -61,6 +61,7 @@ def narrow(gate, folder, monkeypatch, tmp_path):
         gate.open.set()
 
 
+@pytest.mark.slow
 def test_steps_arrive_while_the_model_still_thinks(narrow, gate) -> None:
     said = narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1]
     events = narrow.events(said["events"])
@@ -73,6 +74,7 @@ def test_steps_arrive_while_the_model_still_thinks(narrow, gate) -> None:
     assert answer["quotes"][0]["text"] == "shall pay $9"
 
 
+@pytest.mark.slow
 def test_the_key_goes_to_the_model_and_nowhere_else(narrow, gate, capfd) -> None:
     gate.open.set()
     answer = narrow.ask(QUESTION)
@@ -190,6 +192,7 @@ def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
     assert at_once == alone * 3
 
 
+@pytest.mark.slow
 def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(tmp_path) -> None:
     clew.open(tmp_path / "kb", create=True).close()
     with QuestionHistory(tmp_path / "kb") as history:
@@ -275,6 +278,7 @@ def test_a_document_that_is_removed_while_it_is_asked_about_harms_nobody(
         assert CONTRACT not in {hit["document"] for step in after["trail"] for hit in step["hits"]}
 
 
+@pytest.mark.slow
 def test_a_question_whose_end_cannot_be_written_is_not_being_answered_for_ever(made_base, tmp_path):
     shutil.copytree(made_base, tmp_path / "kb")
     with ServedApp(tmp_path / "kb", encoder="none") as app:

@@ -321,6 +321,7 @@ def test_questions_asked_at_once_get_each_their_own_answer(client):
         assert all(pool.map(ask, WORLD * 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_who_goes_away_stops_the_work(stream):
     begun, ended = threading.Event(), threading.Event()

@@ -77,6 +77,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_no_address_reaches_a_file_or_brings_the_server_down(app, method, path) -> None:

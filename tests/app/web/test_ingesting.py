@@ -101,6 +101,7 @@ def test_a_document_that_is_in_the_base_is_not_read_again_however_often_the_serv
     assert not work.spool.data_path(id).exists() and work.base.search("barley")
 
 
+@pytest.mark.slow
 def test_a_commit_that_a_power_cut_took_is_made_again(work):
     accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
     work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)

@@ -204,6 +204,7 @@ def test_pages_are_packed_for_those_who_unpack_them(app) -> None:
     assert "accept-encoding" in headers["vary"].lower() and "content-encoding" not in plain
 
 
+@pytest.mark.slow
 def test_everything_from_documents_graphs_and_questions_is_text(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         name = "<img src=x onerror=alert(3)>.md"
@@ -323,6 +324,7 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
         assert page.all("a", href=f"/b/{app.base}/g/films?called=9")
 
 
+@pytest.mark.slow
 def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         history = app.serving.app.state.bases[app.base].history

@@ -90,6 +90,7 @@ def test_dates(value: float, code: str, expected: str) -> None:
     assert format_number(value, code) == expected
 
 
+@pytest.mark.slow
 def test_every_day_of_a_century_is_itself() -> None:
     first = date(1950, 1, 1)
     serial = 18_264  # what Excel says for that day

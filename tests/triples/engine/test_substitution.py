@@ -107,6 +107,7 @@ def test_the_targets_rows_are_those_that_trying_everything_finds(case) -> None:
     check(case)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(cases(quantified=True))
 def test_the_same_holds_for_quantified_and_negated_triples(case) -> None:
