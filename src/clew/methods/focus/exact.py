@@ -183,7 +183,7 @@ def find_exact_answers(
     that they have no answer means little, and types alone are no reading of a question. Raises UsageError for triples
     without a meaning that a person wrote.
     """
-    empty: list[ExactAnswers] = []
+    best: list[ExactAnswers] = []
     is_given = bool(question.chain)
     if is_given:
         # As it is written, before words are taken for names that the graph has.
@@ -203,12 +203,12 @@ def find_exact_answers(
                 raise
             continue
         if any(len(exact.rows) for exact in answers):
-            empty = [exact for exact in answers if len(exact.rows)]
+            best = [exact for exact in answers if len(exact.rows)]
             break
-        empty = empty or (answers if is_given else [])
-    for exact in empty:
+        best = best or (answers if is_given else [])
+    for exact in best:
         trail.add(exact.to_step())
-    return empty
+    return best
 
 
 def explain_readings(graphs: Sequence[PropertyGraph], question: Question) -> list[ExactReading]:
