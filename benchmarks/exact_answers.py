@@ -31,11 +31,11 @@ from clew.core.errors import ClewError, UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Question
 from clew.knowledge_base import registry
-from clew.methods.focus.answer_list import MAX_NAMED
 from clew.methods.focus.exact import ExactAnswers, find_exact_answers
+from clew.methods.focus.ranking import MAX_NAMED
 from clew.store.graphs.rdf_view import PREFIXES, build_rdf_store, read_rdf_store, row_of
 from clew.triples.query import to_sparql
-from clew.triples.query.explanation import measure_funnel
+from clew.triples.query.evaluation import measure_funnel
 from direct_answers import (
     DirectQuestion,
     Ontology,

@@ -36,10 +36,10 @@ from clew.core.errors import ClewError
 from clew.core.protocols import PropertyGraph
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.datasets.graphs import gold_triples
-from clew.methods.focus.answer_list import MAX_NAMED
+from clew.methods.focus.ranking import MAX_NAMED
 from clew.store.graphs.rdf_view import PREFIXES, open_rdf_store, row_of
-from clew.triples.language.conditions import exclude_named_nodes
 from clew.triples.language.typed_parsing import parse_typed
+from clew.triples.language.wordings import exclude_named_nodes
 from clew.triples.query import GraphQuestion, compile_question, solve_question, to_sparql
 from focus_pipeline import text_of
 from papers_graph import patterns

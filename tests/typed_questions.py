@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.protocols import PropertyGraph
-from clew.triples.language.quoting import quote
+from clew.triples.language.chain import quote
 
 #: Nodes that are drawn to begin with.
 SAMPLE = 4000

@@ -25,7 +25,7 @@ from clew.core.types import TRIPLE, Question, Scope
 from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
-from clew.triples.language.errors import ChainError
+from clew.triples.language.chain import ChainError
 from scripted import ScriptedServer
 
 

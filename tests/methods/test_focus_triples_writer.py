@@ -9,12 +9,10 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.methods.focus.schema import SchemaLimits
-from clew.methods.focus.schema_alignment import align_to_schema
-from clew.methods.focus.triples_writer import TriplesWriter, parse_given_triples
+from clew.methods.focus.triples_writer import TriplesWriter, align_to_schema, parse_given_triples
 from clew.models import create_language_model
 from clew.store.store import Store
-from clew.triples.language.chain import Chain, Term, Triple
-from clew.triples.language.errors import IncorrectTripleFormatError
+from clew.triples.language.chain import Chain, IncorrectTripleFormatError, Term, Triple
 from clew.triples.language.typed_chain import NOT, Condition, TypedChain, at_least
 from clew.triples.language.typed_parsing import parse_typed
 from malformed import MALFORMED

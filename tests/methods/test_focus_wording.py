@@ -5,11 +5,10 @@ import pytest
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.knowledge_base import registry
-from clew.methods.focus.schema_alignment import align_to_schema
-from clew.methods.focus.triples_writer import reply_to_text
+from clew.methods.focus.triples_writer import align_to_schema, reply_to_text
 from clew.models import create_language_model
 from clew.store.store import Store
-from clew.triples.language.errors import IncorrectTripleFormatError
+from clew.triples.language.chain import IncorrectTripleFormatError
 from clew.triples.language.typed_chain import NOT
 from clew.triples.language.typed_parsing import parse_typed
 from film_world import GLASS, LOW, NINE, SALT, TIN, films

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import clew.triples.engine.candidates as engine_candidates
 import clew.triples.engine.edges as engine_edges
-import clew.triples.engine.fixpoint as engine_fixpoint
+import clew.triples.engine.substitution as engine_fixpoint
 import focus_brute as brute
 from clew.core.errors import UsageError
 from clew.triples.engine import reference

@@ -4,19 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.triples.language.chain import Chain, Limits, Term, Triple, parse_chain
-from clew.triples.language.consistency import normal_form, rank_by_agreement
-from clew.triples.language.errors import (
+from clew.triples.language.chain import (
+    Chain,
     ChainError,
     DiscontinuousMaskError,
     FinalAnswerFormatError,
     IncorrectTripleFormatError,
     IncorrectTripleRelationMaskError,
+    Limits,
     MaskOverflowError,
     MaskUnderflowError,
     MissingMaskNumberError,
     MissingTripleMaskError,
+    Term,
+    Triple,
+    parse_chain,
 )
+from clew.triples.language.consistency import normal_form, rank_by_agreement
 
 FLAG = Chain(
     (

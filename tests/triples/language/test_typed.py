@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.triples.language.chain import Chain, Term, Triple
-from clew.triples.language.consistency import rank_typed_by_agreement
-from clew.triples.language.errors import (
+from clew.triples.language.chain import (
+    Chain,
     ChainError,
     DiscontinuousMaskError,
     FinalAnswerFormatError,
@@ -16,7 +15,10 @@ from clew.triples.language.errors import (
     MaskUnderflowError,
     MissingMaskNumberError,
     MissingTripleMaskError,
+    Term,
+    Triple,
 )
+from clew.triples.language.consistency import rank_typed_by_agreement
 from clew.triples.language.typed_chain import (
     NOT,
     ONLY,

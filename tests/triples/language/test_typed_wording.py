@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.triples.language.errors import IncorrectTripleFormatError
+from clew.triples.language.chain import IncorrectTripleFormatError
 from clew.triples.language.typed_chain import Condition
 from clew.triples.language.typed_parsing import parse_typed
 

@@ -16,7 +16,7 @@ from clew.store.store import Store
 from clew.triples.engine.patterns import DirectedRelation
 from clew.triples.language.typed_chain import NOT
 from clew.triples.language.typed_parsing import parse_typed_statements
-from clew.triples.query import compilation, compile_question, evaluation, solve_question, to_sparql
+from clew.triples.query import compile_question, evaluation, solve_question, to_sparql
 from clew.triples.query.question import Group
 from typed_questions import QuestionGenerator
 
@@ -160,13 +160,14 @@ def test_many_exact_answers_are_those_of_oxigraph(base: Store) -> None:
 
 
 def _fold_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compilation._Compiler, "_rows", lambda self, text: self.graph.find_by_name(text))
+    monkeypatch.setattr(
+        "clew.triples.query.question._Compiler._rows", lambda self, text: self.graph.find_by_name(text)
+    )
 
 
 def _ignore_directions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        compilation,
-        "_directed",
+        "clew.triples.query.question._direct_relations",
         lambda relations, inverse: tuple(DirectedRelation(relation, False) for relation in relations),
     )
 

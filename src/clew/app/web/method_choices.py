@@ -12,8 +12,7 @@ from clew.core.component import parse_recipe
 from clew.core.errors import unknown_name_error
 from clew.knowledge_base import registry
 from clew.knowledge_base.registry import REGISTRY
-from clew.triples.language.chain import Limits, parse_chain
-from clew.triples.language.errors import ChainError
+from clew.triples.language.chain import ChainError, Limits, parse_chain
 
 DEFAULT = "default"
 #: Methods that only an evaluation can use.

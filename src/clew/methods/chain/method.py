@@ -30,7 +30,7 @@ from typing import Annotated, Literal
 from rapidfuzz import fuzz
 
 from clew.core.component import AtLeast, Auto, Resources, component
-from clew.core.errors import BudgetExceeded, UsageError, unknown_name_error
+from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Reader, Retriever, Trail
 from clew.core.trail import ChainFilling, FilledStep, TrailRecorder, retrieve_with_trail
@@ -46,30 +46,13 @@ from clew.methods.chain.unknowns import (
     answer_type_mismatch,
     parse_date,
     parse_number,
+    parse_sources,
     record_conflicts,
     values_agree,
 )
 from clew.methods.chain.writer import ChainWriter, Memory, read_given_chain
 from clew.methods.prompting import AutoCount, Task, load_task_prompt, parse_label
 from clew.triples.language.chain import Chain, Limits
-
-#: Where unknowns are looked up: graphs, text, the model's memory, which is always asked last.
-SOURCES = ("kg", "text", "model")
-
-
-def parse_sources(text: str) -> list[str]:
-    """Return the sources that ``kg,text,model`` names, in that order. Raises UsageError."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in SOURCES:
-            raise unknown_name_error("source of 'chain'", name, SOURCES)
-    if not names or len(set(names)) < len(names):
-        raise UsageError(f"sources of 'chain' are each named once: '{text}'", "Such as kg,text,model")
-    if "model" in names[:-1]:
-        raise UsageError(
-            f"the model's memory is the last source: '{text}'", "It fills what the others leave open"
-        )
-    return names
 
 
 @component(

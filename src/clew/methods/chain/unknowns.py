@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from clew.core.errors import UsageError, unknown_name_error
 from clew.core.protocols import Trail
 from clew.core.text import fold_name, normalise_name
 from clew.core.trail import ConflictStep, SourceValues
@@ -19,6 +20,8 @@ from clew.core.types import Hit, Question, Quote
 from clew.methods.readers.extractive import AnswerKind, contains_answer, expected_kind
 from clew.triples.language.chain import Chain, Term, Triple
 
+#: Where unknowns are looked up: graphs, text, the model's memory, which is always asked last.
+SOURCES = ("kg", "text", "model")
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
 _NAMED = r"(?P<month>" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + r"|sept)\.?"
@@ -286,6 +289,21 @@ class KnowledgeSource(Protocol):
     def fill(self, question: Question, hops: Sequence[Hop], trail: Trail) -> list[Filling | None]:
         """Return the values for each hop, None for one that is not known. Raises ModelError, RemoteError."""
         ...
+
+
+def parse_sources(text: str) -> list[str]:
+    """Return the sources that ``kg,text,model`` names, in that order. Raises UsageError."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in SOURCES:
+            raise unknown_name_error("source of 'chain'", name, SOURCES)
+    if not names or len(set(names)) < len(names):
+        raise UsageError(f"sources of 'chain' are each named once: '{text}'", "Such as kg,text,model")
+    if "model" in names[:-1]:
+        raise UsageError(
+            f"the model's memory is the last source: '{text}'", "It fills what the others leave open"
+        )
+    return names
 
 
 @dataclass(slots=True)

@@ -21,9 +21,8 @@ from clew.core.trail import ChainStep, RememberStep
 from clew.core.types import Question, Usage
 from clew.methods.chain.unknowns import Candidate, FilledChain, Filling, is_solvable
 from clew.methods.prompting import sample_prompts
-from clew.triples.language.chain import Chain, Limits, parse_chain
+from clew.triples.language.chain import Chain, ChainError, Limits, MaskUnderflowError, parse_chain
 from clew.triples.language.consistency import rank_by_agreement
-from clew.triples.language.errors import ChainError, MaskUnderflowError
 
 #: The limits of a chain that a person wrote.
 UNLIMITED = Limits(1, 99)

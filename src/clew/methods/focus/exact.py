@@ -20,11 +20,11 @@ from clew.core.types import ConstraintCheck, Hit, Question
 from clew.methods.focus.explanations import find_witnesses, property_evidence
 from clew.retrieve.nodes import answer_rows
 from clew.triples.engine.patterns import Pattern, Predicate, TypedTriple, Variable
-from clew.triples.language.conditions import exclude_named_nodes
 from clew.triples.language.typed_chain import NOT
 from clew.triples.language.typed_parsing import parse_typed_statements
+from clew.triples.language.wordings import exclude_named_nodes
 from clew.triples.query import Compilation, compile_question, solve_question, to_sparql
-from clew.triples.query.explanation import (
+from clew.triples.query.evaluation import (
     Element,
     FunnelStep,
     MissedConstraints,

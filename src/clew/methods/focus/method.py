@@ -5,7 +5,7 @@
 2. ``SUBSTITUTE``: Algorithm 3 matches names and relations of the triples to a graph
    (:mod:`clew.methods.focus.pattern_builder`), Algorithm 2 narrows the candidates of their variables until nothing
    changes (:mod:`clew.triples.engine`; the paper's version is :mod:`clew.triples.engine.reference`).
-3. ``VSS``: vectors sort the candidates, and fill the list up to k_max (:mod:`clew.methods.focus.sorting`).
+3. ``VSS``: vectors sort the candidates, and fill the list up to k_max (:mod:`clew.methods.focus.ranking`).
 4. ``LLM_RERANKER``: a model reorders the first k_max (:mod:`clew.retrieve.reranking`).
 """
 
@@ -21,17 +21,18 @@ from clew.core.trail import RerankStep, TrailRecorder
 from clew.core.types import Answer, Exclusion, Question, RankedAnswer
 from clew.methods.answering import record_stop
 from clew.methods.chain.graph_source import EntityChoice, create_entity_linker, create_relation_linker
-from clew.methods.focus.answer_list import SHOWN_ANSWERS, AnswerList
 from clew.methods.focus.document_filling import DocumentFiller, known_values
 from clew.methods.focus.exact import ExactReading, explain_readings, find_exact_answers
 from clew.methods.focus.pattern_builder import TriplePreparer
-from clew.methods.focus.solutions import Solution, SubstitutionEngine, explain_exclusions
-from clew.methods.focus.sorting import (
+from clew.methods.focus.ranking import (
     PREFERENCE_WEIGHT,
+    SHOWN_ANSWERS,
+    AnswerList,
     CandidateSorter,
     SortedCandidates,
     list_exact_answers,
 )
+from clew.methods.focus.solutions import Solution, SubstitutionEngine, explain_exclusions
 from clew.methods.focus.triples_writer import TriplesWriter, parse_given_triples
 from clew.retrieve.reranking import create_hit_reranker
 

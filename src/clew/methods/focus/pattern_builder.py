@@ -29,11 +29,11 @@ from clew.triples.engine.patterns import (
     TypedTriple,
     Variable,
 )
-from clew.triples.engine.quantifiers import order_quantifiers
+from clew.triples.engine.substitution import order_quantifiers
 from clew.triples.language.chain import Triple
-from clew.triples.language.conditions import OWN_VALUE
 from clew.triples.language.typed_chain import NOT, Condition, Quantifier, TypedChain
 from clew.triples.language.typed_parsing import parse_typed
+from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.linking.entities import GraphEntityLinker
 from clew.triples.linking.nearest_names import NearestNames
 from clew.triples.linking.relation_words import verbalise_relation, word_stems

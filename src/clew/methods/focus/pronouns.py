@@ -14,7 +14,7 @@ from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
 from clew.core.text import sentence_spans
 from clew.core.trail import PronounsStep
-from clew.triples.language.quantifiers import NUMBER_WORDS as NUMBERS
+from clew.triples.language.wordings import NUMBER_WORDS as NUMBERS
 
 #: Words that stand for something said before, or for what is asked for.
 _PRONOUNS = frozenset(

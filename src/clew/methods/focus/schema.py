@@ -74,7 +74,7 @@ def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: Sch
     lines = [f"Graph {graph.name}{f', {graph.size:,} nodes' if graph.size and not graph.is_mounted else ''}"]
     lines += ["", f"Node types ({_share(kinds, types)}):"] if kinds else ["", "Its nodes have no types."]
     for kind in kinds:
-        lines.append(f"- {kind}: {_counted(types[kind], 'node')}{_such(type_names.get(kind, ()))}")
+        lines.append(f"- {kind}: {_format_count(types[kind], 'node')}{_such(type_names.get(kind, ()))}")
     lines += ["", f"Relations ({_share(ways, relations)}), as head type >> relation >> tail type:"]
     lines += [format_relation(way, relations[way]) for way in ways]
     if keys:
@@ -89,7 +89,7 @@ def format_relation(name: str, relation: Relation) -> str:
     joined = f"{head} >> {name} >> {tail}" if head or tail else name
     ends = [[shorten(end, _LENGTH) for end in pair] for pair in relation.examples[:1]]
     examples = [f"{start} >> {name} >> {end}" for start, end in ends]
-    edges = f": {_counted(relation.edges, 'edge')}" if relation.edges else ""
+    edges = f": {_format_count(relation.edges, 'edge')}" if relation.edges else ""
     return f"- {joined}{edges}{_such(examples)}"
 
 
@@ -98,7 +98,7 @@ def format_property(name: str, property: Property, example: str) -> str:
     owners = format_types(property.types)
     return (
         f"- {name}{f' of {owners}' if owners else ''}: {property_kind(property, example)}, "
-        f"{_counted(property.values, 'value')}{_such([example] if example else ())}"
+        f"{_format_count(property.values, 'value')}{_such([example] if example else ())}"
     )
 
 
@@ -231,7 +231,7 @@ def _share(shown: Sequence[str], every: Mapping[str, object]) -> str:
     return f"{len(shown):,}" if len(shown) == len(every) else f"{len(shown):,} of {len(every):,}"
 
 
-def _counted(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 

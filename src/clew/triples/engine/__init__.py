@@ -31,9 +31,8 @@ from clew.triples.engine.patterns import (
     restrict_variable,
 )
 from clew.triples.engine.predicates import PropertyTest
-from clew.triples.engine.quantifiers import order_quantifiers
 from clew.triples.engine.relaxation import WhyNot, find_conflict, relax, why_not
-from clew.triples.engine.substitution import Substitution, substitute
+from clew.triples.engine.substitution import Substitution, order_quantifiers, substitute
 from clew.triples.language.typed_chain import NOT, ONLY, TESTS, Quantifier, at_least, at_most, exactly
 
 __all__ = [

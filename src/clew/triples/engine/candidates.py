@@ -1,26 +1,93 @@
-"""The candidates of one term. Those of a variable that nothing has narrowed yet are all nodes, and are not listed:
-only the rows that are looked at are tested for their type, as the note in Algorithm 3 (line 2) has it."""
+"""The candidates of one term, and the operations on the sets of rows that they are.
+
+A set of rows is an ascending uint32 array without repetition. The candidates of a variable that nothing has narrowed
+yet are all nodes, and are not listed: only the rows that are looked at are tested for their type, as the note in
+Algorithm 3 (line 2) of 4StepFocus has it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from clew.core.arrays import sorted_unique
 from clew.triples.engine.predicates import PropertyTest
-from clew.triples.engine.row_sets import NO_ROWS, as_set, intersect, is_member, unique_rows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from clew.core.arrays import Mask
     from clew.core.protocols import PropertyGraph
     from clew.triples.engine.patterns import Constant, Pattern, Variable
-    from clew.triples.engine.row_sets import RowSet
 
+    RowSet = NDArray[np.uint32]
+
+
+Number = TypeVar("Number", bound="np.integer[Any]")
+NO_ROWS: RowSet = np.empty(0, dtype=np.uint32)
+#: Rows are put in order by a flag for each row of the graph instead of by sorting where they are at least 1 in so
+#: many.
+_FLAGGED = 16
 #: A flag for every row of the graph is worth making to look up at least 1 / 2**this of all rows.
 _FLAG_SHIFT = 8
 #: More answer rows than this are tested where a triple leads, not listed to begin with.
 _LISTED_ANSWERS = 4096
+
+
+def as_set(rows: Any) -> RowSet:
+    """Return ``rows``, in any order and perhaps repeated, as a set."""
+    array = np.asarray(rows)
+    if array.dtype == np.uint32 and (len(array) < 2 or bool((array[1:] > array[:-1]).all())):
+        return array
+    ordered: RowSet = sorted_unique(array).astype(np.uint32)
+    return ordered
+
+
+def unique_rows(rows: NDArray[Number], size: int) -> NDArray[Number]:
+    """Return ``rows``, in any order, as a set; ``size`` is the number of rows in the graph, 0 if unknown."""
+    if len(rows) < 2:
+        return rows
+    if size and len(rows) * _FLAGGED > size:
+        flags = np.zeros(size, dtype=np.bool_)
+        flags[rows] = True
+        return np.flatnonzero(flags).astype(rows.dtype)
+    ordered = np.sort(rows)
+    first = np.empty(len(ordered), dtype=np.bool_)
+    first[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
+def is_member(rows: NDArray[Any], among: NDArray[Any]) -> Mask:
+    """Return for each row whether it is in the ascending array ``among`` of the same type, (rows,)."""
+    if not len(among):
+        return np.zeros(len(rows), dtype=np.bool_)
+    places = among.searchsorted(rows)
+    members: Mask = among.take(places, mode="clip") == rows
+    return members
+
+
+def intersect(left: RowSet, right: RowSet) -> RowSet:
+    """Return the intersection of two sets."""
+    small, large = (left, right) if len(left) <= len(right) else (right, left)
+    return small[is_member(small, large)]
+
+
+def union(sets: Sequence[RowSet], size: int) -> RowSet:
+    """Return the union of sets; ``size`` as for :func:`unique_rows`."""
+    return sets[0] if len(sets) == 1 else unique_rows(np.concatenate(sets), size)
+
+
+def count_per_run(flags: Mask, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many flags are set in each run, (runs,)."""
+    sums = np.empty(len(flags) + 1, dtype=np.int64)
+    sums[0] = 0
+    flags.cumsum(out=sums[1:])
+    ends = sums.take(offsets)
+    counts: NDArray[np.int64] = ends[1:] - ends[:-1]
+    return counts
 
 
 class Candidates:

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.triples.engine.candidates import NO_ROWS
 from clew.triples.engine.edges import split_ranges
 from clew.triples.engine.patterns import TypedTriple, triples_on_cycles
-from clew.triples.engine.row_sets import NO_ROWS
 from clew.triples.language.typed_chain import NOT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.core.arrays import Mask
-    from clew.triples.engine.fixpoint import Fixpoint
-    from clew.triples.engine.row_sets import RowSet
+    from clew.triples.engine.candidates import RowSet
+    from clew.triples.engine.substitution import Fixpoint
 
     #: Partial matches: the rows of every bound term, (matches,) each.
     Matches = dict[str, RowSet]

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.triples.engine.row_sets import NO_ROWS, count_per_run, is_member, run_offsets, union, unique_rows
+from clew.core.arrays import run_offsets
+from clew.triples.engine.candidates import NO_ROWS, count_per_run, is_member, union, unique_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
 
     from clew.core.arrays import Mask
     from clew.core.protocols import Adjacency, PropertyGraph
-    from clew.triples.engine.candidates import Candidates
+    from clew.triples.engine.candidates import Candidates, RowSet
     from clew.triples.engine.patterns import DirectedRelation
-    from clew.triples.engine.row_sets import RowSet
 
 #: Edges that are looked at in one go: a bound on memory, 8 bytes each in a few arrays.
 CHUNK_EDGES = 1 << 20

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.arrays import run_offsets
 from clew.core.text import fold_name, parse_number, scalar_text
-from clew.triples.engine.row_sets import run_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.core.arrays import Floats, Mask
     from clew.core.protocols import PropertyColumn, PropertyGraph
+    from clew.triples.engine.candidates import RowSet
     from clew.triples.engine.patterns import Predicate
-    from clew.triples.engine.row_sets import RowSet
 
 _BLANK, _NINE = ord(" "), ord("9")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")

@@ -6,25 +6,29 @@ type serves every method that writes a question down before it answers it.
 
 from __future__ import annotations
 
-from clew.triples.language.chain import Chain, Limits, Term, Triple, parse_chain
+from clew.triples.language.chain import (
+    Chain,
+    ChainError,
+    DiscontinuousMaskError,
+    FinalAnswerFormatError,
+    IncorrectTripleFormatError,
+    IncorrectTripleRelationMaskError,
+    Limits,
+    MaskOverflowError,
+    MaskUnderflowError,
+    MissingMaskNumberError,
+    MissingTripleMaskError,
+    Term,
+    Triple,
+    parse_chain,
+    quote,
+)
 from clew.triples.language.consistency import (
     normal_form,
     rank_by_agreement,
     rank_typed_by_agreement,
     typed_normal_form,
 )
-from clew.triples.language.errors import (
-    ChainError,
-    DiscontinuousMaskError,
-    FinalAnswerFormatError,
-    IncorrectTripleFormatError,
-    IncorrectTripleRelationMaskError,
-    MaskOverflowError,
-    MaskUnderflowError,
-    MissingMaskNumberError,
-    MissingTripleMaskError,
-)
-from clew.triples.language.quoting import quote
 from clew.triples.language.typed_chain import (
     NOT,
     ONLY,

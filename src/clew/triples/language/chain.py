@@ -1,26 +1,55 @@
 """Chains: a question as triples over constants and unknowns, and the parser of their written form.
 
 Su et al. (NAACL 2024), Section 3.1. A term of a triple is a constant (``Lima``), an unknown (``#1``), or text that
-contains unknowns (``flag of the #1``).
+contains unknowns (``flag of the #1``). A written chain can be wrong in eight ways (Appendix B), each an error of its
+own. In typed triples, text in quotation marks is a name or a value, whatever it looks like (:func:`quote`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from clew.core.errors import UsageError
 from clew.core.prompts.replies import clean_reply
-from clew.triples.language.errors import (
-    DiscontinuousMaskError,
-    FinalAnswerFormatError,
-    IncorrectTripleFormatError,
-    IncorrectTripleRelationMaskError,
-    MaskOverflowError,
-    MaskUnderflowError,
-    MissingMaskNumberError,
-    MissingTripleMaskError,
-)
+
+
+class ChainError(UsageError):
+    """A chain that does not have the required form; the hint says what was expected."""
+
+
+class MaskUnderflowError(ChainError):
+    """Fewer unknowns than the task allows."""
+
+
+class MaskOverflowError(ChainError):
+    """More unknowns than the task allows."""
+
+
+class DiscontinuousMaskError(ChainError):
+    """The numbers of the unknowns have a gap (#1, #3)."""
+
+
+class MissingMaskNumberError(ChainError):
+    """An unknown without a number that is not the final answer's ``#answer``."""
+
+
+class MissingTripleMaskError(ChainError):
+    """A triple without an unknown in its head or its tail."""
+
+
+class IncorrectTripleRelationMaskError(ChainError):
+    """An unknown in the relation of a triple."""
+
+
+class IncorrectTripleFormatError(ChainError):
+    """A triple without exactly a head, a relation and a tail."""
+
+
+class FinalAnswerFormatError(ChainError):
+    """A chain that does not end with ``final answer: #answer`` or one of its unknowns."""
+
 
 UNKNOWN = re.compile(r"#(?P<number>\d+)")
 #: What a model may write before a chain, and before one of its triples.
@@ -129,7 +158,7 @@ def parse_chain(text: str, limits: Limits = Limits()) -> Chain:
     separated by semicolons or line ends, ``final answer: #2`` or ``#answer`` last.
 
     Skips what small models write around it: thoughts, ``Reasoning Chain:``, list marks, a full stop. Raises the
-    :class:`~clew.triples.language.errors.ChainError` of the first problem.
+    :class:`~clew.triples.language.chain.ChainError` of the first problem.
     """
     body = INTRODUCTION.sub("", clean_reply(text).strip("`"))
     statements = [LIST_MARK.sub("", statement).strip() for statement in split_statements(body)]
@@ -211,3 +240,91 @@ def _quote_separators(text: str) -> str:
     if not re.search(r";|>>|\n", text):
         return text
     return '"' + text.replace('"', "'").replace("\n", " ") + '"'
+
+
+#: Text in quotation marks; a mark within it is written twice.
+QUOTED_TEXT = r'"(?:[^"]|"")*"'
+_QUOTATION = re.compile(QUOTED_TEXT)
+_SPLIT = re.compile(f"({QUOTED_TEXT})")
+#: Text that the parser takes for nothing else than a name or a value.
+_PLAIN = re.compile(r"[^\W\d_](?:[\w'’&/+!-]|\.(?=\w)|,(?=[ \w])| (?=[\w&]))*")
+#: Words that may negate a relation or a property (:func:`clew.triples.language.wordings.split_negation`).
+NEGATION = (
+    r"(?i:(?:\A|[\s_-])(?:not|never|no|without|cannot|\w{1,6}n['’]?t)(?:[\s_-]|\Z))"
+    r"|(?:[nN]ot|[nN]o|[nN]ever)(?=[A-Z])"
+)
+#: First words that show that something is not a name; X, Y and Z may be unknowns.
+_RESERVED = re.compile(
+    r"(?:an?|the|some|not|no|none|never|without|only|nothing|at|exactly|just|from|more|fewer|less|up|between|before"
+    r"|after|since|until|is|isn|are|aren|was|wasn|were|do|does|doesn|did|didn|has|have|there|several|multiple|final"
+    r"|answer|target|return|select|wish|wishes|leftovers?|type|triples?|triplets?|conditions?|types?|constraints?"
+    r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|negat(?:ions?|ed|ives?)|exclu(?:de|ded|ding|sions?)"
+    r"|except|[x-z]_?\d*)\b",
+    re.IGNORECASE,
+)
+#: Other quotation marks, and Markdown marks, around a name that a model writes.
+_WRAPPED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"“([^“”]*)”",
+        r"‘([^‘’]*)’",
+        r"«([^«»]*)»",
+        r"'([^']*)'",
+        r"`([^`]*)`",
+        r"\*\*([^*]*)\*\*",
+    )
+)
+
+
+def quote(text: str) -> str:
+    """Return text in quotation marks, on one line.
+
+    >>> quote('a 12" record')
+    '"a 12"" record"'
+    """
+    return '"' + " ".join(re.split(r"[\n\r]+", text)).replace('"', '""') + '"'
+
+
+def quote_if_needed(text: str, reserved: str = "") -> str:
+    """Return the text in quotation marks if the parser would take it for anything else than text, otherwise as it is.
+
+    ``reserved`` is a pattern of further texts that must be quoted.
+
+    >>> quote_if_needed("David Lynch"), quote_if_needed("Not Another Teen Movie"), quote_if_needed("gene/protein")
+    ('David Lynch', '"Not Another Teen Movie"', 'gene/protein')
+    """
+    plain = (
+        _PLAIN.fullmatch(text) and not _RESERVED.match(text) and not (reserved and re.search(reserved, text))
+    )
+    return text if plain else quote(text)
+
+
+def unquote(text: str) -> tuple[str, bool]:
+    """Return the text without quotation marks around it, and whether there were any."""
+    text = text.strip()
+    if _QUOTATION.fullmatch(text):
+        return text[1:-1].replace('""', '"'), True
+    for pattern in _WRAPPED:
+        if match := pattern.fullmatch(text):
+            return match[1].strip(), True
+    return text, False
+
+
+def replace_outside_quotes(text: str, change: Callable[[str], str]) -> str:
+    """Return the text with ``change`` applied to its parts outside quotation marks."""
+    return "".join(part if place % 2 else change(part) for place, part in enumerate(_SPLIT.split(text)))
+
+
+def mask_quotes(text: str) -> str:
+    """Return the text with each character between quotation marks replaced by one that no pattern matches. Positions
+    in it are those in the text."""
+    return _QUOTATION.sub(lambda match: '"' + "\0" * (len(match.group()) - 2) + '"', text)
+
+
+def split_outside_quotes(text: str, at: str) -> list[str]:
+    """Return the parts of a text between the matches of the pattern ``at``, ignoring matches in quotation marks."""
+    parts, start = [], 0
+    for match in re.finditer(at, mask_quotes(text)):
+        parts.append(text[start : match.start()].strip())
+        start = match.end()
+    return [*parts, text[start:].strip()]

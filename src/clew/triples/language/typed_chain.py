@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clew.triples.language.chain import Chain, Term, Triple
-from clew.triples.language.quoting import NEGATION, quote, quote_if_needed
+from clew.triples.language.chain import NEGATION, Chain, Term, Triple, quote, quote_if_needed
 
 #: Tests of a property. ``contains`` looks for text anywhere, ``says`` for whole words.
 TESTS = ("=", "<", "<=", ">", ">=", "between", "contains", "says")

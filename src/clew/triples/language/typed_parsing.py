@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from clew.core.prompts.replies import clean_reply
 from clew.core.text import normalise
-from clew.triples.language.chain import INTRODUCTION, LIST_MARK, Chain, Term, Triple, split_statements
-from clew.triples.language.conditions import parse_conditions, parse_tail_conditions
-from clew.triples.language.errors import (
+from clew.triples.language.chain import (
+    INTRODUCTION,
+    LIST_MARK,
+    Chain,
     DiscontinuousMaskError,
     FinalAnswerFormatError,
     IncorrectTripleFormatError,
@@ -18,15 +19,23 @@ from clew.triples.language.errors import (
     MaskUnderflowError,
     MissingMaskNumberError,
     MissingTripleMaskError,
+    Term,
+    Triple,
+    mask_quotes,
+    replace_outside_quotes,
+    split_outside_quotes,
+    split_statements,
+    unquote,
 )
-from clew.triples.language.quantifiers import (
+from clew.triples.language.typed_chain import NOT, Condition, Quantifier, Superlative, TypedChain
+from clew.triples.language.wordings import (
     NUMBER_WORDS,
+    parse_conditions,
     parse_counted_tail,
+    parse_tail_conditions,
     split_negation,
     split_quantifier,
 )
-from clew.triples.language.quoting import mask_quotes, replace_outside_quotes, split_outside_quotes, unquote
-from clew.triples.language.typed_chain import NOT, Condition, Quantifier, Superlative, TypedChain
 
 UNKNOWN = re.compile(r"#(\d+)")
 #: The arrows of a triple, in either direction, for one step or (with +) for one or more.
@@ -227,7 +236,7 @@ def parse_typed(text: str) -> TypedChain:
 
     Text in quotation marks is a name or a value, whatever it looks like. The parser is tolerant of small models: it
     skips thoughts, fences, list marks and prose, takes ``?film`` or ``X`` for unknowns, and ``#1 (film)`` and
-    ``film #1`` for typed ones. Raises the :class:`~clew.triples.language.errors.ChainError` of the first problem.
+    ``film #1`` for typed ones. Raises the :class:`~clew.triples.language.chain.ChainError` of the first problem.
     """
     return parse_typed_statements(text).chain
 

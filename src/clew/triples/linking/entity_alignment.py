@@ -200,7 +200,7 @@ def align_entity_with(snapshot: Snapshot, id: str, name: str) -> tuple[EntityAli
     if name == snapshot.graph(id.partition(":")[0]).name:
         return ()
     aligner = _Aligner(snapshot, frozenset(), thorough=False)
-    return _sorted(aligner.align_in_graphs(_open_node(snapshot, id), [name]))
+    return _sort_alignments(aligner.align_in_graphs(_open_node(snapshot, id), [name]))
 
 
 def align_graphs(
@@ -270,7 +270,7 @@ class _Aligner:
 
     def align(self, node: _Node, others: Collection[str]) -> tuple[EntityAlignment, ...]:
         """Return the alignments of a node with other graphs and with documents, the surest first."""
-        return _sorted([*self.align_in_graphs(node, others), *self._align_with_documents(node)])
+        return _sort_alignments([*self.align_in_graphs(node, others), *self._align_with_documents(node)])
 
     def align_in_graphs(self, node: _Node, others: Collection[str]) -> list[EntityAlignment]:
         """Return the alignments of a node with nodes of other graphs."""
@@ -378,7 +378,7 @@ class _Aligner:
         return documents
 
 
-def _sorted(alignments: Sequence[EntityAlignment]) -> tuple[EntityAlignment, ...]:
+def _sort_alignments(alignments: Sequence[EntityAlignment]) -> tuple[EntityAlignment, ...]:
     return tuple(sorted(alignments, key=lambda alignment: (-alignment.score, alignment.target)))
 
 

@@ -1,15 +1,14 @@
 """Questions in typed triples over one graph, with an exact meaning.
 
-* :func:`compile_question` takes every name for what is called exactly so (:mod:`clew.triples.query.compilation`).
+* :func:`compile_question` takes every name for what is called exactly so (:mod:`clew.triples.query.question`).
 * :func:`solve_question` returns the exact set of answers (:mod:`clew.triples.query.evaluation`).
 * :func:`to_sparql` returns the same question as SPARQL (:mod:`clew.triples.query.sparql`), which defines its meaning.
 """
 
 from __future__ import annotations
 
-from clew.triples.query.compilation import Compilation, compile_question
 from clew.triples.query.evaluation import solve_question
-from clew.triples.query.question import GraphQuestion
+from clew.triples.query.question import Compilation, GraphQuestion, compile_question
 from clew.triples.query.sparql import to_sparql
 
 __all__ = ["Compilation", "GraphQuestion", "compile_question", "solve_question", "to_sparql"]

@@ -126,14 +126,20 @@ class _Writer:
         lines = []
         quantifier = count.quantifier
         if quantifier.least:
-            lines += ["{", *_indent(self._counted(count, inside, f">= {quantifier.least}", around)), "}"]
+            lines += ["{", *_indent(self._count_query(count, inside, f">= {quantifier.least}", around)), "}"]
         if quantifier.most is not None:
-            lines += ["MINUS {", *_indent(self._counted(count, inside, f"> {quantifier.most}", around)), "}"]
+            lines += [
+                "MINUS {",
+                *_indent(self._count_query(count, inside, f"> {quantifier.most}", around)),
+                "}",
+            ]
         if quantifier.only:
             lines += self._only(count, around)
         return lines
 
-    def _counted(self, count: Count, inside: list[str], having: str, around: tuple[Group, ...]) -> list[str]:
+    def _count_query(
+        self, count: Count, inside: list[str], having: str, around: tuple[Group, ...]
+    ) -> list[str]:
         outside = " ".join(map(self._name, count.outside))
         binding = [line for group in around for line in self._positive(group)]
         return [
@@ -206,7 +212,7 @@ class _Writer:
 
     def _rank(self, query: list[str], ranking: Ranking, target: str) -> list[str]:
         value, other, other_value = self._new("rank"), self._new("other"), self._new("rank")
-        ranked = self._ranked(query, ranking, target, value)
+        ranked = self._ranking_query(query, ranking, target, value)
         others = [
             f"SELECT ({target} AS {other}) ({value} AS {other_value}) WHERE {{",
             *_indent(["{", *_indent(ranked), "}"]),
@@ -227,7 +233,7 @@ class _Writer:
             f"}} GROUP BY {target} HAVING (COUNT(DISTINCT {other}) < {ranking.count})",
         ]
 
-    def _ranked(self, query: list[str], ranking: Ranking, target: str, value: str) -> list[str]:
+    def _ranking_query(self, query: list[str], ranking: Ranking, target: str, value: str) -> list[str]:
         if ranking.counted is None:
             pick = "MAX" if ranking.highest else "MIN"
             number = self._new("number")
