@@ -3,7 +3,7 @@
 Measures one checkout, or two side by side with the ratio of the second to the first. The numbers are read from the
 syntax trees of src/clew. Each command is run in a process of its own over a base made of the sample documents (the
 typed-triples question: over a graph of two edges). It loads the modules that are in ``sys.modules`` at its end, and
-enters those of which at least one function or method was called.
+enters those of which at least one function or method was called, other than while modules were imported.
 
     python benchmarks/house.py                  this checkout
     python benchmarks/house.py OLD NEW          two checkouts and their ratio
@@ -75,8 +75,17 @@ target, folder, sys.argv = sys.argv[1], sys.argv[2], ["clew", *sys.argv[3:]]
 codes, status = set(), 0
 
 def profile(frame, event, argument):
-    if event == "call":
+    if event == "call" and frame.f_code not in codes and not is_importing(frame):
         codes.add(frame.f_code)
+
+def is_importing(frame):
+    # Importing a module runs its body, which may call functions: comprehensions (functions of their own before
+    # Python 3.12), decorators, tables made of calls. The module that is run as the program is not imported.
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") != "__main__":
+            return True
+        frame = frame.f_back
+    return False
 
 threading.setprofile(profile)
 sys.setprofile(profile)

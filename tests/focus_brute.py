@@ -8,7 +8,7 @@ from clew.core.protocols import PropertyGraph
 from clew.store.graphs import array_builder
 from clew.store.graphs.arrays import DirectedEdges, GraphArrays
 from clew.store.graphs.imported_graph import ImportedGraph
-from clew.store.graphs.packing import StoredGraph
+from clew.store.graphs.tables import StoredGraph
 from clew.triples.engine.patterns import Pattern, TypedTriple, connected_terms
 from clew.triples.language.typed_chain import NOT, Quantifier
 

@@ -95,13 +95,13 @@ class TextSpans:
         """Return the texts at ``places``."""
         return TextSpans(self.content, self.starts[places], self.lengths[places])
 
-    def joined(self) -> NDArray[np.uint8]:
+    def concatenate(self) -> NDArray[np.uint8]:
         """Return the bytes of all texts, one after the other."""
         return self.content[range_indices(self.starts, self.lengths)]
 
     def texts(self) -> list[str]:
         """Return the texts, decoded."""
-        content, offsets = self.joined().tobytes(), run_offsets(self.lengths).tolist()
+        content, offsets = self.concatenate().tobytes(), run_offsets(self.lengths).tolist()
         if content.isascii():
             decoded = content.decode()
             return [decoded[start:end] for start, end in pairwise(offsets)]

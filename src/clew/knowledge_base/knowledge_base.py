@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Self
 from clew.core.config import default_encoder, expand_path, knowledge_base_path
 from clew.core.errors import ClewError, NotFound, UsageError
 from clew.core.types import RETRIEVED_KINDS, Answer, Document, Exclusion, Hit, Node, Question, Scope, Step
-from clew.knowledge_base.graphs import KnowledgeGraphs
 from clew.knowledge_base.results import DocumentMatches, GraphSize, VectorCounts
-from clew.knowledge_base.source_files import SourceFiles
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import Encoder, LanguageModel
     from clew.knowledge_base.extraction import ExtractionReport
+    from clew.knowledge_base.graphs import KnowledgeGraphs
     from clew.knowledge_base.ingest.estimate import Estimate
     from clew.knowledge_base.ingest.report import Progress, Report
+    from clew.knowledge_base.source_files import SourceFiles
     from clew.methods.focus.exact import ExactReading
     from clew.store.store import Finding, Store, StoreInfo
 
@@ -33,7 +33,7 @@ ENCODER_SETTING = "encoder"
 NO_ENCODER = "none"
 #: How many texts are encoded to estimate how long all take.
 SAMPLE_SIZE = 24
-#: Several threads of a server may ask for an encoder first; one of them loads it.
+#: Several threads of a server may ask for an encoder, or for the files, first; one of them loads it.
 _LOADING = threading.Lock()
 #: The passage graphs that need neither a model nor a service.
 LOCAL_GRAPHS = ("keywords", "mentions", "structure")
@@ -84,15 +84,30 @@ def open_or_empty(path: str | Path | None = None) -> Iterator[KnowledgeBase]:
 class KnowledgeBase:
     """An open knowledge base: a context manager. Several processes may have the same one open.
 
-    ``graphs`` are its knowledge graphs, ``encoding`` is its encoder with the vectors, ``files`` are the files that
-    its documents were read from, and ``store`` is what holds it on disk.
+    ``encoding`` is its encoder with the vectors, and ``store`` is what holds it on disk.
     """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.encoding = Encoding(store)
-        self.graphs = KnowledgeGraphs(store, self.encoding)
-        self.files = SourceFiles(store)
+        self._files: SourceFiles | None = None
+
+    @property
+    def graphs(self) -> KnowledgeGraphs:
+        """The knowledge graphs of the base."""
+        from clew.knowledge_base.graphs import KnowledgeGraphs
+
+        return KnowledgeGraphs(self.store, self.encoding)
+
+    @property
+    def files(self) -> SourceFiles:
+        """The files that the documents were read from."""
+        with _LOADING:
+            if self._files is None:
+                from clew.knowledge_base.source_files import SourceFiles
+
+                self._files = SourceFiles(self.store)
+        return self._files
 
     def __enter__(self) -> Self:
         return self
@@ -102,7 +117,8 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Close the knowledge base."""
-        self.files.close()
+        if self._files is not None:
+            self._files.close()
         self.store.close()
 
     @property

@@ -159,7 +159,7 @@ class _Table:
             return
         if self._read_batch and batch.has_width(len(self._columns)) and self._read_batch(batch.rows):
             return
-        for cells, line in batch.numbered():
+        for cells, line in batch.numbered_rows():
             try:
                 self._read_row(cells)
             except BadRow as error:
@@ -194,7 +194,7 @@ class _Batch:
         """Return whether all rows have so many cells, and there are rows."""
         return set(map(len, self.rows)) == {width}
 
-    def numbered(self) -> Iterator[tuple[list[str], int]]:
+    def numbered_rows(self) -> Iterator[tuple[list[str], int]]:
         """Yield the rows that are not blank, each with the number of its first line."""
         line = self.first_line
         if self.last_line - line == len(self.rows):  # no cell has several lines, unless it ends the file

@@ -19,8 +19,8 @@ from clew.core.text import fold_name, fold_names, hash_terms, parse_number, scal
 from clew.store.array_files import write_arrays, write_manifest
 from clew.store.graphs import tables
 from clew.store.graphs.arrays import MAKER, MANIFEST, DirectedEdges
-from clew.store.graphs.packing import StoredGraph
 from clew.store.graphs.spelling_index import build_spelling_index, clip_name
+from clew.store.graphs.tables import StoredGraph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

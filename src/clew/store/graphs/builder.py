@@ -24,7 +24,7 @@ import numpy as np
 from clew.core.arrays import TextSpans, sorted_unique
 from clew.core.text import iri_label
 from clew.store.graphs.id_table import IdTable
-from clew.store.graphs.packing import (
+from clew.store.graphs.tables import (
     NODES_PER_BLOB,
     PAIRS_PER_BLOB,
     STATEMENTS_PER_BLOB,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.core.protocols import PropertyGraph
     from clew.store.graphs.builder import GraphBuilder
     from clew.store.graphs.imported_graph import ImportedGraph
-    from clew.store.graphs.packing import StoredGraph
+    from clew.store.graphs.tables import StoredGraph
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import MountedGraph
 

@@ -56,7 +56,7 @@ class _GrowingArray:
         return self._array[: self.size]
 
     @property
-    def padded(self) -> NDArray[Any]:
+    def padded_values(self) -> NDArray[Any]:
         return self._array[: self.size + self._padding]
 
 
@@ -121,7 +121,7 @@ class IdTable:
         """Return the numbers of all ids in the order of the ids' code points, which is that of their UTF-8, (n,)."""
         spans = self.spans()
         self._numbers.clear()  # to free memory: the arrays have all ids now
-        return sort_texts(self._texts.padded, spans.starts, spans.lengths)
+        return sort_texts(self._texts.padded_values, spans.starts, spans.lengths)
 
     def _stored_number(self, id: str) -> int | None:
         keys = _make_keys(TextSpans.from_texts([id]))
@@ -181,7 +181,7 @@ class IdTable:
 
     def _append(self, ids: TextSpans) -> None:
         self._ends.extend(self._texts.size + run_offsets(ids.lengths)[1:])
-        self._texts.extend(ids.joined())
+        self._texts.extend(ids.concatenate())
 
     def _reserve(self, count: int) -> None:
         """Make the slots so many that ``count`` further ids fill at most two thirds of them."""

@@ -18,8 +18,8 @@ from clew.store.database import Database
 from clew.store.graphs import tables
 from clew.store.graphs.arrays import DirectedEdges, GraphArrays
 from clew.store.graphs.node_index import NodeFolder, StoredNodeVectors, node_word_postings
-from clew.store.graphs.packing import StoredGraph
 from clew.store.graphs.spelling_index import SpellingIndex
+from clew.store.graphs.tables import StoredGraph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
