@@ -3,6 +3,7 @@
     python benchmarks/graph_import.py                     # the shared film graph, 130,311 triples
     python benchmarks/graph_import.py --edges 20000000    # and a generated one (2 million nodes)
     python benchmarks/graph_import.py --compare 200000 2000000   # the generated one by clew, Polars and DuckDB
+    python benchmarks/graph_import.py --edit 2000000      # edits of the generated one beside importing it
 
 The generated graph has the shape of a citation graph: papers with texts, authors, institutions and fields of study,
 degrees drawn from a power law, everything from ``--seed``. It has a tenth as many nodes as edges.
@@ -12,6 +13,10 @@ that is not installed is left out. The libraries do the least that an import is:
 number the ids in their order, replace the ends of edges by numbers, drop repeated edges, sort the rest, and write
 nodes and edges to a file (Parquet, a database). clew besides makes compressed lines, digests, arrays of both
 directions, and the indexes of names, spellings and property values.
+
+``--edit`` imports the files, then edits the graph in place, three times each, and prints the median: edges alone are
+removed and added, then nodes with their edges. At the end the graph is compared with one that is imported from files
+with the edges that are left.
 """
 
 from __future__ import annotations
@@ -78,7 +83,7 @@ def memory(what: str = "VmHWM") -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def step_add(kb: Path, options: list[str]) -> dict[str, float]:
+def step_add(kb: Path, options: list[str]) -> dict[str, Any]:
     """Add a graph through the command line's own function."""
     from typer.testing import CliRunner
 
@@ -94,10 +99,11 @@ def step_add(kb: Path, options: list[str]) -> dict[str, float]:
         "nodes": report["nodes"],
         "edges": report["edges"],
         "MB on disk": sizes / 1e6,
+        "digest": report["digest"],
     }
 
 
-def step_open(kb: Path, _: list[str]) -> dict[str, float]:
+def step_open(kb: Path, _: list[str]) -> dict[str, Any]:
     """Open the graph and ask it: what a first and a later question cost."""
     import clew
 
@@ -124,7 +130,7 @@ def step_open(kb: Path, _: list[str]) -> dict[str, float]:
         }
 
 
-def step_polars(folder: Path, options: list[str]) -> dict[str, float]:
+def step_polars(folder: Path, options: list[str]) -> dict[str, Any]:
     """Do the least that an import is with Polars."""
     started = time.perf_counter()
     pl: Any = import_module("polars")
@@ -139,7 +145,7 @@ def step_polars(folder: Path, options: list[str]) -> dict[str, float]:
     return import_figures(folder, started, len(ids), len(pairs))
 
 
-def step_duckdb(folder: Path, options: list[str]) -> dict[str, float]:
+def step_duckdb(folder: Path, options: list[str]) -> dict[str, Any]:
     """Do the least that an import is with DuckDB."""
     started = time.perf_counter()
     connection: Any = import_module("duckdb").connect(str(folder / "graph.duckdb"))
@@ -160,14 +166,14 @@ def step_duckdb(folder: Path, options: list[str]) -> dict[str, float]:
     return import_figures(folder, started, node_count, edge_count)
 
 
-def import_figures(folder: Path, started: float, nodes: int, edges: int) -> dict[str, float]:
+def import_figures(folder: Path, started: float, nodes: int, edges: int) -> dict[str, Any]:
     """Return the figures of an import into a folder that began at ``started``."""
     seconds = time.perf_counter() - started
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return {"seconds": seconds, "nodes": nodes, "edges": edges, "MB on disk": size / 1e6}
 
 
-def step_remove(kb: Path, _: list[str]) -> dict[str, float]:
+def step_remove(kb: Path, _: list[str]) -> dict[str, Any]:
     """Remove the graph; the base is then what it was."""
     import clew
 
@@ -179,7 +185,86 @@ def step_remove(kb: Path, _: list[str]) -> dict[str, float]:
     return {"seconds": seconds, "lines of the dump": left[0], "folders of arrays": left[1]}
 
 
+#: What is edited: the number of edges that are removed, of edges that are added, and of nodes that come and go.
+EDITS = {"1 edge": (0, 1, 0), "20 edges": (10, 10, 0), "2,000 edges": (1000, 1000, 0), "1 node": (0, 3, 1)}
+EDITS |= {"100 nodes": (0, 300, 100)}
+
+
+def step_edit(kb: Path, _: list[str]) -> dict[str, Any]:
+    """Edit the graph; the seconds of each edit, the median of three."""
+    import clew
+    from clew.knowledge_base import GraphEdits
+
+    draw = np.random.default_rng(3)
+    figures: dict[str, Any] = {}
+    with clew.open(kb) as base:
+        for what, (removed, added, nodes) in EDITS.items():
+            seconds = []
+            for _ in range(3):
+                graph, edits = base.graphs.get("g"), GraphEdits()
+                edges = graph.adjacency("cites")
+                assert edges is not None
+                size = len(edges.tails)
+                heads = np.searchsorted(edges.starts, draw.integers(0, size, removed), side="right") - 1
+                heads = heads if edges.heads is None else edges.heads[heads]
+                for head in np.unique(heads).tolist():
+                    tail = graph.neighbours(np.array([head]), "cites")[1][:1]
+                    head_id, tail_id = (id[2:] for id in graph.ids(np.array([head, int(tail[0])])))
+                    edits.remove_edge(head_id, "cites", tail_id)
+                gone = [id[2:] for id in graph.ids(draw.integers(0, graph.size, nodes))]
+                new = [f"q{draw.integers(10**9)}" for _ in gone]
+                for old_id, id in zip(gone, new, strict=True):
+                    edits.remove_node(old_id)
+                    edits.add_node(id, types=["paper"], name=f"a new paper {id}", properties={"year": 2026})
+                for number in range(added):
+                    ends = [id[2:] for id in graph.ids(draw.integers(0, graph.size, 2))]
+                    edits.add_edge(new[number // 3] if new else ends[0], "cites", ends[1])
+                started = time.perf_counter()
+                base.graphs.edit("g", edits)
+                seconds.append(time.perf_counter() - started)
+            figures[what] = sorted(seconds)[1]
+        assert not base.doctor()
+        figures["digest"] = base.graphs.infos()[0].digest
+    return figures
+
+
+def step_export(kb: Path, options: list[str]) -> dict[str, Any]:
+    """Write the graph as JSON lines to the file that ``options`` names."""
+    import clew
+
+    with clew.open(kb) as base, Path(options[0]).open("w", encoding="utf-8") as file:
+        for line in base.store.dump():
+            fields = json.loads(line)
+            if node := fields.get("node"):
+                file.write(json.dumps(node | {"id": node["id"]}) + "\n")
+            elif edge := fields.get("edge"):
+                file.write(json.dumps([*edge, *([p] if (p := fields.get("properties")) else [])]) + "\n")
+    return {}
+
+
+def compare_edits(edges: int, seed: int) -> None:
+    """Print the seconds of importing a generated graph and of edits, and whether the result is the same."""
+    with tempfile.TemporaryDirectory() as files, tempfile.TemporaryDirectory() as folder:
+        options = generate(Path(files), edges, seed)
+        added = run_step("add", folder, options)
+        print(f"\n{added['edges']:,} edges, {added['nodes']:,} nodes; load {os.getloadavg()[0]:.1f}")
+        print("\n| | s | import, times this |\n|---|---|---|")
+        print(f"| import | {added['seconds']:.2f} | 1 |")
+        figures = run_step("edit", folder, options)
+        for what in EDITS:
+            print(f"| {what} | {figures[what]:.2f} | {added['seconds'] / figures[what]:.0f} |")
+        print(f"\npeak {figures['peak MB']:,.0f} MB", flush=True)
+        exported = Path(files) / "edited.jsonl"
+        run_step("export", folder, [str(exported)])
+        with tempfile.TemporaryDirectory() as fresh:
+            again = run_step("add", fresh, [str(exported)])
+        print(
+            f"read again from JSON lines: {'the same' if again['digest'] == figures['digest'] else 'DIFFERS'}"
+        )
+
+
 STEPS = {"add": step_add, "open": step_open, "remove": step_remove}
+EDIT_STEPS = {"edit": step_edit, "export": step_export}
 LIBRARIES = {"polars": step_polars, "duckdb": step_duckdb}
 
 
@@ -189,14 +274,15 @@ def measure(name: str, options: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for step in STEPS:
             figures = run_step(step, folder, options)
-            print(f"  {step:<7}" + ", ".join(f"{key} {value:,.6g}" for key, value in figures.items()))
+            numbers = {key: value for key, value in figures.items() if key != "digest"}
+            print(f"  {step:<7}" + ", ".join(f"{key} {value:,.6g}" for key, value in numbers.items()))
 
 
-def run_step(step: str, folder: str, options: list[str]) -> dict[str, float]:
+def run_step(step: str, folder: str, options: list[str]) -> dict[str, Any]:
     """Run a step in a process of its own and return its figures."""
     command = [sys.executable, __file__, "--step", step, "--kb", folder, "--", *options]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    figures: dict[str, float] = json.loads(done.stdout)
+    figures: dict[str, Any] = json.loads(done.stdout)
     return figures
 
 
@@ -233,13 +319,14 @@ def main() -> None:
     parser.add_argument(
         "--compare", type=int, nargs="+", help="sizes, in edges, to import with clew and others"
     )
-    parser.add_argument("--step", choices={**STEPS, **LIBRARIES}, help=argparse.SUPPRESS)
+    parser.add_argument("--edit", type=int, default=0, help="size, in edges, of a generated graph to edit")
+    parser.add_argument("--step", choices={**STEPS, **LIBRARIES, **EDIT_STEPS}, help=argparse.SUPPRESS)
     parser.add_argument("--kb", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("options", nargs="*", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.step:
         before = memory()
-        figures = {**STEPS, **LIBRARIES}[chosen.step](chosen.kb, chosen.options)
+        figures = {**STEPS, **LIBRARIES, **EDIT_STEPS}[chosen.step](chosen.kb, chosen.options)
         print(
             json.dumps(
                 figures
@@ -249,7 +336,9 @@ def main() -> None:
         return
     for edges in chosen.compare or ():
         compare(edges, chosen.seed)
-    if chosen.compare:
+    if chosen.edit:
+        compare_edits(chosen.edit, chosen.seed)
+    if chosen.compare or chosen.edit:
         return
     if FILMS.is_file():
         measure("the film graph", [str(FILMS)])

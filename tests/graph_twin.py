@@ -63,7 +63,8 @@ def assert_equal(graph: PropertyGraph, twin: Twin) -> None:
         assert (entity.id, entity.name, entity.text) == (f"{graph.name}:{id}", name, said.get("text", ""))
         assert [one for one in (entity.type, *entity.more_types) if one] == types
         assert set(entity.aliases) == {one for one in said.get("aliases", ()) if one} - {said.get("name")}
-        assert entity.properties == {k: v for k, v in (said.get("properties") or {}).items() if v is not None}
+        properties = {k: v for k, v in (said.get("properties") or {}).items() if v is not None}
+        assert entity.properties == {k: tuple(v) if isinstance(v, list) else v for k, v in properties.items()}
     _assert_types(graph, twin, ids)
     names: dict[str, set[int]] = {}
     for row, id in enumerate(ids):

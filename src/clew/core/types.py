@@ -9,8 +9,9 @@ page 4" and one about the words of a passage are answered from one structure.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
 # Documents and their nodes
@@ -279,6 +280,10 @@ class GraphSource:
     sha256: str
 
 
+#: The option by which a graph is marked that was edited since it was read from its files.
+GRAPH_EDITED = "edited"
+
+
 @dataclass(frozen=True, slots=True)
 class GraphInfo:
     """An imported or mounted graph: its name, its sizes, and its source files. ``digest`` is a hash of its content.
@@ -295,6 +300,11 @@ class GraphInfo:
     options: str = ""
     url: str = ""
 
+    @property
+    def is_edited(self) -> bool:
+        """Whether edges or nodes were added or removed since the graph was read from its files."""
+        return self.options.startswith("{") and bool(json.loads(self.options).get(GRAPH_EDITED))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the name, sizes and sources of the graph."""
         return {
@@ -303,10 +313,32 @@ class GraphInfo:
             "edges": self.edges,
             "digest": self.digest,
             "url": self.url or None,
+            "edited": self.is_edited,
             "sources": [
                 {"path": source.path, "size": source.size, "sha256": source.sha256} for source in self.sources
             ],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEditCounts:
+    """How many nodes and edges an edit of a graph changed.
+
+    ``nodes_described`` are nodes of the graph that were described anew, ``edges_described`` edges that were given
+    properties. ``missing`` are the ids and triples that were to be removed and are not in the graph.
+    """
+
+    nodes_added: int = 0
+    nodes_removed: int = 0
+    nodes_described: int = 0
+    edges_added: int = 0
+    edges_removed: int = 0
+    edges_described: int = 0
+    missing: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts, and what is missing."""
+        return asdict(self) | {"missing": list(self.missing)}
 
 
 # Questions and answers

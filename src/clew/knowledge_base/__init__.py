@@ -32,6 +32,7 @@ from clew.knowledge_base.results import (
 
 if TYPE_CHECKING:
     from clew.parse.graphs.formats import GraphReadOptions
+    from clew.store.graphs.graph_edits import GraphEdits
     from clew.store.sparql.mount_options import MountOptions
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "LOCAL_GRAPHS",
     "DocumentMatches",
     "EntityTriples",
+    "GraphEdits",
     "GraphReadOptions",
     "GraphSize",
     "KnowledgeBase",
@@ -55,7 +57,11 @@ __all__ = [
     "reply_cache",
 ]
 
-_HOMES = {"MountOptions": "clew.store.sparql.mount_options", "GraphReadOptions": "clew.parse.graphs.formats"}
+_HOMES = {
+    "GraphEdits": "clew.store.graphs.graph_edits",
+    "GraphReadOptions": "clew.parse.graphs.formats",
+    "MountOptions": "clew.store.sparql.mount_options",
+}
 
 
 def __getattr__(name: str) -> Any:

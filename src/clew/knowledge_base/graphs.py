@@ -13,11 +13,12 @@ from clew.knowledge_base.results import EntityDescription, EntityTriples
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import NodeTexts, NodeVectors, ProgressCallback, PropertyGraph
-    from clew.knowledge_base.ingest.graphs import GraphReport
+    from clew.knowledge_base.ingest.graphs import GraphEditReport, GraphReport
     from clew.knowledge_base.ingest.report import Progress
     from clew.knowledge_base.knowledge_base import Encoding
     from clew.methods.focus.schema import Schema
     from clew.parse.graphs.formats import GraphReadOptions
+    from clew.store.graphs.graph_edits import GraphEdits
     from clew.store.graphs.sparql_query import QueryResult
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import MountedGraph
@@ -62,6 +63,66 @@ class KnowledgeGraphs:
             options,
             skip_bad=skip_bad,
             progress=progress or ingest.ignore_event,
+        )
+
+    def edit(
+        self,
+        name: str,
+        edits: GraphEdits | None = None,
+        *,
+        add: Sequence[str | Path] = (),
+        remove: Sequence[str | Path] = (),
+        options: GraphReadOptions | None = None,
+        skip_bad: bool = False,
+        progress: Progress | None = None,
+    ) -> GraphEditReport:
+        """Remove and add edges and nodes of an imported graph, in one transaction and without reading it again.
+
+        ``edits`` are edges and nodes; ``remove`` and ``add`` are files of them, in any format of :meth:`add` (of RDF
+        only relations between nodes). All removals come first. Of nodes to be removed only the ids count, and their
+        edges go with them; an end of an edge that nothing describes goes with its last edge. A node that is there is
+        described anew. Afterwards the graph is the same as if it were read from files with these nodes and edges, and
+        adding its old files replaces it. What was to be removed and is not there is reported as missing.
+
+        Raises UsageError for a graph that is not there, mounted, or extracted from documents, and where no node would
+        be left; UnreadableFile (with BadRows, unless ``skip_bad``), MissingExtra; then nothing is changed.
+        """
+        import time
+
+        from clew.knowledge_base import ingest
+        from clew.knowledge_base.extraction import extraction_maker
+        from clew.parse.graphs.files import RowErrors
+        from clew.parse.graphs.formats import GraphReadOptions, has_rdf_ids
+        from clew.store.graphs.graph_edits import GraphEdits
+
+        started = time.monotonic()
+        info = next((info for info in self.infos() if info.name == name), None)
+        if info is not None and extraction_maker(info):
+            raise UsageError(
+                f"'{name}' is extracted from the documents, and the next extraction would undo an edit",
+                "Add a graph of your own beside it: clew graph add FILE",
+            )
+        all_edits, errors = GraphEdits(), RowErrors(skip_bad)
+        iris = info is not None and has_rdf_ids(info.options)
+        ingest.read_edits(
+            all_edits,
+            iris=iris,
+            add=[Path(path).expanduser() for path in add],
+            remove=[Path(path).expanduser() for path in remove],
+            options=options or GraphReadOptions(),
+            errors=errors,
+            progress=progress or ingest.ignore_event,
+        )
+        all_edits.update(edits or GraphEdits())
+        counts = self._store.graphs.edit_graph(name, all_edits, iris=iris)
+        (edited,) = (info for info in self.infos() if info.name == name)
+        return ingest.GraphEditReport(
+            edited,
+            counts,
+            errors.count,
+            tuple(errors.messages),
+            dict(errors.omitted),
+            time.monotonic() - started,
         )
 
     def mount(self, name: str, url: str, options: MountOptions | None = None) -> MountedGraph:

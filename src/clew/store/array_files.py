@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
     Arrays = dict[str, NDArray[np.generic]]
 
 
-def write_arrays(arrays: Arrays, folder: Path) -> dict[str, list[int | str]]:
+def write_arrays(
+    arrays: Arrays, folder: Path, unchanged: Mapping[Path, list[int | str]] = MappingProxyType({})
+) -> dict[str, list[int | str]]:
     """Write each array to a file of a new folder; return the size and checksum of every file.
 
-    The folder appears with all its files or not at all.
+    ``unchanged`` are files of another folder, with their sizes and checksums, that the new one shares: no file is
+    ever written again. The folder appears with all its files or not at all.
     """
     unfinished = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -35,6 +40,12 @@ def write_arrays(arrays: Arrays, folder: Path) -> dict[str, list[int | str]]:
             file.flush()
             os.fsync(file.fileno())
         files[path.name] = [path.stat().st_size, file_checksum(path)]
+    for path, entry in unchanged.items():
+        try:
+            os.link(path, unfinished / path.name)
+        except OSError:  # a file system without links
+            shutil.copyfile(path, unfinished / path.name)
+        files[path.name] = entry
     shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
     return files

@@ -26,6 +26,7 @@ app = typer.Typer(
     help="Add knowledge graphs beside the documents, look into them, and remove them.",
 )
 app.command("add")(graph_sources.add)
+app.command("edit")(graph_sources.edit)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The graph's name.", show_default=False)]
 
 
@@ -58,6 +59,8 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
         print(f"{graph.name}  ({format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')})")
         for source in graph.sources:
             print(f"    {source.path}")
+        if graph.is_edited:
+            print("    edited since it was added")
         if maker := extraction_maker(graph):
             print(f"    extracted from the documents by {maker}")
         if remark := graph_sources.describe_staleness(graph.name, staleness[graph.name]):

@@ -1,4 +1,4 @@
-"""``clew graph add``, ``mount``, ``extract`` and ``encode``: where graphs come from."""
+"""``clew graph add``, ``edit``, ``mount``, ``extract`` and ``encode``: where graphs come from."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ from clew.app.cli.output import (
     print_note,
     progress_display,
 )
-from clew.core.errors import UnreadableFile
+from clew.core.errors import UnreadableFile, UsageError
 
 if TYPE_CHECKING:
     from clew.knowledge_base.extraction import ExtractionReport, Staleness
     from clew.knowledge_base.ingest.graphs import GraphReport
 
 
+#: Nodes and edges that were not there to be removed, of which so many are listed.
+MAX_LISTED_MISSING = 20
 #: Unreadable replies that are listed; --json lists all.
 MAX_LISTED_REPLIES = 10
 
@@ -179,6 +181,125 @@ def _import_to_dict(report: GraphReport) -> dict[str, Any]:
         "named_by_edges_alone": report.undescribed,
         "seconds": round(report.seconds, 3),
     }
+
+
+def edit(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The graph's name.", show_default=False)],
+    add: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--add",
+            metavar="FILE",
+            help="A file with edges or nodes to add. Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    remove: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--remove",
+            metavar="FILE",
+            help="A file with edges or nodes to remove. Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    remove_node: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--remove-node",
+            metavar="ID",
+            help="A node to remove, with its edges. Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="FORM", help="The format of the files.", show_default="by their names"
+        ),
+    ] = "",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="The meaning of the columns of tables, as for clew graph add.",
+            show_default="by the first row, else head,relation,tail",
+        ),
+    ] = None,
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", help="Skip rows that cannot be read; they are counted and listed."),
+    ] = False,
+    kb: Kb = None,
+    as_json: Json = False,
+) -> None:
+    """Add edges and nodes to a graph, and remove some, without reading the graph again.
+
+    Files have the formats of clew graph add: triples, tables of nodes or edges, JSON lines, Parquet; of RDF only
+    relations between nodes. Everything is removed before anything is added. A node of an added file that is in the
+    graph is described anew; a removed node takes its edges with it; an end of an edge that nothing describes goes
+    with its last edge. Afterwards the graph is the same as if it were read from files with these nodes and edges.
+    Adding its old files again replaces it.
+
+      clew graph edit films --add new.tsv --remove wrong.tsv
+
+      clew graph edit films --remove-node tt0032138
+    """
+    from clew.knowledge_base import GraphEdits
+    from clew.parse.graphs.formats import GraphReadOptions
+
+    if not add and not remove and not remove_node:
+        raise UsageError("nothing to change was given", "For example: clew graph edit films --add new.tsv")
+    edits = GraphEdits()
+    for id in remove_node or ():
+        edits.remove_node(id.removeprefix(f"{name}:"))
+    options = GraphReadOptions(form, tuple(columns.split(",")) if columns else ())
+    with clew.open(kb) as base, progress_display(quiet=as_json) as progress:
+        try:
+            report = base.graphs.edit(
+                name,
+                edits,
+                add=add or (),
+                remove=remove or (),
+                options=options,
+                skip_bad=skip_bad,
+                progress=progress,
+            )
+        except UnreadableFile as error:
+            print_note(f"clew: {error.problem}")
+            if error.hint:
+                print_note(f"      {error.hint}")
+            raise typer.Exit(EXIT_FAILED) from None
+    for row in report.bad_rows:
+        print_note(f"clew: skipped: {row}")
+    for missing in report.counts.missing[:MAX_LISTED_MISSING]:
+        print_note(f"clew: not in the graph, so not removed: {missing}")
+    if len(report.counts.missing) > MAX_LISTED_MISSING:
+        print_note(
+            f"clew: ... and {len(report.counts.missing) - MAX_LISTED_MISSING:,} more; --json lists all"
+        )
+    if as_json:
+        print_json(
+            report.graph.to_dict()
+            | report.counts.to_dict()
+            | {
+                "skipped": report.bad,
+                "bad_rows": list(report.bad_rows),
+                "left_out": report.left_out,
+                "seconds": round(report.seconds, 3),
+            }
+        )
+        return
+    counts, graph = report.counts, report.graph
+    for noun, added, removed, described in (
+        ("node", counts.nodes_added, counts.nodes_removed, counts.nodes_described),
+        ("edge", counts.edges_added, counts.edges_removed, counts.edges_described),
+    ):
+        print(f"{format_count(added, noun)} added, {removed:,} removed, {described:,} described anew")
+    for reason, number in sorted(report.left_out.items()):
+        print(f"  left out: {number:,} {reason}")
+    sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
+    print(f"{graph.name}: {sizes} in {format_duration(report.seconds)}")
 
 
 def mount(

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from clew.knowledge_base.ingest.documents import IngestTarget, add
 from clew.knowledge_base.ingest.estimate import Estimate, estimate
-from clew.knowledge_base.ingest.graphs import GraphFiles, GraphReport, add_graph, default_graph_name
+from clew.knowledge_base.ingest.graphs import (
+    GraphEditReport,
+    GraphFiles,
+    GraphReport,
+    add_graph,
+    default_graph_name,
+    read_edits,
+)
 from clew.knowledge_base.ingest.report import Event, Failure, Progress, Report, ignore_event
 
 __all__ = [
     "Estimate",
     "Event",
     "Failure",
+    "GraphEditReport",
     "GraphFiles",
     "GraphReport",
     "IngestTarget",
@@ -21,4 +29,5 @@ __all__ = [
     "default_graph_name",
     "estimate",
     "ignore_event",
+    "read_edits",
 ]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.core.errors import UnreadableFile, UsageError
 from clew.core.protocols import GraphSink
 from clew.core.text import slugify
-from clew.core.types import GraphInfo, GraphSource
+from clew.core.types import GraphEditCounts, GraphInfo, GraphSource
 from clew.knowledge_base.ingest.report import Event, Progress, ignore_event
 from clew.parse.graphs.files import RowErrors
 from clew.parse.graphs.formats import GraphReadOptions
@@ -24,6 +24,9 @@ from clew.parse.graphs.reader import (
     list_files,
     read_graph,
 )
+
+if TYPE_CHECKING:
+    from clew.store.graphs.graph_edits import GraphEdits
 
 #: Is increased when a reader makes another graph of the same file: graphs are then read again.
 READER_VERSION = 3
@@ -161,6 +164,74 @@ def add_graph(
         undescribed,
         time.monotonic() - started,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEditReport:
+    """The report of editing a graph. ``bad``, ``bad_rows`` and ``left_out`` are of its files, as in GraphReport."""
+
+    graph: GraphInfo
+    counts: GraphEditCounts
+    bad: int = 0
+    bad_rows: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def read_edits(
+    edits: GraphEdits,
+    *,
+    iris: bool,
+    add: Sequence[Path],
+    remove: Sequence[Path],
+    options: GraphReadOptions,
+    errors: RowErrors,
+    progress: Progress,
+) -> None:
+    """Read files of edges and nodes to add and to remove; ``iris``: they are for a graph whose ids are IRIs.
+
+    Raises UnreadableFile, BadRows, MissingExtra, and UsageError for RDF that is not a relation between two nodes: the
+    other statements about a node were merged when it was imported, and cannot be told apart again.
+    """
+    sources = _read_sources([*remove, *add], options.format, ())
+    files = [(path, edits.removals) for path in remove] + [(path, edits) for path in add]
+    total, before = sum(source.size for source in sources), 0
+    for (path, sink), source in zip(files, sources, strict=True):
+        is_rdf = has_iri_ids(path, options.format)
+        if is_rdf and not iris:
+            raise UsageError(f"{path}: RDF cannot edit a graph of other files", "Their ids differ")
+
+        def report_bytes(done: int, before: int = before, path: Path = path) -> None:
+            progress(Event("graph", min(before + done, total), total, str(path)))
+
+        read_graph(path, _EdgesOnly(sink, path) if is_rdf else sink, options, errors, report_bytes)
+        before += source.size
+    errors.raise_errors()
+
+
+@dataclass(frozen=True, slots=True)
+class _EdgesOnly:
+    """A sink for the edges of an RDF file."""
+
+    sink: GraphSink
+    path: Path
+
+    def add_node(self, id: str, **fields: Any) -> None:
+        """Refuse a statement about a node."""
+        raise UsageError(
+            f"{self.path}: it has a type, name, text or value of {id}; RDF edits relations between nodes",
+            "Describe nodes in a table or JSON lines with their IRIs, or add the changed RDF as a whole",
+        )
+
+    def has_node(self, id: str) -> bool:
+        """Return False: no node is described."""
+        return False
+
+    def add_edge(
+        self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
+    ) -> None:
+        """Pass the edge on."""
+        self.sink.add_edge(head, relation, tail, properties)
 
 
 def _no_nodes_error(files: GraphFiles, errors: RowErrors) -> UnreadableFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -80,6 +81,12 @@ class GraphFormat:
     list_files: Callable[[Path], list[Path]] | None = None
     answer_types: Callable[[Path], tuple[str, ...]] | None = None
     has_iri_ids: bool = False
+
+
+def has_rdf_ids(options: str) -> bool:
+    """Return whether a graph with these stored options, JSON, was read from files whose ids are IRIs."""
+    formats = json.loads(options).get("format", ()) if options.startswith("{") else ()
+    return any(form.has_iri_ids for form in graph_formats() if form.name in formats)
 
 
 @lru_cache(maxsize=1)

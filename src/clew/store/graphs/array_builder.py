@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +52,8 @@ def build_arrays(
         np.frombuffer(content, dtype="<u4").astype(np.uint32, copy=False).reshape(-1, 2) for content in packed
     ]
     del packed
-    example_rows = [_example_rows(part) for part in pairs]
-    nodes = _NodeCollector({row for rows in example_rows for row in rows})
+    rows_of_examples = [example_rows(part) for part in pairs]
+    nodes = NodeCollector({row for rows in rows_of_examples for row in rows})
     # Sorting the edges leaves the interpreter free, so it goes on while the nodes are read.
     with ThreadPoolExecutor(1) as worker:
         edges = worker.submit(_index_edges, pairs, graph.nodes)
@@ -61,45 +61,58 @@ def build_arrays(
         _read_nodes(connection, graph, nodes, progress)
         directions, merged = edges.result()
         del edges
-    types = nodes.types(graph.nodes)
+    types = NodeTypes.from_rows(nodes.rows_by_type(), graph.nodes)
     relations = {
-        name: {
-            "edges": len(forward.tails),
-            "head_types": types.count_edges(forward),
-            "tail_types": types.count_edges(backward),
-            "examples": [nodes.names_of(rows[n : n + 2]) for n in range(0, len(rows), 2)],
-        }
+        name: describe_relation(forward, backward, types, nodes.names_of(rows))
         for name, forward, backward, rows in zip(
-            names, directions["out"], directions["in"], example_rows, strict=True
+            names, directions["out"], directions["in"], rows_of_examples, strict=True
         )
     }
     arrays = nodes.arrays(folder.parent) | {"types.starts": types.starts, "types.rows": types.rows}
     columns, column_places = nodes.columns.arrays()
     arrays |= columns
-    places: dict[str, dict[str, list[list[int]]]] = {"": {}, "any.": {}}
-    for prefix, by_direction in (("any.", merged), ("", directions)):
-        for direction in ("out", "in"):
-            # Popped to free memory.
-            joined, places[prefix][direction] = _concatenate(by_direction.pop(direction))
-            arrays |= {f"{prefix}{direction}.{part}": array for part, array in joined.items()}
+    edge_arrays, edge_places = join_edges(directions, merged)
     # The manifest is written last: a folder without one is unfinished.
-    files = write_arrays(arrays, folder)
+    files = write_arrays(arrays | edge_arrays, folder)
     content = {
         "maker": MAKER,
         "files": files,
         "types": types.names,
         "relations": relations,
-        "places": places[""],
-        "any": places["any."],
         "columns": column_places,
     }
-    write_manifest(folder / MANIFEST, content)
+    write_manifest(folder / MANIFEST, content | edge_places)
+
+
+def join_edges(
+    directions: dict[str, list[DirectedEdges]], merged: dict[str, list[DirectedEdges]]
+) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays of all edges, and the places of relations in them; empties its arguments to free memory."""
+    arrays: Arrays = {}
+    places: dict[str, dict[str, list[list[int]]]] = {"places": {}, "any": {}}
+    for key, prefix, by_direction in (("any", "any.", merged), ("places", "", directions)):
+        for direction in ("out", "in"):
+            joined, places[key][direction] = concatenate_relations(by_direction.pop(direction))
+            arrays |= {f"{prefix}{direction}.{part}": array for part, array in joined.items()}
+    return arrays, places
+
+
+def describe_relation(
+    forward: DirectedEdges, backward: DirectedEdges, types: NodeTypes, example_names: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the manifest says about a relation; the names are those of :func:`example_rows`."""
+    return {
+        "edges": len(forward.tails),
+        "head_types": types.count_edges(forward),
+        "tail_types": types.count_edges(backward),
+        "examples": [list(example_names[n : n + 2]) for n in range(0, len(example_names), 2)],
+    }
 
 
 def _read_nodes(
     connection: sqlite3.Connection,
     graph: StoredGraph,
-    nodes: _NodeCollector,
+    nodes: NodeCollector,
     progress: Callable[[int, int], None] | None,
 ) -> None:
     lines = tables.read_node_lines(connection, graph)
@@ -229,7 +242,7 @@ def _concatenate_buffers(parts: Mapping[str, array[Any] | bytearray], dtype: Any
 
 
 @dataclass(frozen=True, slots=True)
-class _Types:
+class NodeTypes:
     """The types of a graph: their names, sorted, and their rows, type after type.
 
     ``codes`` are the types of each row as positions in ``names``; those of row n start at ``row_starts[n]``.
@@ -241,6 +254,16 @@ class _Types:
     row_starts: NDArray[np.int64]
     codes: NDArray[np.int64]
 
+    @classmethod
+    def from_rows(cls, rows_by_type: Mapping[str, NDArray[np.uint32]], size: int) -> NodeTypes:
+        """Make the types of the ascending rows of each; ``size`` is the number of rows of the graph."""
+        names = sorted(rows_by_type)
+        sizes = np.array([len(rows_by_type[name]) for name in names], dtype=np.int64)
+        rows = np.concatenate([np.empty(0, dtype=np.uint32), *(rows_by_type[name] for name in names)])
+        order = np.argsort(rows, kind="stable")
+        codes = np.repeat(np.arange(len(names)), sizes)[order]
+        return cls(names, run_offsets(sizes), rows, run_offsets(np.bincount(rows, minlength=size)), codes)
+
     def count_edges(self, edges: DirectedEdges) -> dict[str, int]:
         """Return how many edges of a direction start at nodes of each type."""
         degrees = np.diff(edges.starts)
@@ -251,7 +274,7 @@ class _Types:
         return {name: int(count) for name, count in zip(self.names, counts, strict=True) if count}
 
 
-class _NodeCollector:
+class NodeCollector:
     """Collects ids, types and names, row after row; names are kept as text only for ``named_rows``."""
 
     def __init__(self, named_rows: set[int]) -> None:
@@ -317,15 +340,16 @@ class _NodeCollector:
         }
         return arrays | build_spelling_index(texts, starts, folder)
 
-    def types(self, size: int) -> _Types:
-        """Return the types; ``size`` is the number of rows."""
-        names = sorted(self._types)
-        by_type = [np.frombuffer(self._types[name], dtype=np.uint32) for name in names]
-        sizes = np.array([len(rows) for rows in by_type], dtype=np.int64)
-        rows = np.concatenate([np.empty(0, dtype=np.uint32), *by_type])
-        order = np.argsort(rows, kind="stable")
-        codes = np.repeat(np.arange(len(names)), sizes)[order]
-        return _Types(names, run_offsets(sizes), rows, run_offsets(np.bincount(rows, minlength=size)), codes)
+    def rows_by_type(self) -> dict[str, NDArray[np.uint32]]:
+        """Return the rows of each type, ascending."""
+        return {name: np.frombuffer(rows, dtype=np.uint32) for name, rows in self._types.items()}
+
+    def name_entries(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32], list[bytes]]:
+        """Return the hash, the row and the indexed text of every name and alias."""
+        ends = self._text_ends.tolist()
+        texts = [bytes(self._texts[start:end]) for start, end in pairwise(ends)]
+        hashes, rows = np.frombuffer(self._hashes, np.uint64), np.frombuffer(self._owners, np.uint32)
+        return hashes, rows, texts
 
 
 def _append_texts(texts: Sequence[bytes], content: bytearray, ends: array[int]) -> None:
@@ -348,13 +372,13 @@ def _reorder_texts(
     return ordered, starts
 
 
-def _example_rows(pairs: NDArray[np.uint32]) -> list[int]:
+def example_rows(pairs: NDArray[np.uint32]) -> list[int]:
     """Return the rows of both ends of a few edges, spread evenly over the relation."""
     places = sorted({int(place) for place in np.linspace(0, len(pairs) - 1, EXAMPLES + 2)[1:-1]})
     return list(map(int, pairs[places].ravel()))
 
 
-def _concatenate(relations: list[DirectedEdges]) -> tuple[Arrays, list[list[int]]]:
+def concatenate_relations(relations: list[DirectedEdges]) -> tuple[Arrays, list[list[int]]]:
     """Return the arrays of all relations one after the other, and the place of each relation in them."""
     places: list[list[int]] = []
     first = at = edge = 0

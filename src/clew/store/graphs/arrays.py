@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from clew.store.array_files import Arrays
 
 #: Changing the arrays changes this name, and those of every graph are rebuilt.
-MAKER = "graphs/3"
+MAKER = "graphs/4"
 MANIFEST = "graph.json"
 #: From this share of rows with an edge on, a relation has a start for every row.
 DENSE = 0.25
@@ -123,8 +123,9 @@ def load_arrays(folder: Path) -> GraphArrays | None:
         return None
 
 
-def find_faults(folder: Path) -> list[str]:
-    """Return the files that do not match the manifest of a folder; the manifest itself where it cannot be read."""
+def find_faults(folder: Path, names: Sequence[str] | None = None) -> list[str]:
+    """Return the files (of arrays with ``names``, by default of all) that do not match the manifest of a folder; the
+    manifest itself where it cannot be read."""
     try:
         files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         checksums = {str(name): str(entry[1]) for name, entry in files.items()}
@@ -133,7 +134,8 @@ def find_faults(folder: Path) -> list[str]:
     return [
         name
         for name, checksum in checksums.items()
-        if not (folder / name).is_file() or file_checksum(folder / name) != checksum
+        if (names is None or name.removesuffix(".npy") in names)
+        and (not (folder / name).is_file() or file_checksum(folder / name) != checksum)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
@@ -12,7 +13,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from clew.core.errors import Damaged, NotFound, UsageError, refuse_password, unknown_name_error
-from clew.core.types import GraphInfo, GraphSource
+from clew.core.types import GRAPH_EDITED, GraphInfo, GraphSource
 from clew.store.database import Database, hold_lock
 from clew.store.graphs import tables
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     import pyoxigraph
 
     from clew.core.protocols import PropertyGraph
+    from clew.core.types import GraphEditCounts
+    from clew.store.graphs.arrays import GraphArrays
     from clew.store.graphs.builder import GraphBuilder
+    from clew.store.graphs.graph_edits import GraphChange, GraphEdits
     from clew.store.graphs.imported_graph import ImportedGraph
     from clew.store.graphs.tables import StoredGraph
     from clew.store.sparql.mount_options import MountOptions
@@ -85,6 +89,66 @@ class GraphStore:
             progress(total, total)
         self._delete_stale_files()
         return status
+
+    def edit_graph(self, name: str, edits: GraphEdits, *, iris: bool = False) -> GraphEditCounts:
+        """Remove and add edges and nodes of an imported graph in one transaction; ``iris``: its ids are IRIs.
+
+        Afterwards the graph is the one that would be stored if it were read again from files with these nodes and
+        edges, and nothing of what was removed remains. Raises UsageError where there is no such graph, or no node
+        would be left, and Damaged.
+        """
+        from clew.store.graphs import arrays
+        from clew.store.graphs.graph_edits import GraphEditor
+
+        self._open_imported(self._find_imported(name))  # its ids are looked up in its arrays
+        with self._database.write_transaction() as connection:
+            stored = {graph.name: graph for graph in tables.read_graphs(connection)}.get(name)
+            folder = arrays.arrays_folder(self._derived, stored.digest) if stored else None
+            opened = arrays.load_arrays(folder) if folder else None
+            if stored is None or folder is None or opened is None:
+                raise NotFound(f"the graph '{name}' was removed or replaced a moment ago", "Ask again")
+            if arrays.find_faults(folder, ("ids", "ids.starts")):
+                raise Damaged(f"the arrays of the graph '{name}' are damaged", "Run: clew doctor")
+            (options,) = (info.options for info in tables.read_graph_infos(connection) if info.name == name)
+            editor = GraphEditor(connection, stored, opened, edits, iris=iris)
+            edited, change, counts = editor.apply(mark_edited(options))
+        self._database.scrub()
+        if edited.digest != stored.digest:
+            self._update_derived(stored, edited, opened, change)
+            self._delete_stale_files()
+        return counts
+
+    def _find_imported(self, name: str) -> StoredGraph:
+        infos = {info.name: info for info in self.graph_infos()}
+        if name not in infos:
+            raise tables.unknown_graph_error(name, infos)
+        if infos[name].url:
+            raise UsageError(f"'{name}' is a mounted graph", "Change it where it is")
+        return next(graph for graph in self._read_graphs() if graph.name == name)
+
+    def _update_derived(
+        self, stored: StoredGraph, edited: StoredGraph, opened: GraphArrays, change: GraphChange
+    ) -> None:
+        """Make the derived data of an edited graph from those of before."""
+        import numpy as np
+
+        from clew.store.graphs import arrays, node_index
+        from clew.store.graphs.array_updater import changed_text_rows, update_arrays
+
+        old_folder, folder = (arrays.arrays_folder(self._derived, graph.digest) for graph in (stored, edited))
+
+        def names_of(rows: Sequence[int]) -> list[str]:
+            with self._database.read_transaction() as connection:
+                return [entity.name for entity in tables.read_entities(connection, edited, rows)]
+
+        with hold_lock(self._lock):
+            if arrays.load_arrays(folder) is None and edited.digest in self._digests():
+                update_arrays(opened, old_folder, change, folder, names_of)
+        stale = changed_text_rows(opened, change)
+        node_index.carry_node_data(
+            self._derived, stored.digest, edited.digest, np.asarray(change.row_map), stale, change.size
+        )
+        self._open_imported(edited)  # builds the arrays where they could not be updated
 
     def update_sources(self, name: str, sources: Sequence[GraphSource]) -> None:
         """Update the sources of a graph, whose files have new times."""
@@ -273,6 +337,12 @@ class GraphStore:
         except Damaged as error:
             return error.problem
         return f"its content has changed since it was added; clew graph remove {graph.name}, and add it again"
+
+
+def mark_edited(options: str) -> str:
+    """Return the options of a graph, as JSON, marked: its files no longer tell what it holds."""
+    values = json.loads(options) if options.startswith("{") else {}
+    return json.dumps(values | {GRAPH_EDITED: True}, sort_keys=True)
 
 
 def mounted_name_error(name: str) -> UsageError:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 ENCODE_BATCH = 256
 #: Vectors that are compared at once, and the greatest error of BLAS.
 _COMPARED, _ROUNDING = 1 << 14, 1e-5
+#: Vectors that are copied at once.
+_COPIED = 1 << 16
 #: Nodes whose words are sorted and stored at once: bounds memory and what a kill loses, not results.
 WORD_BLOCK = 1 << 15
 #: Nodes whose texts are in memory at once.
@@ -93,6 +95,50 @@ def delete_stale_node_data(derived: Path, digests: Sequence[str]) -> None:
             for folder in (derived / "nodes").glob("*"):
                 if folder.name not in digests:
                     shutil.rmtree(folder)
+
+
+def carry_node_data(
+    derived: Path, old: str, new: str, row_map: NDArray[np.int64], stale: Rows, size: int
+) -> None:
+    """Give an edited graph, of ``size`` nodes, those indexes of the graph before whose texts are the same.
+
+    ``old`` and ``new`` are digests, ``row_map`` is the new row of each old one (-1: none), ``stale`` are the old rows
+    of the nodes whose texts may have changed. Vectors of the others are copied. Words are, for blocks of nodes that
+    have all their rows and texts from before; the other blocks are counted again when they are needed.
+    """
+    source, target = derived / "nodes" / old, derived / "nodes" / new
+    with hold_lock(node_lock(derived)):
+        if not source.exists() or target.exists():
+            return
+        new_rows = row_map.copy()
+        new_rows[stale] = -1
+        is_same = new_rows == np.arange(len(new_rows))
+        unfinished = target.with_suffix(".new")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        for folder in sorted(source.iterdir()):
+            if folder.name.startswith("words-"):
+                for block in sorted(folder.iterdir()):
+                    first, _, end = block.name.partition("-")
+                    is_whole = end.isdigit() and int(end) == min(int(first) + WORD_BLOCK, size)
+                    if is_whole and is_same[int(first) : int(end)].all() and int(end) <= len(is_same):
+                        shutil.copytree(block, unfinished / folder.name / block.name)
+                continue
+            _copy_vectors(VectorFiles(folder), VectorFiles(unfinished / folder.name), new_rows)
+        if unfinished.exists():
+            unfinished.rename(target)
+
+
+def _copy_vectors(source: VectorFiles, target: VectorFiles, new_rows: NDArray[np.int64]) -> None:
+    manifest = source.read_manifest()
+    if not manifest.get("count"):
+        return
+    vectors, rows, hashes = source.open()
+    for start in range(0, len(rows), _COPIED):
+        part = slice(start, start + _COPIED)
+        is_kept = new_rows[rows[part]] >= 0
+        if is_kept.any():
+            kept = new_rows[rows[part][is_kept]]
+            target.append(manifest["name"], np.asarray(vectors[part])[is_kept], kept, hashes[part][is_kept])
 
 
 def check_node_data(derived: Path, digest: str, repair: bool, checksums: bool) -> Iterator[tuple[str, bool]]:

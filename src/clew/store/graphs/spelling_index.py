@@ -68,8 +68,9 @@ def name_grams(texts: bytes, starts: NDArray[np.int64]) -> tuple[NDArray[np.uint
 def build_spelling_index(texts: NDArray[np.uint8], starts: NDArray[np.int64], folder: Path) -> Arrays:
     """Return the index of concatenated names: ``grams.codes`` ascending, and the names that contain each.
 
-    Those of the n-th gram are ``grams.names`` from ``grams.starts[n]`` on, ascending. The index is built in chunks of
-    names, with intermediate data in a nameless file in ``folder``: it needs the memory of a chunk and of the index.
+    Those of the n-th gram are ``grams.names`` from ``grams.starts[n]`` on, ascending. ``grams.frequent`` are the
+    grams that are left out, with the number of their names. The index is built in chunks of names, with intermediate
+    data in a nameless file in ``folder``: it needs the memory of a chunk and of the index.
     """
     sizes: list[NDArray[np.int64]] = []
     codes: list[NDArray[np.uint32]] = []
@@ -99,6 +100,8 @@ def build_spelling_index(texts: NDArray[np.uint8], starts: NDArray[np.int64], fo
         "grams.codes": all_codes[has_names],
         "grams.starts": run_offsets(indexed[has_names]),
         "grams.names": names,
+        "grams.frequent": all_codes[~has_names],
+        "grams.frequent_counts": totals[~has_names],
     }
 
 
@@ -116,6 +119,87 @@ def _split_chunks(
         firsts = np.flatnonzero(np.concatenate([[True], code[1:] != code[:-1]])) if len(code) else keys[:0]
         counts = np.diff(np.append(firsts, len(code))).astype(np.int64)
         yield code[firsts.astype(np.int64)], counts, keys.astype(np.uint32)
+
+
+def update_spelling_index(
+    old: Arrays,
+    name_map: NDArray[np.int64],
+    texts: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    new_names: NDArray[np.int64],
+    folder: Path,
+) -> Arrays:
+    """Return the index of ``texts`` and ``starts``, as :func:`build_spelling_index` does, from that of other names.
+
+    ``old`` has the index, ``names.texts`` and ``names.starts`` of before, ``name_map`` the new number of each old
+    name (-1: removed, ascending else), ``new_names`` the numbers of the names that were not there, ascending.
+    """
+    codes, names = (np.asarray(old[f"grams.{part}"]) for part in ("codes", "names"))
+    counts = np.diff(old["grams.starts"]).astype(np.int64)
+    frequent = dict(zip(old["grams.frequent"].tolist(), old["grams.frequent_counts"].tolist(), strict=True))
+    removed = np.flatnonzero(name_map < 0)
+    gone_codes, gone_names = _grams_of(removed, old["names.texts"], old["names.starts"])
+    new_codes, added_names = _grams_of(new_names, texts, starts)
+    for changed, sign in ((gone_codes, -1), (new_codes, 1)):
+        for code in changed[np.isin(changed, np.fromiter(frequent, np.uint32, len(frequent)))].tolist():
+            frequent[code] += sign
+    if any(count <= MAX_NAMES_PER_GRAM for count in frequent.values()):
+        return build_spelling_index(
+            texts, starts, folder
+        )  # a gram is indexed again, and nobody knows its names
+    all_frequent = np.fromiter(frequent, np.uint32, len(frequent))
+    is_indexed = ~np.isin(gone_codes, all_frequent)
+    grams = np.searchsorted(codes, gone_codes[is_indexed])
+    offsets = run_offsets(counts)
+    places = find_in_runs(names, offsets[grams], offsets[grams + 1], gone_names[is_indexed])
+    names = np.delete(names, places)
+    np.subtract.at(counts, grams, 1)
+    names = name_map[names].astype(np.uint32)
+    is_indexed = ~np.isin(new_codes, all_frequent)
+    new_codes, added_names = new_codes[is_indexed], added_names[is_indexed]
+    unknown = np.setdiff1d(new_codes, codes)
+    at = np.searchsorted(codes, unknown)
+    codes, counts = np.insert(codes, at, unknown), np.insert(counts, at, 0)
+    grams, offsets = np.searchsorted(codes, new_codes), run_offsets(counts)
+    places = find_in_runs(names, offsets[grams], offsets[grams + 1], added_names)
+    names = np.insert(names, places, added_names)
+    np.add.at(counts, grams, 1)
+    is_frequent = counts > MAX_NAMES_PER_GRAM
+    if is_frequent.any():
+        names = names[~np.repeat(is_frequent, counts)]
+        frequent |= dict(zip(codes[is_frequent].tolist(), counts[is_frequent].tolist(), strict=True))
+    remains = (counts > 0) & ~is_frequent
+    sorted_frequent = sorted(frequent)
+    return {
+        "grams.codes": codes[remains],
+        "grams.starts": run_offsets(counts[remains]),
+        "grams.names": names,
+        "grams.frequent": np.array(sorted_frequent, dtype=np.uint32),
+        "grams.frequent_counts": np.array([frequent[code] for code in sorted_frequent], dtype=np.int64),
+    }
+
+
+def _grams_of(
+    numbers: NDArray[np.int64], texts: Any, starts: Any
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the grams of some names, each once for a name, ascending, and the numbers of these names."""
+    lengths = starts[numbers + 1] - starts[numbers]
+    content = np.asarray(texts)[range_indices(starts[numbers], lengths)].tobytes()
+    codes, owners = name_grams(content, run_offsets(lengths))
+    keys = np.unique((codes.astype(np.uint64) << np.uint64(32)) | numbers[owners].astype(np.uint64))
+    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+
+
+def find_in_runs(values: Any, starts: Any, ends: Any, wanted: Any) -> NDArray[np.int64]:
+    """Return, for each of ``wanted``, where it is or belongs in its ascending run ``values[start:end]``, (n,)."""
+    low, high = np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
+    while (is_open := low < high).any():
+        middle = (low + high) // 2
+        is_less = np.zeros(len(low), dtype=np.bool_)
+        is_less[is_open] = values[middle[is_open]] < wanted[is_open]
+        low = np.where(is_open & is_less, middle + 1, low)
+        high = np.where(is_open & ~is_less, middle, high)
+    return low
 
 
 class SpellingIndex:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from clew.core.errors import Damaged, UsageError, unknown_name_error
 from clew.core.types import Entity, GraphInfo, GraphSource
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 _GRAPHS = "SELECT number, name, digest, nodes, edges, relations, options FROM graph"
-_TABLES = ("graph_node", "graph_edge", "graph_statement")
+_Table = Literal["graph_node", "graph_edge", "graph_statement"]
+_TABLES: tuple[_Table, ...] = ("graph_node", "graph_edge", "graph_statement")
 #: Nodes in one compressed row: few enough that reading one node is quick, enough to compress well.
 NODES_PER_BLOB = 64
 #: Pairs in one row of edges: half a megabyte.
@@ -135,6 +136,41 @@ def _insert(
         )
 
 
+def update_graph(connection: sqlite3.Connection, graph: StoredGraph, options: str) -> None:
+    """Update the row of a graph whose nodes and edges were edited."""
+    connection.execute(
+        "UPDATE graph SET digest = ?, nodes = ?, edges = ?, relations = ?, options = ? WHERE number = ?",
+        (graph.digest, graph.nodes, graph.edges, canonical_json(graph.relations), options, graph.number),
+    )
+    connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+
+
+def write_blob(
+    connection: sqlite3.Connection, table: _Table, key: tuple[int | str, ...], blob: bytes
+) -> None:
+    """Write a row of packed nodes, edges or properties, in place of one with that key."""
+    places = ", ".join("?" * (len(key) + 1))
+    connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({places})", (*key, blob))
+
+
+def delete_blobs(
+    connection: sqlite3.Connection, table: _Table, graph: int, numbers: range, relation: str | None = None
+) -> None:
+    """Delete the rows of packed nodes, or of a relation's edges, with these numbers."""
+    condition, key = (" AND relation = ?", (relation,)) if relation is not None else ("", ())
+    connection.execute(
+        f"DELETE FROM {table} WHERE graph = ? AND number >= ? AND number < ?{condition}",
+        (graph, numbers.start, numbers.stop, *key),
+    )
+
+
+def delete_statements(connection: sqlite3.Connection, graph: StoredGraph, relation: str) -> None:
+    """Delete the properties of a relation's edges."""
+    connection.execute(
+        "DELETE FROM graph_statement WHERE graph = ? AND relation = ?", (graph.number, relation)
+    )
+
+
 def update_sources(connection: sqlite3.Connection, name: str, sources: Sequence[GraphSource]) -> None:
     """Update the sources of a graph."""
     sources_json = canonical_json([asdict(source) for source in sources])
@@ -196,14 +232,28 @@ def read_pairs(connection: sqlite3.Connection, graph: StoredGraph, relation: str
     return (row[0] for row in rows)
 
 
+def count_pairs(connection: sqlite3.Connection, graph: StoredGraph, relation: str) -> int:
+    """Return how many edges a relation has."""
+    (size,) = connection.execute(
+        "SELECT coalesce(sum(length(pairs)), 0) FROM graph_edge WHERE graph = ? AND relation = ?",
+        (graph.number, relation),
+    ).fetchone()
+    return int(size) // 8
+
+
+def read_node_batch(connection: sqlite3.Connection, graph: StoredGraph, number: int) -> list[bytes]:
+    """Return the lines of the nodes that share a row of the database. Raises Damaged."""
+    row = connection.execute(
+        "SELECT lines FROM graph_node WHERE graph = ? AND number = ?", (graph.number, number)
+    ).fetchone()
+    return _unpack(graph, row[0] if row else b"")
+
+
 def read_entities(connection: sqlite3.Connection, graph: StoredGraph, rows: Sequence[int]) -> list[Entity]:
     """Return the nodes of rows. Raises Damaged."""
     batches: dict[int, list[bytes]] = {}
     for number in sorted({row // NODES_PER_BLOB for row in rows}):
-        row = connection.execute(
-            "SELECT lines FROM graph_node WHERE graph = ? AND number = ?", (graph.number, number)
-        ).fetchone()
-        batches[number] = _unpack(graph, row[0] if row else b"")
+        batches[number] = read_node_batch(connection, graph, number)
     return [parse_entity(graph.name, batches[row // NODES_PER_BLOB][row % NODES_PER_BLOB]) for row in rows]
 
 
@@ -224,7 +274,7 @@ def read_edge_properties(
 
 def _unpack(graph: StoredGraph, blob: bytes) -> list[bytes]:
     try:
-        return decompress_lines(blob)
+        return _decompress(graph, blob).split(b"\n")
     except zlib.error as error:
         raise Damaged(
             f"the graph '{graph.name}' is damaged",
@@ -254,10 +304,19 @@ def dump_graphs(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _read_statements(connection: sqlite3.Connection, graph: StoredGraph, relation: str) -> dict[int, object]:
+    return dict(map(json.loads, read_statement_lines(connection, graph, relation)))
+
+
+def read_statement_lines(
+    connection: sqlite3.Connection, graph: StoredGraph, relation: str
+) -> Iterator[bytes]:
+    """Yield the lines of the properties of a relation's edges, by their positions. Raises Damaged."""
     rows = connection.execute(
-        "SELECT lines FROM graph_statement WHERE graph = ? AND relation = ?", (graph.number, relation)
+        "SELECT lines FROM graph_statement WHERE graph = ? AND relation = ? ORDER BY number",
+        (graph.number, relation),
     )
-    return dict(json.loads(line) for (blob,) in rows for line in _unpack(graph, blob))
+    for (blob,) in rows:
+        yield from _unpack(graph, blob)
 
 
 def graph_digest_lines(connection: sqlite3.Connection) -> list[str]:
@@ -277,13 +336,8 @@ def recompute_digest(connection: sqlite3.Connection, graph: StoredGraph) -> str:
         digest.update(f"{canonical_json(relation)}\n{sum(map(len, blobs)) // 8}\n".encode())
         for blob in blobs:
             digest.update(blob)
-        rows = connection.execute(
-            "SELECT lines FROM graph_statement WHERE graph = ? AND relation = ? ORDER BY number",
-            (graph.number, relation),
-        )
-        for (blob,) in rows:
-            for line in _unpack(graph, blob):
-                digest.update(line + b"\n")
+        for line in read_statement_lines(connection, graph, relation):
+            digest.update(line + b"\n")
     return digest.hexdigest()
 
 
@@ -310,13 +364,8 @@ def canonical_json(value: object) -> str:
 
 
 def compress_lines(lines: Sequence[bytes]) -> bytes:
-    """Return lines in their stored form."""
+    """Return lines in their stored form; :func:`zlib.decompress` gives them back, joined."""
     return zlib.compress(b"\n".join(lines), _COMPRESSION)
-
-
-def decompress_lines(blob: bytes) -> list[bytes]:
-    """Return the lines that :func:`compress_lines` compressed. Raises zlib.error for other bytes."""
-    return zlib.decompress(blob).split(b"\n")
 
 
 def node_fields(
