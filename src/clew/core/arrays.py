@@ -73,6 +73,18 @@ def range_indices(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDAr
     return np.repeat(starts - offsets[:-1], lengths) + np.arange(int(offsets[-1]))
 
 
+def find_in_runs(values: Any, starts: Any, ends: Any, wanted: Any) -> NDArray[np.int64]:
+    """Return, for each of ``wanted``, where it is or belongs in its ascending run ``values[start:end]``, (n,)."""
+    low, high = np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
+    while (is_open := low < high).any():
+        middle = (low + high) // 2
+        is_less = np.zeros(len(low), dtype=np.bool_)
+        is_less[is_open] = values[middle[is_open]] < wanted[is_open]
+        low = np.where(is_open & is_less, middle + 1, low)
+        high = np.where(is_open & ~is_less, middle, high)
+    return low
+
+
 @dataclass(frozen=True, slots=True)
 class TextSpans:
     """Texts in UTF-8 that lie in one array of bytes: text n has ``lengths[n]`` bytes from ``starts[n]`` on."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import run_offsets, sorted_unique
+from clew.core.arrays import find_in_runs, run_offsets, sorted_unique
 from clew.store.array_files import write_arrays, write_manifest
 from clew.store.graphs.array_builder import (
     NodeCollector,
@@ -24,9 +24,9 @@ from clew.store.graphs.array_builder import (
     example_rows,
     join_edges,
 )
-from clew.store.graphs.arrays import MANIFEST, DirectedEdges, GraphArrays, find_faults
+from clew.store.graphs.arrays import DENSE, MANIFEST, DirectedEdges, GraphArrays, find_faults
 from clew.store.graphs.graph_edits import GraphChange, edit_keys, pack_keys, split_keys
-from clew.store.graphs.spelling_index import find_in_runs, update_spelling_index
+from clew.store.graphs.spelling_index import update_spelling_index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,6 +188,8 @@ class _EdgeUpdate:
 
     def _edit(self, edges: DirectedEdges, removed: Keys, added: Keys) -> DirectedEdges:
         row_map = self._change.row_map if self._change.moves_rows else None
+        if edges.heads is None:
+            return _edit_dense(edges, removed, added, row_map, self._change.size)
         keys = edit_keys(_keys(edges, self._old_size), removed, added, row_map)
         return _from_keys(keys, self._change.size)
 
@@ -201,6 +203,35 @@ class _EdgeUpdate:
             is_joined[places] |= _has_pairs(edges, heads[places], tails[places])
         # What is added and was not removed may be there by another relation: it is then not added again.
         return removed[~is_joined], _union(list(self._change.added.values()))
+
+
+def _edit_dense(
+    edges: DirectedEdges, removed: Keys, added: Keys, row_map: NDArray[np.int64] | None, size: int
+) -> DirectedEdges:
+    """Do as :func:`edit_keys` with edges that have a start for each row, without making keys of all of them."""
+    heads, ends = split_keys(removed)
+    tails = edges.tails
+    if len(heads):
+        tails = np.delete(tails, find_in_runs(tails, *edges.bounds(heads), ends))
+    counts = np.diff(edges.starts)
+    np.subtract.at(counts, heads, 1)
+    if row_map is not None:
+        remains = row_map >= 0
+        old_counts, counts = counts, np.zeros(size, dtype=np.int64)
+        counts[row_map[remains]] = old_counts[remains]
+        tails = row_map.astype(np.uint32)[tails]
+    if len(added):
+        heads, ends = split_keys(added)
+        starts = run_offsets(counts)
+        places = find_in_runs(tails, starts[heads], starts[heads + 1], ends)
+        is_there = places < starts[heads + 1]
+        is_there[is_there] = tails[places[is_there]] == ends[is_there]
+        tails = np.insert(tails, places[~is_there], ends[~is_there])
+        np.add.at(counts, heads[~is_there], 1)
+    if np.count_nonzero(counts) >= max(DENSE * size, 1):
+        return DirectedEdges(None, run_offsets(counts), tails)
+    sources = np.flatnonzero(counts)
+    return DirectedEdges(sources.astype(np.uint32), run_offsets(counts[sources]), tails)
 
 
 def _keys(edges: DirectedEdges, size: int) -> Keys:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.arrays import find_in_runs
 from clew.core.errors import UsageError
 from clew.core.text import iri_label
 from clew.core.types import GraphEditCounts
@@ -180,6 +181,14 @@ def edit_keys(keys: Keys, removed: Keys, added: Keys, row_map: NDArray[np.int64]
         )
         keys = np.insert(keys, places[is_new], added[is_new])
     return keys
+
+
+def _find_pairs(pairs: NDArray[np.uint32], keys: Keys) -> Rows:
+    """Return where each of ``keys`` is or belongs among sorted pairs, (n,)."""
+    heads, tails = split_keys(keys)
+    column = np.ascontiguousarray(pairs[:, 0])
+    starts, ends = (column.searchsorted(heads.astype(np.uint32), side=side) for side in ("left", "right"))
+    return find_in_runs(pairs[:, 1], starts, ends, tails)
 
 
 class GraphEditor:
@@ -506,8 +515,10 @@ class _GraphWriter:
         # Compressing leaves the interpreter free, so it goes on while the next lines are read.
         with ThreadPoolExecutor(2) as workers:
             for number, (lines, is_new) in enumerate(self._node_batches()):
-                self._digest.update(b"\n".join(lines) + b"\n")
-                if is_new:
+                content = lines if isinstance(lines, bytes) else b"\n".join(lines)
+                self._digest.update(content)
+                self._digest.update(b"\n")
+                if is_new and isinstance(lines, list):
                     written.append((number, workers.submit(compress_lines, lines)))
                     written[-_COMPRESSED_AT_ONCE:][0][1].result()  # so that lines do not pile up
             for number, blob in written:
@@ -521,29 +532,26 @@ class _GraphWriter:
             range(-(-self._change.size // NODES_PER_BLOB), batches),
         )
 
-    def _node_batches(self) -> Iterator[tuple[list[bytes], bool]]:
-        """Yield the lines of each batch, and whether its row is to be written."""
+    def _node_batches(self) -> Iterator[tuple[bytes | list[bytes], bool]]:
+        """Yield the content or the lines of each batch, and whether its row is to be written."""
         change, size = self._change, self._stored.nodes
-        described = np.array(list(change.described), dtype=np.int64)
+        bounds, touched = self._batch_bounds()
         waiting: list[bytes] = []
-        moved, row = False, 0  # ``row`` is the next new row
-        for number in range(-(-size // NODES_PER_BLOB)):
+        moved = False
+        for number, content in enumerate(tables.read_node_batches(self._connection, self._stored)):
             first, end = number * NODES_PER_BLOB, min((number + 1) * NODES_PER_BLOB, size)
-            lines = tables.read_node_batch(self._connection, self._stored, number)
-            rows = change.row_map[first:end]
-            # Up to where the next batch begins, or to the end of all nodes.
-            stop = change.size if end == size else self._next_row(end)
-            has_new = bool(np.searchsorted(described, stop) > np.searchsorted(described, row))
-            if has_new or (rows < 0).any():
-                old = {int(new): line for new, line in zip(rows, lines, strict=True) if new >= 0}
-                lines = [change.described.get(new) or old[new] for new in range(row, stop)]
-                is_new = True
-            else:
-                is_new = False
-            row = stop
+            if not moved and number not in touched:
+                yield content, False
+                continue
+            lines = content.split(b"\n")
+            if number in touched:
+                rows = change.row_map[first:end].tolist()
+                old = {new: line for new, line in zip(rows, lines, strict=True) if new >= 0}
+                new_rows = range(int(bounds[number]), int(bounds[number + 1]))
+                lines = [change.described.get(row) or old[row] for row in new_rows]
             moved |= len(lines) != end - first
             if not moved:
-                yield lines, is_new
+                yield lines, True
                 continue
             waiting += lines
             while len(waiting) >= NODES_PER_BLOB:
@@ -552,17 +560,22 @@ class _GraphWriter:
         if waiting:
             yield waiting, True
 
-    def _next_row(self, row: int) -> int:
-        """Return the new row at which the nodes from the old ``row`` on begin, new ones before it included."""
-        rest = self._change.row_map[row : row + NODES_PER_BLOB]
-        kept = np.flatnonzero(rest >= 0)
-        while not len(kept):
-            row += NODES_PER_BLOB
-            if row >= self._stored.nodes:
-                return self._change.size
-            rest = self._change.row_map[row : row + NODES_PER_BLOB]
-            kept = np.flatnonzero(rest >= 0)
-        return int(rest[kept[0]])
+    def _batch_bounds(self) -> tuple[Rows, set[int]]:
+        """Return the new rows at which the nodes of each batch begin and end, and the batches that change.
+
+        A new node belongs to the batch of the old node before it, the first ones to the first.
+        """
+        change = self._change
+        kept, size = np.flatnonzero(change.row_map >= 0), len(change.row_map)
+        firsts = np.arange(0, size, NODES_PER_BLOB)
+        bounds = np.append(change.row_map[kept], change.size)[np.searchsorted(kept, firsts)]
+        bounds[0] = 0
+        bounds = np.append(bounds, change.size)
+        has_other_size = np.diff(bounds) != np.diff(np.append(firsts, size))
+        return bounds, {
+            *np.flatnonzero(has_other_size).tolist(),
+            *(change.replaced // NODES_PER_BLOB).tolist(),
+        }
 
     def _write_relation(self, name: str, size: int, statements: dict[int, set[bytes]]) -> None:
         change, none = self._change, np.empty(0, dtype=np.uint64)
@@ -571,14 +584,19 @@ class _GraphWriter:
         old_blobs = blobs
         row_map = change.row_map if change.moves_rows else None
         if len(removed) or len(added) or row_map is not None or statements:
-            pairs = np.frombuffer(b"".join(blobs), dtype="<u4").reshape(-1, 2)
-            old_keys = pack_keys(pairs[:, 0], pairs[:, 1])
-            keys = edit_keys(old_keys, removed, added, row_map)
-            ends = np.empty((len(keys), 2), dtype="<u4")
-            ends[:, 0], ends[:, 1] = split_keys(keys)
+            old_pairs = np.frombuffer(b"".join(blobs), dtype="<u4").reshape(-1, 2)
+            pairs = (
+                np.delete(old_pairs, _find_pairs(old_pairs, removed), axis=0) if len(removed) else old_pairs
+            )
+            if row_map is not None:
+                pairs = row_map.astype("<u4")[pairs]
+            if len(added):
+                pairs = np.insert(
+                    pairs, _find_pairs(pairs, added), np.column_stack(split_keys(added)), axis=0
+                )
             blobs = [
-                ends[start : start + PAIRS_PER_BLOB].tobytes()
-                for start in range(0, len(ends), PAIRS_PER_BLOB)
+                pairs[start : start + PAIRS_PER_BLOB].tobytes()
+                for start in range(0, len(pairs), PAIRS_PER_BLOB)
             ]
             for number, blob in enumerate(blobs):
                 if number >= len(old_blobs) or blob != old_blobs[number]:
@@ -589,7 +607,7 @@ class _GraphWriter:
                 self._connection, "graph_edge", self._stored.number, range(len(blobs), len(old_blobs)), name
             )
             if len(removed) or len(added) or statements:
-                self._write_statements(name, old_keys, keys, statements)
+                self._write_statements(name, old_pairs, pairs, statements)
         if not size:
             return
         self._digest.update(f"{canonical_json(name)}\n{size}\n".encode())
@@ -599,7 +617,11 @@ class _GraphWriter:
             self._digest.update(line + b"\n")
 
     def _write_statements(
-        self, name: str, old_keys: Keys, keys: Keys, statements: dict[int, set[bytes]]
+        self,
+        name: str,
+        old_pairs: NDArray[np.uint32],
+        pairs: NDArray[np.uint32],
+        statements: dict[int, set[bytes]],
     ) -> None:
         """Write the properties of edges again: their positions among the edges have changed."""
         by_place: dict[int, set[bytes]] = {}
@@ -610,16 +632,16 @@ class _GraphWriter:
                 for line in tables.read_statement_lines(self._connection, self._stored, name)
             )
         ]
-        removed = set(self._change.removed.get(name, ()))
         if old:
-            old_places = np.array([place for place, _ in old], dtype=np.int64)
-            heads, tails = (self._change.row_map[rows] for rows in split_keys(old_keys[old_places]))
-            new_places = np.searchsorted(keys, pack_keys(np.maximum(heads, 0), np.maximum(tails, 0)))
-            for key, place, (_, texts) in zip(old_keys[old_places], new_places.tolist(), old, strict=True):
-                if key not in removed:
+            rows = old_pairs[np.array([place for place, _ in old], dtype=np.int64)]
+            ends = self._change.row_map[rows]
+            is_removed = np.isin(pack_keys(*rows.T), self._change.removed.get(name, ()))
+            places = _find_pairs(pairs, pack_keys(*np.maximum(ends, 0).T)).tolist()
+            for place, gone, (_, texts) in zip(places, is_removed.tolist(), old, strict=True):
+                if not gone:
                     by_place[place] = {canonical_json(part).encode() for part in json.loads(texts)}
-        for key, encoded in statements.items():
-            place = int(np.searchsorted(keys, np.uint64(key)))
+        keys = np.fromiter(statements, np.uint64, len(statements))
+        for place, encoded in zip(_find_pairs(pairs, keys).tolist(), statements.values(), strict=True):
             by_place.setdefault(place, set()).update(encoded)
         if not old and not by_place:
             return

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import range_indices, run_offsets
+from clew.core.arrays import find_in_runs, range_indices, run_offsets
 from clew.core.text import fold_name
 
 if TYPE_CHECKING:
@@ -188,18 +188,6 @@ def _grams_of(
     codes, owners = name_grams(content, run_offsets(lengths))
     keys = np.unique((codes.astype(np.uint64) << np.uint64(32)) | numbers[owners].astype(np.uint64))
     return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
-
-
-def find_in_runs(values: Any, starts: Any, ends: Any, wanted: Any) -> NDArray[np.int64]:
-    """Return, for each of ``wanted``, where it is or belongs in its ascending run ``values[start:end]``, (n,)."""
-    low, high = np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
-    while (is_open := low < high).any():
-        middle = (low + high) // 2
-        is_less = np.zeros(len(low), dtype=np.bool_)
-        is_less[is_open] = values[middle[is_open]] < wanted[is_open]
-        low = np.where(is_open & is_less, middle + 1, low)
-        high = np.where(is_open & ~is_less, middle, high)
-    return low
 
 
 class SpellingIndex:

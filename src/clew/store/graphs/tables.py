@@ -249,6 +249,13 @@ def read_node_batch(connection: sqlite3.Connection, graph: StoredGraph, number: 
     return _unpack(graph, row[0] if row else b"")
 
 
+def read_node_batches(connection: sqlite3.Connection, graph: StoredGraph) -> Iterator[bytes]:
+    """Yield the lines of the nodes that share a row of the database, joined, row after row. Raises Damaged."""
+    rows = connection.execute("SELECT lines FROM graph_node WHERE graph = ? ORDER BY number", (graph.number,))
+    for (blob,) in rows:
+        yield _decompress(graph, blob)
+
+
 def read_entities(connection: sqlite3.Connection, graph: StoredGraph, rows: Sequence[int]) -> list[Entity]:
     """Return the nodes of rows. Raises Damaged."""
     batches: dict[int, list[bytes]] = {}
@@ -273,8 +280,12 @@ def read_edge_properties(
 
 
 def _unpack(graph: StoredGraph, blob: bytes) -> list[bytes]:
+    return _decompress(graph, blob).split(b"\n")
+
+
+def _decompress(graph: StoredGraph, blob: bytes) -> bytes:
     try:
-        return _decompress(graph, blob).split(b"\n")
+        return zlib.decompress(blob)
     except zlib.error as error:
         raise Damaged(
             f"the graph '{graph.name}' is damaged",
