@@ -200,7 +200,7 @@ def step_edit(kb: Path, _: list[str]) -> dict[str, Any]:
     with clew.open(kb) as base:
         for what, (removals, additions, nodes) in EDITS.items():
             seconds = []
-            for _ in range(3):
+            for _turn in range(3):
                 graph, edits = base.graphs.get("g"), GraphEdits()
                 edges = graph.adjacency("cites")
                 assert edges is not None

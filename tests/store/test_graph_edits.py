@@ -11,7 +11,7 @@ import pytest
 
 from clew.core.errors import UsageError
 from clew.retrieve.nodes import NodeBM25, NodeTexts
-from clew.store.graphs import array_updater, builder, graph_edits, packing, rdf_view, spelling_index, tables
+from clew.store.graphs import array_updater, builder, graph_edits, rdf_view, spelling_index, tables
 from clew.store.graphs.arrays import arrays_folder, load_arrays
 from clew.store.graphs.graph_edits import GraphEdits
 from clew.store.store import Store
