@@ -287,13 +287,13 @@ class _NodeUpdate:
     def _update_ids(self, arrays: Arrays) -> None:
         change = self._change
         gone = np.flatnonzero(change.row_map < 0)
-        kept = np.flatnonzero(change.row_map >= 0)
+        remaining = np.flatnonzero(change.row_map >= 0)
         is_new = np.ones(change.size, dtype=np.bool_)
-        is_new[change.row_map[kept]] = False
+        is_new[change.row_map[remaining]] = False
         new_rows = np.flatnonzero(is_new)
         # Before which old row each new id comes: so many old rows are smaller.
-        before = np.searchsorted(change.row_map[kept], new_rows)
-        places = np.append(kept, len(change.row_map))[before]
+        before = np.searchsorted(change.row_map[remaining], new_rows)
+        places = np.append(remaining, len(change.row_map))[before]
         texts = [json.loads(change.described[row])["id"].encode() for row in new_rows.tolist()]
         arrays["ids"], arrays["ids.starts"] = _splice_texts(
             self._opened.arrays["ids"], self._opened.arrays["ids.starts"], gone, places, texts
@@ -376,16 +376,16 @@ class _NodeUpdate:
             rows, numbers, texts, starts = _column(old, places, name)
             new_rows, new_numbers, new_texts, new_starts = _column(new, new_places, name)
             gone = np.flatnonzero(self._is_replaced[rows])
-            kept = self._change.row_map[np.delete(rows, gone)].astype(np.uint32)
-            among_kept = np.searchsorted(kept, new_rows)
+            remaining = self._change.row_map[np.delete(rows, gone)].astype(np.uint32)
+            among_kept = np.searchsorted(remaining, new_rows)
             among_old = np.append(np.flatnonzero(~self._is_replaced[rows]), len(rows))[among_kept]
             content = new_texts.tobytes()
             texts, starts = _splice_texts(
                 texts, starts, gone, among_old, [content[a:b] for a, b in pairwise(new_starts.tolist())]
             )
-            if not len(kept) + len(new_rows):
+            if not len(remaining) + len(new_rows):
                 continue
-            parts["rows"].append(np.insert(kept, among_kept, new_rows))
+            parts["rows"].append(np.insert(remaining, among_kept, new_rows))
             parts["numbers"].append(np.insert(np.delete(numbers, gone), among_kept, new_numbers))
             parts["texts"].append(texts)
             parts["starts"].append(starts)

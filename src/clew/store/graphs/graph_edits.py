@@ -566,9 +566,9 @@ class _GraphWriter:
         A new node belongs to the batch of the old node before it, the first ones to the first.
         """
         change = self._change
-        kept, size = np.flatnonzero(change.row_map >= 0), len(change.row_map)
+        remaining, size = np.flatnonzero(change.row_map >= 0), len(change.row_map)
         firsts = np.arange(0, size, NODES_PER_BLOB)
-        bounds = np.append(change.row_map[kept], change.size)[np.searchsorted(kept, firsts)]
+        bounds = np.append(change.row_map[remaining], change.size)[np.searchsorted(remaining, firsts)]
         bounds[0] = 0
         bounds = np.append(bounds, change.size)
         has_other_size = np.diff(bounds) != np.diff(np.append(firsts, size))

@@ -137,8 +137,10 @@ def _copy_vectors(source: VectorFiles, target: VectorFiles, new_rows: NDArray[np
         part = slice(start, start + _COPIED)
         is_kept = new_rows[rows[part]] >= 0
         if is_kept.any():
-            kept = new_rows[rows[part][is_kept]]
-            target.append(manifest["name"], np.asarray(vectors[part])[is_kept], kept, hashes[part][is_kept])
+            remaining = new_rows[rows[part][is_kept]]
+            target.append(
+                manifest["name"], np.asarray(vectors[part])[is_kept], remaining, hashes[part][is_kept]
+            )
 
 
 def check_node_data(derived: Path, digest: str, repair: bool, checksums: bool) -> Iterator[tuple[str, bool]]:
