@@ -25,7 +25,8 @@ from clew.core.text import normalise
 from clew.core.types import Location, Node
 from clew.parse.documents.reader import read_file
 from clew.retrieve.structure.lookup import fetch_hits, find_references
-from clew.retrieve.structure.resolver import Reference, normalise_label, parse_table_label
+from clew.retrieve.structure.outline import normalise_label, parse_table_label
+from clew.retrieve.structure.resolver import Reference
 from clew.store.store import Store
 
 ROOT = Path(__file__).parents[1]

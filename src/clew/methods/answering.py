@@ -60,6 +60,21 @@ def read_answer(
     )
 
 
+def computed_answer(
+    text: str, hits: Sequence[Hit], recorder: TrailRecorder, recipe: str, abstained: bool = False
+) -> Answer:
+    """Return an answer that was computed from the documents themselves, without a reader ("it has 14 pages")."""
+    return Answer(
+        text,
+        tuple(hits),
+        trail=tuple(recorder.steps),
+        usage=recorder.usage(),
+        recipe=recipe,
+        abstained=abstained,
+        context=tuple(hits),
+    )
+
+
 def record_stop(recorder: TrailRecorder, error: BudgetExceeded) -> None:
     """Add to the trail that a budget ended a step; the method goes on with what it has."""
     recorder.add(StoppedStep(error.problem))

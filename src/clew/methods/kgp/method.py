@@ -36,10 +36,10 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Graph, Reader, Retriever, Snapshot, Trail
 from clew.core.trail import ExpandedPath, ExpandStep, SeedStep, TrailRecorder, explore_retriever
 from clew.core.types import RETRIEVED_KINDS, Answer, Hit, Question
-from clew.methods.answering import read_answer, record_stop
+from clew.methods.answering import computed_answer, read_answer, record_stop
 from clew.methods.kgp.guides import Guide, NeighbourScores, OpenCandidates, ResidualGuide, create_guide
 from clew.methods.readers.extractive import ContentsReader
-from clew.retrieve.structure.lookup import StructureReader, StructureSearch
+from clew.retrieve.structure.lookup import StructureReader, StructureResult, StructureSearch
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Mask, Rows
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 class StructureFinder(Protocol):
     """Finds the pages, tables and sections that a question names."""
 
-    def find(self, question: Question, trail: Trail) -> Sequence[Hit]:
-        """Return the nodes that the question names; none if it asks about content."""
+    def find(self, question: Question, trail: Trail) -> StructureResult:
+        """Return what the question names, with an answer where that is computed; false if it asks about content."""
         ...
 
 
@@ -202,8 +202,10 @@ class KGP:
         """Return the answer to a question about structure or content (Supplementary 8.3)."""
         recorder = TrailRecorder.forwarding_to(trail)
         named = self._find_structures(question, recorder)
+        if named.text:
+            return computed_answer(named.text, named.hits, recorder, self.recipe, abstained=named.is_missing)
         if named:
-            return read_answer(self.contents or self.reader, question, named, recorder, self.recipe)
+            return read_answer(self.contents or self.reader, question, named.hits, recorder, self.recipe)
         seeds = self._find_seeds(question, self.budget, recorder)
         paths = self._walk(question, seeds, recorder)
         if self.context == "passages":
@@ -223,12 +225,12 @@ class KGP:
         """Return every path of Algorithm 1 that was visited and not extended, in the order of the queue."""
         return self._walk(question, self._find_seeds(question, self.budget, recorder), recorder)
 
-    def _find_structures(self, question: Question, recorder: TrailRecorder) -> Sequence[Hit]:
+    def _find_structures(self, question: Question, recorder: TrailRecorder) -> StructureResult:
         try:
-            return self.structures.find(question, recorder) if self.structures else ()
+            return self.structures.find(question, recorder) if self.structures else StructureResult()
         except BudgetExceeded as error:
             record_stop(recorder, error)
-            return ()
+            return StructureResult()
 
     # Algorithm 1
 

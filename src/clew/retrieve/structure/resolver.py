@@ -1,8 +1,4 @@
-"""Resolve the words of a question to nodes of the knowledge base: a document, a page, a table or a section.
-
-Documents are found by the words of their titles and file names; what is in a document, by number, label or name
-(:class:`Outline`).
-"""
+"""Resolve the selectors of a question to nodes of the knowledge base: documents, pages, tables, rows and sections."""
 
 from __future__ import annotations
 
@@ -11,316 +7,25 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.text import hash_term, index_terms, is_stop_term, query_terms
-from clew.core.types import DOCUMENT, KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE, Document, Node, Scope
-from clew.retrieve.structure.phrases import Phrase, parse_roman
+from clew.core.text import hash_term, index_terms, query_terms
+from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Document, Node, Scope
+from clew.retrieve.structure.grammar import Selector
+from clew.retrieve.structure.outline import Outline, heading_terms
+from clew.retrieve.structure.titles import (
+    DocumentTitles,
+    is_only_generic,
+    mentions_document,
+    ordered_name_terms,
+)
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import Snapshot
-
-_TABLE_LABEL = re.compile(
-    r"^\W*(?:table|tab\.|tabelle|tableau|tabla)(?:\s+(?:no\.?\s*)?|(?=\d))"
-    r"(?P<label>[a-z]{0,2}[.-]?\d+[a-z]?(?:[.-]\d+)*|[ivxlc]+|(?-i:[A-Z]))\b",
-    re.IGNORECASE,
-)
-_SECTION_LABEL = re.compile(
-    r"^\W*(?:(?P<word>[^\W\d_]{3,}|§)\s*)?(?P<label>[a-z]?\d+[a-z]?(?:\.\d+)*|[a-z]\.\d+(?:\.\d+)*|[ivxlc]+|[a-z])(?=[\s.:)–—-]|$)",
-    re.IGNORECASE,
-)
-#: Words before the number of a heading that are part of its label.
-LABEL_WORDS = frozenset(
-    "section chapter item part article appendix annex clause exhibit schedule note attachment paragraph §".split()
-)
-#: The words by which people refer to a heading without a word before its number ("3.2 Data").
-_WORDS_FOR_NUMBERED = {"section", "chapter", "clause", "paragraph", "part", "article"}
-
-
-class Outline:
-    """One document's structure. Rows are those of the snapshot."""
-
-    def __init__(self, snapshot: Snapshot, document: Document) -> None:
-        self._snapshot = snapshot
-        self.document = document
-        self.start, self.end = snapshot.document_rows(document.key)
-        span = slice(self.start, self.end)
-        self._kind = snapshot.column("kind")[span]
-        self._page = snapshot.column("page")[span]
-        self._parent = snapshot.column("parent")[span]
-
-    @cached_property
-    def sections(self) -> list[Node]:
-        """The sections in reading order."""
-        return self._snapshot.nodes(self.rows_of_kind(SECTION))
-
-    @cached_property
-    def tables(self) -> list[Node]:
-        """The tables in reading order."""
-        return self._snapshot.nodes(self.rows_of_kind(TABLE))
-
-    def rows_of_kind(self, kind: str) -> Rows:
-        """Return the rows of one kind, ascending."""
-        return np.flatnonzero(self._kind == KINDS.index(kind)) + self.start
-
-    def find_pages(self, number: int | None, label: str = "") -> list[Node]:
-        """Return the page with a number (negative from the end), else the one with a printed label."""
-        pages = self._snapshot.nodes(self.rows_of_kind(PAGE))
-        if number is not None and number < 0:
-            number += self.document.pages + 1
-        numbered = [node for node in pages if number is not None and node.page == number]
-        return numbered or [node for node in pages if label and node.name.casefold() == label]
-
-    def tables_on(self, page: int | None) -> list[Node]:
-        """Return the tables that start or have a row on a page (negative from the end); None for all."""
-        if page is None:
-            return self.tables
-        number = page + self.document.pages + 1 if page < 0 else page
-        rows = np.flatnonzero((self._kind == KINDS.index(ROW)) & (self._page == number))
-        table_rows = np.array(sorted(set(self._parent[rows].tolist())), dtype=np.int64)
-        ids = set(self._snapshot.ids(table_rows))
-        return [node for node in self.tables if node.page == number or node.id in ids]
-
-    def tables_with_label(self, label: str, tables: list[Node]) -> list[Node]:
-        """Return the tables whose caption says "Table <label>"."""
-        return [node for node in tables if parse_table_label(node.name) == normalise_label(label)]
-
-    def sections_with_label(self, word: str, label: str) -> list[Node]:
-        """Return the sections whose heading starts with a word and label ("Item 1A") or with a label alone."""
-        label = normalise_label(label)
-        sections = []
-        for node in self.sections:
-            match = _SECTION_LABEL.match(node.name)
-            if match and normalise_label(match["label"]) == label:
-                heading_word = (match["word"] or "").casefold()
-                # A lone letter or numeral without a word before it may be a word of the heading itself.
-                next_character = node.name[match.end() : match.end() + 1]
-                is_label = match["label"][0].isdigit() or next_character in set(".:)")
-                alone = not heading_word and word in _WORDS_FOR_NUMBERED and is_label
-                if heading_word == word or alone:
-                    sections.append(node)
-        return sections
-
-    @cached_property
-    def has_numbered_headings(self) -> bool:
-        """Whether any heading is numbered."""
-        return any(_SECTION_LABEL.match(node.name) and node.name[:1].isdigit() for node in self.sections)
-
-    def nth_section(self, number: int) -> list[Node]:
-        """Return the n-th of the outermost sections, negative from the end."""
-        levels = sorted({node.level for node in self.sections})
-        by_level = ([node for node in self.sections if node.level == level] for level in levels)
-        # A single outermost heading is the document's title.
-        outermost = next((nodes for nodes in by_level if len(nodes) > 1), self.sections)
-        index = number if number < 0 else number - 1
-        return outermost[index:][:1] if -len(outermost) <= index < len(outermost) else []
-
-    def subtree_rows(self, node: Node) -> Rows:
-        """Return the rows of a section with everything inside it, of a whole document, or of any other node alone."""
-        row = self.start + node.position
-        if node.kind != SECTION:
-            return np.arange(row, self.end if row == self.start else row + 1)
-        after = slice(node.position + 1, None)
-        outside = (self._parent[after] < row) & (self._kind[after] != KINDS.index(PAGE))
-        length = int(np.argmax(outside)) if outside.any() else len(outside)
-        return np.arange(row, row + 1 + length)
-
-    def evidence_rows(self, rows: Rows) -> Rows:
-        """Return the rows among ``rows`` that serve as evidence: passages, and tables as a whole."""
-        kinds = self._kind[rows - self.start]
-        evidence: Rows = rows[(kinds == KINDS.index(PASSAGE)) | (kinds == KINDS.index(TABLE))]
-        return evidence
-
-    def rows_on_page(self, number: int) -> Rows:
-        """Return the rows of the passages and tables that start on a page, and of tables that continue there."""
-        rows = np.flatnonzero(self._page == number) + self.start
-        continued = [self.start + node.position for node in self.tables_on(number)]
-        return np.array(sorted({*self.evidence_rows(rows).tolist(), *continued}), dtype=np.int64)
-
-
-def parse_table_label(caption: str) -> str:
-    """Return the label of a caption ("Table IV: Dues" -> "4"), "" for a caption without one."""
-    match = _TABLE_LABEL.match(caption)
-    return normalise_label(match["label"]) if match else ""
-
-
-def normalise_label(label: str) -> str:
-    """Return the form in which labels are compared: lower case, Roman numerals as digits, "2-3" as "2.3"."""
-    folded = label.casefold().strip(" .").replace("-", ".")
-    number = parse_roman(folded)
-    return re.sub(r"^([a-z])\.?(?=\d)", r"\1", str(number) if number else folded)
-
-
-def heading_terms(name: str) -> list[str]:
-    """Return the terms of a heading or caption in order, without its label and function words."""
-    rest = name
-    if match := _TABLE_LABEL.match(name):
-        rest = name[match.end() :]
-    elif match := _SECTION_LABEL.match(name):
-        word = (match["word"] or "").casefold()
-        # "Apollo 11 landing" is no numbered heading; "Room 3: Losses", "Part II The vessel" and "3.2 Data" are.
-        plain = not word and match["label"][:1].isdigit()
-        if plain or word in LABEL_WORDS or name[match.end() : match.end() + 1] in {".", ":", ")"}:
-            rest = name[match.end() :]
-    return [term for term in index_terms(rest) if not is_stop_term(term)] or index_terms(name)
-
-
-#: Words for documents as such: one names a document only if the document's name has it, or if it is its file type.
-_GENERIC = frozenset(
-    term
-    for word in (
-        "document doc file pdf paper report article text page book booklet contract agreement filing manual "
-        "spreadsheet workbook excel csv word docx html website presentation whole entire full complete "
-        "attached uploaded main short brief detail detailed content contents copy version please txt md xlsx htm"
-    ).split()
-    for term in index_terms(word)
-)
-_TYPES = {
-    "pdf": ("pdf",),
-    "spreadsheet": ("spreadsheet", "excel", "csv"),
-    "workbook": ("spreadsheet", "excel"),
-    "excel": ("spreadsheet", "excel"),
-    "csv": ("csv",),
-    "docx": ("wordprocessing", "msword"),
-    "html": ("html",),
-    "website": ("html",),
-    "markdown": ("markdown",),
-}
-_TYPE_TERMS = {term: kinds for word, kinds in _TYPES.items() for term in index_terms(word)}
-
-
-@dataclass(frozen=True, slots=True)
-class TitleMatch:
-    """A document whose title or file name shares ``words`` with a text.
-
-    ``weight`` is the weight of these words, ``share`` their share of the title's or the file name's weight.
-    """
-
-    document: Document
-    weight: float
-    share: float
-    words: frozenset[str]
-
-
-class DocumentTitles:
-    """The titles and file names of documents, with a weight for each word: the fewer documents bear it, the more."""
-
-    def __init__(self, documents: Sequence[Document]) -> None:
-        self._documents = documents
-        self._terms = [title_and_file_terms(document) for document in documents]
-        self._documents_with: dict[str, list[int]] = {}
-        for number, (title, file) in enumerate(self._terms):
-            for term in title | file:
-                self._documents_with.setdefault(term, []).append(number)
-        self._weights = {
-            term: math.log(1 + len(documents) / len(numbers)) * (0.25 if term in _GENERIC else 1.0)
-            for term, numbers in self._documents_with.items()
-        }
-
-    def __contains__(self, term: str) -> bool:
-        """Return whether a term occurs in any title or file name."""
-        return term in self._weights
-
-    def match(self, text: str) -> list[TitleMatch]:
-        """Return the documents that share a word with ``text``, best first.
-
-        A word for a file type ("the spreadsheet") counts for the documents of that type.
-        """
-        terms = name_terms(text)
-        media_types = [kinds for term, kinds in _TYPE_TERMS.items() if term in terms]
-        matches = []
-        sharing = {number for term in terms for number in self._documents_with.get(term, ())}
-        for number in range(len(self._documents)) if media_types else sharing:
-            document, (title, file) = self._documents[number], self._terms[number]
-            common = terms & (title | file)
-            weight = self._weight(common)
-            if any(kind in document.media_type for kinds in media_types for kind in kinds):
-                weight += 0.25
-            if weight > 0:
-                shares = (self._weight(common & own) / self._weight(own) for own in (title, file) if own)
-                matches.append(TitleMatch(document, weight, max(shares, default=0.0), common))
-        return sorted(matches, key=lambda match: (-round(match.weight, 9), match.document.key))
-
-    def choose(self, text: str, share: float = 0.0) -> list[Document]:
-        """Return the documents that ``text`` names: the best match, its equals, and those named by other words.
-
-        Generic words alone ("the report") name the documents that bear them. ``share`` is the least share of a
-        document's own name that must be in the text.
-        """
-        terms = name_terms(text)
-        matches = [
-            match for match in self.match(text) if match.share >= share or len(match.words - _GENERIC) > 1
-        ]
-        chosen: list[Document] = []
-        while matches:
-            best = matches[0]
-            if chosen and not best.words - _GENERIC:
-                break
-            equals = [match for match in matches if math.isclose(match.weight, best.weight)]
-            chosen += [match.document for match in equals]
-            terms -= frozenset().union(*(match.words for match in equals))
-            # "the harbour report and the lease": the rest of the words may name another document.
-            matches = [
-                match
-                for match in self.match(" ".join(terms))
-                if match.document not in chosen and match.share >= 0.5
-            ]
-        return chosen
-
-    def match_all_words(self, text: str) -> list[Document]:
-        """Return the documents whose names contain every word of ``text`` that is not generic, best first.
-
-        "Summarise the lease" is about the document only if nothing else is mentioned.
-        """
-        specific = name_terms(text) - _GENERIC
-        return [match.document for match in self.match(text) if specific <= match.words]
-
-    def _weight(self, terms: frozenset[str]) -> float:
-        return sum(self._weights[term] for term in terms)
-
-
-def is_only_generic(text: str) -> bool:
-    """Return whether ``text`` speaks of documents without naming one ("the whole document")."""
-    terms = name_terms(text)
-    return bool(terms) and terms <= _GENERIC
-
-
-def mentions_document(text: str) -> bool:
-    """Return whether ``text`` calls something a document ("the Smith agreement")."""
-    return not name_terms(text).isdisjoint(_GENERIC)
-
-
-def name_terms(text: str) -> frozenset[str]:
-    """Return the terms of ``text`` that can name something, with those of the file names in it."""
-    return frozenset(ordered_name_terms(text)) | frozenset(ordered_name_terms(split_file_name(text)))
-
-
-def ordered_name_terms(text: str) -> list[str]:
-    """Return the terms of ``text`` in order, without function words; "10-K" is one word, as in file names."""
-    joined = re.sub(r"\b(\d+)-([A-Za-z])\b", r"\1\2", text)
-    return [term for term in index_terms(joined) if not is_stop_term(term)]
-
-
-def split_file_name(name: str) -> str:
-    """Return a file name as words: split at ``_``, at capitals, and between words and numbers.
-
-    >>> split_file_name("FerryReport2021_final")
-    'Ferry Report 2021 final'
-    """
-    spaced = re.sub(r"(?:_|(?<=[a-z])-(?=[a-z])|(?<=[a-z])-(?=\d))+", " ", name)
-    return re.sub(r"(?<=[a-z])(?=[A-Z\d])|(?<=\d{4})(?=[A-Za-z])", " ", spaced)
-
-
-def title_and_file_terms(document: Document) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the terms of a document's title, and those of its file name."""
-    stem = re.sub(r"\.\w{1,5}$", "", document.name)
-    return frozenset(ordered_name_terms(document.title)), frozenset(ordered_name_terms(split_file_name(stem)))
-
 
 #: Where a question names no document, it is answered from at most this many ...
 MAX_DOCUMENTS = 5
@@ -339,8 +44,17 @@ class Reference:
     words: str
 
 
+def vagueness(selector: Selector) -> int:
+    """Return how vague a selector is: a vaguer reading of the same words gives way to a more definite one.
+
+    "The table" gives way to the table's name. "Summarise the harbour report" means the document, whatever its first
+    heading is, unless page 2 of it is named. "Show the risk factors of it" means no document.
+    """
+    return 1 if selector.is_bare else 2 if selector.kind == DOCUMENT else 3 if selector.word == "part" else 0
+
+
 class ReferenceResolver:
-    """Resolves the phrases of one question within a scope."""
+    """Resolves the selectors of one question within a scope."""
 
     def __init__(self, snapshot: Snapshot, question: str, scope: Scope) -> None:
         self._snapshot = snapshot
@@ -355,78 +69,129 @@ class ReferenceResolver:
             else snapshot.memoize("graph/names", lambda: DocumentTitles(documents), documents_only=True)
         )
 
-    def resolve(self, phrase: Phrase, named: Sequence[Document]) -> list[Reference]:
-        """Return the nodes that ``phrase`` names in the documents ``named`` by the question.
+    @property
+    def documents(self) -> list[Document]:
+        """The documents in scope."""
+        return self._documents
+
+    @property
+    def scope(self) -> Scope:
+        """The documents in scope, as a scope."""
+        return self._scope
+
+    def resolve_all(self, selectors: Sequence[Selector]) -> tuple[Reference, ...]:
+        """Return the nodes that selectors name, in the order of the question, each once."""
+        if not selectors:
+            return ()
+        resolved: list[tuple[Selector, list[Reference]]] = []
+        documents = dict(zip(selectors, self.named_documents(selectors), strict=True))
+        for selector in sorted(selectors, key=vagueness):
+            if vagueness(selector) and any(
+                selector.start < other.end and other.start < selector.end for other, _ in resolved
+            ):
+                continue
+            within = documents[selector]
+            references = [] if within is None else self.resolve(selector, within)
+            if references:
+                resolved.append((selector, references))
+        resolved.sort(key=lambda pair: pair[0].start)
+        by_node = {
+            reference.node: reference for _, references in reversed(resolved) for reference in references
+        }
+        order = dict.fromkeys(reference.node for _, references in resolved for reference in references)
+        return tuple(by_node[node] for node in order)
+
+    def nodes(self, selector: Selector, outline: Outline) -> list[Node]:
+        """Return the nodes of one document, which the question names, that a selector names."""
+        return self._nodes(selector, outline, named=True)
+
+    def choose_documents(self, words: str) -> list[Document]:
+        """Return the documents that ``words`` name; none where more than half of the words say something else."""
+        documents = self._titles.choose(words)
+        if not documents or self._titles.match_file_names(words):
+            return documents[:MAX_DOCUMENTS]
+        return documents[:MAX_DOCUMENTS] if self._titles.is_name(words, documents[0]) else []
+
+    def named_anywhere(self) -> list[Document]:
+        """Return the documents that the question names in any place."""
+        return self._titles.choose(self._question, share=0.5)[:MAX_DOCUMENTS]
+
+    def rank_documents(self) -> list[Document]:
+        """Return the documents in scope, those with the question's rarer words first."""
+        return self._rank_documents()
+
+    def resolve(self, selector: Selector, named: Sequence[Document]) -> list[Reference]:
+        """Return the nodes that ``selector`` names in the documents ``named`` by the question.
 
         Where the question names none, every document in scope is searched, the best match first.
         """
-        if phrase.kind == DOCUMENT:
-            ids = [f"{document.key}:0" for document in self._whole_documents(phrase)]
-            return [self._reference(phrase, node) for node in self._snapshot.nodes(self._snapshot.rows(ids))]
+        if selector.kind == DOCUMENT:
+            ids = [f"{document.key}:0" for document in self._whole_documents(selector)]
+            return [
+                self._reference(selector, node) for node in self._snapshot.nodes(self._snapshot.rows(ids))
+            ]
         references: list[Reference] = []
         matching_documents = 0
-        for document in named or self._candidates(phrase):
-            nodes = self._nodes(phrase, Outline(self._snapshot, document), bool(named))
-            references += [self._reference(phrase, node) for node in nodes]
+        for document in named or self._candidates(selector):
+            nodes = self._nodes(selector, Outline(self._snapshot, document), bool(named))
+            references += [self._reference(selector, node) for node in nodes]
             matching_documents += bool(nodes)
             if not named and matching_documents == MAX_DOCUMENTS:
                 break
         return references
 
-    def named_documents(self, phrases: Sequence[Phrase]) -> list[list[Document] | None]:
-        """Return for each phrase the documents that the question names for it.
+    def named_documents(self, selectors: Sequence[Selector]) -> list[list[Document] | None]:
+        """Return for each selector the documents that the question names for it.
 
-        They are the documents named by the words around the phrase. Where these name none, as in "page 2 and table 1
-        of the lease" or "compare table 1 of the lease with page 2", they are those of the phrase that it is joined
-        to, or of the one before it; else those named anywhere in the question. None stands for a phrase about
-        something that is not in the knowledge base.
+        They are the documents named by the words around the selector. Where these name none, as in "page 2 and
+        table 1 of the lease" or "compare table 1 of the lease with page 2", they are those of the selector
+        that it is joined to, or of the one before it; else those named anywhere in the question. None stands for
+        a selector about something that is not in the knowledge base.
         """
-        parts = [phrase for phrase in phrases if phrase.kind != DOCUMENT]
-        own = {phrase: self._documents_around(phrase, parts) for phrase in parts}
+        parts = [selector for selector in selectors if selector.kind != DOCUMENT]
+        own = {selector: self._documents_around(selector, parts) for selector in parts}
         anywhere = self._titles.choose(self._question, share=0.5)
-        foreign = {phrase for phrase, documents in own.items() if documents is None}
+        foreign = {selector for selector, documents in own.items() if documents is None}
         return [
-            None if phrase in foreign else own.get(phrase) or self._documents_beside(phrase, own) or anywhere
-            for phrase in phrases
+            None
+            if selector in foreign
+            else own.get(selector) or self._documents_beside(selector, own) or anywhere
+            for selector in selectors
         ]
 
     def _documents_beside(
-        self, phrase: Phrase, own: Mapping[Phrase, list[Document] | None]
+        self, selector: Selector, own: Mapping[Selector, list[Document] | None]
     ) -> list[Document]:
-        """Return the documents of the phrase that this one is joined to, else of the nearest one before or after."""
+        """Return the documents of the selector that this one is joined to, else of the nearest one."""
         others = [other for other, documents in own.items() if documents]
         after = sorted(
-            (other for other in others if other.start >= phrase.end), key=lambda other: other.start
+            (other for other in others if other.start >= selector.end), key=lambda other: other.start
         )
         before = sorted(
-            (other for other in others if other.end <= phrase.start), key=lambda other: -other.end
+            (other for other in others if other.end <= selector.start), key=lambda other: -other.end
         )
-        joined = bool(after) and _JOINED.fullmatch(self._question[phrase.end : after[0].start])
+        joined = bool(after) and _JOINED.fullmatch(self._question[selector.end : after[0].start])
         nearest = [*after[:1], *before[:1]] if joined else [*before[:1], *after[:1]]
         return (own[nearest[0]] or []) if nearest else []
 
-    def _reference(self, phrase: Phrase, node: Node) -> Reference:
-        words = phrase.words or " ".join(self._question[phrase.start : phrase.end].split())
+    def _reference(self, selector: Selector, node: Node) -> Reference:
+        words = selector.words or " ".join(self._question[selector.start : selector.end].split())
         return Reference(node.document, node.kind, node.id, words)
 
-    def _documents_around(self, phrase: Phrase, parts: Sequence[Phrase]) -> list[Document] | None:
-        """Return the documents that the words around a phrase name; the other ``parts`` delimit these words.
+    def _documents_around(self, selector: Selector, parts: Sequence[Selector]) -> list[Document] | None:
+        """Return the documents that the words around a selector name; the other ``parts`` delimit these words.
 
         None for a page, table or section of something that is not in the knowledge base.
         """
-        if phrase.document:
-            return self._titles.choose(phrase.document)
-        start = max((part.end for part in parts if part.end <= phrase.start), default=0)
-        end = min((part.start for part in parts if part.start >= phrase.end), default=None)
-        if phrase.name and not phrase.at_end:
-            owner = _OF_NAMED.match(phrase.name)
-        else:
-            owner = _OF.match(self._question[phrase.end : end])
-        words = _BESIDES.split(owner["what"])[0] if owner else ""
-        if words and self._is_foreign(words) and owner and owner["of"]:
+        words = selector.document
+        if selector.words:
+            return self._titles.choose(words)
+        foreign = bool(words) and self._is_foreign(words)
+        if foreign and selector.owned:
             return None
-        documents = self._titles.choose(words) if words and not self._is_foreign(words) else []
-        return documents or self._titles.choose(self._question[start : phrase.start], share=0.5)
+        documents = self._titles.choose(words) if words and not foreign else []
+        start = max((part.end for part in parts if part.end <= selector.start), default=0)
+        return documents or self._titles.choose(self._question[start : selector.start], share=0.5)
 
     def _is_foreign(self, words: str) -> bool:
         """Return whether the owner of a page ("the surveyors' chart") is nothing in this knowledge base.
@@ -434,34 +199,34 @@ class ReferenceResolver:
         It may be something in it if it is called a document ("the Smith agreement"), or if at least half of its words
         occur in titles, headings or captions.
         """
-        terms = name_terms(words)
+        terms = self._titles.terms(words)
         hashes = np.array([hash_term(term) for term in terms], dtype=np.uint64)
         in_headings = self._snapshot.postings("title").document_frequency(hashes) > 0
         in_titles = [term in self._titles for term in terms]
         return bool(terms) and not mentions_document(words) and bool((in_headings | in_titles).mean() < 0.5)
 
-    def _whole_documents(self, phrase: Phrase) -> list[Document]:
+    def _whole_documents(self, selector: Selector) -> list[Document]:
         """Return the documents of "summarise the lease and the handbook"; none where something else is mentioned."""
-        if phrase.document:
-            return self._titles.choose(phrase.document)[:MAX_DOCUMENTS]
-        pieces = [piece for piece in _SEVERAL.split(phrase.name) if ordered_name_terms(piece)]
+        if selector.document:
+            return self._titles.choose(selector.document)[:MAX_DOCUMENTS]
+        pieces = [piece for piece in _SEVERAL.split(selector.name) if ordered_name_terms(piece)]
         matches = [self._titles.match_all_words(piece) for piece in pieces]
         if matches and all(matches):
             return list(dict.fromkeys(document for match in matches for document in match[:MAX_DOCUMENTS]))
         return (
             self._rank_documents()[:MAX_DOCUMENTS]
-            if is_only_generic(phrase.name) and not any(matches)
+            if is_only_generic(selector.name) and not any(matches)
             else []
         )
 
-    def _candidates(self, phrase: Phrase) -> list[Document]:
+    def _candidates(self, selector: Selector) -> list[Document]:
         """Return the documents that may contain the structure, where none is named: best match of text first."""
-        if phrase.kind == PAGE:
+        if selector.kind == PAGE:
             return [document for document in self._rank_documents() if document.pages][:MAX_CANDIDATES]
-        if phrase.name:
-            rows = self._rows_with(anchor_words(phrase), phrase.kind)
-        elif phrase.kind == SECTION:
-            rows = self._rows_with([phrase.label] if phrase.label else [], phrase.kind)
+        if selector.name:
+            rows = self._rows_with(anchor_words(selector), selector.kind)
+        elif selector.kind == SECTION:
+            rows = self._rows_with([selector.label] if selector.label else [], selector.kind)
         else:
             rows = np.flatnonzero(self._snapshot.mask(self._scope, [TABLE]))
         document_rows = set(self._snapshot.column("document")[rows].tolist())
@@ -497,58 +262,113 @@ class ReferenceResolver:
 
         return sorted(self._documents, key=rank)
 
-    def _nodes(self, phrase: Phrase, outline: Outline, named: bool) -> list[Node]:
-        """Return the nodes of one document that a phrase names; ``named`` says whether the question names it."""
-        if phrase.word == "part" and not named:
+    def _nodes(self, selector: Selector, outline: Outline, named: bool) -> list[Node]:
+        """Return the nodes of one document that a selector names; ``named`` says whether the question names it."""
+        if selector.anchor:
+            return self._neighbours(selector, selector.anchor, outline, named)
+        if selector.kind == ROW:
+            return self._find_rows(selector, outline, named)
+        if selector.kind == TABLE and selector.within and selector.within.kind == SECTION:
+            inside = self._nodes(selector.within, outline, named)
+            rows = {row for node in inside for row in outline.subtree_rows(node).tolist()}
+            tables = [node for node in outline.tables if outline.start + node.position in rows]
+            return _choose_tables(selector, tables, outline)
+        if selector.word == "part" and not named:
             return []  # "the conclusion" of what?
-        if phrase.kind == PAGE:
-            return outline.find_pages(phrase.number, phrase.label)
-        if phrase.word == "sheet":
-            return _find_sheets(phrase, outline)
-        if phrase.kind == TABLE:
-            return _find_tables(phrase, outline)
-        if phrase.name:
-            return best_matches(phrase, outline.sections)
-        labelled = outline.sections_with_label(phrase.word, phrase.label) if phrase.label else []
+        if selector.kind == PAGE:
+            return outline.find_pages(selector.number, selector.label)
+        if selector.word == "sheet":
+            return _find_sheets(selector, outline)
+        if selector.kind == TABLE:
+            return _find_tables(selector, outline)
+        if selector.name:
+            return best_matches(selector, outline.sections)
+        labelled = outline.sections_with_label(selector.word, selector.label) if selector.label else []
         # "section 3" of headings without numbers, or "the third section" of any.
         counted = (
             named
-            and phrase.word in {"section", "chapter"}
-            and not (phrase.label and outline.has_numbered_headings)
+            and selector.word in {"section", "chapter"}
+            and not (selector.label and outline.has_numbered_headings)
         )
-        return labelled or (outline.nth_section(phrase.number) if counted and phrase.number else [])
+        return labelled or (outline.nth_section(selector.number) if counted and selector.number else [])
 
-
-def _find_tables(phrase: Phrase, outline: Outline) -> list[Node]:
-    tables = outline.tables_on(phrase.page)
-    if phrase.name:
-        return best_matches(phrase, tables)
-    if phrase.label and (labelled := outline.tables_with_label(phrase.label, tables)):
-        return labelled
-    if phrase.number is not None:
-        index = phrase.number if phrase.number < 0 else phrase.number - 1
-        return tables[index:][:1] if -len(tables) <= index < len(tables) else []
-    return [] if phrase.label else tables
-
-
-def _find_sheets(phrase: Phrase, outline: Outline) -> list[Node]:
-    if "sheet" not in outline.document.media_type and "excel" not in outline.document.media_type:
+    def _neighbours(self, selector: Selector, anchor: Selector, outline: Outline, named: bool) -> list[Node]:
+        """Return the structure that stands after or before another one."""
+        anchors = self._nodes(anchor, outline, named)
+        if not anchors and anchor.name:
+            anchors = self._nodes(replace(anchor, kind=TABLE), outline, named)
+        if not anchors:
+            return []
+        first, last = anchors[0], anchors[-1]
+        if selector.kind == PAGE:
+            pages = [number for node in anchors for number in outline.pages_of(node)]
+            if not pages:
+                return []
+            number = max(pages) + 1 if selector.relation == "after" else min(pages) - 1
+            return outline.find_pages(number) if number > 0 else []
+        if selector.kind == TABLE:
+            place = selector.number or 1
+            if last.kind == PAGE:
+                page = last.page or 0
+                after = [node for node in outline.tables if (node.page or 0) > page]
+                before = [node for node in outline.tables if (node.page or 0) < page]
+            else:
+                after = [node for node in outline.tables if node.position > last.position]
+                before = [node for node in outline.tables if node.position < first.position]
+            if selector.relation == "after":
+                return after[place - 1 :][:1] if place > 0 else after[place:][:1]
+            return before[-1:] if place in {1, -1} else before[place - 1 :][:1]
+        if selector.kind == SECTION and first.kind == SECTION:
+            return outline.neighbour_section(first, selector.relation, selector.word)
         return []
-    sheets = [node for node in outline.sections if node.level == 1]
-    if phrase.number is not None:
-        return sheets[phrase.number - 1 :][:1] if phrase.number > 0 else sheets[phrase.number :][:1]
-    return best_matches(phrase, sheets)
+
+    def _find_rows(self, selector: Selector, outline: Outline, named: bool) -> list[Node]:
+        tables = self._nodes(selector.within, outline, named) if selector.within else outline.tables
+        if selector.number is None or len(tables) != 1 or not named:
+            return []
+        rows = outline.rows_of_table(tables[0])
+        index = selector.number if selector.number < 0 else selector.number - 1
+        inside = -len(rows) <= index < len(rows)
+        return self._snapshot.nodes(rows[index:][:1]) if inside else []
 
 
-def best_matches(phrase: Phrase, nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes whose names match the words of a phrase best; none where no match is good enough."""
-    scored = [(match_score(phrase, node), node) for node in nodes]
+def _find_tables(selector: Selector, outline: Outline) -> list[Node]:
+    page = None
+    if selector.within is not None and selector.within.kind == PAGE:
+        pages = outline.find_pages(selector.within.number, selector.within.label)
+        if not pages:
+            return []
+        page = pages[0].page
+    return _choose_tables(selector, outline.tables_on(page), outline)
+
+
+def _choose_tables(selector: Selector, tables: list[Node], outline: Outline) -> list[Node]:
+    if selector.name:
+        return best_matches(selector, tables)
+    if selector.label and (labelled := outline.tables_with_label(selector.label, tables)):
+        return labelled
+    if selector.number is not None:
+        index = selector.number if selector.number < 0 else selector.number - 1
+        return tables[index:][:1] if -len(tables) <= index < len(tables) else []
+    return [] if selector.label else tables
+
+
+def _find_sheets(selector: Selector, outline: Outline) -> list[Node]:
+    sheets = outline.sheets
+    if selector.number is not None:
+        return sheets[selector.number - 1 :][:1] if selector.number > 0 else sheets[selector.number :][:1]
+    return best_matches(selector, sheets)
+
+
+def best_matches(selector: Selector, nodes: Sequence[Node]) -> list[Node]:
+    """Return the nodes whose names match the words of a selector best; none where no match is good enough."""
+    scored = [(match_score(selector, node), node) for node in nodes]
     best = max((score for score, _ in scored), default=0.0)
     return [node for score, node in scored if score > 0 and math.isclose(score, best)]
 
 
-def match_score(phrase: Phrase, node: Node) -> float:
-    """Return how well the words of a phrase match the name of a section or table, 0 for not at all.
+def match_score(selector: Selector, node: Node) -> float:
+    """Return how well the words of a selector match the name of a section or table, 0 for not at all.
 
     In "the hours and charges section" every word back to some article or preposition must be a word of the heading;
     in "the section on hours and charges" the first words must be. Together they must make up more than half of the
@@ -556,44 +376,46 @@ def match_score(phrase: Phrase, node: Node) -> float:
     headers and the heading above it, by two words, or by the first word of its caption.
     """
     return max(
-        _match_name(phrase, name, node) for name in (node.name, *re.split(r"[:—]|\s[-–]\s", node.name)[1:])
+        _match_name(selector, name, node) for name in (node.name, *re.split(r"[:—]|\s[-–]\s", node.name)[1:])
     )
 
 
-def _match_name(phrase: Phrase, name: str, node: Node) -> float:
+def _match_name(selector: Selector, name: str, node: Node) -> float:
     heading = heading_terms(name)
-    allowed = {*heading, *_header_terms(node)} if node.kind == TABLE else {*heading}
+    allowed = {*heading, *ordered_name_terms(name)}
+    if node.kind == TABLE:
+        allowed |= _header_terms(node)
     best = 0.0
-    for words in possible_names(phrase):
+    for words in possible_names(selector):
         terms = ordered_name_terms(words)
-        run = terms if phrase.at_end else list(itertools.takewhile(allowed.__contains__, terms))
+        run = terms if selector.at_end else list(itertools.takewhile(allowed.__contains__, terms))
         if not run or not allowed.issuperset(run):
             continue
         share = len({*heading}.intersection(run)) / max(len({*heading}), 1)
-        if phrase.word in {"heading", "part"}:
+        if selector.word in {"heading", "part"}:
             enough = share == 1
         elif node.kind == TABLE:
             enough = share >= 0.5 or len({*run}) >= 2 or run[:1] == heading[:1]
         else:
-            enough = share > 0.5 or (share >= 1 / 3 and not phrase.at_end and not phrase.whole)
+            enough = share > 0.5 or (share >= 1 / 3 and not selector.at_end and not selector.whole)
         best = max(best, len({*run}) + share if enough else 0.0)
     return best
 
 
-def possible_names(phrase: Phrase) -> list[str]:
-    """Return the parts of a phrase's words that may be a name; at their end, each part that follows a boundary."""
-    if not phrase.at_end:
-        return [phrase.name]
-    if quoted := re.search(r"[\"“'‘]([^\"”]+)[\"”'’]\s*$", phrase.name):
+def possible_names(selector: Selector) -> list[str]:
+    """Return the parts of a selector's words that may be a name; at their end, each part that follows a boundary."""
+    if not selector.at_end:
+        return [selector.name]
+    if quoted := re.search(r"[\"“'‘]([^\"”]+)[\"”'’]\s*$", selector.name):
         return [quoted[1]]
-    starts = [0, *(match.end() for match in _BEFORE_NAME.finditer(phrase.name))]
-    return [phrase.name[start:] for start in starts]
+    starts = [0, *(match.end() for match in _BEFORE_NAME.finditer(selector.name))]
+    return [selector.name[start:] for start in starts]
 
 
-def anchor_words(phrase: Phrase) -> list[str]:
-    """Return the term of a named phrase that the name must contain: the one beside "section" or "table"."""
-    terms = ordered_name_terms(phrase.name)
-    return terms[-1:] if phrase.at_end else terms[:1]
+def anchor_words(selector: Selector) -> list[str]:
+    """Return the term of a named selector that the name must contain: the one beside "section" or "table"."""
+    terms = ordered_name_terms(selector.name)
+    return terms[-1:] if selector.at_end else terms[:1]
 
 
 def _header_terms(node: Node) -> frozenset[str]:
@@ -601,18 +423,6 @@ def _header_terms(node: Node) -> frozenset[str]:
     return frozenset(ordered_name_terms(f"{next(rows, '')} {' '.join(node.headings[-1:])}"))
 
 
-_STOPS = (
-    r"\b(?:say|says|show|shows|list|lists|tell|tells|describe|describes|mention|mentions|state|states|cover|"
-    r"contain|contains|give|gives|discuss|about|regarding|concerning|do|does|did|what|how|which|who|when|where|"
-    r"why|is|are|was|were|compare|summari[sz]e)\b|[?;:!]|$"
-)
-_OF = re.compile(
-    rf"^\s*(?:['’]s?\s+)?(?:(?P<of>of)\s+|(?:in|from|within|inside)\s+|,\s*(?:of|in|from)?\s*)"
-    rf"(?P<what>.*?)(?:{_STOPS})",
-    re.IGNORECASE,
-)
-_OF_NAMED = re.compile(rf"^.*\b(?:(?P<of>$.)|of|in|from|within)\s+(?P<what>.+?)(?:{_STOPS})", re.IGNORECASE)
-_BESIDES = re.compile(r"\s(?:that|which|who|where|for|on|with|by|from)\s|,", re.IGNORECASE)
 _JOINED = re.compile(r"\s*(?:,|and|or|&|with|to|against|vs\.?)?\s*(?:the\s+|with\s+)*", re.IGNORECASE)
 _SEVERAL = re.compile(r"\b(?:and|with|to|against|versus|vs\.?)\b|[,&]", re.IGNORECASE)
 _BEFORE_NAME = re.compile(

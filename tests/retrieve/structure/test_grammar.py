@@ -1,31 +1,38 @@
 import pytest
 
-from clew.retrieve.structure.phrases import find_phrases, parse_roman
-from clew.retrieve.structure.resolver import heading_terms, normalise_label, parse_table_label
+from clew.retrieve.structure.grammar import parse_question, parse_roman
+from clew.retrieve.structure.outline import heading_terms, normalise_label, parse_table_label
+
+
+def find_selectors(question):
+    return [selector for query in parse_question(question) for selector in query.selectors]
 
 
 def pages(question):
     return [
-        phrase.number if phrase.number is not None else phrase.label
-        for phrase in find_phrases(question)
-        if phrase.kind == "page"
+        selector.number if selector.number is not None else selector.label
+        for selector in find_selectors(question)
+        if selector.kind == "page"
     ]
 
 
 def tables(question):
     results = (
-        phrase
-        for phrase in find_phrases(question)
-        if phrase.kind == "table" and not phrase.name and not phrase.is_bare
+        selector
+        for selector in find_selectors(question)
+        if selector.kind == "table" and not selector.name and not selector.is_bare
     )
-    return [(phrase.label or phrase.number, phrase.page) for phrase in results]
+    return [
+        (selector.label or selector.number, selector.within and selector.within.number)
+        for selector in results
+    ]
 
 
 def sections(question):
     return [
-        (phrase.word, phrase.label)
-        for phrase in find_phrases(question)
-        if phrase.kind == "section" and not phrase.name
+        (selector.word, selector.label)
+        for selector in find_selectors(question)
+        if selector.kind == "section" and not selector.name
     ]
 
 
@@ -108,7 +115,7 @@ def test_numbered_sections(question, expected):
         ("What is in the Methods section?", "section", "Methods"),
         ("the section on market tolls", "section", "market tolls"),
         ("what is listed under Risk Factors", "section", "Risk Factors"),
-        ('what stands under the heading "Risk factors"', "section", '"Risk factors"'),
+        ('what stands under the heading "Risk factors"', "section", "Risk factors"),
         ("what does the table about membership dues say", "table", "membership dues say"),
         ("the membership dues table", "table", "membership dues"),
         ("the table titled Dues", "table", "Dues"),
@@ -120,8 +127,8 @@ def test_numbered_sections(question, expected):
     ],
 )
 def test_names(question, kind, name):
-    results = [phrase.name.strip() for phrase in find_phrases(question) if phrase.kind == kind]
-    assert any(phrase.endswith(name) or phrase.startswith(name) for phrase in results)
+    results = [selector.name.strip() for selector in find_selectors(question) if selector.kind == kind]
+    assert any(selector.endswith(name) or selector.startswith(name) for selector in results)
 
 
 @pytest.mark.parametrize(
@@ -139,19 +146,19 @@ def test_names(question, kind, name):
         "Who won the second table tennis match?",
     ],
 )
-def test_content_questions_have_no_phrase_that_needs_no_name(question):
+def test_content_questions_have_no_selector_that_needs_no_name(question):
     results = [
-        phrase
-        for phrase in find_phrases(question)
-        if phrase.label or phrase.number is not None or phrase.page
+        selector
+        for selector in find_selectors(question)
+        if selector.label or selector.number is not None or selector.within
     ]
     assert results == []
 
 
-def test_phrases_come_in_the_order_of_the_question_with_their_place():
+def test_selectors_come_in_the_order_of_the_question_with_their_place():
     question = "Compare page 1 of the lease with Table 2 of the manual"
-    results = [phrase for phrase in find_phrases(question) if phrase.number is not None]
-    assert [question[phrase.start : phrase.end] for phrase in results] == ["page 1", "Table 2"]
+    results = [selector for selector in find_selectors(question) if selector.number is not None]
+    assert [question[selector.start : selector.end] for selector in results] == ["page 1", "Table 2"]
 
 
 @pytest.mark.parametrize(
