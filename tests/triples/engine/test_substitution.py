@@ -152,7 +152,7 @@ def test_without_cycles_the_engine_finds_what_the_papers_algorithm_finds(edges, 
             drawn.append((name, data.draw(st.sampled_from("rst")), data.draw(st.integers(0, SIZE - 1))))
     triples = [(t, e, h) if data.draw(st.booleans()) else (h, e, t) for h, e, t in drawn]
     edges = edges | {(SIZE, r, SIZE + 1) for r in "rst"}
-    expected = reference.substitute(triples, {name: range(SIZE + 2) for name in names}, neighbours_in(edges))
+    expected = by_algorithm_2(triples, {name: range(SIZE + 2) for name in names}, edges)
 
     constants = sorted({end for h, _, t in triples for end in (h, t) if isinstance(end, int)})
     pattern = Pattern(
@@ -181,7 +181,7 @@ def test_with_cycles_the_engine_keeps_no_more_than_the_papers_algorithm(case) ->
     assume(triples)
     names = sorted({end for h, _, t in triples for end in (h, t)})
     edges = edges | {(SIZE, "r", SIZE + 1)}
-    expected = reference.substitute(triples, {name: range(SIZE + 2) for name in names}, neighbours_in(edges))
+    expected = by_algorithm_2(triples, {name: range(SIZE + 2) for name in names}, edges)
     bare = Pattern(
         names[0],
         tuple(Variable(name) for name in names),
@@ -191,24 +191,25 @@ def test_with_cycles_the_engine_keeps_no_more_than_the_papers_algorithm(case) ->
     assert set(substitute(graph, bare).rows.tolist()) <= expected[names[0]]
 
 
-def neighbours_in(edges: brute.Edges) -> reference.Neighbours:
-    """The paper's helper function ``neighbors(v, e, sign)`` over a set of edges."""
+def by_algorithm_2(triples, candidates, edges: brute.Edges, as_printed: bool = False) -> dict[str, set[int]]:
+    """The candidates that Algorithm 2 leaves, with the paper's ``neighbors(v, e, sign)`` over a set of edges."""
 
-    def neighbours(node: int, relation: str, sign: str) -> set[int]:
-        if sign == "-":
-            return {tail for head, r, tail in edges if (head, r) == (node, relation)}
-        return {head for head, r, tail in edges if (tail, r) == (node, relation)}
+    def neighbours(nodes: np.ndarray, relation: str, sign: str) -> np.ndarray:
+        near, far = ("head", "tail") if sign == "-" else ("tail", "head")
+        ends = [{"head": head, "tail": tail} for head, r, tail in edges if r == relation]
+        return np.unique([end[far] for end in ends if end[near] in nodes.tolist()]).astype(np.int64)
 
-    return neighbours
+    arrays = {name: np.array(sorted(rows), dtype=np.int64) for name, rows in candidates.items()}
+    left, _ = reference.substitute(triples, arrays, neighbours, as_printed)
+    return {name: set(rows.tolist()) for name, rows in left.items()}
 
 
 def test_a_chain_comes_out_empty_by_algorithm_2_as_printed_and_right_as_corrected() -> None:
     # 0 -> 1 -> 2 and 3 -> 4: two steps from 0 is 2.
     edges = {(0, "r", 1), (1, "r", 2), (3, "r", 4)}
     triples, every = [(0, "r", "x"), ("x", "r", "y")], {"x": range(5), "y": range(5)}
-    neighbours = neighbours_in(edges)
-    assert reference.substitute(triples, every, neighbours, as_printed=True)["y"] == set()
-    assert reference.substitute(triples, every, neighbours) == {"x": {1}, "y": {2}}
+    assert by_algorithm_2(triples, every, edges, as_printed=True)["y"] == set()
+    assert by_algorithm_2(triples, every, edges) == {"x": {1}, "y": {2}}
 
     graph = brute.graph_of_edges(edges, {row: set() for row in range(5)}, 5)
     pattern = Pattern(
@@ -230,10 +231,8 @@ def test_a_fixpoint_alone_keeps_what_no_triangle_holds_and_the_join_drops_it() -
         tuple(Variable(name) for name in "xyz"),
         triples=tuple(TypedTriple(head, along("r"), tail) for head, tail in triangle),
     )
-    fixpoint = reference.substitute(
-        [(head, "r", tail) for head, tail in triangle],
-        {name: range(6) for name in "xyz"},
-        neighbours_in(ring),
+    fixpoint = by_algorithm_2(
+        [(head, "r", tail) for head, tail in triangle], {name: range(6) for name in "xyz"}, ring
     )
     assert fixpoint["x"] == set(range(6))
     types = {row: set() for row in range(6)}

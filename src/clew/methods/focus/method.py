@@ -23,6 +23,7 @@ from clew.methods.answering import record_stop
 from clew.methods.chain.graph_source import EntityChoice, create_entity_linker, create_relation_linker
 from clew.methods.focus.document_filling import DocumentFiller, known_values
 from clew.methods.focus.exact import ExactReading, explain_readings, find_exact_answers
+from clew.methods.focus.paper import PaperSubstitution, TripletsWriter
 from clew.methods.focus.pattern_builder import TriplePreparer
 from clew.methods.focus.ranking import (
     PREFERENCE_WEIGHT,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 @component(
     "focus(retriever=search)",
     summary="4StepFocus: the question as typed triples, the candidates that meet them in a graph, sorted by vector, "
-    "the first k reranked by the model; relations=any is the paper's recipe, which ignores edge types",
+    "the first k reranked by the model; paper=yes is what the paper prints and nothing more",
     paper="Boer et al., 2024",
     traits=["ranks-nodes", "embeds-nodes"],
 )
@@ -63,8 +64,8 @@ class FocusMethod:
     """
 
     snapshot: Snapshot
-    writer: TriplesWriter | None
-    engine: SubstitutionEngine
+    writer: TriplesWriter | TripletsWriter | None
+    engine: SubstitutionEngine | PaperSubstitution
     sorter: CandidateSorter
     reranker: HitReranker | None = None
     tries: int = 3
@@ -88,11 +89,27 @@ class FocusMethod:
         sources: str = "kg,text",
         passages: int = 10,
         values: int = 3,
+        paper: bool = False,
+        lines: Literal["printed", "corrected"] = "printed",
     ) -> FocusMethod:
         """Return the method with the parts of a recipe; without a model it answers only triples that it is given.
 
+        With ``paper`` it is what the paper prints and nothing more (:mod:`clew.methods.focus.paper`): of the other
+        options only ``sort``, ``form``, ``k`` and ``relations`` count, and ``lines`` (of Algorithm 2: 14 and 19).
         Raises UsageError.
         """
+        reranker = None if form == "none" else create_hit_reranker(resources.require_model("focus"), form, k)
+        sorter = CandidateSorter.build(resources, sort, k)
+        if paper:
+            return cls(
+                resources.snapshot,
+                TripletsWriter.build(resources.model),
+                PaperSubstitution(resources.snapshot, relations, as_printed=lines == "printed"),
+                sorter,
+                reranker,
+                tries=1,
+                recipe=recipe,
+            )
         linker = create_entity_linker(resources, entities, "focus")
         relation_linker = create_relation_linker(resources, aliases)
         documents = DocumentFiller.build(
@@ -103,8 +120,8 @@ class FocusMethod:
             resources.snapshot,
             TriplesWriter.build(resources.model, relation_linker, samples) if resources.model else None,
             SubstitutionEngine(resources.snapshot, preparer, documents),
-            CandidateSorter.build(resources, sort, k),
-            None if form == "none" else create_hit_reranker(resources.require_model("focus"), form, k),
+            sorter,
+            reranker,
             tries,
             recipe,
         )
@@ -188,8 +205,8 @@ class FocusMethod:
 
     @property
     def is_exact(self) -> bool:
-        """Whether exact answers are looked for: not by the paper's recipe, which follows any relation."""
-        return self.engine.preparer.matcher.relations == "typed"
+        """Whether exact answers are looked for: not by the paper's form, nor where any relation is followed."""
+        return isinstance(self.engine, SubstitutionEngine) and self.engine.preparer.matcher.relations == "typed"
 
     def sort(self, solution: Solution, question: Question, record: TrailRecorder) -> SortedCandidates:
         """Return the candidates of a solution in order. Exact answers that nothing is to rank are all alike: they are

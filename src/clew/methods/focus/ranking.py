@@ -151,7 +151,8 @@ class CandidateSorter:
             top = max([1.0, *own_scores.values()])
             own_scores = {row: score / top for row, score in own_scores.items()}
             matching = _with_unranked(matching, candidates)
-        score = _Scorer(ranker, own_scores, solution.prepared.soft_words, solution.mean_scores)
+        wishes = () if solution.paper else solution.prepared.soft_words
+        score = _Scorer(ranker, own_scores, wishes, solution.mean_scores)
         return _Order("words" if by_words else "vector", score(matching), score(padding), own_scores)
 
     def _hits(self, graph: PropertyGraph, order: _Order) -> list[Hit]:
@@ -234,7 +235,7 @@ def _padding_rows(solution: Solution, question: Question) -> Rows | None:
     relaxed = {
         constraint.name for constraint in solution.substitution.relaxed if isinstance(constraint, Variable)
     }
-    if not target.types or target.name in relaxed:
+    if not target.types or target.name in relaxed or solution.paper:
         return answers
     typed = union([solution.graph.rows_of_type(type) for type in target.types])
     return typed if answers is None else np.intersect1d(typed, answers)

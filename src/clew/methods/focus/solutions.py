@@ -50,7 +50,8 @@ class Solution:
     ``pattern`` is what was substituted, with all its constraints, and ``substitution`` the result. ``values_read``
     are the unknowns that were read from documents before, by number. ``join`` has the other graphs that hold a part
     of the question. ``exact`` has the exact answers, where the graph has all names of the question: they are what is
-    left. ``is_filtered`` is false where the question has no triples (:meth:`of_all_nodes`).
+    left. ``is_filtered`` is false where the question has no triples (:meth:`of_all_nodes`). ``paper``: it is the
+    paper's own (:mod:`clew.methods.focus.paper`), so only vectors rank its candidates, and any that may answer fill up.
     """
 
     graph: PropertyGraph
@@ -61,6 +62,7 @@ class Solution:
     join: CrossGraphJoin | None = None
     is_filtered: bool = True
     exact: ExactAnswers | None = None
+    paper: bool = False
 
     @classmethod
     def of_all_nodes(cls, graph: PropertyGraph) -> Solution:

@@ -146,6 +146,15 @@ class TriplesWriter:
         return parse_typed_statements(reply_to_text(fields, types))
 
 
+def no_triples_error() -> UsageError:
+    """Return the error of a question without triples where no model writes them."""
+    return UsageError(
+        "'focus' needs a language model to write the question as typed triples, and none is set",
+        "Name one (--llm ollama:llama3.1), or write them yourself: "
+        "--triples '#1 : film; #1 >> directed_by >> David Lynch; #1.release_year < 1990; final answer: #1'",
+    )
+
+
 def parse_given_triples(
     question: Question, trail: Trail, graphs: Sequence[PropertyGraph] = ()
 ) -> list[TypedChain]:
@@ -154,11 +163,7 @@ def parse_given_triples(
     Raises ChainError, also for a line that says nothing; UsageError if the question has no triples; RemoteError.
     """
     if not question.chain:
-        raise UsageError(
-            "'focus' needs a language model to write the question as typed triples, and none is set",
-            "Name one (--llm ollama:llama3.1), or write them yourself: "
-            "--triples '#1 : film; #1 >> directed_by >> David Lynch; #1.release_year < 1990; final answer: #1'",
-        )
+        raise no_triples_error()
     parse = parse_typed_statements(question.chain)
     if parse.ignored:
         raise IncorrectTripleFormatError(
