@@ -20,6 +20,7 @@ from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Scope
 from clew.knowledge_base import registry
+from clew.methods.focus.method import FocusMethod
 from clew.models import create_language_model
 from film_world import BORN, GLASS, LOW, NINE, SALT, TIN, films
 from link_graphs import graph_of
@@ -29,6 +30,7 @@ from tiny_encoder import make_encoder
 DATA = Path(__file__).parents[3] / "shared" / "data"
 FILMS, EXTRACTED = DATA / "metaqa" / "graph.tsv", DATA / "musique" / "train100_openie.jsonl"
 PAPER = "focus(paper=yes, form=none, sort=words)"
+LINES = {True: "", False: ", lines=corrected"}
 
 
 @dataclass
@@ -38,7 +40,9 @@ class PaperGraph:
     names: dict[int, tuple[str, ...]] = field(default_factory=dict)
     types: dict[int, set[str]] = field(default_factory=dict)
     out: dict[int, dict[str, set[int]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
-    into: dict[int, dict[str, set[int]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    into: dict[int, dict[str, set[int]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(set))
+    )
     answers: set[int] = field(default_factory=set)
 
     def add_edge(self, head: int, edge_type: str, tail: int) -> None:
@@ -57,9 +61,8 @@ class PaperGraph:
         return next(iter([*exactly, *folded]), None)
 
 
-def execute(graph, triplets, types, target, edge_types=True, printed=True):
-    """C_filtered of Algorithm 2, with Algorithm 3 before it. Variables begin with '#'."""
-    # Algorithm 3
+def prepare(graph, triplets, types, target):
+    """Algorithm 3: ``substitute`` and T'. Variables begin with '#'."""
     variables = {x for h, _, t in triplets for x in (h, t) if x.startswith("#")} | {target, *types}
     substitute = {}
     for x in variables:  # 1
@@ -69,7 +72,7 @@ def execute(graph, triplets, types, target, edge_types=True, printed=True):
         constant_h, constant_t = not h.startswith("#"), not t.startswith("#")
         if constant_h and constant_t:  # 6
             continue
-        elif constant_h:  # 7
+        if constant_h:  # 7
             if graph.match(h) is not None:  # 8
                 prepared.append((graph.match(h), e, t))  # 9
         elif constant_t:  # 11
@@ -77,7 +80,12 @@ def execute(graph, triplets, types, target, edge_types=True, printed=True):
                 prepared.append((h, e, graph.match(t)))  # 13
         elif h != t:  # 15
             prepared.append((h, e, t))  # 16
-    # Algorithm 2
+    return substitute, prepared
+
+
+def execute(graph, triplets, types, target, edge_types=True, printed=True):
+    """Algorithm 2: C_filtered."""
+    substitute, prepared = prepare(graph, triplets, types, target)  # 1
     changed = True
     while changed:  # 22
         sizes = {x: len(nodes) for x, nodes in substitute.items()}
@@ -102,10 +110,15 @@ def execute(graph, triplets, types, target, edge_types=True, printed=True):
     return substitute[target]  # 23
 
 
+def build(store, options: str = "") -> FocusMethod:
+    method = registry.build_method(f"{PAPER[:-1]}{options})", store)
+    assert isinstance(method, FocusMethod)
+    return method
+
+
 def c_filtered(store, triples, options=""):
     """The rows that the method leaves, and the answer."""
-    recipe = f"{PAPER[:-1]}{options})"
-    method = registry.build_method(recipe, store)
+    method = build(store, options)
     question = Question(triples, Scope(), triples)
     graphs = [store.snapshot().graph(name) for name in store.snapshot().graphs()]
     record = TrailRecorder()
@@ -126,20 +139,27 @@ NAMES = "Quill Bramble Fjord Oxbow Jasper Zephyr Mulch Crypt Wyvern Hovel Stang 
 def random_world(draw: random.Random, store, number: int) -> PaperGraph:
     """A random graph in a store, and the same as the paper has it; only cats and dogs may answer."""
     size = 12
-    kinds = {f"n{place:02}": draw.sample(["cat", "dog", "fish"], draw.choice([1, 1, 2])) for place in range(size)}
+    kinds = {
+        f"n{place:02}": draw.sample(["cat", "dog", "fish"], draw.choice([1, 1, 2])) for place in range(size)
+    }
     edges = {
         (f"n{draw.randrange(size):02}", draw.choice("rs"), f"n{draw.randrange(size):02}") for _ in range(40)
     }
     builder = store.graphs.create_builder(f"g{number}")
     for id, types in kinds.items():
-        builder.add_node(id, types=types, name=NAMES[int(id[1:])], aliases=[f"{NAMES[int(id[1:])][::-1]} Too"])
+        builder.add_node(
+            id, types=types, name=NAMES[int(id[1:])], aliases=[f"{NAMES[int(id[1:])][::-1]} Too"]
+        )
     for edge in sorted(edges):
         builder.add_edge(*edge)
     store.graphs.store_graph(builder, [], json.dumps({"answers": ["cat", "dog"]}))
     graph = PaperGraph()
     row = {id: place for place, id in enumerate(sorted(kinds))}
     for id, types in kinds.items():
-        graph.names[row[id]], graph.types[row[id]] = (NAMES[row[id]], f"{NAMES[row[id]][::-1]} Too"), set(types)
+        graph.names[row[id]], graph.types[row[id]] = (
+            (NAMES[row[id]], f"{NAMES[row[id]][::-1]} Too"),
+            set(types),
+        )
     for head, edge_type, tail in edges:
         graph.add_edge(row[head], edge_type, row[tail])
     graph.answers = {row[id] for id, types in kinds.items() if {"cat", "dog"} & set(types)}
@@ -210,7 +230,9 @@ def test_nothing_beyond_the_paper_is_done(base) -> None:
     # An edge type that is not there has no edges, in whichever direction.
     rows, _ = c_filtered(base, "#1 : film; #1 >> made by >> Ilse Varnholt; final answer: #1")
     assert not rows
-    rows, _ = c_filtered(base, "#1 : film; #1 >> made by >> Ilse Varnholt; final answer: #1", ", relations=any")
+    rows, _ = c_filtered(
+        base, "#1 : film; #1 >> made by >> Ilse Varnholt; final answer: #1", ", relations=any"
+    )
     assert len(rows) == 3
     rows, _ = c_filtered(base, "#1 : film; Ilse Varnholt >> directed_by >> #1; final answer: #1")
     assert not rows
@@ -227,7 +249,12 @@ def test_two_variables_empty_each_other_as_printed_and_not_as_corrected(base) ->
 
 @pytest.mark.parametrize(
     "more",
-    ["not #1 >> starred_actors >> Ilse Varnholt", "#1.release_year < 1933", "~ dreamlike", "highest #1.release_year"],
+    [
+        "not #1 >> starred_actors >> Ilse Varnholt",
+        "#1.release_year < 1933",
+        "~ dreamlike",
+        "highest #1.release_year",
+    ],
 )
 def test_triples_that_say_more_than_the_papers_are_refused(base, more) -> None:
     films(base)
@@ -238,7 +265,7 @@ def test_triples_that_say_more_than_the_papers_are_refused(base, more) -> None:
 def test_several_graphs_are_refused_and_a_scope_names_one(base) -> None:
     graph_of(base, [("a", "r", "b")], "first")
     graph_of(base, [("a", "r", "c")], "second")
-    method = registry.build_method(PAPER, base)
+    method = build(base)
     with pytest.raises(UsageError, match="there are 2 graphs"):
         method.answer(Question("?", Scope(), "a >> r >> #1; final answer: #1"), TrailRecorder())
     scope = Scope(graphs=frozenset({"second"}))
@@ -273,7 +300,7 @@ def test_a_model_writes_triplets_and_reranks_and_what_is_more_is_dropped(base, t
         prompts = [request for request in server.requests if "triplets" in request.system]
     # One reply is asked for, with the names of the types alone; the denial is no triplet.
     assert len(prompts) == 1 and "directed_by" in prompts[0].user and "1931" not in prompts[0].user
-    assert [ranked.name for ranked in answer.ranking[:3]][0] == "Glass Harvest"
+    assert answer.ranking[0].name == GLASS
     assert {ranked.name for ranked in answer.ranking[:3]} == {SALT, LOW, GLASS}
     assert "the paper has no negation and no counts" in answer.constraints.dropped.values()
 
@@ -322,10 +349,7 @@ def test_on_real_graphs_it_is_the_printed_algorithms(tmp_path, path, number) -> 
         store = opened.store
         graph = read_graph(store.snapshot().graph("g"))
         method = {
-            (typed, printed): registry.build_method(
-                f"{PAPER[:-1]}, lines={'printed' if printed else 'corrected'}, relations={'typed' if typed else 'any'})",
-                store,
-            )
+            (typed, printed): build(store, f"{LINES[printed]}, relations={'typed' if typed else 'any'}")
             for typed in (True, False)
             for printed in (True, False)
         }

@@ -26,6 +26,7 @@ from clew.train.encoder import (
     ranking_loss,
     train_encoder,
 )
+from stark_clinic import write_clinic, write_questions
 
 MISSING = [
     one for one in ("torch", "sentence_transformers", "accelerate", "datasets") if find_spec(one) is None
@@ -298,3 +299,25 @@ def test_training_data_for_other_trainers(data, tmp_path):
         assert done.exit_code == 0 and "20 lines" in done.stdout, done.output
         assert key in json.loads(out.read_text().splitlines()[0])
         assert CliRunner().invoke(app, ["train", "data", "--data", data, "--out", str(out)]).exit_code == 2
+
+
+def test_the_command_learns_the_nodes_that_answer_stark_s_questions(source, tmp_path):
+    data, graph = f"stark={write_questions(tmp_path / 'qa')}#test-0.1", write_clinic(tmp_path / "clinic")
+    out = tmp_path / "nodes"
+    words = [
+        "--data",
+        data,
+        "--graph",
+        str(graph),
+        "--model",
+        str(source),
+        "--out",
+        str(out),
+        "--held-out",
+        "0.3",
+    ]
+    told = CliRunner().invoke(app, ["train", "encoder", *words, *OPTIONS, "--negatives", "1"])
+    assert told.exit_code == 0, told.output
+    assert "recall@20:" in told.stdout and "(2 held out)" in told.stdout
+    record = json.loads((out / RECORD).read_text())
+    assert record["settings"]["objective"] == "dpr" and record["graph"] and record["held_out"] == 2

@@ -4,9 +4,32 @@ import numpy as np
 import pytest
 
 from clew.core.errors import UsageError
+from clew.evaluate.datasets import parse_dataset
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.train.encoder import PAPER_SETTINGS, build_settings
-from clew.train.pairs import Pair, Passage, add_mined_negatives, pairs_from_examples, pairs_from_passages
+from clew.evaluate.setup import graph_base
+from clew.retrieve.nodes import NodeTexts
+from clew.train.encoder import (
+    PAPER_SETTINGS,
+    EncoderSettings,
+    HeldOutNodes,
+    build_settings,
+    training_from_graph,
+)
+from clew.train.pairs import (
+    NodeQuestion,
+    Pair,
+    Passage,
+    add_mined_negatives,
+    find_node_questions,
+    pairs_from_examples,
+    pairs_from_nodes,
+    pairs_from_passages,
+)
+from link_graphs import graph_of
+from small_bases import base
+from stark_clinic import write_clinic, write_questions
+
+__all__ = ["base"]
 
 LOCK = Paragraph("Elm lock", ("Its keeper is Ann.",))
 ANN = Paragraph("Ann", ("Ann was born in Elmton.",))
@@ -123,3 +146,75 @@ def test_the_paper_s_configuration_is_its_table_5() -> None:
     for words in (("papre", {}), ("clew", {"objective": "mrd"})):
         with pytest.raises(UsageError, match="Did you mean"):
             build_settings(*words)
+
+
+def test_stark_s_questions_are_paired_with_the_texts_of_their_answers(tmp_path) -> None:
+    # The layout of the official files: a processed knowledge base, and qa.csv with its splits.
+    questions = list(parse_dataset(f"stark={write_questions(tmp_path / 'qa')}#test-0.1").examples())
+    with graph_base(write_clinic(tmp_path / "clinic")) as base:
+        (info,) = base.graphs.graph_infos()
+        graph = base.snapshot().graph(info.name)
+        found = find_node_questions(graph, questions)
+        assert [graph.ids(question.rows) for question in found] == [
+            sorted(f"{graph.name}:{answer}" for answer in example.answers) for example in questions
+        ]
+        pairs = pairs_from_nodes(graph, found, answers=2, negatives=3, seed=1)
+        assert pairs == pairs_from_nodes(graph, found, answers=2, negatives=3, seed=1)
+        text_of = dict(enumerate(NodeTexts(graph).documents(np.arange(graph.size))))
+        for question in found:
+            own = [pair for pair in pairs if pair.query == question.text]
+            right = {text_of[row] for row in question.rows.tolist()}
+            assert len(own) == min(2, len(right)) and {pair.positive for pair in own} <= right
+            assert all(len(pair.negatives) == 3 and not right & set(pair.negatives) for pair in own)
+
+
+def test_an_answer_that_is_no_id_is_the_node_that_is_written_so(base) -> None:
+    graph = graph_of(base, [("Kismet", "r", "kismet"), ("Other", "r", "Kismet")])
+    examples = [
+        Example("1", "capital?", ("Kismet",), "entities"),
+        Example("2", "either?", ("KISMET",), "entities"),
+        Example("3", "neither?", ("Nowhere",), "entities"),
+    ]
+    capital, either = find_node_questions(graph, examples)
+    assert [entity.name for entity in graph.entities(capital.rows)] == ["Kismet"]
+    assert {entity.name for entity in graph.entities(either.rows)} == {"Kismet", "kismet"}
+
+
+def test_held_out_questions_are_searched_over_the_texts_of_nodes(base) -> None:
+    graph = graph_of(base, [("aa", "r", "bb"), ("bb", "r", "cc"), ("dd", "r", "aa")])
+    row = {entity.name: row for row, entity in enumerate(graph.entities(np.arange(graph.size)))}
+
+    class LetterModel:
+        """Counts letters of the name, the first line of a node's text."""
+
+        def encode(self, texts, **_):
+            names = [text.splitlines()[0].removeprefix("name: ") for text in texts]
+            counts = np.array([[name.count(letter) for letter in "abcd"] for name in names], float) + 1e-9
+            return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+    questions = [
+        NodeQuestion("aab", np.array([row["aa"]])),  # the first
+        NodeQuestion("bba", np.sort([row["aa"], row["cc"]])),  # aa is the second, cc further down
+    ]
+    measures = HeldOutNodes(graph, questions, np.arange(graph.size)).measure(LetterModel())
+    assert measures == {"Hit@1": 0.5, "recall@20": 1.0, "MRR": 0.75}
+
+
+def test_training_over_a_graph_needs_one_graph_and_one_hop(base, tmp_path) -> None:
+    data = [f"stark={write_questions(tmp_path / 'qa')}#test-0.1"]
+    settings = EncoderSettings(objective="dpr")
+    with pytest.raises(UsageError, match="has 0 graphs"):
+        training_from_graph(base, data, "m", settings, 0.3)
+    with graph_base(write_clinic(tmp_path / "clinic")) as clinic:
+        with pytest.raises(UsageError, match="without hops"):
+            training_from_graph(clinic, data, "m", EncoderSettings(), 0.3)
+        training = training_from_graph(clinic, data, "m", settings, 0.3)
+        assert isinstance(training.held_out, HeldOutNodes) and len(training.held_out.questions) == 2
+        learned = {pair.query for pair in training.pairs}
+        assert not learned & {question.text for question in training.held_out.questions}
+        assert training.origin["graph"] == clinic.graphs.graph_infos()[0].digest
+    graph_of(base, [("a", "r", "b")])
+    with pytest.raises(UsageError, match="is a node of g"):
+        training_from_graph(base, data, "m", settings, 0.3)
+    with pytest.raises(UsageError, match="no graph at"), graph_base(tmp_path / "nowhere"):
+        pass

@@ -212,6 +212,21 @@ def _add_graphs(store: Store, places: Sequence[str]) -> None:
             add_graph(store.graphs, name, GraphFiles((Path(place),)))
 
 
+@contextmanager
+def graph_base(place: Path) -> Iterator[Store]:
+    """Yield the knowledge base at ``place``, else a temporary one with the graph that is there. Raises UsageError,
+    UnreadableFile."""
+    if Store.exists(place):
+        with Store.open(place) as base:
+            yield base
+        return
+    if not place.exists():
+        raise UsageError(f"no graph at {place}", "Name a file or folder that clew graph add reads")
+    with TemporaryDirectory(prefix="clew-graph-") as folder, Store.open(Path(folder), create=True) as base:
+        add_graph(base.graphs, default_graph_name(place), GraphFiles((place,)))
+        yield base
+
+
 def build_question_for(questions: QuestionSet, settings: EvaluationSettings) -> QuestionFor:
     """Return the function from an example to its question, with its scope and, if requested, its gold triples."""
     scope_for = _scope_builder(questions, settings)

@@ -5,6 +5,9 @@ et al., "Dense passage retrieval", EMNLP 2020 (DPR), as the KGP paper runs both 
 :data:`PAPER_SETTINGS`). Deviations: one encoder for queries and passages, mean pooling, unit vectors with a
 temperature in place of inner products, hops to any depth, and by default an encoder that is trained already. The
 recall on questions that it was not trained on is measured after each epoch (:class:`HeldOutQuestions`).
+
+With a graph it is the dense retriever of STaRK (Wu et al., NeurIPS 2024), which 4StepFocus is compared with (Boer et
+al., 2024, Section 2): questions learn the texts of the nodes that answer them (:func:`training_from_graph`).
 """
 
 from __future__ import annotations
@@ -19,30 +22,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.arrays import union
 from clew.core.errors import MissingExtra, UsageError, unknown_name_error
 from clew.core.text import build_hop_query, candidate_names, title_names
 from clew.core.types import PASSAGE, Scope
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import parse_dataset
 from clew.evaluate.examples import shuffle_examples
+from clew.retrieve.nodes import NodeTexts, answer_rows_or_all
 from clew.train.evidence_chains import gold_passages
 from clew.train.pairs import (
+    NodeQuestion,
     Passage,
     add_mined_negatives,
+    find_node_questions,
     pairs_from_examples,
+    pairs_from_nodes,
     pairs_from_passages,
     passage_text,
 )
 from clew.train.training_folder import FINISHED, TrainingFolder, progress_callback
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Vectors
+    from clew.core.arrays import Floats, Rows, Vectors
+    from clew.core.protocols import PropertyGraph
     from clew.evaluate.examples import Example
     from clew.store.store import Store
     from clew.train.pairs import Objective, Pair
 
 #: The number of first hops to search second hops from, and the depth of the recall.
 FIRST_HOPS, RECALL_DEPTH = 10, 5
+#: The depth of the recall of nodes (STaRK), right answers of a question that are learned from, nodes that held-out
+#: questions are searched over beside the right answers of all questions.
+NODE_DEPTH, ANSWERS_PER_QUESTION, POOL_NODES = 20, 4, 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,35 @@ class HeldOutQuestions:
                 first_probabilities, (first_probabilities[rows, None] * _softmax(second_scores)).max(axis=0)
             )
         return combined
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutNodes:
+    """Held-out questions whose right answers are nodes: each is searched over the texts of ``pool``, rows of a graph,
+    ascending."""
+
+    graph: PropertyGraph
+    questions: Sequence[NodeQuestion]
+    pool: Rows
+
+    def measure(self, model: Any) -> dict[str, float]:
+        """Return the means of STaRK's measures over the questions, by name.
+
+        ``model`` is a sentence-transformers model.
+        """
+        nodes = encode_texts(model, NodeTexts(self.graph).documents(self.pool))
+        scores = encode_texts(model, [question.text for question in self.questions]) @ nodes.T
+        ranked = self.pool[np.argsort(-scores, axis=1, kind="stable")]
+        is_right = [
+            np.isin(rows, question.rows) for rows, question in zip(ranked, self.questions, strict=True)
+        ]
+        first_right = [int(right.argmax()) for right in is_right]
+        recalls = [float(right[:NODE_DEPTH].sum()) / int(right.sum()) for right in is_right]
+        return {
+            "Hit@1": round(float(np.mean([place == 0 for place in first_right])), 4),
+            f"recall@{NODE_DEPTH}": round(float(np.mean(recalls)), 4),
+            "MRR": round(float(np.mean([1 / (place + 1) for place in first_right])), 4),
+        }
 
 
 def encode_texts(model: Any, texts: Sequence[str]) -> Vectors:
@@ -208,7 +249,7 @@ class Training:
     source: str
     settings: EncoderSettings
     origin: Mapping[str, Any]
-    held_out: HeldOutQuestions | None = None
+    held_out: HeldOutQuestions | HeldOutNodes | None = None
 
 
 #: The default number of pairs from a knowledge base. More takes hours on two cores and gains little.
@@ -247,6 +288,57 @@ def training_from_data(
         settings,
         origin,
         HeldOutQuestions(held_out_examples, training_examples, hops) if held_out_examples else None,
+    )
+
+
+def training_from_graph(
+    base: Store,
+    data: Sequence[str],
+    source: str,
+    settings: EncoderSettings,
+    held_out: float,
+    limit: int | None = None,
+) -> Training:
+    """Return the training on questions whose right answers are nodes of the only graph of a base, such as STaRK's.
+
+    The share ``held_out`` of the questions is searched over the right answers of all questions and
+    :data:`POOL_NODES` others. Raises UsageError for a base with several graphs, and where no answer is in the graph.
+    """
+    graphs = base.graphs.graph_infos()
+    if len(graphs) != 1:
+        raise UsageError(
+            f"{base.path} has {len(graphs)} graphs", "Name the file of the one that has the answers"
+        )
+    if settings.objective != "dpr":
+        raise UsageError("nodes are learned without hops between them", "With --graph: --objective dpr")
+    graph = base.snapshot().graph(graphs[0].name)
+    datasets = [parse_dataset(dataset) for dataset in data]
+    examples = (example for dataset in datasets for example in dataset.examples())
+    sampled = [group[0] for group in shuffle_examples(examples, settings.seed)][:limit]
+    questions = find_node_questions(graph, sampled)
+    if not questions:
+        raise UsageError(
+            f"no answer in {', '.join(data)} is a node of {graph.name}",
+            "The answers of stark are ids of its own knowledge base: --graph FOLDER/processed",
+        )
+    held_out_questions = questions[: round(held_out * len(questions))]
+    learned = questions[len(held_out_questions) :]
+    right = [question.rows for question in questions]
+    others = answer_rows_or_all(graph)
+    rng = np.random.default_rng(settings.seed)
+    pool = union([*right, rng.choice(others, min(POOL_NODES, len(others)), replace=False)])
+    return Training(
+        pairs_from_nodes(graph, learned, ANSWERS_PER_QUESTION, settings.negatives, settings.seed),
+        source,
+        settings,
+        {
+            "data": [{"form": dataset.name, "digest": dataset.digest()} for dataset in datasets],
+            "graph": graphs[0].digest,
+            "questions": len(learned),
+            "held_out": len(held_out_questions),
+            "limit": limit,
+        },
+        HeldOutNodes(graph, held_out_questions, pool) if held_out_questions else None,
     )
 
 
@@ -391,7 +483,7 @@ def _build_trainer(
     return trainer
 
 
-def _measuring_callback(held_out: HeldOutQuestions, model: Any, output: TrainingFolder) -> Any:
+def _measuring_callback(held_out: HeldOutQuestions | HeldOutNodes, model: Any, output: TrainingFolder) -> Any:
     """Return the callback that measures the held-out questions at each checkpoint and adds the result to the
     record."""
     from transformers import TrainerCallback

@@ -1,7 +1,8 @@
 """Training pairs of an encoder: a query and the passage that it should be near.
 
-They come from questions with ordered evidence, as MDR and DPR are trained (KGP paper, Supplementary 8.2), or from a
-knowledge base alone (:func:`pairs_from_passages`), so that an encoder learns the connections between its documents.
+They come from questions with ordered evidence, as MDR and DPR are trained (KGP paper, Supplementary 8.2); from
+questions whose answers are nodes of a graph (:func:`pairs_from_nodes`), as STaRK trains its dense retriever; or from
+a knowledge base alone (:func:`pairs_from_passages`), so that an encoder learns the connections between its documents.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from clew.core.arrays import sorted_unique, union
+from clew.core.errors import NotFound
 from clew.core.text import add_headings, build_hop_query
 from clew.evaluate.corpora import shuffle_paragraphs
+from clew.retrieve.nodes import NodeTexts, answer_rows_or_all
 from clew.train.evidence_chains import evidence_chains, gold_passages
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Vectors
+    from clew.core.arrays import Rows, Vectors
+    from clew.core.protocols import PropertyGraph
     from clew.evaluate.examples import Example, Paragraph
     from clew.train.evidence_chains import GoldPassage
 
@@ -79,6 +84,67 @@ def _example_pairs(example: Example, objective: Objective, negatives: int, seed:
 def passage_text(passage: Paragraph | GoldPassage) -> str:
     """Return the text of a paragraph as a knowledge base encodes it."""
     return add_headings(passage.title, getattr(passage, "section", None) or (), passage.text)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeQuestion:
+    """A question with the rows of its right answers in a graph, ascending."""
+
+    text: str
+    rows: Rows
+
+
+def find_node_questions(graph: PropertyGraph, examples: Iterable[Example]) -> list[NodeQuestion]:
+    """Return the questions with at least one right answer in the graph.
+
+    An answer is the id of a node, as STaRK writes answers, else the name of one, written identically if possible.
+    """
+    questions = []
+    for example in examples:
+        rows: list[int] = []
+        for answer in example.answers:
+            try:
+                rows += graph.rows([f"{graph.name}:{answer}"]).tolist()
+            except NotFound:
+                named = graph.find_by_name(answer)
+                entities = graph.entities(named)
+                identical = [
+                    row for row, entity in zip(named.tolist(), entities, strict=True) if entity.name == answer
+                ]
+                rows += identical or named.tolist()
+        if rows:
+            questions.append(NodeQuestion(example.question, sorted_unique(np.array(rows, dtype=np.int64))))
+    return questions
+
+
+def pairs_from_nodes(
+    graph: PropertyGraph, questions: Sequence[NodeQuestion], answers: int, negatives: int, seed: int
+) -> list[Pair]:
+    """Return pairs of a question and the text of a right answer, as the dense retriever of STaRK is trained.
+
+    Source: Wu et al., NeurIPS 2024, as 4StepFocus describes it (Section 2). A question with more than ``answers``
+    right answers has a pair for that many of them, drawn with the seed. Each pair has up to ``negatives`` other nodes
+    of the types that may answer, drawn too. Deviations: one encoder for questions and nodes where STaRK trains two,
+    and these negatives beside those of the batch.
+    """
+    rng = np.random.default_rng(seed)
+    others = answer_rows_or_all(graph)
+    drawn: list[tuple[str, int, Rows]] = []
+    for question in questions:
+        chosen = question.rows
+        if len(chosen) > answers:
+            chosen = np.sort(rng.choice(chosen, answers, replace=False))
+        for row in chosen.tolist():
+            candidates = rng.choice(others, negatives + len(question.rows))
+            drawn.append((question.text, row, candidates[~np.isin(candidates, question.rows)][:negatives]))
+    needed = union(
+        [np.array([row for _, row, _ in drawn], dtype=np.int64), *(wrong for _, _, wrong in drawn)]
+    )
+    texts = dict(zip(needed.tolist(), NodeTexts(graph).documents(needed), strict=True))
+    return [
+        Pair(text, texts[row], tuple(texts[other] for other in wrong.tolist()), text)
+        for text, row, wrong in drawn
+    ]
 
 
 @dataclass(frozen=True, slots=True)

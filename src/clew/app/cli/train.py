@@ -161,9 +161,22 @@ def encoder(
         Path | None,
         typer.Option(metavar="DIR", help="Learn from this knowledge base instead; no questions are needed."),
     ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLACE",
+            help="The graph whose nodes answer the questions: a file or folder as clew graph add reads it, or a "
+            "knowledge base with one graph.",
+        ),
+    ] = None,
     objective: Annotated[
-        str, typer.Option(metavar="NAME", help="mdr (learns every hop) or dpr (learns one).")
-    ] = "mdr",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="mdr (learns every hop) or dpr (learns one).",
+            show_default="mdr; dpr with --graph",
+        ),
+    ] = None,
     configuration: Annotated[
         str,
         typer.Option(metavar="NAME", help="The default settings: clew, or paper (Table 5 of the KGP paper)."),
@@ -209,22 +222,35 @@ def encoder(
     """Train an encoder to find the next passage of a chain of evidence, and export it for use without torch.
 
     The objective mdr learns to find the first gold passage from the question, and each next one from the question
-    with the passages so far; a walk uses it at every hop. The objective dpr learns to find each gold passage from the
-    question. --from-kb needs no questions: it learns how your own documents refer to each other. Prints recall@5 on
-    held-out questions before and after. An interrupted run continues when started again. Needs the extra train.
+    with the passages so far; a walk uses it at every hop. The objective dpr learns to find each gold passage from
+    the question. --from-kb needs no questions: it learns how your own documents refer to each other. With --graph
+    the right answers are nodes, as in STaRK: it learns their texts, for vss and focus. Prints recall on held-out
+    questions before and after. An interrupted run continues when started again. Needs the extra train.
 
       clew train encoder --data hotpotqa=train.json --model all-MiniLM-L6-v2 --out models/hops
 
       clew train encoder --from-kb .clew --model all-MiniLM-L6-v2 --out models/ours
 
+      clew train encoder --data stark=qa.csv --graph prime/processed --model all-MiniLM-L6-v2 --out models/prime
+
       clew encoder set onnx:models/ours/onnx
     """
+    from clew.evaluate.setup import graph_base
     from clew.store.store import Store
-    from clew.train.encoder import MAX_BASE_PAIRS, build_settings, training_from_base, training_from_data
+    from clew.train.encoder import (
+        MAX_BASE_PAIRS,
+        build_settings,
+        training_from_base,
+        training_from_data,
+        training_from_graph,
+    )
     from clew.train.export import parse_form
 
     if bool(data) == (from_kb is not None):
         raise UsageError("no training data given", "Give either --data NAME=PATH or --from-kb DIR")
+    if from_kb is not None and graph is not None:
+        raise UsageError("--graph is for the questions of --data", "Leave one out: --from-kb or --graph")
+    objective = objective or ("mdr" if graph is None else "dpr")
     options = {
         "objective": objective, "epochs": epochs, "batch": batch, "negatives": negatives, "blend": blend,
         "learning_rate": learning_rate, "scale": scale, "mined": mined, "max_tokens": max_tokens, "seed": seed,
@@ -232,6 +258,10 @@ def encoder(
     changes = {name: value for name, value in options.items() if value is not None}
     settings = build_settings(configuration, changes)
     form = parse_form(weights, out.name)
+    if graph is not None:
+        with graph_base(graph) as base:
+            _train(training_from_graph(base, data or [], model, settings, held_out, limit), out, form)
+        return
     if from_kb is None:
         work = training_from_data(data or [], model, settings, held_out, limit)
     else:

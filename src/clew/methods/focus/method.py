@@ -206,7 +206,9 @@ class FocusMethod:
     @property
     def is_exact(self) -> bool:
         """Whether exact answers are looked for: not by the paper's form, nor where any relation is followed."""
-        return isinstance(self.engine, SubstitutionEngine) and self.engine.preparer.matcher.relations == "typed"
+        return (
+            isinstance(self.engine, SubstitutionEngine) and self.engine.preparer.matcher.relations == "typed"
+        )
 
     def sort(self, solution: Solution, question: Question, record: TrailRecorder) -> SortedCandidates:
         """Return the candidates of a solution in order. Exact answers that nothing is to rank are all alike: they are

@@ -54,8 +54,7 @@ from clew.retrieve.nodes import answer_rows
 from clew.triples.engine import reference
 from clew.triples.engine.patterns import Constant, DirectedRelation, Pattern, TypedTriple, Variable
 from clew.triples.engine.substitution import Substitution
-from clew.triples.language.chain import Triple
-from clew.triples.language.errors import ChainError
+from clew.triples.language.chain import ChainError, Triple
 from clew.triples.language.typed_chain import TypedChain
 from clew.triples.language.typed_parsing import parse_typed_statements
 from clew.triples.linking.relation_words import verbalise_relation
@@ -131,7 +130,11 @@ class TripletsWriter:
 def list_beyond_triplets(typed: TypedChain) -> list[str]:
     """Return the statements of a question that are no triplets of the paper, as they are written."""
     return [
-        *(typed.statement(place) for place, triple in enumerate(typed.chain.triples) if _why_beyond(typed, place)),
+        *(
+            typed.statement(place)
+            for place, triple in enumerate(typed.chain.triples)
+            if _why_beyond(typed, place)
+        ),
         *map(str, typed.conditions),
         *map(str, typed.superlatives),
         *(f"~ {preference}" for preference in typed.preferences),
@@ -215,7 +218,9 @@ class _PaperQuestion:
         pattern, prepared = self._describe(kept, matched, candidates)
         trail.add(replace(prepared.step, seconds=time.perf_counter() - started))
         started = time.perf_counter()
-        left, rounds = reference.substitute(kept.values(), candidates, self._neighbours(), self.engine.as_printed)
+        left, rounds = reference.substitute(
+            kept.values(), candidates, self._neighbours(), self.engine.as_printed
+        )
         constants = {constant.name: np.array(constant.rows) for constant in pattern.constants}
         seconds = time.perf_counter() - started
         substitution = Substitution(target, {**left, **constants}, rounds, seconds)
@@ -224,7 +229,7 @@ class _PaperQuestion:
         return solution
 
     def _initial_candidates(self) -> dict[str, Rows]:
-        """Return ``substitute[x]`` of every variable: the nodes of C that have its type (Algorithm 3, lines 1 to 3)."""
+        """Return ``substitute[x]`` of every variable (Algorithm 3, lines 1 to 3): the nodes of C of its type."""
         every = np.arange(self.graph.size) if self.of_kinds is None else self.of_kinds
         numbers = sorted({*self.typed.chain.unknowns, *self.typed.types, self.typed.chain.answer or 1})
         candidates = dict.fromkeys((f"#{number}" for number in numbers), every)
@@ -252,7 +257,9 @@ class _PaperQuestion:
         named = [constant in (entity.name, *entity.aliases) for entity in entities]
         place = named.index(True) if True in named else 0
         entity, score = entities[place], float(likeness[0])
-        return LinkedEntity(int(rows[best][place]), entity.id, entity.name, score, "name" if score == 1 else "spelling")
+        return LinkedEntity(
+            int(rows[best][place]), entity.id, entity.name, score, "name" if score == 1 else "spelling"
+        )
 
     def _edge_type(self, name: str) -> str | None:
         """Return the edge type that a triplet names, None if the graph has none called so."""
@@ -286,7 +293,9 @@ class _PaperQuestion:
             head, name, tail = self._raw(triple)
             relation = None if self.engine.relations == "any" else self._edge_type(name)
             if place not in kept or (relation is None and self.engine.relations == "typed"):
-                why = _why_beyond(self.typed, place) or self._why_dropped(place in kept, name, head, tail, matched)
+                why = _why_beyond(self.typed, place) or self._why_dropped(
+                    place in kept, name, head, tail, matched
+                )
                 dropped.append(DroppedConstraint(self.typed.statement(place), "", why, place))
                 continue
             relations_followed[name] = f">> {relation or 'any'} >>"
@@ -301,7 +310,9 @@ class _PaperQuestion:
             dropped.append(DroppedConstraint(str(beyond), "", "the paper has triplets alone"))
         ends = {end for triple in triples for end in (triple.head, triple.tail)}
         linked = {name: entity for name, entity in matched.items() if entity is not None}
-        types = {f"#{number}": matching_types(self.graph, wanted) for number, wanted in self.typed.types.items()}
+        types = {
+            f"#{number}": matching_types(self.graph, wanted) for number, wanted in self.typed.types.items()
+        }
         pattern = Pattern(
             f"#{self.typed.chain.answer}",
             tuple(Variable(name, types.get(name, ()), self.of_kinds) for name in candidates),
@@ -310,7 +321,9 @@ class _PaperQuestion:
             answer_rows=self.of_kinds,
         )
         constants = {
-            name: () if entity is None else (LinkedConstant(entity.name, entity.id, entity.score, entity.reason),)
+            name: ()
+            if entity is None
+            else (LinkedConstant(entity.name, entity.id, entity.score, entity.reason),)
             for name, entity in matched.items()
         }
         whys = {constraint.text: constraint.why for constraint in dropped}

@@ -51,7 +51,8 @@ class Solution:
     are the unknowns that were read from documents before, by number. ``join`` has the other graphs that hold a part
     of the question. ``exact`` has the exact answers, where the graph has all names of the question: they are what is
     left. ``is_filtered`` is false where the question has no triples (:meth:`of_all_nodes`). ``paper``: it is the
-    paper's own (:mod:`clew.methods.focus.paper`), so only vectors rank its candidates, and any that may answer fill up.
+    paper's own (:mod:`clew.methods.focus.paper`), so only vectors rank its candidates, and all that may answer fill
+    the list up.
     """
 
     graph: PropertyGraph

@@ -30,8 +30,8 @@ Node: TypeAlias = int
 #: Head, edge type, tail. Algorithm 3 replaces the names of constants by nodes.
 RawTriplet: TypeAlias = tuple[Name, str, Name]
 PreparedTriplet: TypeAlias = tuple[Name | Node, str, Name | Node]
-#: ``neighbours(nodes, e, "-")``: the nodes to which an edge of type e leads from one of ``nodes``; ``"+"``: those from
-#: which one leads to one of ``nodes``. Ascending, each once.
+#: ``neighbours(nodes, e, "-")``: the nodes to which an edge of type e leads from one of ``nodes``; ``"+"``: those
+#: from which one leads to one of ``nodes``. Ascending, each once.
 Neighbours = Callable[["Rows", str, str], "Rows"]
 
 
@@ -66,10 +66,10 @@ def substitute(
     neighbours: Neighbours,
     as_printed: bool = False,
 ) -> tuple[dict[Name, Rows], int]:
-    """Return the candidates of every variable that all triplets leave, and how often lines 2 to 21 ran (Algorithm 2).
+    """Return what all triplets leave of every variable (Algorithm 2), and how often lines 2 to 21 ran.
 
-    ``candidates`` are the nodes that each variable begins with: those of C that have its type (Algorithm 3, lines 1 to
-    3), ascending, each once.
+    ``candidates`` are the nodes that each variable begins with: those of C that have its type (Algorithm 3, lines 1
+    to 3), ascending, each once.
     """
     triplets, left, rounds = list(triplets), dict(candidates), 0
 
