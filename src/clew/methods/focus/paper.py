@@ -210,16 +210,16 @@ class _PaperQuestion:
 
         raw = {place: self._raw(triple) for place, triple in enumerate(self.typed.chain.triples)}
         raw = {place: triplet for place, triplet in raw.items() if not _why_beyond(self.typed, place)}
-        kept = {
-            place: valid[0]
+        valid = {
+            place: triplets[0]
             for place, triplet in raw.items()
-            if (valid := reference.prepare_triplets([triplet], candidates, match))
+            if (triplets := reference.prepare_triplets([triplet], candidates, match))
         }
-        pattern, prepared = self._describe(kept, matched, candidates)
+        pattern, prepared = self._describe(valid, matched, candidates)
         trail.add(replace(prepared.step, seconds=time.perf_counter() - started))
         started = time.perf_counter()
         left, rounds = reference.substitute(
-            kept.values(), candidates, self._neighbours(), self.engine.as_printed
+            valid.values(), candidates, self._neighbours(), self.engine.as_printed
         )
         constants = {constant.name: np.array(constant.rows) for constant in pattern.constants}
         seconds = time.perf_counter() - started
@@ -282,7 +282,7 @@ class _PaperQuestion:
 
     def _describe(
         self,
-        kept: dict[int, PreparedTriplet],
+        valid: dict[int, PreparedTriplet],
         matched: dict[str, LinkedEntity | None],
         candidates: dict[str, Rows],
     ) -> tuple[Pattern, PreparedQuestion]:
@@ -292,9 +292,9 @@ class _PaperQuestion:
         for place, triple in enumerate(self.typed.chain.triples):
             head, name, tail = self._raw(triple)
             relation = None if self.engine.relations == "any" else self._edge_type(name)
-            if place not in kept or (relation is None and self.engine.relations == "typed"):
+            if place not in valid or (relation is None and self.engine.relations == "typed"):
                 why = _why_beyond(self.typed, place) or self._why_dropped(
-                    place in kept, name, head, tail, matched
+                    place in valid, name, head, tail, matched
                 )
                 dropped.append(DroppedConstraint(self.typed.statement(place), "", why, place))
                 continue
