@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := build/demo
 
+# The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test slow lint check docs clean benchmarks encoder
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
@@ -10,7 +13,7 @@ demo: .venv/ready ## Add the sample documents and ask a question that needs two 
 	$(BIN)/clew ask "$(QUESTION)" --kb $(DEMO)
 
 test: .venv/ready-dev ## The test suite: offline, warnings are errors; branch coverage has to reach the gate in pyproject.toml
-	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 slow: .venv/ready-dev ## The tests that take long: kills at random instants, whole pages of analyses
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow

@@ -135,6 +135,7 @@ def test_sync_forgets_what_is_gone_and_nothing_else(base, files) -> None:
     assert report.removed == [] and len(base.documents()) == 2
 
 
+@pytest.mark.slow
 def test_order_of_adding_does_not_show(kept, kept_files, tmp_path) -> None:
     with clew.open(tmp_path / "other", create=True) as other:
         other.add([kept_files / "two"])

@@ -90,6 +90,7 @@ def test_the_commands_do_what_they_say(
     assert result.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("embedded")
 def test_the_python_example_runs(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

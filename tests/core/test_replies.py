@@ -107,6 +107,7 @@ def test_valid_json_is_parsed_as_by_the_json_module(value, ascii_only):
     assert parse_json(text, {"type": "object"}) == json.loads(text)
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="{}[]\":,'ab1\\u\n `tfn"))
 def test_any_other_text_raises_bad_completion(text):
     with contextlib.suppress(BadCompletion):

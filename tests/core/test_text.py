@@ -74,6 +74,7 @@ def test_sentences(given: str, expected: list[str]) -> None:
     assert [given[start:end] for start, end in text.sentence_spans(given)] == expected
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_sentences_cover_all_that_is_not_white_space_in_order(given: str) -> None:
     spans = text.sentence_spans(given)

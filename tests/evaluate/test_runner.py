@@ -79,6 +79,7 @@ def test_golden_reads_the_gold_evidence_and_nothing_else(data, tmp_path):
             assert sorted(piece for held in found.hit_pieces for piece in held) == [0, 1], name
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_short_goes_on_and_gives_the_same_table(data, tmp_path):
     questions = load_questions(data, "pooled", None, 0)
     whole = evaluate_recipes(tmp_path / "whole", questions, ["kgp"], EvaluationSettings())

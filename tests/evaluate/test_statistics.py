@@ -37,6 +37,7 @@ def test_ties_share_their_ranks_and_less_may_be_better():
     assert mean_ranks([{"a": 1.0, "b": 0.0}, {"b": 1.0}], [1, 1]) == {"a": 1, "b": 1.5}
 
 
+@pytest.mark.slow
 def test_the_interval_is_the_normal_one_for_many_values():
     values = np.random.default_rng(1).normal(5, 2, 2_000)
     found = bootstrap_interval(values, seed=3)

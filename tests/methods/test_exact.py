@@ -452,6 +452,7 @@ def test_every_exact_answer_has_the_triples_by_which_it_is_one(graphs):
         assert f"{row.name} >> depends_on >> ruby" in evidence, evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_why_not_agrees_with_the_answers_to_random_questions(graphs, seed):
     graph = graphs.base.store.snapshot().graph("packages")

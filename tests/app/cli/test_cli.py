@@ -61,6 +61,7 @@ def test_an_empty_base_finds_nothing(embedded, tmp_path) -> None:
     assert "Not found" in run("ask", "Who built the bridge?", "--kb", tmp_path / "kb").stdout
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_with_evidence_from_both_documents(kb) -> None:
     answer = json.loads(run("ask", QUESTION, "--kb", kb, "--json").stdout)
     assert {"lighter-hire-contract.pdf", "oskell-passage-annual-report-1931.pdf"} <= {

@@ -66,6 +66,7 @@ def test_a_model_that_is_not_named_is_asked_for(run):
     assert "needs a language model" in result.stderr
 
 
+@pytest.mark.slow
 def test_search_drills_without_a_model(run):
     hits = json.loads(run("search", "Who was the director?", "-r", "drill", "-k", "1", "--json").stdout)
     assert "Maria Hale" in hits["hits"][0]["text"]

@@ -312,6 +312,7 @@ def test_a_token_that_the_application_asks_for_is_missing_in_openai_s_form(base)
             assert TOWN in asked(known, BORN).choices[0].message.content
 
 
+@pytest.mark.slow
 def test_questions_asked_at_once_get_each_their_own_answer(client):
     def ask(world):
         _, director, town, *_ = world

@@ -352,6 +352,7 @@ def test_other_methods_do_nothing(app, method) -> None:
     assert app.request(method, f"{app.api}/documents/{key}")[0] in {400, 405}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "raw",
     [

@@ -38,6 +38,7 @@ def last_told(work):
     return json.loads(work.out.getvalue().splitlines()[-1])["upload"]
 
 
+@pytest.mark.slow
 def test_a_file_waits_as_long_as_the_base_cannot_be_written_to(work):
     id = accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
     blocked = work.base.path / "uploads"

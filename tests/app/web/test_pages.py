@@ -286,6 +286,7 @@ def test_what_an_answer_rested_on_is_shown_though_the_document_is_gone(tmp_path)
         assert fetched(app, place).all("a", **{"class": "open"})
 
 
+@pytest.mark.slow
 def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
     folder = tmp_path / "kb"
     with ServedApp(folder, encoder="none") as app:

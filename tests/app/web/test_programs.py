@@ -27,6 +27,7 @@ def client(app, path="", key=TOKEN):
     return openai.OpenAI(base_url=f"http://127.0.0.1:{app.port}{path}/v1", api_key=key, max_retries=0)
 
 
+@pytest.mark.slow
 def test_the_first_base_answers_and_each_has_an_address_of_its_own(app):
     asked = {"model": "clew", "messages": [{"role": "user", "content": QUESTION}]}
     said = client(app).chat.completions.create(**asked)

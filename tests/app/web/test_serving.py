@@ -188,6 +188,7 @@ def test_every_route_is_described_without_loading_anything_from_elsewhere(app) -
     assert all(operation["description"] for one in described["paths"].values() for operation in one.values())
 
 
+@pytest.mark.slow
 def test_ranked_answers_are_told_and_exported() -> None:
     node = Node(
         "films:1", "entity", "Kismet, a film", "films", "films", 0, None, "Kismet", 0, None, (), (0, 0)

@@ -188,6 +188,7 @@ def test_doctor_deletes_kept_files_of_no_document(tmp_path) -> None:
         assert {path.name for path in folder.iterdir()} == {added.key, fresh.name}
 
 
+@pytest.mark.slow
 def test_a_base_that_others_add_to_shows_it(own, tmp_path) -> None:
     (tmp_path / "later.md").write_text("Added by hand: the weir at Thornholt.\n")
     with clew.open(own.settings.bases[own.base]) as base:

@@ -15,6 +15,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.builds(make_recipe, WORDS, st.dictionaries(WORDS, VALUES, max_size=4)))
 def test_a_canonical_name_parses_back_to_the_same_recipe(recipe: Recipe) -> None:

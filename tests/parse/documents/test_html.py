@@ -200,6 +200,7 @@ def test_depth_costs_nothing_up_to_the_limit() -> None:
         body("<span>" * 5_000 + "x")
 
 
+@pytest.mark.slow
 def test_a_line_of_megabytes_is_divided_between_sentences() -> None:
     line = "Sentences follow. " * 20_000
     passages = body(f"<p>{line}</p>")

@@ -112,6 +112,7 @@ def test_formats_of_dates(code: str) -> None:
     assert is_date_format(code)
 
 
+@pytest.mark.slow
 def test_no_number_breaks_any_format() -> None:
     chance = random.Random(3)
     pieces = [

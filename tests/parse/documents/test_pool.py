@@ -61,6 +61,7 @@ def test_a_file_that_takes_too_long_is_given_up_while_others_are_read(tmp_path: 
     assert results == [given_up, "good", "good", given_up, "good", "good"]
 
 
+@pytest.mark.slow
 def test_results_come_as_they_are_done_and_the_unit_is_passed_on(tmp_path: Path) -> None:
     paths = files(tmp_path, ["hang", "good", "good"])
     with ParsePool(2, reader=obey, time_limit=60) as pool:
@@ -129,6 +130,7 @@ def script(folder: Path) -> list[str]:
     return [sys.executable, str(program), str(Path(__file__).parents[2]), str(folder)]
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     files(tmp_path, ["good", "refuse"])
     done = subprocess.run(script(tmp_path), capture_output=True, text=True, check=True)
@@ -154,6 +156,7 @@ def test_workers_end_with_a_killed_parent_even_in_the_middle_of_a_file(tmp_path:
     assert not any(map(alive, workers))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks processes up in /proc")
 def test_closing_early_leaves_no_worker(tmp_path: Path) -> None:
     paths = files(tmp_path, ["good", "hang", "hang"])

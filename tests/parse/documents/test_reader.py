@@ -97,6 +97,7 @@ def test_a_format_of_another_package_is_found_by_its_entry_point(tmp_path: Path)
     assert done.stdout.strip() == "True shout/1(passages=paragraph) hello hi", done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["shout:MISSING", "absent:FORMAT", "shout:parse"])
 def test_a_broken_format_of_another_package_is_left_out_and_named(value: str, tmp_path: Path) -> None:
     install_plugin(tmp_path, value)

@@ -214,6 +214,7 @@ def test_charts_and_their_sheets_are_passed_over() -> None:
     assert shown(save(book), "b.xlsx") == ["# Sheet1", "| 1: b: 2"]
 
 
+@pytest.mark.slow
 def test_random_grids_keep_every_cell() -> None:
     chance = random.Random(9)
     for _ in range(20):

@@ -63,6 +63,7 @@ def test_a_format_of_another_package_reads_graphs_with_the_options_that_it_decla
     assert done.stdout == f"[] tsv\n{edge}\n", done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["words:MISSING", "words:read"])
 def test_a_broken_format_of_another_package_is_left_out_and_named(value: str, tmp_path: Path) -> None:
     done = run_with_plugin(tmp_path, value)

@@ -92,6 +92,7 @@ def table(header: str, rows: list[list[str]], form: tuple[str, str, bool]) -> by
     return (end.join(lines) + (end if is_ended else "")).encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=LINES, form=FORMS, skip=st.booleans(), is_tsv=st.booleans(), mark=st.booleans(), cut=st.booleans()
@@ -109,6 +110,7 @@ def test_edges_are_the_same_in_columns_as_row_by_row(rows, form, skip, is_tsv, m
     read_both_ways("g.tsv" if is_tsv else "g.csv", content, skip)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=st.lists(st.lists(CELLS, min_size=7, max_size=7), max_size=20),

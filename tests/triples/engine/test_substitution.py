@@ -137,6 +137,7 @@ def test_the_same_holds_for_deferred_triples_and_for_pairs_looked_up_by_hash(cas
         check(case)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(EDGES, st.data())
 def test_without_cycles_the_engine_finds_what_the_papers_algorithm_finds(edges, data) -> None:
