@@ -94,7 +94,8 @@ def collection(size: int, seed: int) -> tuple[list[Text], int]:
 
 def dense(documents: Sequence[Text], n: int) -> dict[str, Any]:
     """Return the edges between passages by comparing every pair over every keyword in one array."""
-    from clew.core.text import STOPWORDS, candidate_names, hash_term, index_terms, title_names
+    from clew.core.mentions import linking_names
+    from clew.core.text import STOPWORDS, hash_term, index_terms, title_names
 
     passages = [(number, text) for number, (_, texts) in enumerate(documents) for text in texts]
     started = time.perf_counter()
@@ -114,7 +115,7 @@ def dense(documents: Sequence[Text], n: int) -> dict[str, Any]:
     column = {word: number for number, word in enumerate(vocabulary)}
     features = np.zeros((len(passages), len(vocabulary)), dtype=np.bool_)
     for row, ((_, text), bag) in enumerate(zip(passages, bags, strict=True)):
-        words = [*bag, *(f"title {name}" for name, _, _ in candidate_names(text))]
+        words = [*bag, *(f"title {name}" for name, *_ in linking_names(text))]
         features[row, [column[word] for word in words if word in column]] = True
     shared = features[:, None, :] & features[None, :, :]  # passages x passages x keywords
     adjacent = np.asarray(shared.any(axis=2))

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from clew.core.errors import UsageError
-from clew.core.text import STOPWORDS, candidate_names, hash_term, index_terms, is_stop_term, title_names
+from clew.core.mentions import linking_names
+from clew.core.text import STOPWORDS, hash_term, index_terms, is_stop_term, title_names
 from clew.graph.keywords import KeywordGraph
 from graph_corpora import corpus, document, edges, pairs, passages, texts
 
@@ -34,7 +35,7 @@ def neighbours_by_hand(snapshot, n):
     titles = {name for document in snapshot.documents() for name in title_names(document.title)} - STOPWORDS
     keywords = {
         node.id: {term for term in index_terms(node.text) if term in pool}
-        | {("title", name) for name, _, _ in candidate_names(node.text) if name in titles}
+        | {("title", name) for name, *_ in linking_names(node.text) if name in titles}
         for node in passages(snapshot)
     }
     return pairs(passages(snapshot), lambda a, b: bool(keywords[a.id] & keywords[b.id]))

@@ -5,15 +5,24 @@ import numpy as np
 import pytest
 
 from clew.core.errors import UsageError
-from clew.core.text import STOPWORDS, candidate_names, title_names
-from clew.graph.mentions import SHARED_NAME_STRENGTH, MentionGraph
+from clew.core.mentions import linking_names
+from clew.core.text import STOPWORDS, title_names
+from clew.core.types import KINDS
+from clew.graph.mentions import EDGE_KINDS, MentionGraph
 from clew.graph.passages import UnionGraph
-from graph_corpora import corpus, document, edges, located, pairs, passages
+from clew.parse.documents.builder import DocumentBuilder
+from clew.parse.documents.tables import Table
+from graph_corpora import corpus, document, edges, finished, located, pairs, passages, texts
+
+NAMES_ALONE = ("title", "name")
 
 
 def neighbours_by_hand(snapshot, common, leads):
     nodes = passages(snapshot)
-    mentioned = {node.id: {name for name, _, _ in candidate_names(node.text)} for node in nodes}
+    certain = {name for entry in snapshot.documents() for name in title_names(entry.title)}
+    spans = {node.id: list(linking_names(node.text)) for node in nodes}
+    certain |= {name for some in spans.values() for name, _, _, is_initial in some if not is_initial}
+    mentioned = {id: {name for name, *_ in some if name in certain} for id, some in spans.items()}
     holders, in_document = defaultdict(set), defaultdict(list)
     for node in nodes:
         in_document[node.document].append(node.id)
@@ -25,10 +34,11 @@ def neighbours_by_hand(snapshot, common, leads):
             if name not in STOPWORDS:
                 titled[name] |= set(in_document[entry.key][:leads])
     by_id = {node.id: node for node in nodes}
+    titles = {name for entry in snapshot.documents() for name in title_names(entry.title)} - STOPWORDS
     joins = {
         name
         for name, ids in holders.items()
-        if len(ids) <= common and (name in titled or len({by_id[id].document for id in ids}) > 1)
+        if len(ids) <= common and (name in titles or len({by_id[id].document for id in ids}) > 1)
     }
 
     def joined(a, b):
@@ -45,7 +55,7 @@ def test_edges_are_those_counted_pair_by_pair(bases, seed):
     snapshot = bases.snapshot(corpus(seed))
     for common, leads in ((0, 1), (3, 0), (5, 2), (1000, 1000)):
         by_hand = neighbours_by_hand(snapshot, common, leads)
-        assert edges(snapshot, MentionGraph(snapshot, common, leads)) == by_hand
+        assert edges(snapshot, MentionGraph(snapshot, common, leads, NAMES_ALONE)) == by_hand
 
 
 def rows_of(snapshot, *texts):
@@ -56,42 +66,46 @@ def rows_of(snapshot, *texts):
 def test_a_new_title_finds_passages_that_were_there_before_and_a_removed_one_is_gone(bases):
     old = document("minutes", "The council heard Hesper Marrable speak.")
     base = bases.base([old])
-    assert edges(base.snapshot(), MentionGraph(base.snapshot())) == set()
+    assert edges(base.snapshot(), MentionGraph(base.snapshot(), kinds=NAMES_ALONE)) == set()
     new = document("Hesper Marrable", "She built gauges.")
     base.put_document(new, located(new))
     base.catch_up()
     snapshot = base.snapshot()
     passage, lead = rows_of(snapshot, "The council heard Hesper Marrable speak.", "She built gauges.")
-    assert MentionGraph(snapshot).neighbours(passage).tolist() == [lead]
-    assert MentionGraph(snapshot).neighbours(lead).tolist() == [passage]
-    assert MentionGraph(snapshot).explain_edge(passage, lead) == "mentions: Hesper Marrable"
-    assert MentionGraph(snapshot).explain_edge(lead, passage) == "mentions: Hesper Marrable"
+    assert MentionGraph(snapshot, kinds=NAMES_ALONE).neighbours(passage).tolist() == [lead]
+    assert MentionGraph(snapshot, kinds=NAMES_ALONE).neighbours(lead).tolist() == [passage]
+    assert (
+        MentionGraph(snapshot, kinds=NAMES_ALONE).explain_edge(passage, lead) == "mentions: Hesper Marrable"
+    )
+    assert (
+        MentionGraph(snapshot, kinds=NAMES_ALONE).explain_edge(lead, passage) == "mentions: Hesper Marrable"
+    )
     base.remove(
         [path for entry in base.documents() if entry.title == "Hesper Marrable" for path in entry.paths]
     )
     base.catch_up()
-    assert edges(base.snapshot(), MentionGraph(base.snapshot())) == set()
+    assert edges(base.snapshot(), MentionGraph(base.snapshot(), kinds=NAMES_ALONE)) == set()
 
 
 def test_a_name_of_one_document_joins_nothing_and_of_two_it_does(bases):
     one = document("x", "Corran is far.", "Near Corran.")
     alone = bases.snapshot([one])
-    assert edges(alone, MentionGraph(alone)) == set()
+    assert edges(alone, MentionGraph(alone, kinds=NAMES_ALONE)) == set()
     joined = bases.snapshot([one, document("y", "To Corran again.")])
-    assert len(edges(joined, MentionGraph(joined))) == 6
+    assert len(edges(joined, MentionGraph(joined, kinds=NAMES_ALONE))) == 6
 
 
 def test_a_common_name_joins_no_two_passages_but_still_leads_to_its_document(bases):
     documents = [document("Quill", "A river."), *(document(f"n{i}", f"Saw Quill {i}x.") for i in range(4))]
     snapshot = bases.snapshot(documents)
-    assert len(edges(snapshot, MentionGraph(snapshot, common=3))) == 2 * 4
-    assert len(edges(snapshot, MentionGraph(snapshot, common=4))) == 2 * 4 + 4 * 3
+    assert len(edges(snapshot, MentionGraph(snapshot, common=3, kinds=NAMES_ALONE))) == 2 * 4
+    assert len(edges(snapshot, MentionGraph(snapshot, common=4, kinds=NAMES_ALONE))) == 2 * 4 + 4 * 3
 
 
 def test_leads_are_the_first_passages_of_the_document(bases):
     snapshot = bases.snapshot([document("Quill", "one", "two", "three"), document("n", "At Quill.")])
     at, one, two = rows_of(snapshot, "At Quill.", "one", "two")
-    assert MentionGraph(snapshot, leads=2).neighbours(at).tolist() == sorted([one, two])
+    assert MentionGraph(snapshot, leads=2, kinds=NAMES_ALONE).neighbours(at).tolist() == sorted([one, two])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -102,14 +116,16 @@ def test_a_removed_document_leaves_no_trace(bases, seed):
     base.remove([path for removed in documents[:4] for path in paths[removed.key]])
     base.catch_up()
     after, never = base.snapshot(), bases.snapshot(documents[4:])
-    assert edges(after, MentionGraph(after)) == edges(never, MentionGraph(never))
+    assert edges(after, MentionGraph(after, kinds=NAMES_ALONE)) == edges(
+        never, MentionGraph(never, kinds=NAMES_ALONE)
+    )
 
 
 def test_neighbours_are_the_same_for_few_and_for_many(bases, monkeypatch):
     snapshot = bases.snapshot(corpus(4, documents=20))
-    sorted_way = edges(snapshot, MentionGraph(snapshot, 50))
+    sorted_way = edges(snapshot, MentionGraph(snapshot, 50, kinds=NAMES_ALONE))
     monkeypatch.setattr("clew.graph.passages._SORT_BELOW", 0)
-    assert edges(snapshot, MentionGraph(snapshot, 50)) == sorted_way
+    assert edges(snapshot, MentionGraph(snapshot, 50, kinds=NAMES_ALONE)) == sorted_way
 
 
 def test_an_empty_base_has_no_mentions(bases):
@@ -146,11 +162,136 @@ def test_the_edge_from_a_name_to_the_text_about_it_is_the_strongest(bases):
         "Met Hesper Marrable at the lock.",
     )
     graph = MentionGraph(snapshot)
-    assert graph.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED_NAME_STRENGTH]
-    assert graph.strengths(gauges, np.array([heard, met])).tolist() == [
-        SHARED_NAME_STRENGTH,
-        SHARED_NAME_STRENGTH,
-    ]
+    title, name = EDGE_KINDS["title"], EDGE_KINDS["name"]
+    assert graph.strengths(heard, np.array([gauges, met])).tolist() == [title.forward, name.forward]
+    assert title.forward > title.back > name.forward > 0
+    assert graph.strengths(gauges, np.array([heard, met])).tolist() == [title.back, title.back]
     assert len(graph.strengths(gauges, np.array([], dtype=np.int64))) == 0
     union = UnionGraph([MentionGraph(snapshot, leads=0), graph])
-    assert union.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED_NAME_STRENGTH]
+    assert union.strengths(heard, np.array([gauges, met])).tolist() == [title.forward, name.forward]
+
+
+def report(year: int) -> DocumentBuilder:
+    """A small annual report, worded as companies word theirs."""
+    builder = DocumentBuilder()
+    builder.add_page(1)
+    builder.add_heading(1, "Item 7. Management's Discussion")
+    builder.add_paragraph(
+        f'Oskell Lighters plc (the "Company") earned more in {year}; see Note 5 and the table on page 2.'
+    )
+    builder.add_paragraph(
+        "However, net operating loss (NOL) carry-forwards are described under “Taxes Paid”."
+    )
+    builder.add_heading(1, "Results")
+    builder.add_table(Table(("Year", str(year)), (("Net sales (a)", "47"), ("Freight", "848"))))
+    builder.add_paragraph("(a) Net of the tolls of the lock.")
+    builder.add_page(2)
+    builder.add_heading(1, "Note 5 - Taxes Paid")
+    builder.add_paragraph("The NOL of the lighters expires; 47 of them are sold.")
+    builder.add_heading(1, "Segments")
+    builder.add_table(Table(("Segment", "North"), (("Net sales", "31"), ("Wages", "848"))))
+    return builder
+
+
+REPORT = {
+    "sees": 'Oskell Lighters plc (the "Company") earned more in 1931; see Note 5 and the table on page 2.',
+    "loss": "However, net operating loss (NOL) carry-forwards are described under “Taxes Paid”.",
+    "sales": "Net sales (a): 1931: 47",
+    "note": "The NOL of the lighters expires; 47 of them are sold.",
+    "mark": "(a) Net of the tolls of the lock.",
+    "north": "Net sales: North: 31",
+    "wages": "Wages: North: 848",
+    "freight": "Freight: 1931: 848",
+}
+
+
+@pytest.fixture(scope="module")
+def annual(lasting):
+    return lasting.snapshot([finished(report(1931), "report", pages=2)], ["report-1931.pdf"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "target", "reason"),
+    [
+        ("reference", "sees", "note", "reference: Note 5"),
+        ("page", "sees", "wages", "reference: page 2"),
+        ("term", "note", "loss", "term: NOL"),
+        ("heading", "loss", "note", "heading: Taxes Paid"),
+        ("footnote", "sales", "mark", "footnote: (a)"),
+        ("label", "sales", "north", "row label: net sales"),
+        ("table", "loss", "freight", "structure: table on its page"),
+        ("next", "sees", "loss", "structure: next to it"),
+    ],
+)
+def test_each_kind_of_edge_leads_where_its_text_says(annual, kind, source, target, reason):
+    start, end = rows_of(annual, REPORT[source], REPORT[target])
+    graph = MentionGraph(annual, kinds=(kind,))
+    assert end in graph.neighbours(start) and start in graph.neighbours(end)
+    assert graph.explain_edge(start, end) == reason
+    assert graph.strengths(start, np.array([end])).tolist() == [EDGE_KINDS[kind].forward]
+    assert start not in graph.neighbours(start)
+
+
+def test_equal_numbers_and_words_that_begin_sentences_join_nothing(annual, bases):
+    graph = MentionGraph(annual, kinds=("title", "name", "own-name"))
+    freight, wages, note, sales = rows_of(
+        annual, *(REPORT[name] for name in ("freight", "wages", "note", "sales"))
+    )
+    assert wages not in graph.neighbours(freight) and sales not in graph.neighbours(note)
+    dates = bases.snapshot(
+        [
+            document("x", "However, on 31 December 2021 the mill closed.", "It sold 47 boats in March 2021."),
+            document("y", "However, the ferry sank on 31 December 2021.", "In March 2021 there were 47."),
+        ]
+    )
+    assert edges(dates, MentionGraph(dates, kinds=("title", "name", "own-name"))) == set()
+    named = bases.snapshot(
+        [document("x", "Corran is far."), document("y", "They went to Corran."), document("z", "Corran.")]
+    )
+    assert len(edges(named, MentionGraph(named, kinds=("name",)))) == 6
+
+
+def test_a_passage_leads_to_the_nodes_that_it_stands_in_and_to_the_table_of_its_page(annual):
+    (row,) = rows_of(annual, REPORT["loss"])
+    nodes = annual.nodes(MentionGraph(annual, kinds=("container",)).neighbours(row))
+    assert {(node.kind, node.name or node.page) for node in nodes} == {
+        ("page", 1),
+        ("section", "Item 7. Management's Discussion"),
+        ("table", 1),
+    }
+    assert {node.kind for node in nodes} < set(KINDS)
+
+
+def test_editions_are_joined_in_order_of_time_and_only_with_their_neighbours(bases):
+    years = (1929, 1931, 1930)
+    snapshot = bases.snapshot(
+        [finished(report(year), f"report {year}", pages=2) for year in years],
+        [f"report-{year}.pdf" for year in years],
+    )
+    graph = MentionGraph(snapshot, kinds=("edition",))
+    joined = {
+        (first[:-1], second[:-1])
+        for first, second in texts(snapshot, edges(snapshot, graph))
+        if first.startswith("Net sales (a): ") and second.startswith("Net sales (a): ")
+    }
+    as_years = {(first[15:19], second[15:19]) for first, second in joined}
+    assert as_years == {("1929", "1930"), ("1930", "1929"), ("1930", "1931"), ("1931", "1930")}
+
+
+def test_every_kind_of_edge_is_gone_with_its_document(bases):
+    base = bases.base([finished(report(year), f"report {year}", pages=2) for year in (1930, 1931)])
+    base.remove([path for entry in base.documents() if entry.title == "report 1930" for path in entry.paths])
+    base.catch_up()
+    after = base.snapshot()
+    never = bases.snapshot([finished(report(1931), "report 1931", pages=2)])
+
+    def all_edges(snapshot):
+        graph = MentionGraph(snapshot, kinds=tuple(EDGE_KINDS))
+        return {
+            (node, other)
+            for row in np.flatnonzero(snapshot.column("kind") >= 0)
+            for node, other in [(snapshot.ids(np.array([row]))[0], snapshot.ids(graph.neighbours(int(row))))]
+            for other in other
+        }
+
+    assert all_edges(after) == all_edges(never) != set()

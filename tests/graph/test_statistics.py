@@ -33,8 +33,8 @@ def test_edges_are_counted_once_whichever_ends_give_them(bases):
     count = len(passages(snapshot))
     for graph in (
         KeywordGraph(snapshot, 2),
-        MentionGraph(snapshot),
-        UnionGraph([KeywordGraph(snapshot, 0), MentionGraph(snapshot)]),
+        MentionGraph(snapshot, kinds=("title", "name")),
+        UnionGraph([KeywordGraph(snapshot, 0), MentionGraph(snapshot, kinds=("title", "name"))]),
     ):
         undirected = {frozenset(pair) for pair in edges(snapshot, graph)}
         statistics = compute_statistics(snapshot, graph)

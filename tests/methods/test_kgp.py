@@ -7,6 +7,8 @@ from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Location, Question, Scope
 from clew.knowledge_base import registry
+from clew.methods.kgp.algorithm1 import Path, traverse
+from clew.methods.kgp.best_first import BestFirst
 from clew.methods.kgp.method import best_rows
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
@@ -149,26 +151,55 @@ def test_a_fence_is_left_by_no_path_and_a_prior_may(base) -> None:
 def test_the_budget_is_met_and_never_exceeded(base, budget: int, branch: int) -> None:
     method = registry.build_method(f"kgp(budget={budget}, branch={branch}, seeds=3, hops=3, prior=0.1)", base)
     paths = method.walk(QUESTION, TrailRecorder())
-    assert 1 <= len(paths) <= budget
+    assert 1 <= len({row for path in paths for row in path.rows}) <= budget
     assert all(len(set(path.rows)) == len(path.rows) <= 3 for path in paths)
     whole = [path.rows for path in paths]
     assert len(set(whole)) == len(whole)
 
 
-def test_ten_seeds_with_three_continuations_make_thirty_paths(tmp_path) -> None:
-    with Store.open(tmp_path / "base", create=True) as base:
-        for number in range(40):
-            builder = DocumentBuilder()
-            builder.add_paragraph(f"Mill number {number} stands on the river Oskell near Dunmere.")
-            parsed = builder.finish(
-                data=str(number).encode(), title=f"D{number}", media_type="t", parser="t/1"
-            )
-            base.put_document(parsed, Location(f"/docs/{number}.txt", "/docs", 1, number, number))
-        method = registry.build_method("kgp(seeding=tfidf, graph=keywords, prior=off, guide=question)", base)
-        paths = method.walk(Question("Which mill stands on the river Oskell?"), TrailRecorder())
-    assert len(paths) == 30
-    assert {len(path.rows) for path in paths} == {2}
-    assert len({path.rows[0] for path in paths}) == 10
+def test_algorithm_1_stops_when_its_counter_passes_k_and_loses_what_has_no_neighbour() -> None:
+    def visit(path: Path, near: np.ndarray) -> list[Path]:
+        return [Path((*path.rows, int(row)), (*path.scores, 0.5)) for row in near]
+
+    seeds = [Path((n,), (1.0,)) for n in range(10)]
+
+    def neighbours(row: int) -> np.ndarray:
+        return np.array([] if row == 1 else [100 + 3 * row, 101 + 3 * row, 102 + 3 * row])
+
+    paths = traverse(seeds, neighbours, visit, budget=30, hops=2)
+    # 10 seeds and 21 continuations: the counter passes 30 with the last, and two seeds were not visited.
+    assert [path.rows for path in paths if len(path.rows) == 1] == [(8,), (9,)]
+    assert len([path for path in paths if len(path.rows) == 2]) == 21
+    assert not any(path.rows[0] == 1 for path in paths)
+    assert len(traverse(seeds, neighbours, visit, budget=60, hops=2)) == 27
+    chain = traverse(seeds[:1], lambda row: np.array([row + 1]), visit, budget=99, hops=4)
+    assert [path.rows for path in chain] == [(0, 1, 2, 3)]
+    assert traverse(seeds[:2], neighbours, lambda *_: None, budget=30, hops=2) == seeds[:2]
+
+
+def test_best_first_follows_one_path_deep_before_a_bad_seed_and_stops_where_a_question_is_covered() -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def expand(paths):
+        asked.extend(path.rows for path in paths)
+        return [
+            [Path((*p.rows, p.rows[-1] + 1), (*p.scores, p.score * 0.9))] if p.rows[0] == 0 else []
+            for p in paths
+        ]
+
+    seeds = [Path((0,), (0.8,)), Path((50,), (0.3,))]
+    search = BestFirst(budget=30, hops=4, width=1)
+    paths = search.search(seeds, expand, lambda paths: [1.0] * len(paths))
+    assert asked == [(0,), (0, 1), (0, 1, 2), (50,)]
+    assert {path.rows for path in paths} == {(0, 1, 2, 3), (50,)}
+    asked.clear()
+    # A path of two passages that leaves nothing open is not continued.
+    covered = search.search(seeds, expand, lambda paths: [0.0 if len(p.rows) > 1 else 1.0 for p in paths])
+    assert asked == [(0,), (50,)] and {path.rows for path in covered} == {(0, 1), (50,)}
+    half = search.search(seeds, expand, lambda paths: [0.5] * len(paths))
+    # From the third passage on, what is left open is the probability that there is a next one.
+    longest = max(half, key=lambda path: len(path.rows))
+    assert longest.scores == pytest.approx((0.8, 0.72, 0.72 * 0.9 * 0.5, 0.72 * 0.9 * 0.5 * 0.9 * 0.5))
 
 
 def test_a_passage_without_neighbours_is_not_lost(base) -> None:

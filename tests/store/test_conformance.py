@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clew.core.errors import NotFound
-from clew.core.types import KINDS, PASSAGE, RETRIEVED_KINDS, ROW, ParsedDocument, Scope
+from clew.core.types import KINDS, PASSAGE, RETRIEVED_KINDS, ROW, ParsedDocument, ParsedNode, Scope
 from clew.store.segments import FIELDS, count_field_terms
 from clew.store.store import Store
 from kb_documents import HashEncoder, document, location
@@ -32,12 +32,16 @@ def shuffled_history(base, seed: int) -> dict[str, ParsedDocument]:
     return paths
 
 
+def parent_name(parsed: ParsedDocument, node: ParsedNode) -> str:
+    return "" if node.parent is None else parsed.nodes[node.parent].name
+
+
 def twin(paths: dict[str, ParsedDocument], field: str) -> dict[str, Counter[int]]:
     return {
         f"{one.key}:{position}": counts
         for one in {one.key: one for one in paths.values()}.values()
         for position, node in enumerate(one.nodes)
-        if (counts := count_field_terms(field, node)) is not None
+        if (counts := count_field_terms(field, node, parent_name(one, node))) is not None
     }
 
 

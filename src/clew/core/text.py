@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 
 import snowballstemmer
 
-TEXT_VERSION = 1
+TEXT_VERSION = 2
 
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 # A number keeps its decimals and loses its thousands separators; a word may hold digits and apostrophes.

@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 from clew.core.arrays import run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
+from clew.core.mentions import INITIAL, LABEL_MASK, NAME
 from clew.core.protocols import Snapshot
 from clew.core.text import STOPWORDS, hash_term, stem
+from clew.core.types import RETRIEVED_KINDS
 from clew.graph.passages import (
     Incidence,
     PostingBlock,
     build_incidence,
     distinct_rows,
     documents_by_title,
+    find_positions,
+    mention_pairs,
     posting_blocks,
     surface_forms,
 )
@@ -107,9 +111,20 @@ def build_keyword_incidences(snapshot: Snapshot, n: int, share: float = 1.0) -> 
     keywords = [_best_terms(block, document[block.rows], n) for block in blocks]
     pool = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *keywords]))
     pool = pool[postings.document_frequency(pool) <= share * postings.node_count]
-    titles = np.array(sorted(documents_by_title(snapshot)), dtype=np.uint64)
     words = build_incidence(blocks, pool, snapshot.size)
-    return words, build_incidence(posting_blocks(snapshot, "mention"), titles, snapshot.size)
+    return words, build_title_incidence(snapshot)
+
+
+def build_title_incidence(snapshot: Snapshot) -> Incidence:
+    """Return the incidence of passages with the titles that they contain; keys are hashes of names."""
+    titles = np.array(sorted(documents_by_title(snapshot)), dtype=np.uint64)
+    titles = titles[np.argsort(titles & np.uint64(LABEL_MASK))]
+    named = mention_pairs(snapshot, RETRIEVED_KINDS).of_kinds(NAME, INITIAL)
+    slots = find_positions(titles & np.uint64(LABEL_MASK), named.labels)
+    pairs = np.unique(named.rows[slots >= 0] << 32 | slots[slots >= 0])
+    return Incidence.from_pairs(
+        titles, (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32), snapshot.size
+    )
 
 
 def _best_terms(block: PostingBlock, documents: Rows, n: int) -> Hashes:

@@ -1,5 +1,5 @@
 """What all passage graphs are built from: the rows of passages, their terms, and the incidence of rows and keys; also
-the union of two graphs, and the statistics of any.
+the union of graphs, and the statistics of any.
 
 Two passages are neighbours when they share a key (a keyword, a name, an entity). Written out, that is a quadratic
 number of edges. As an incidence matrix and its transpose it takes one number per passage and key, and a neighbourhood
@@ -21,12 +21,14 @@ from numpy.typing import NDArray
 from clew.core.arrays import run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
+from clew.core.mentions import INITIAL, LABEL_MASK, NAME, linking_names, mentions
 from clew.core.protocols import Graph, Snapshot
-from clew.core.text import STOPWORDS, candidate_names, hash_term, index_terms, title_names
-from clew.core.types import RETRIEVED_KINDS, Scope
+from clew.core.text import STOPWORDS, hash_term, index_terms, title_names
+from clew.core.types import KINDS, RETRIEVED_KINDS, ParsedNode, Scope
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Hashes, Rows
+    from clew.core.types import Node
 
 #: Fewer numbers than this are made distinct by sorting, which is then faster than a mask over all rows.
 _SORT_BELOW = 1 << 11
@@ -201,6 +203,70 @@ def build_incidence(blocks: Iterable[PostingBlock], keys: Hashes, size: int) -> 
     return Incidence.from_pairs(keys, np.concatenate(row_parts), np.concatenate(slot_parts), size)
 
 
+@dataclass(frozen=True, slots=True)
+class LabelledRows:
+    """Pairs of a row and the label of something that it mentions (:mod:`clew.core.mentions`), in any order."""
+
+    rows: NDArray[np.int64]
+    labels: Hashes
+
+    def select(self, selected: NDArray[np.bool_]) -> LabelledRows:
+        """Return the pairs that ``selected`` marks."""
+        return LabelledRows(self.rows[selected], self.labels[selected])
+
+
+@dataclass(frozen=True, slots=True)
+class MentionPairs:
+    """All pairs of a row and a key of the field ``mention``; ``kinds`` and ``labels`` are the parts of the key."""
+
+    rows: NDArray[np.int64]
+    kinds: NDArray[np.uint8]
+    labels: Hashes
+
+    def of_kinds(self, *kinds: int) -> LabelledRows:
+        """Return the pairs of some kinds; of ``INITIAL`` names those that are a ``NAME`` or title elsewhere."""
+        selected = np.isin(self.kinds, kinds)
+        if INITIAL in kinds:
+            is_initial = self.kinds == INITIAL
+            selected[is_initial] = np.isin(self.labels[is_initial], self.labels[self.kinds == NAME])
+        return LabelledRows(self.rows[selected], self.labels[selected])
+
+
+def mention_pairs(snapshot: Snapshot, kinds: Sequence[str]) -> MentionPairs:
+    """Return what the live nodes of some kinds mention, of labels that two nodes share.
+
+    A label that a single node has can join nothing, so it is left out; titles count as nodes.
+    """
+    postings, column = snapshot.postings("mention"), snapshot.column("kind")
+    keys, holders = postings.vocabulary()
+    labels = keys & np.uint64(LABEL_MASK)
+    unique, place = np.unique(labels, return_inverse=True)
+    shared = (np.bincount(place, holders, len(unique)) > 1)[place]
+    known, is_name = keys[shared], (keys[shared] >> np.uint64(60)) == NAME
+    names = known[is_name] & np.uint64(LABEL_MASK)
+    initial = (known >> np.uint64(60)) == INITIAL
+    is_known = np.ones(len(known), dtype=np.bool_)
+    is_known[initial] = np.isin(known[initial] & np.uint64(LABEL_MASK), names)
+    known = known[is_known]
+    rows = np.flatnonzero(np.isin(column, [KINDS.index(kind) for kind in kinds]))
+    row_parts, key_parts = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.uint64)]
+    for part in np.array_split(rows, max(1, -(-len(rows) // _ROWS_AT_ONCE))):
+        starts, terms, _ = postings.term_matrix(part)
+        positions = find_positions(known, terms)
+        row_parts.append(np.repeat(part, np.diff(starts))[positions >= 0])
+        key_parts.append(terms[positions >= 0])
+    all_keys = np.concatenate(key_parts)
+    return MentionPairs(
+        np.concatenate(row_parts),
+        (all_keys >> np.uint64(60)).astype(np.uint8),
+        all_keys & np.uint64(LABEL_MASK),
+    )
+
+
+#: Rows whose mentions are read at a time.
+_ROWS_AT_ONCE = 100_000
+
+
 def documents_by_title(snapshot: Snapshot) -> dict[int, list[str]]:
     """Return for the hash of each name of a title the keys of the documents with that title.
 
@@ -249,19 +315,34 @@ def surface_forms(text: str, words: Sequence[int], phrases: Sequence[int] = (), 
 @lru_cache(maxsize=256)
 def _hashed_names(text: str) -> dict[int, str]:
     names: dict[int, str] = {}
-    for name, start, end in candidate_names(text):
+    for name, start, end, _ in linking_names(text):
         names.setdefault(hash_term(name), " ".join(text[start:end].split()))
     return names
 
 
-@component("union", summary="the edges of two graphs")
+def mention_forms(node: Node, caption: str) -> dict[int, str]:
+    """Return how a passage or row writes what it mentions, by label; ``caption`` is that of a row's table."""
+    return _mention_forms(node.kind, node.text, caption)
+
+
+@lru_cache(maxsize=256)
+def _mention_forms(kind: str, text: str, caption: str) -> dict[int, str]:
+    forms: dict[int, str] = {}
+    for _, label, form in mentions(ParsedNode(kind, text), caption):
+        forms.setdefault(hash_term(label) & LABEL_MASK, " ".join(form.split()))
+    return forms
+
+
+@component(
+    "union", summary="the edges of two to four graphs, such as union(a=mentions, b=structure, c=keywords)"
+)
 class UnionGraph:
     """Neighbours are the neighbours in any of the graphs."""
 
     @classmethod
-    def build(cls, a: Graph, b: Graph) -> UnionGraph:
-        """Return the union of two graphs."""
-        return cls([a, b])
+    def build(cls, a: Graph, b: Graph, c: Graph | None = None, d: Graph | None = None) -> UnionGraph:
+        """Return the union of the graphs that are given."""
+        return cls([graph for graph in (a, b, c, d) if graph is not None])
 
     def __init__(self, graphs: Sequence[Graph]) -> None:
         if not graphs:

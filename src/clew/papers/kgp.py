@@ -294,7 +294,12 @@ def branching_recipes(
     """Return ``walk`` with each branching factor at the same budget. Raises UsageError."""
     recipe = _parse_walk(walk)
     return [
-        str(recipe.with_options(branch=branch, seeds=seed_count(budget, branch), budget=budget))
+        # The budget of a walk counts its seeds too.
+        str(
+            recipe.with_options(
+                branch=branch, seeds=(seeds := seed_count(budget, branch)), budget=seeds * (1 + branch)
+            )
+        )
         for branch in branches
     ]
 

@@ -322,6 +322,14 @@ class CoverageSelector:
             prior[self.documents == self.documents[chosen]] *= 1 - fading
         return np.round(self.matched @ weights + prior + self._meaning_gains(path, ahead), DECIMALS)
 
+    def missing_share(self, path: Sequence[int]) -> float:
+        """Return the share of the words of the question, by weight, that the candidates of ``path`` do not match."""
+        total = float(self.weights.sum())
+        if not total:
+            return 0.0
+        left = np.prod(1 - self.matched[list(path)], axis=0)
+        return float(left @ self.weights) / total
+
     def _meaning_gains(self, without: Sequence[int] = (), ahead: Lookahead | None = None) -> Floats:
         if self.meaning is None:
             return np.zeros(len(self.prior))

@@ -20,7 +20,8 @@ import numpy as np
 
 from clew.core.arrays import range_indices, run_offsets
 from clew.core.errors import Damaged
-from clew.core.text import TEXT_VERSION, candidate_names, count_terms, hash_term, title_names
+from clew.core.mentions import count_mentions
+from clew.core.text import TEXT_VERSION, count_terms
 from clew.core.types import DOCUMENT, KINDS, RETRIEVED_KINDS, SECTION, TABLE, ParsedNode
 from clew.store.array_files import file_checksum, read_arrays, write_arrays, write_manifest
 from clew.store.database import Database
@@ -289,17 +290,16 @@ class Segment:
 # Building
 
 
-def count_field_terms(field: str, node: ParsedNode) -> Counter[int] | None:
-    """Return the hashed terms of a node in a field and their counts; None where the node has no such field."""
+def count_field_terms(field: str, node: ParsedNode, parent_name: str = "") -> Counter[int] | None:
+    """Return the hashed terms of a node in a field and their counts; None where the node has no such field.
+
+    ``parent_name`` is what the parent is called: a row's text starts with the caption of its table.
+    """
     if field == "text":
         return count_terms(node.text) if node.kind in RETRIEVED_KINDS else None
     if field == "title":
         return count_terms(node.name) if node.kind in {DOCUMENT, SECTION, TABLE} else None
-    if node.kind == DOCUMENT:
-        return Counter(map(hash_term, title_names(node.name)))
-    if node.kind in RETRIEVED_KINDS:
-        return Counter({hash_term(name) for name, _, _ in candidate_names(node.text)})
-    return None
+    return count_mentions(node, parent_name)
 
 
 def build_segment(name: str, documents: Sequence[tuple[int, int, Sequence[ParsedNode]]]) -> Segment:
@@ -307,21 +307,26 @@ def build_segment(name: str, documents: Sequence[tuple[int, int, Sequence[Parsed
     table = [(first, len(nodes), stamp) for first, stamp, nodes in documents]
     all_nodes = [node for _, _, nodes in documents for node in nodes]
     rows = [first + position for first, _, nodes in documents for position in range(len(nodes))]
+    parent_names = [
+        "" if node.parent is None else nodes[node.parent].name for _, _, nodes in documents for node in nodes
+    ]
     return Segment(
         name,
         np.array(table, dtype=np.int64).reshape(-1, 3),
         np.array([KINDS.index(node.kind) for node in all_nodes], dtype=np.uint8),
         np.array([-1 if node.parent is None else node.parent for node in all_nodes], dtype=np.int32),
         np.array([-1 if node.page is None else node.page for node in all_nodes], dtype=np.int32),
-        {field: _build_field(field, rows, all_nodes) for field in FIELDS},
+        {field: _build_field(field, rows, all_nodes, parent_names) for field in FIELDS},
     )
 
 
-def _build_field(field: str, rows: Sequence[int], nodes: Sequence[ParsedNode]) -> FieldPostings:
+def _build_field(
+    field: str, rows: Sequence[int], nodes: Sequence[ParsedNode], parent_names: Sequence[str]
+) -> FieldPostings:
     counted = [
         (row, counts)
-        for row, node in zip(rows, nodes, strict=True)
-        if (counts := count_field_terms(field, node)) is not None
+        for row, node, parent_name in zip(rows, nodes, parent_names, strict=True)
+        if (counts := count_field_terms(field, node, parent_name)) is not None
     ]
     # Terms in order of their hash, so that the arrays do not depend on the order of words.
     pairs = [pair for _, counts in counted for pair in sorted(counts.items())]

@@ -84,6 +84,10 @@ class Guide(Protocol):
         """Score for each path (rows, seed first) its neighbours and the candidates that ``open_candidates`` adds."""
         ...
 
+    def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
+        """Return for each path the share of the question that it leaves open, from 0 to 1."""
+        ...
+
 
 class Expectation(Protocol):
     """``f`` of Eq. (1): the evidence that is still missing."""
@@ -249,6 +253,10 @@ class TextGuide:
         scores = self.matcher.match(expected, neighbours, open_candidates)
         return NeighbourScores(scores, expected if generated else [], usage)
 
+    def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
+        """Return 1 for each path: a text alone does not tell what is left."""
+        return [1.0] * len(paths)
+
 
 @dataclass(frozen=True, slots=True)
 class ResidualGuide:
@@ -302,6 +310,13 @@ class ResidualGuide:
             gains = selector.gains_after(on_path, self.covered, self.fading, lookahead)
             scores.append((pool, gains[np.searchsorted(every_row, pool)]))
         return NeighbourScores(scores)
+
+    def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
+        """Return for each path the share of the words of the question, by weight, that no passage of it has."""
+        weighed = self.search.weigh_question(question)
+        rows = np.unique(np.concatenate([np.zeros(0, np.int64), *(np.array(path) for path in paths)]))
+        selector = self.search.coverage_selector(weighed, rows)
+        return [selector.missing_share(np.searchsorted(rows, path).tolist()) for path in paths]
 
     def _hop_vectors(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
         """Return for each path the vector of the question and the path, None for those that are not encoded."""

@@ -1,18 +1,15 @@
 """Knowledge Graph Prompting (Wang et al., AAAI 2024): walk a graph of passages towards the answer.
 
 :meth:`KGP.answer` is the method of Supplementary 8.3. A question about structure ("what does the table on page 4
-say") is answered from the pages, tables and sections that it names. Any other question is answered by Algorithm 1
-(:meth:`KGP.walk`): from seed passages, breadth first, to the neighbours that best match the evidence still missing
+say") is answered from the pages, tables and sections that it names. Any other question is answered by a walk
+(:meth:`KGP.walk`): from seed passages to the neighbours that best match the evidence still missing
 (Eq. 1, :mod:`clew.methods.kgp.guides`).
 
-Deviations from Algorithm 1, each on purpose:
+``kgp-paper`` walks by Algorithm 1 as it is printed (:mod:`clew.methods.kgp.algorithm1`); only the seeds that it loses
+for want of a neighbour are appended to its queue. ``kgp`` extends it:
 
-- The algorithm returns what is left in the queue, so a path that was dequeued and had no neighbour is lost. Here
-  every path that was visited is returned: those that were not extended, and with them all their prefixes.
-- The algorithm stops at K + 1 passages. Here K (``budget``) bounds the paths that are returned, which 8.2 sets to 30
-  for every method ("10 passages, and 3 each, which totally forms 30 reasoning paths").
-- A whole level of the queue is expanded at a time, as far as the budget reaches, so that a language model is asked
-  about many paths in one batch. The visited paths are the same.
+- The most promising path is continued next, to up to four passages (:mod:`clew.methods.kgp.best_first`), and every
+  path that was visited counts, not only what is left in the queue.
 - ``prior`` makes the graph a preference instead of a fence: any passage may be visited next, and the match of a
   neighbour is raised by ``prior`` times the strength of the edge. ``None`` is the paper's fence.
 - ``sharpness`` turns scores into probabilities, ``softmax(sharpness * score)`` over the candidates of a step. The
@@ -26,6 +23,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -37,6 +35,8 @@ from clew.core.protocols import Graph, Reader, Retriever, Snapshot, Trail
 from clew.core.trail import ExpandedPath, ExpandStep, SeedStep, TrailRecorder, explore_retriever
 from clew.core.types import RETRIEVED_KINDS, Answer, Hit, Question
 from clew.methods.answering import computed_answer, read_answer, record_stop
+from clew.methods.kgp.algorithm1 import Path, traverse
+from clew.methods.kgp.best_first import BestFirst
 from clew.methods.kgp.guides import Guide, NeighbourScores, OpenCandidates, ResidualGuide, create_guide
 from clew.methods.readers.extractive import ContentsReader
 from clew.retrieve.structure.lookup import StructureReader, StructureResult, StructureSearch
@@ -53,34 +53,11 @@ class StructureFinder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
-    """A reasoning path: rows of passages, seed first, and whether an edge led to each after the first.
-
-    ``scores`` has for every prefix the product of its steps' scores or probabilities; the score of the seed comes
-    from the seeding.
-    """
-
-    rows: tuple[int, ...]
-    scores: tuple[float, ...]
-    follows_edge: tuple[bool, ...] = ()
-
-    @property
-    def score(self) -> float:
-        """The score of the whole path."""
-        return self.scores[-1]
-
-    def prefixes(self) -> list[Path]:
-        """Return the path cut after each of its passages; the last is itself."""
-        return [
-            Path(self.rows[:n], self.scores[:n], self.follows_edge[: n - 1])
-            for n in range(1, len(self.rows) + 1)
-        ]
-
-
-#: The paper's own setting (Supplementary 8.2).
+#: The paper's own setting (Supplementary 8.2). The counter of Algorithm 1 counts the seeds, so it has to reach 40 for
+#: the "30 reasoning paths" of 10 seeds with 3 continuations each (decision 3).
 _PAPER_SETTING = (
-    "graph=keywords, guide=question, seeding=tfidf, reader=auto, prior=off, sharpness=off, context=paths"
+    "graph=keywords, guide=question, seeding=tfidf, reader=auto, prior=off, sharpness=off, context=paths, "
+    "search=paper, hops=2, budget=40"
 )
 
 
@@ -93,7 +70,7 @@ _PAPER_SETTING = (
 @component(
     f"kgp-paper({_PAPER_SETTING})",
     kind="recipe",
-    summary="the same as the paper has it: 10 TF-IDF seeds, 2 hops, branch 3, 30 paths, only along edges; "
+    summary="Algorithm 1 as the paper has it: 10 TF-IDF seeds, 2 hops, branch 3, 30 paths, only along edges; "
     "guide 'question' is the paper's 'without LM'",
     paper="Wang et al., AAAI 2024",
 )
@@ -113,10 +90,11 @@ _PAPER_SETTING = (
 class KGP:
     """The whole method.
 
-    The walk starts from ``seeds`` passages, continues each path with at most ``branch`` neighbours up to ``hops``
-    passages, and returns at most ``budget`` paths (K). With a ``prior``, the guide may also propose the ``beyond``
-    best passages that no edge leads to. ``relative`` divides the scores of the seeds by the best one; False if the
-    seeding scores as the guide does.
+    The walk starts from ``seeds`` passages, continues paths with at most ``branch`` neighbours each up to ``hops``
+    passages, and reads at most ``budget`` passages (K). ``search`` is its order: Algorithm 1, or best first with
+    ``width`` and ``worth`` as in :class:`clew.methods.kgp.best_first.BestFirst`. With a ``prior``, the guide may also
+    propose the ``beyond`` best passages that no edge leads to. ``relative`` divides the scores of the seeds by the
+    best one; False if the seeding scores as the guide does.
 
     ``structures`` finds what a question about structure names; ``contents``, if given, reads that in place of
     ``reader``. ``context`` is what the reader is given: ``paths``, each as its passages together (Listing 4); the
@@ -132,12 +110,15 @@ class KGP:
     contents: Reader | None = None
     seeds: int = 10
     branch: int = 3
-    hops: int = 2
+    hops: int = 4
     budget: int = 30
     prior: float | None = None
     beyond: int = 100
     sharpness: float | None = None
     relative: bool = True
+    search: Literal["best-first", "paper"] = "best-first"
+    width: int = 4
+    worth: float = 0.02
     context: Literal["paths", "visited", "passages"] = "passages"
     recipe: str = "kgp"
 
@@ -153,11 +134,14 @@ class KGP:
         structures: bool = True,
         seeds: int = 10,
         branch: int = 3,
-        hops: int = 2,
+        hops: int = 4,
         budget: int = 30,
         prior: float | None = 1.0,
         beyond: int = 100,
         sharpness: float | None = 8,
+        search: Literal["best-first", "paper"] = "best-first",
+        width: int = 4,
+        worth: float = 0.02,
         context: Literal["paths", "passages"] = "passages",
     ) -> KGP:
         """Return the method with the parts of a recipe. Raises UsageError, also for ``kgp-paper`` over a base
@@ -194,6 +178,9 @@ class KGP:
             beyond=beyond,
             sharpness=sharpness,
             relative=not (isinstance(ranking, ResidualGuide) and ranking.search is seeds_from),
+            search=search,
+            width=width,
+            worth=worth,
             context=paths if context == "paths" else "passages",
             recipe=str(recipe),
         )
@@ -222,7 +209,7 @@ class KGP:
         return self._rank_passages(self._walk(question, seeds, None), seeds, k)
 
     def walk(self, question: Question, recorder: TrailRecorder) -> list[Path]:
-        """Return every path of Algorithm 1 that was visited and not extended, in the order of the queue."""
+        """Return the paths of the walk that were not extended, in the order in which they were found."""
         return self._walk(question, self._find_seeds(question, self.budget, recorder), recorder)
 
     def _find_structures(self, question: Question, recorder: TrailRecorder) -> StructureResult:
@@ -232,34 +219,37 @@ class KGP:
             record_stop(recorder, error)
             return StructureResult()
 
-    # Algorithm 1
-
     def _walk(self, question: Question, seeds: Sequence[Path], recorder: TrailRecorder | None) -> list[Path]:
-        """Run Algorithm 1 from ``seeds``. Without a recorder, a spent budget is raised."""
+        """Run the search from ``seeds``. Without a recorder, a spent budget is raised."""
         allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
-        queue = list(seeds[: min(self.seeds, self.budget)])  # line 2
-        ended: list[Path] = []
-        while queue and len(queue[0].rows) < self.hops:  # line 5
-            # One continuation each makes paths longer, not more: seeds that fill the budget are extended too.
-            if self.branch > 1 and len(queue) + len(ended) >= self.budget:
-                break
+        seeds = seeds[: min(self.seeds, self.budget)]
+
+        def expand(paths: Sequence[Path]) -> list[list[Path]] | None:
             if recorder is not None and recorder.should_stop():
-                break
-            batch, queue = self._split_queue(queue, len(ended))  # line 6, for many paths at once
-            room = self.budget - len(queue) - len(ended) - len(batch)
+                return None
             try:
-                expansions = self._expand(question, batch, allowed, recorder)  # line 7
+                return [after for _, after in self._expand(question, paths, allowed, recorder)]
             except BudgetExceeded as error:
                 if recorder is None:
                     raise
                 record_stop(recorder, error)
-                return (ended + batch + queue)[: self.budget]
-            for path, continuations in expansions:  # lines 8 to 13
-                continuations = continuations[: room + 1]
-                room -= max(len(continuations) - 1, 0)
-                at_end = not continuations or len(continuations[0].rows) >= self.hops
-                (ended if at_end else queue).extend(continuations or [path])
-        return (ended + queue)[: self.budget]  # line 14
+                return None
+
+        if self.search == "paper":
+
+            def graph_traversal(path: Path, near: Rows) -> list[Path] | None:
+                expansions = expand([path])
+                return None if expansions is None else expansions[0]
+
+            neighbours = partial(self._neighbours, allowed=allowed)
+            paths = traverse(seeds, neighbours, graph_traversal, self.budget, self.hops)
+            # The algorithm loses a seed without neighbours; it was retrieved, and it may be all there is.
+            started = {path.rows[0] for path in paths}
+            return paths + [seed for seed in seeds if seed.rows[0] not in started]
+        search = BestFirst(self.budget, self.hops, self.width, self.worth)
+        return search.search(
+            seeds, expand, lambda paths: self.guide.missing(question, [p.rows for p in paths])
+        )
 
     def _find_seeds(self, question: Question, k: int, recorder: TrailRecorder | None) -> list[Path]:
         """Return paths of one passage, best first: the seeds of the walk, and further hits of the seeding (line
@@ -288,21 +278,12 @@ class KGP:
         probabilities: Floats = weights / weights.sum()
         return probabilities
 
-    def _split_queue(self, queue: list[Path], ended: int) -> tuple[list[Path], list[Path]]:
-        """Split off the front of the queue: paths of one length, as many as the budget can extend."""
-        same_length = next(
-            (n for n, path in enumerate(queue) if len(path.rows) != len(queue[0].rows)), len(queue)
-        )
-        room = self.budget - ended - len(queue)
-        size = same_length if self.branch == 1 else min(same_length, -(-room // (self.branch - 1)))
-        return queue[:size], queue[size:]
-
     def _expand(
         self, question: Question, paths: Sequence[Path], allowed: Mask, trail: Trail | None
     ) -> list[tuple[Path, list[Path]]]:
         """Return the ``branch`` best continuations of each path, best first."""
         started = time.perf_counter()
-        neighbours = [self._neighbours(path, allowed) for path in paths]
+        neighbours = [self._neighbours(path.rows[-1], allowed) for path in paths]
         open_candidates = OpenCandidates(0 if self.prior is None else self.beyond, allowed)
         ranked = self.guide.score_neighbours(
             question, [path.rows for path in paths], neighbours, open_candidates
@@ -315,8 +296,8 @@ class KGP:
             trail.add(self._expand_step(expansions, ranked, time.perf_counter() - started))
         return expansions
 
-    def _neighbours(self, path: Path, allowed: Mask) -> Rows:
-        rows = self.graph.neighbours(path.rows[-1])
+    def _neighbours(self, row: int, allowed: Mask) -> Rows:
+        rows = self.graph.neighbours(row)
         return rows[allowed[rows]]
 
     def _continue(self, path: Path, rows: Rows, scores: Floats, neighbours: Rows) -> list[Path]:
