@@ -366,7 +366,8 @@ def _window(text: str, start: int, end: int, weights: Mapping[str, float]) -> tu
 class ContentsReader:
     """Returns the pages, tables or sections that a question names, without a language model.
 
-    The text has at most ``characters`` of whole passages (always the first); the evidence is complete.
+    The text has at most ``characters``: whole passages, or the beginning of the first. The evidence has the ids of
+    all, which lead to the whole.
     """
 
     characters: int = 4_000
@@ -377,8 +378,11 @@ class ContentsReader:
         texts: list[str] = []
         room = self.characters
         for hit in hits:
-            if texts and len(hit.node.text) > room:
-                texts.append(f"({len(hits) - len(texts)} more in the evidence)")
+            if len(hit.node.text) > room:
+                if not texts:
+                    texts.append(f"{hit.node.text[:room].rsplit(maxsplit=1)[0]} …")
+                if len(hits) > 1:
+                    texts.append(f"({len(hits) - len(texts)} more in the evidence)")
                 break
             texts.append(hit.node.text)
             room -= len(hit.node.text)

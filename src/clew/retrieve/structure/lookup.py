@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.core.errors import BadCompletion
+from clew.core.text import index_terms, query_terms
 from clew.core.trail import StructureReference, StructureStep
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Hit, Question, Scope, Usage
 from clew.retrieve.structure.algebra import evaluate
@@ -27,12 +28,18 @@ from clew.retrieve.structure.outline import Outline
 from clew.retrieve.structure.resolver import Reference
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Rows
+    from clew.core.arrays import Floats, Rows
     from clew.core.prompts.templates import Template
     from clew.core.protocols import LanguageModel, Snapshot, Trail
 
 
 EVERYTHING = Scope()
+#: The characters that one table, and all hits of a question together, may have.
+TABLE_CHARACTERS, HITS_CHARACTERS = 3_500, 10_000
+#: The characters of a table that is only counted or listed.
+LISTED_CHARACTERS = 800
+#: Rows of the head of a table that is shown in part.
+HEAD_ROWS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ class StructureSearch:
             reading = self.reader.read(question.text, self.snapshot, question.scope)
         queries = parse_question(question.text)
         finding = evaluate(question.text, queries, self.snapshot, question.scope, reading.selectors)
-        hits = fetch_hits(self.snapshot, finding.references, self.limit, finding.listed)
+        hits = fetch_hits(self.snapshot, finding.references, self.limit, finding.listed, question.text)
         if finding or self.reader:
             trail.add(
                 StructureStep(
@@ -96,7 +103,11 @@ def find_references(question: str, snapshot: Snapshot, scope: Scope = EVERYTHING
 
 
 def fetch_hits(
-    snapshot: Snapshot, references: Sequence[Reference], limit: int = 30, listed: bool = False
+    snapshot: Snapshot,
+    references: Sequence[Reference],
+    limit: int = 30,
+    listed: bool = False,
+    question: str = "",
 ) -> list[Hit]:
     """Return the content of the references, in their order, at most ``limit`` hits; scores fall with the order.
 
@@ -104,6 +115,10 @@ def fetch_hits(
     and tables and those of its subsections, in order; of a document the same, or, where that is more than its share
     of ``limit``, the first passages of each of its sections. Where the limit is short, every reference has an equal
     share of it, and the next ones take what a reference leaves.
+
+    With ``listed``, the nodes themselves are returned, not their content. A long table is given in part
+    (:func:`excerpt_table`), by the words of ``question``, so that the hits together stay within a model's context;
+    the id of its node leads to the whole.
     """
     documents = {document.key: document for document in snapshot.documents()}
     content: list[tuple[int, Reference]] = []
@@ -118,6 +133,15 @@ def fetch_hits(
         content += [(row, reference) for row in rows]
         seen.update(rows)
     nodes = snapshot.nodes(np.array([row for row, _ in content], dtype=np.int64))
+    tables = sum(node.kind == TABLE for node in nodes)
+    spoken = sum(len(node.text) for node in nodes if node.kind != TABLE)
+    most = LISTED_CHARACTERS if listed else TABLE_CHARACTERS
+    room = min(most, max(HITS_CHARACTERS - spoken, HITS_CHARACTERS // 4) // max(tables, 1))
+    words = _words_beside(question, references)
+    nodes = [
+        replace(node, text=excerpt_table(node.text, node.id, room, words)) if node.kind == TABLE else node
+        for node in nodes
+    ]
     return [
         Hit(
             node,
@@ -127,6 +151,72 @@ def fetch_hits(
         )
         for rank, (node, (_, reference)) in enumerate(zip(nodes, content, strict=True))
     ]
+
+
+def _words_beside(question: str, references: Sequence[Reference]) -> str:
+    """Return the question without the words that point at the references."""
+    for reference in references:
+        question = question.replace(reference.words, " ")
+    return question
+
+
+def excerpt_table(markdown: str, id: str, characters: int, question: str = "") -> str:
+    """Return a table in Markdown in about ``characters``: the whole, or its header, the rows that share rare words
+    with ``question``, its first rows, and a line that counts its rows and says where the others are.
+
+    A word counts by the logarithm of how few rows of the table have it; rows are kept in the table's order.
+    """
+    if len(markdown) <= characters:
+        return markdown
+    caption, lines = _split_table(markdown)
+    header, rows = lines[:2], lines[2:]
+    scores = _score_rows(rows, set(query_terms(question)))
+    matching = [row for row in np.argsort(-scores, kind="stable").tolist() if scores[row] > 0]
+    room = characters - sum(len(line) + 1 for line in (caption, *header)) - 200
+    chosen: set[int] = set()
+    # The matching rows have two thirds of the room, so that a word in every other row leaves room for the head.
+    for row, least in [
+        *((row, room // 3) for row in matching),
+        *((row, 0) for row in range(min(HEAD_ROWS, len(rows)))),
+    ]:
+        if row not in chosen and room - len(rows[row]) - 1 >= least:
+            chosen.add(row)
+            room -= len(rows[row]) + 1
+    for row in range(len(rows)):
+        if row in chosen:
+            continue
+        if matching or room <= len(rows[row]):
+            break
+        chosen.add(row)
+        room -= len(rows[row]) + 1
+    shared = len(chosen.intersection(matching))
+    counted = (
+        f"{len(matching):,} share words with the question, {shared:,} of them here; " if matching else ""
+    )
+    shown = [rows[row] for row in sorted(chosen)]
+    where = f"({len(shown):,} of {len(rows):,} rows; {counted}all of them: clew show {id})"
+    header = [line if len(line) <= characters else f"{line[:characters]}…" for line in header]
+    return "\n".join([*([caption, ""] if caption else []), *header, *shown, "", where])
+
+
+def _split_table(markdown: str) -> tuple[str, list[str]]:
+    lines = markdown.splitlines()
+    first = next((number for number, line in enumerate(lines) if line.startswith("|")), len(lines))
+    return "\n".join(lines[:first]).strip(), [line for line in lines[first:] if line.startswith("|")]
+
+
+def _score_rows(rows: Sequence[str], terms: Set[str]) -> Floats:
+    """Return the weight of the question's terms in each row of a table, (rows,); a term in every row weighs 0."""
+    scores = np.zeros(len(rows))
+    if not terms:
+        return scores
+    having: dict[str, list[int]] = {}
+    for number, row in enumerate(rows):
+        for term in terms.intersection(index_terms(row)):
+            having.setdefault(term, []).append(number)
+    for numbers in having.values():
+        scores[numbers] += np.log(len(rows) / len(numbers))
+    return scores
 
 
 def _content_rows(snapshot: Snapshot, outline: Outline, reference: Reference, limit: int) -> Rows:
