@@ -144,8 +144,8 @@ def range_of(start: int, end: int) -> Any:
 
 def report(title: str, outcomes: list[str]) -> None:
     counts = Counter(outcomes)
-    figures = "  ".join(f"{name} {counts[name]:3}" for name in ("right", "wrong", "refused"))
-    print(f"{title:24} {len(outcomes):4} questions  {figures}")
+    figures = " | ".join(str(counts[name]) for name in ("right", "wrong", "refused"))
+    print(f"| {title} | {len(outcomes)} | {figures} |")
 
 
 def ask_all(lines: list[dict[str, Any]], bases: dict[str, Store], show: bool) -> list[str]:
@@ -279,6 +279,8 @@ def main() -> None:
             ask_ordinary(bases)
             return
         lines = [line for line in lines if line["base"] in bases]
+        if not arguments.show:
+            print("| questions | | right | wrong | refused |\n|---|---|---|---|---|")
         for part in ("development", "unseen") if arguments.part == "all" else (arguments.part,):
             own = [line for line in lines if line["part"] == part]
             outcomes = ask_all(own, bases, arguments.show)

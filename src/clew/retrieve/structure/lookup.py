@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +205,7 @@ def _split_table(markdown: str) -> tuple[str, list[str]]:
     return "\n".join(lines[:first]).strip(), [line for line in lines[first:] if line.startswith("|")]
 
 
-def _score_rows(rows: Sequence[str], terms: Set[str]) -> Floats:
+def _score_rows(rows: Sequence[str], terms: set[str]) -> Floats:
     """Return the weight of the question's terms in each row of a table, (rows,); a term in every row weighs 0."""
     scores = np.zeros(len(rows))
     if not terms:
