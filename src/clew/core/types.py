@@ -356,19 +356,25 @@ class Scope:
     graphs: frozenset[str] | None = None
 
 
+#: Ranked answers that carry evidence where nothing else is asked for; and all of them.
+EVIDENCE_FOR, EVIDENCE_FOR_ALL = 20, 1 << 30
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question and the part of the knowledge base that may answer it.
 
     ``chain`` is the question written in triples (:mod:`clew.triples.language`) by a person, for methods that would
     otherwise ask a model to write them; "" where there is none. ``excludes_named``: what the question names is no
-    answer to it, as in MetaQA ("films by the director of Kismet" are other films).
+    answer to it, as in MetaQA ("films by the director of Kismet" are other films). Of a ranked list, the first
+    ``evidence_for`` answers carry the triples by which they meet each constraint.
     """
 
     text: str
     scope: Scope = Scope()
     chain: str = ""
     excludes_named: bool = False
+    evidence_for: int = EVIDENCE_FOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Self
 
 from clew.core.config import default_encoder, expand_path, knowledge_base_path
 from clew.core.errors import ClewError, NotFound, UsageError
-from clew.core.types import RETRIEVED_KINDS, Answer, Document, Exclusion, Hit, Node, Question, Scope, Step
+from clew.core.types import (
+    EVIDENCE_FOR,
+    RETRIEVED_KINDS,
+    Answer,
+    Document,
+    Exclusion,
+    Hit,
+    Node,
+    Question,
+    Scope,
+    Step,
+)
 from clew.knowledge_base.results import DocumentMatches, GraphSize, VectorCounts
 
 if TYPE_CHECKING:
@@ -252,6 +263,7 @@ class KnowledgeBase:
         documents: Iterable[str] | None = None,
         graphs: Iterable[str] | None = None,
         chain: str = "",
+        evidence_for: int = EVIDENCE_FOR,
         watch: Callable[[Step], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Answer:
@@ -260,13 +272,16 @@ class KnowledgeBase:
         ``llm`` is a language model or its name, such as ``openai:gpt-4o-mini``; without it, the answer is a quote
         from the documents. ``documents`` and ``graphs`` restrict where the answer is looked for. ``chain`` is the
         question as triples (:mod:`clew.triples.language`), for the methods ``chain`` and ``focus``; ``question`` may
-        then be empty. ``watch`` receives each step as it happens, and ``stop`` is asked between steps.
+        then be empty. Of a ranked list of nodes, the first ``evidence_for`` carry their evidence. ``watch`` receives
+        each step as it happens, and ``stop`` is asked between steps.
         """
         from clew.core.trail import TrailRecorder
         from clew.knowledge_base.registry import build_method
 
         method = build_method(recipe, self.store, llm=_model(llm), encoder=self.encoding.encoder())
-        scoped = replace(self._question(question or chain, documents, graphs), chain=chain)
+        scoped = replace(
+            self._question(question or chain, documents, graphs), chain=chain, evidence_for=evidence_for
+        )
         return method.answer(scoped, TrailRecorder(watch, stop))
 
     def why_not(

@@ -30,6 +30,7 @@ from clew.app.cli.options import (
 from clew.app.cli.output import describe_unsearchable, make_console, print_json, print_note
 from clew.core.component import parse_recipe
 from clew.core.errors import NotFound, UsageError
+from clew.core.types import EVIDENCE_FOR, EVIDENCE_FOR_ALL
 
 if TYPE_CHECKING:
     from clew.app.answers.view import AnswerView
@@ -196,6 +197,7 @@ def ask(
                 documents=documents,
                 graphs=graphs,
                 chain=chain or triples,
+                evidence_for=EVIDENCE_FOR_ALL if as_json or out is not None else max(k, EVIDENCE_FOR),
                 watch=watch,
             )
         view = AnswerView.from_answer(answer)

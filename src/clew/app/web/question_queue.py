@@ -16,6 +16,7 @@ from clew.app.web import history
 from clew.app.web.errors import LOG, SERVER_FAULT, ServerBusy, error_to_dict
 from clew.app.web.events import EventChannel
 from clew.core.errors import ClewError, NotFound
+from clew.core.types import EVIDENCE_FOR_ALL
 
 if TYPE_CHECKING:
     from clew.app.web.bases import ServedBase
@@ -236,6 +237,7 @@ class QuestionQueue:
             documents=request.documents,
             graphs=request.graphs,
             chain=request.chain,
+            evidence_for=EVIDENCE_FOR_ALL,
             watch=watch,
             stop=lambda: job.stop_requested,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,12 @@ import numpy as np
 from clew.core.errors import UsageError
 from clew.core.trail import CandidateSet, ExactStep
 from clew.core.types import ConstraintCheck, Hit, Question
-from clew.methods.focus.explanations import find_witnesses, property_evidence
+from clew.methods.focus.explanations import edge_hits, find_witnesses, property_evidence
+from clew.methods.focus.witnesses import find_answer_edges
 from clew.retrieve.nodes import answer_rows
-from clew.triples.engine.patterns import Pattern, Predicate, TypedTriple, Variable
+from clew.triples.engine.candidates import is_member
+from clew.triples.engine.patterns import Pattern, Predicate, TypedTriple, Variable, restrict_variable
+from clew.triples.engine.substitution import substitute
 from clew.triples.language.typed_chain import NOT
 from clew.triples.language.typed_parsing import parse_typed_statements
 from clew.triples.language.wordings import exclude_named_nodes
@@ -30,6 +33,7 @@ from clew.triples.query.evaluation import (
     MissedConstraints,
     find_missed_constraints,
     find_near_misses,
+    find_reaching_rows,
     list_elements,
     measure_funnel,
 )
@@ -53,6 +57,7 @@ class ExactAnswers:
     question: GraphQuestion
     rows: Rows
     seconds: float
+    _evidence: dict[int, dict[object, tuple[Hit, ...]]] = field(default_factory=dict, init=False)
 
     @cached_property
     def elements(self) -> list[Element]:
@@ -61,12 +66,13 @@ class ExactAnswers:
 
     @cached_property
     def pattern(self) -> Pattern:
-        """What binds the unknowns, as a pattern of the engine, to look up the edges by which a node is an
-        answer. Negations, and edges that are followed repeatedly, are left out."""
+        """What binds the unknowns, as a pattern of the engine, to look up the edges by which a node is an answer.
+        Negations, and edges that are followed repeatedly, are left out."""
         names, types = self.question.names, self.question.types
         terms: dict[str, None] = {}
         edges: dict[EdgePattern, None] = {}
         _collect(self.question.group, terms, edges)
+        edges = {edge: None for edge in edges if not edge.repeated}
         return Pattern(
             self.question.target,
             tuple(
@@ -93,26 +99,61 @@ class ExactAnswers:
                 ConstraintCheck(element.text, 0.0 if element.text in missed else 1.0) for element in elements
             ]
         else:
-            hits = self._evidence(snapshot, row) if evidence else {}
+            if evidence and row not in self._evidence:
+                self.look_up_evidence(snapshot, [row])
+            hits = self._evidence[row] if evidence else {}
             checks = [
                 ConstraintCheck(element.text, 1.0, hits.get(_evidence_key(element), ()))
                 for element in elements
             ]
         return (*checks, *(ConstraintCheck(f"~ {wish}", None) for wish in self.typed.preferences))
 
-    def _evidence(self, snapshot: Snapshot, row: int) -> dict[object, tuple[Hit, ...]]:
-        """Return the triples by which an answer meets its constraints, by edge or test."""
-        pattern = self.pattern
-        by_identity = find_witnesses(snapshot, self.graph, pattern, row)
-        by_identity |= property_evidence(self.graph, pattern, row)
-        evidence: dict[object, tuple[Hit, ...]] = {}
-        for triple in pattern.triples:
-            if id(triple) in by_identity:
-                evidence[triple.head, triple.relations, triple.tail] = by_identity[id(triple)]
-        for test in pattern.predicates:
-            if id(test) in by_identity:
-                evidence[test] = by_identity[id(test)]
-        return evidence
+    def look_up_evidence(self, snapshot: Snapshot, rows: Sequence[int]) -> None:
+        """Look up the triples by which answers meet their constraints; many at once take hardly longer than one."""
+        rows = [row for row in rows if row not in self._evidence and is_member(np.array([row]), self.rows)[0]]
+        if not rows:
+            return
+        graph, pattern = self.graph, self.pattern
+        terms: dict[str, None] = {}
+        edges: dict[EdgePattern, None] = {}
+        _collect(self.question.group, terms, edges)
+        candidates = self._candidates(rows, list(edges))
+        answers = find_answer_edges(graph, list(edges), candidates, pattern.target, rows)
+        for row, entity in zip(rows, graph.entities(np.array(rows)), strict=True):
+            evidence: dict[object, tuple[Hit, ...]] = {}
+            if answers is None:
+                hits = find_witnesses(snapshot, graph, pattern, row)
+                for triple in pattern.triples:
+                    if id(triple) in hits:
+                        evidence[triple.head, triple.relations, triple.tail] = hits[id(triple)]
+            values = property_evidence(graph, pattern, entity)
+            evidence |= {test: values[id(test)] for test in pattern.predicates if id(test) in values}
+            self._evidence[row] = evidence
+        if answers is not None:
+            ends = {
+                end
+                for by_edge in answers
+                for walked in by_edge.values()
+                for h, _, t in walked
+                for end in (h, t)
+            }
+            ordered = sorted(ends)
+            entities = dict(zip(ordered, graph.entities(np.array(ordered, dtype=np.int64)), strict=True))
+            for row, by_edge in zip(rows, answers, strict=True):
+                for edge, walked in by_edge.items():
+                    key = edge.head, edge.relations, edge.tail
+                    self._evidence[row][key] = edge_hits(snapshot, graph, walked, entities)
+
+    def _candidates(self, rows: Sequence[int], edges: Sequence[EdgePattern]) -> dict[str, Rows | None]:
+        """Return the candidates of each term where the target is one of ``rows``."""
+        pattern = restrict_variable(self.pattern, rows)
+        for edge in edges:
+            closed = next((end for end in edge.ends if end in self.question.names), "")
+            if edge.repeated and closed:
+                other = edge.tail if closed == edge.head else edge.head
+                reaching = find_reaching_rows(self.graph, self.question, edge, closed)
+                pattern = restrict_variable(pattern, reaching, other)
+        return dict(substitute(self.graph, pattern).candidates)
 
     def missed_constraints(self, row: int) -> MissedConstraints:
         """Return the constraints that keep a node from being an answer."""
@@ -257,12 +298,11 @@ def _answer_in(
 def _collect(group: Group, terms: dict[str, None], edges: dict[EdgePattern, None]) -> None:
     """Collect the terms and the edges of a group, and of the counts within it that ask for edges."""
     terms |= dict.fromkeys(group.terms)
-    edges |= dict.fromkeys(edge for edge in group.edges if not edge.repeated)
+    edges |= dict.fromkeys(group.edges)
     for count in group.counts:
         if count.quantifier != NOT and count.quantifier.least:
             _collect(count.group, terms, edges)
-            if not count.edge.repeated:
-                edges[count.edge] = None
+            edges[count.edge] = None
 
 
 def _evidence_key(element: Element) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.text import scalar_text
-from clew.core.types import ConstraintCheck, Hit
+from clew.core.types import ConstraintCheck, Entity, Hit
 from clew.methods.evidence import source_passages, triple_hit
 from clew.methods.focus.pattern_builder import PreparedQuestion
 from clew.triples.engine.constraint_scores import constraint_scores
@@ -64,7 +64,9 @@ class Explanation:
                 constraint for constraint, score in zip(constraints, scores, strict=True) if score > 0
             )
             hits = find_witnesses(snapshot, self.prepared.graph, met, int(self.rows[place]))
-            hits |= property_evidence(self.prepared.graph, met, int(self.rows[place]))
+            if met.predicates:
+                (entity,) = self.prepared.graph.entities(self.rows[place : place + 1])
+                hits |= property_evidence(self.prepared.graph, met, entity)
         checks = [
             ConstraintCheck(text, round(score, 3), hits.get(id(constraint), ()))
             for constraint, text, score in zip(constraints, self.prepared.texts, scores, strict=True)
@@ -103,21 +105,28 @@ def find_witnesses(
         edges = list(islice(_edges(graph, triple, heads[:SEARCHED_HEADS], tails), SHOWN_TRIPLES))
         ends = sorted({end for head, _, tail in edges for end in (head, tail)})
         entities = dict(zip(ends, graph.entities(np.array(ends, dtype=np.int64)), strict=True))
-        hits: list[Hit] = []
-        for head, relation, tail in edges:
-            end = entities[tail]
-            hits.append(triple_hit(graph.name, entities[head], relation, end.name, end.id))
-            hits += source_passages(snapshot, graph, (head, relation, tail), 1.0)
-        witnesses[id(triple)] = tuple(dict.fromkeys(hits))
+        witnesses[id(triple)] = edge_hits(snapshot, graph, edges, entities)
     return witnesses
 
 
-def property_evidence(graph: PropertyGraph, pattern: Pattern, row: int) -> dict[int, tuple[Hit, ...]]:
+def edge_hits(
+    snapshot: Snapshot,
+    graph: PropertyGraph,
+    edges: Sequence[tuple[int, str, int]],
+    entities: Mapping[int, Entity],
+) -> tuple[Hit, ...]:
+    """Return edges (head, relation, tail) as hits, each followed by the passages that it was extracted from."""
+    hits: list[Hit] = []
+    for head, relation, tail in edges:
+        end = entities[tail]
+        hits.append(triple_hit(graph.name, entities[head], relation, end.name, end.id))
+        hits += source_passages(snapshot, graph, (head, relation, tail), 1.0)
+    return tuple(dict.fromkeys(hits))
+
+
+def property_evidence(graph: PropertyGraph, pattern: Pattern, entity: Entity) -> dict[int, tuple[Hit, ...]]:
     """Return for each predicate on the target, by identity, the values of a node's property that meet it."""
     predicates = [predicate for predicate in pattern.predicates if predicate.variable == pattern.target]
-    if not predicates:
-        return {}
-    (entity,) = graph.entities(np.array([row], dtype=np.int64))
     evidence = {}
     for predicate in predicates:
         value = entity.properties.get(predicate.property, ())

@@ -27,7 +27,6 @@ from clew.methods.focus.paper import PaperSubstitution, TripletsWriter
 from clew.methods.focus.pattern_builder import TriplePreparer
 from clew.methods.focus.ranking import (
     PREFERENCE_WEIGHT,
-    SHOWN_ANSWERS,
     AnswerList,
     CandidateSorter,
     SortedCandidates,
@@ -306,6 +305,8 @@ class FocusMethod:
         # If nothing restricts the target, its candidates are no answers.
         matching = set(candidates.matching.rows.tolist()) if solution.has_answers else set()
         explanation = solution.explain(rows)
+        if solution.exact is not None:
+            solution.exact.look_up_evidence(self.snapshot, rows[: question.evidence_for].tolist())
         ranking = [
             RankedAnswer(
                 hit.node.name,
@@ -316,7 +317,7 @@ class FocusMethod:
                     self.snapshot,
                     place,
                     meets_all=row in matching,
-                    evidence=place < SHOWN_ANSWERS,
+                    evidence=place < question.evidence_for,
                 ),
                 candidates.ranked_by[hit.node.id],
             )

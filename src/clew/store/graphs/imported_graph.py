@@ -60,6 +60,8 @@ class RowTypes:
         )
 
 
+#: Nodes that are remembered as they were read: a question asks for the same ones several times.
+MAX_ENTITIES = 2048
 #: Types whose masks, one flag for each row, are cached.
 _MAX_MASKS = 32
 
@@ -86,6 +88,8 @@ class ImportedGraph:
         self._edges: dict[tuple[str | None, bool], DirectedEdges] = {}
         self._relation_infos: dict[str, Relation] | None = None
         self._properties: dict[str, Property] | None = None
+        self._entities: dict[int, Entity] = {}
+        self._described: frozenset[str] | None = None  # relations with edges that have properties
         self._type_masks: dict[int, Mask] = {}
         self._vectors: dict[tuple[str, str], StoredNodeVectors] = {}
         self._postings: dict[str, Postings] = {}
@@ -135,15 +139,25 @@ class ImportedGraph:
 
     def entities(self, rows: Rows) -> list[Entity]:
         """Return the nodes of ``rows``, in that order. Raises NotFound where the graph was replaced meanwhile."""
+        wanted = np.asarray(rows).tolist()
+        known = self._entities
         with self._database.read_transaction() as connection:
-            return tables.read_entities(connection, self._current(connection), np.asarray(rows).tolist())
+            stored = self._current(connection)
+            missing = [row for row in dict.fromkeys(wanted) if row not in known]
+            read = dict(zip(missing, tables.read_entities(connection, stored, missing), strict=True))
+        entities = [read[row] if row in read else known[row] for row in wanted]
+        if len(known) + len(read) > MAX_ENTITIES:
+            # Replaced, not emptied: another thread may be reading it.
+            known = self._entities = {}
+        if len(read) <= MAX_ENTITIES:
+            known |= read
+        return entities
 
     def _current(self, connection: Any) -> StoredGraph:
         """Return the stored graph. Raises NotFound where it was removed or replaced since this one was opened."""
-        stored = {graph.name: graph for graph in tables.read_graphs(connection)}.get(self.name)
-        if stored is None or stored.digest != self._stored.digest:
+        if not tables.has_graph(connection, self._stored):
             raise NotFound(f"the graph '{self.name}' was removed or replaced a moment ago", "Ask again")
-        return stored
+        return self._stored
 
     def rows_of_type(self, type: str) -> Rows:
         """Return the rows of a type, ascending; none for a type that does not occur."""
@@ -266,13 +280,20 @@ class ImportedGraph:
 
     def edge_properties(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return the properties of an edge, one mapping for each time that the edge was given with any."""
+        if self._described is not None and relation not in self._described:
+            return []
         edges = self._directed_edges(relation, inverse=False)
         starts, ends = edges.bounds(np.array([head], dtype=np.int64))
         place = int(starts[0] + np.searchsorted(edges.tails[starts[0] : ends[0]], np.uint32(tail)))
         if place >= ends[0] or edges.tails[place] != tail:
             return []
         with self._database.read_transaction() as connection:
-            return tables.read_edge_properties(connection, self._current(connection), relation, place)
+            stored = self._current(connection)
+            if self._described is None:
+                self._described = tables.relations_with_statements(connection, stored)
+            if relation not in self._described:
+                return []
+            return tables.read_edge_properties(connection, stored, relation, place)
 
     def answer_types(self) -> Sequence[str]:
         """Return the types of nodes that may answer a question; empty for any."""

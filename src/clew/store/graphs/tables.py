@@ -53,6 +53,23 @@ def _answer_types(options: str) -> tuple[str, ...]:
     return tuple(json.loads(options).get("answers", ())) if options.startswith("{") else ()
 
 
+def has_graph(connection: sqlite3.Connection, graph: StoredGraph) -> bool:
+    """Return whether a graph is stored as it was when ``graph`` was read."""
+    row = connection.execute(
+        "SELECT 1 FROM graph WHERE number = ? AND name = ? AND digest = ?",
+        (graph.number, graph.name, graph.digest),
+    ).fetchone()
+    return row is not None
+
+
+def relations_with_statements(connection: sqlite3.Connection, graph: StoredGraph) -> frozenset[str]:
+    """Return the relations that have edges with properties."""
+    rows = connection.execute(
+        "SELECT DISTINCT relation FROM graph_statement WHERE graph = ?", (graph.number,)
+    )
+    return frozenset(row[0] for row in rows)
+
+
 def read_graph_infos(connection: sqlite3.Connection) -> list[GraphInfo]:
     """Return a description of every imported or mounted graph, sorted by name."""
     rows = connection.execute("SELECT name, digest, nodes, edges, sources, options FROM graph")

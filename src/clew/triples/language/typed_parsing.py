@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from clew.core.prompts.replies import clean_reply
 from clew.core.text import normalise
@@ -241,6 +242,7 @@ def parse_typed(text: str) -> TypedChain:
     return parse_typed_statements(text).chain
 
 
+@lru_cache(maxsize=64)  # a question is parsed for each of its readings
 def parse_typed_statements(text: str) -> TypedParse:
     """Return the question that ``text`` writes as :func:`parse_typed` does, with what was left out of it."""
     names: dict[str, int] = {}

@@ -152,7 +152,7 @@ class _Solver:
             closed = self._closed_end(edge) if edge.repeated else None
             if closed is not None:
                 backwards = closed == edge.tail
-                reached = self._closure(edge, as_set(self.question.names[closed].rows), backwards)
+                reached = self.closure(edge, as_set(self.question.names[closed].rows), backwards)
                 self._restrict(restricted, edge.head if backwards else edge.tail, reached)
         candidates = self._substitute(group, restricted)
         own = [test for test in group.tests if not test.property]
@@ -254,7 +254,7 @@ class _Solver:
 
     # One or more steps
 
-    def _closure(self, edge: EdgePattern, rows: RowSet, backwards: bool) -> RowSet:
+    def closure(self, edge: EdgePattern, rows: RowSet, backwards: bool) -> RowSet:
         """Return all nodes that one or more steps lead to from a set."""
         edges = self._edges(edge, from_head=not backwards)
         seen = np.zeros(self.graph.size, dtype=np.bool_)
@@ -518,6 +518,14 @@ def keep_elements(question: GraphQuestion, elements: Collection[Element]) -> Gra
     rankings = tuple(ranking for ranking in question.rankings if ranking in parts)
     reduced = replace(group, terms=terms, edges=edges, tests=tests, counts=counts)
     return replace(question, group=reduced, types=types, rankings=rankings)
+
+
+def find_reaching_rows(graph: PropertyGraph, question: GraphQuestion, edge: EdgePattern, end: str) -> Rows:
+    """Return the nodes from which one or more steps along a repeated edge lead to its ``end``, a name, or which are
+    reached from there, ascending."""
+    solver = _Solver(graph, question, MAX_BINDINGS)
+    rows = solver.closure(edge, as_set(question.names[end].rows), backwards=end == edge.tail)
+    return rows.astype(np.int64)
 
 
 def measure_funnel(graph: PropertyGraph, question: GraphQuestion) -> list[FunnelStep]:
