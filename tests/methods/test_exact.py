@@ -452,6 +452,89 @@ def test_every_exact_answer_has_the_triples_by_which_it_is_one(graphs):
         assert f"{row.name} >> depends_on >> ruby" in evidence, evidence
 
 
+def edges_of(graph):
+    """Return all edges of a graph by the names of their ends, as evidence writes them."""
+    edges = set()
+    names = [entity.name for entity in graph.entities(np.arange(graph.size))]
+    for relation in graph.relations():
+        offsets, tails = graph.neighbours(np.arange(graph.size), relation)
+        heads = np.repeat(np.arange(graph.size), np.diff(offsets))
+        edges |= {f"{names[h]} >> {relation} >> {names[t]}" for h, t in zip(heads, tails, strict=True)}
+    return edges
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_evidence_is_edges_of_the_graph_for_every_answer_and_triple(graphs, seed):
+    graph = graphs.base.store.snapshot().graph("packages")
+    edges = edges_of(graph)
+    generator = QuestionGenerator(graph, seed, repeated=True)
+    for question in [generator.question() for _ in range(6)]:
+        answer = graphs.base.ask("", recipe="focus", chain=question, graphs=["packages"], evidence_for=100)
+        for row in answer.ranking:
+            for checked in row.checks:
+                is_edge = ">>" in checked.text and "not " not in checked.text
+                texts = {hit.node.text for hit in checked.hits}
+                if (
+                    row.meets_all
+                    and is_edge
+                    and not {"most", "fewest", "only", "at", "exactly"} & set(checked.text.split())
+                ):
+                    assert texts, (question, row.name, checked.text)
+                    assert texts <= edges or "." in checked.text, question
+
+
+def test_the_evidence_of_repeated_steps_is_a_shortest_path(graphs):
+    answer = graphs.ask("#1 >> depends_on >>+ ruby")
+    paths = {row.name: [hit.node.text for hit in row.checks[0].hits] for row in answer.ranking}
+    assert paths["puma"] == ["puma >> depends_on >> ruby-json", "ruby-json >> depends_on >> ruby"]
+    assert paths["rails"] == ["rails >> depends_on >> ruby"]
+    answer = graphs.ask("#1 << depends_on <<+ rails")
+    paths = {row.name: [hit.node.text for hit in row.checks[0].hits] for row in answer.ranking}
+    assert paths["ruby"] == ["rails >> depends_on >> ruby"]
+    answer = graphs.ask("#1 >> recommends >> #2; #2 >> depends_on >>+ ruby")
+    (row,) = answer.ranking
+    texts = [[hit.node.text for hit in checked.hits] for checked in row.checks]
+    assert texts == [["puma >> recommends >> rails"], ["rails >> depends_on >> ruby"]]
+
+
+def test_every_answer_that_is_exported_has_its_evidence(tmp_path):
+    edges = [f"film {number}\tdirected by\tAda Pell" for number in range(60)]
+    (tmp_path / "g.tsv").write_text("\n".join(edges))
+    run("graph", "add", tmp_path / "g.tsv", "--kb", tmp_path / "base")
+    ask = ("ask", "--triples", "#1 >> directed by >> Ada Pell", "--kb", tmp_path / "base")
+    path = tmp_path / "answers.csv"
+    run(*ask, "--out", path)
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert {row["evidence"] for row in rows} == {edge.replace("\t", " >> ") for edge in edges}
+    data = json.loads(run(*ask, "--json").stdout)
+    assert len(data["ranked"]) == 60 and all(row["checks"][0]["evidence"] for row in data["ranked"])
+    with clew.open(tmp_path / "base") as base:
+        few = base.ask("", chain="#1 >> directed by >> Ada Pell", recipe="focus", evidence_for=3)
+        assert [bool(row.checks[0].hits) for row in few.ranking] == [True] * 3 + [False] * 57
+
+
+@pytest.mark.parametrize(
+    ("triples", "expected"),
+    [
+        ('#1 >> "http://x.org/b#1" >> x', {"a"}),
+        ("#1 >> http://x.org/b#1 >> x", {"a"}),
+        ('#1 >> "http://x.org/b#1" or "r #2" >> #2', {"a", "b"}),
+        ('#1 >> "http://x.org/b#1" >> "Mambo #2"', {"b"}),
+        ('"Mambo #1" << "r #2" << #1', {"a"}),
+        ('#1 >> "r #2" >> #2; not #1 >> "http://x.org/b#1" >> "Mambo #2"', {"a"}),
+    ],
+)
+def test_quoted_names_may_look_like_unknowns(tmp_path, triples, expected):
+    (tmp_path / "g.tsv").write_text(
+        "a\thttp://x.org/b#1\tx\na\tr #2\tMambo #1\nb\thttp://x.org/b#1\tMambo #2\n"
+    )
+    with clew.open(tmp_path / "base", create=True) as base:
+        base.graphs.add(tmp_path / "g.tsv", name="g")
+        answer = base.ask("", chain=f"{triples}; final answer: #1", recipe="focus")
+        assert set(answer.values) == expected and answer.constraints.exact
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_why_not_agrees_with_the_answers_to_random_questions(graphs, seed):

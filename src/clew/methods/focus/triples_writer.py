@@ -484,7 +484,7 @@ def _move_types_out_of_names(
         return chain
 
     def rename(term: Term) -> Term:
-        return Term(renamed.get(term.text, term.text))
+        return Term(renamed[term.text]) if term.text in renamed else term
 
     triples = tuple(
         replace(triple, head=rename(triple.head), tail=rename(triple.tail)) for triple in chain.chain.triples

@@ -66,27 +66,35 @@ _FORM = "Write HEAD >> RELATION >> #1; #1 >> RELATION >> #2; final answer: #2"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A head or a tail: a constant (``Lima``), an unknown (``#1``), or text with unknowns (``flag of the #1``)."""
+    """A head or a tail: a constant (``Lima``), an unknown (``#1``), or text with unknowns (``flag of the #1``).
+
+    ``is_name``: it is a constant although it looks like an unknown, or like text with one (``"Mambo #1"``).
+    """
 
     text: str
+    is_name: bool = False
 
     @property
     def unknowns(self) -> tuple[int, ...]:
         """The numbers of the unknowns in the term, in their order, each once."""
+        if self.is_name:
+            return ()
         return tuple(dict.fromkeys(int(match["number"]) for match in UNKNOWN.finditer(self.text)))
 
     @property
     def unknown(self) -> int | None:
         """The unknown's number if the term is an unknown and nothing else, else None."""
-        match = UNKNOWN.fullmatch(self.text)
+        match = None if self.is_name else UNKNOWN.fullmatch(self.text)
         return int(match["number"]) if match else None
 
     def fill(self, values: Mapping[int, str]) -> Term:
         """Return the term with its unknowns replaced by their values, as far as they have one.
 
         >>> Term("flag of the #1").fill({1: "Bahamas"})
-        Term(text='flag of the Bahamas')
+        Term(text='flag of the Bahamas', is_name=False)
         """
+        if self.is_name:
+            return self
         return Term(UNKNOWN.sub(lambda match: values.get(int(match["number"]), match.group()), self.text))
 
     def __str__(self) -> str:

@@ -380,7 +380,8 @@ class _Parser:
         if not relation.strip():
             raise IncorrectTripleFormatError(f"a triple without a relation: '{statement}'", FORM)
         if not quoted:
-            if "#" in relation or relation.startswith("?"):
+            is_iri = "://" in relation and not UNKNOWN.fullmatch(relation)
+            if ("#" in mask_quotes(relation) and not is_iri) or relation.startswith("?"):
                 raise IncorrectTripleRelationMaskError(
                     f"an unknown as relation: '{statement}'", "Only a head or a tail may be unknown"
                 )
@@ -455,7 +456,7 @@ class _Parser:
         if quoted and piece.strip().startswith('"'):
             if not text.strip():
                 raise IncorrectTripleFormatError(f"an empty name: '{statement}'", FORM)
-            return Term(text)
+            return Term(text, is_name=UNKNOWN.search(text) is not None)
         if UNKNOWN.fullmatch(text):
             return Term(text)
         if text in {"?", "_", "[]"} or re.search(r"#(?!\d)", text):
