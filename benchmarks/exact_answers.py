@@ -298,7 +298,7 @@ def compare_graph(name: str, given: argparse.Namespace, wanted: int | None) -> T
 def report_questions(given: argparse.Namespace) -> None:
     """Print the table of random questions, and the differences."""
     print(f"seed {given.seed}; a query of Oxigraph is ended after {given.limit:g} s\n\n{HEADER}", flush=True)
-    tallies = []
+    tallies: list[Tally] = []
     for name in given.graphs:
         is_last = given.compared and name == given.graphs[-1]
         wanted = given.compared - sum(tally.compared for tally in tallies) if is_last else None
