@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import clew
+from clew.app.answers.view import AnswerView
 from clew.core.errors import NotFound, UnreadableFile, UsageError
 from clew.store.graphs.rdf_view import PREFIXES
 from clew.triples.query.sparql import NAMESPACES
@@ -605,3 +606,36 @@ def test_the_command_line_explains_instead_of_answering(graphs):
 )
 def test_an_explanation_needs_typed_triples(graphs, words, problem):
     assert problem in run("ask", *words, "--kb", graphs.base.store.path, status=2).output
+
+
+# The lists apart
+
+
+@pytest.mark.parametrize(
+    ("triples", "lists"),
+    [
+        ("#1 >> maintained_by >> Ann Lee", {"exact"}),
+        ("#1 >> maintained_by >> Bo Ek; #1 >> in_section >> web", {"near miss"}),
+        ("#1 >> maintained_by >> bo ek", {"near names"}),
+    ],
+)
+def test_each_answer_is_in_one_list_and_all_views_tell_which(graphs, tmp_path, triples, lists):
+    ask = ("ask", "--triples", triples, "-g", "packages", "--kb", graphs.base.store.path)
+    path = tmp_path / "answers.csv"
+    printed = run(*ask, "--out", path).stdout
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert {row["list"] for row in rows if row["list"] != "other"} == lists
+    assert all((row["missed"] == "") == (row["list"] in {"exact", "near names"}) for row in rows)
+    data = json.loads(run(*ask, "--json").stdout)
+    assert [row["list"] for row in data["ranked"]] == [row["list"] for row in rows]
+    answer = graphs.base.ask("", recipe="focus", chain=triples, graphs=["packages"])
+    view = AnswerView.from_answer(answer)
+    assert {row.list_name for _, ranked in view.lists for _, row in ranked} >= lists
+    assert ("Near misses" in printed) == ("near miss" in lists)
+    assert ("with near names" in printed) == ("near names" in lists)
+
+
+def test_a_constraint_that_is_given_up_makes_near_misses_and_no_answers_that_meet_all(graphs):
+    answer = graphs.ask("#1 >> maintained_by >> bo ek; #1 >> in_section >> web")
+    assert answer.constraints.relaxed
+    assert {row.list_name for row in answer.ranking} <= {"near miss", "other"}

@@ -551,6 +551,13 @@ class ConstraintCheck:
         }
 
 
+#: The lists of ranked answers, which are never mixed: what meets everything with exact names, what does with near
+#: names, what misses a constraint, and what only fills the list up.
+EXACT_LIST, NEAR_LIST, MISSES_LIST, FILL_LIST = ANSWER_LISTS = ("exact", "near names", "near miss", "other")
+#: What places an answer that was looked for because it misses one constraint.
+NEAR_MISS = "near miss"
+
+
 @dataclass(frozen=True, slots=True)
 class RankedAnswer:
     """One answer of a ranked list, with the evidence for and against it.
@@ -558,7 +565,8 @@ class RankedAnswer:
     ``hit`` is the node, its text the one it was ranked by, its score comparable within the list. Where ``name`` is in
     no graph and was read from a passage, ``hit`` is the passage. ``meets_all``: the answer satisfies all constraints
     that were not relaxed; all other answers only fill up the list and stand below. ``checks`` has every constraint;
-    ``ranked_by`` says what ranked it (``vector 0.71``, ``model 0.9``).
+    ``ranked_by`` says what ranked it (``vector 0.71``, ``model 0.9``). ``is_exact``: all names of the question were
+    taken for what is called exactly so.
     """
 
     name: str
@@ -566,6 +574,18 @@ class RankedAnswer:
     meets_all: bool
     checks: tuple[ConstraintCheck, ...] = ()
     ranked_by: str = ""
+    is_exact: bool = False
+
+    @property
+    def list_name(self) -> str:
+        """The list that it belongs to, one of :data:`ANSWER_LISTS`. A near miss meets some constraints and misses
+        one, or those that were given up; others only fill the list up."""
+        missed = self.missed_constraints
+        if self.meets_all and not missed:
+            return EXACT_LIST if self.is_exact else NEAR_LIST
+        meets_some = any(check.satisfaction for check in self.checks)
+        is_near = self.meets_all or self.ranked_by == NEAR_MISS or (len(missed) == 1 and meets_some)
+        return MISSES_LIST if missed and is_near else FILL_LIST
 
     @property
     def missed_constraints(self) -> tuple[str, ...]:
@@ -581,6 +601,7 @@ class RankedAnswer:
             "score": self.hit.score,
             "by": self.ranked_by,
             "meets_all": self.meets_all,
+            "list": self.list_name,
             "missed": list(self.missed_constraints),
             "checks": [check.to_dict() for check in self.checks],
             "text": self.hit.node.text,

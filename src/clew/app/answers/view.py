@@ -20,7 +20,21 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
 
-from clew.core.types import ENTITY, TRIPLE, Answer, ConstraintSummary, Exclusion, Node, Quote, Step, Usage
+from clew.core.types import (
+    ENTITY,
+    EXACT_LIST,
+    FILL_LIST,
+    MISSES_LIST,
+    NEAR_LIST,
+    TRIPLE,
+    Answer,
+    ConstraintSummary,
+    Exclusion,
+    Node,
+    Quote,
+    Step,
+    Usage,
+)
 from clew.methods.answering import describe_origin
 
 
@@ -149,6 +163,7 @@ class RankedView:
     checks: tuple[CheckView, ...] = ()
     missed: tuple[str, ...] = ()
     text: str = ""
+    list_name: str = ""
 
     @classmethod
     def from_dict(cls, ranked: Mapping[str, Any]) -> Self:
@@ -163,7 +178,17 @@ class RankedView:
             tuple(map(CheckView.from_dict, ranked["checks"])),
             tuple(ranked.get("missed", ())),
             ranked.get("text", ""),
+            ranked.get("list") or (NEAR_LIST if ranked["meets_all"] else FILL_LIST),
         )
+
+
+#: The headings of the lists of ranked answers.
+LIST_HEADINGS = {
+    EXACT_LIST: "Meets everything, with exact names",
+    NEAR_LIST: "Meets everything, with near names",
+    MISSES_LIST: "Near misses",
+    FILL_LIST: "Others, which only fill the list up",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +297,15 @@ class AnswerView:
     def describe_origin(self) -> str:
         """Say how the text came about."""
         return describe_origin(self.reader, self.from_memory, [row.ranked_by for row in self.ranked])
+
+    @property
+    def lists(self) -> list[tuple[str, list[tuple[int, RankedView]]]]:
+        """The ranked answers apart by their lists: the heading of each list, and its answers with their ranks."""
+        return [
+            (heading, rows)
+            for name, heading in LIST_HEADINGS.items()
+            if (rows := [(rank, row) for rank, row in enumerate(self.ranked, 1) if row.list_name == name])
+        ]
 
     @property
     def constraints(self) -> tuple[str, ...]:

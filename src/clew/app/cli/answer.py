@@ -27,7 +27,7 @@ from clew.app.answers.view import (
 from clew.app.cli.output import format_cost, format_count, format_duration, make_console
 from clew.core.errors import UsageError
 from clew.core.text import shorten
-from clew.core.types import ConstraintSummary, Exclusion
+from clew.core.types import EXACT_LIST, ConstraintSummary, Exclusion
 
 if TYPE_CHECKING:
     from clew.methods.focus.exact import ExactReading
@@ -136,13 +136,17 @@ def _print_ranked(view: AnswerView, limit: int) -> None:
     if listed < total:
         summary += f"; the first {listed} are listed"
     out.print(Text.assemble(("Ranked", "bold"), (f"  {summary}", "dim")))
-    for number, row in enumerate(view.ranked[:limit], 1):
-        kind = "" if row.ranked_by == "near miss" else "  only fills the list up"
-        remark = ("", "") if row.meets_all else (kind, "yellow")
-        origin = (f"  {row.id}  {row.ranked_by}", "dim")
-        out.print(Text.assemble(f"{number:>3}. ", (row.name, "bold"), origin, remark))
-        for check in row.checks:
-            out.print(Padding(_check(check), (0, 0, 0, 5)))
+    lists = view.lists
+    room = limit
+    for heading, rows in lists:
+        if room > 0 and (len(lists) > 1 or rows[0][1].list_name != EXACT_LIST):
+            out.print(Text(f"  {heading}", style="yellow" if rows[0][1].list_name != EXACT_LIST else "green"))
+        for number, row in rows[: max(room, 0)]:
+            origin = (f"  {row.id}  {row.ranked_by}", "dim")
+            out.print(Text.assemble(f"{number:>3}. ", (row.name, "bold"), origin))
+            for check in row.checks:
+                out.print(Padding(_check(check), (0, 0, 0, 5)))
+        room -= len(rows)
     if len(view.ranked) > limit:
         more = f"     and {len(view.ranked) - limit} more; see them with --k, or --out FILE.csv"
         out.print(Text(more, style="dim"))
@@ -232,7 +236,19 @@ def write_answer_file(path: Path, view: AnswerView) -> None:
         path.write_text(json.dumps(view.data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         return
     constraints = view.constraints
-    header = ["rank", "name", "id", "score", "by", "meets_all", *constraints, "missed", "evidence", "text"]
+    header = [
+        "rank",
+        "name",
+        "id",
+        "score",
+        "by",
+        "list",
+        "meets_all",
+        *constraints,
+        "missed",
+        "evidence",
+        "text",
+    ]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(map(_cell, header))
@@ -240,7 +256,15 @@ def write_answer_file(path: Path, view: AnswerView) -> None:
             met = {check.constraint: check.met for check in row.checks}
             evidence = dict.fromkeys(text for check in row.checks for text in check.evidence)
             meets_all = row.meets_all and not row.missed  # a constraint that was given up is missed too
-            cells: list[Any] = [rank, row.name, row.id, round(row.score, 6), row.ranked_by, meets_all]
+            cells: list[Any] = [
+                rank,
+                row.name,
+                row.id,
+                round(row.score, 6),
+                row.ranked_by,
+                row.list_name,
+                meets_all,
+            ]
             cells += ["" if met.get(text) is None else met[text] for text in constraints]
             cells += ["; ".join(row.missed), "; ".join(evidence), row.text]
             writer.writerow(map(_cell, cells))

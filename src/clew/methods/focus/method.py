@@ -320,6 +320,7 @@ class FocusMethod:
                     evidence=place < question.evidence_for,
                 ),
                 candidates.ranked_by[hit.node.id],
+                is_exact=solution.exact is not None,
             )
             for place, (hit, row) in enumerate(zip(candidates.hits, rows.tolist(), strict=True))
         ]

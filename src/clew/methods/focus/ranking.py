@@ -16,7 +16,7 @@ import numpy as np
 from clew.core.arrays import union
 from clew.core.component import Resources
 from clew.core.trail import RankedLine, RankedStep, SortStep
-from clew.core.types import Answer, ConstraintSummary, Hit, Question, RankedAnswer
+from clew.core.types import NEAR_MISS, Answer, ConstraintSummary, Hit, Question, RankedAnswer
 from clew.methods.answering import NEAREST_HITS, no_answer_text
 from clew.methods.evidence import quote_triples
 from clew.retrieve.nodes import (
@@ -171,7 +171,7 @@ def list_exact_answers(exact: ExactAnswers, k_max: int) -> SortedCandidates:
     near = [] if answers else exact.graph.entities(exact.near_misses(k_max))
     hits = [node_hit(exact.graph.name, entity, describe_entity(entity), 1.0) for entity in answers]
     near_hits = [node_hit(exact.graph.name, entity, describe_entity(entity), 0.0) for entity in near]
-    ranked_by = {hit.node.id: "exact" for hit in hits} | {hit.node.id: "near miss" for hit in near_hits}
+    ranked_by = {hit.node.id: "exact" for hit in hits} | {hit.node.id: NEAR_MISS for hit in near_hits}
     return SortedCandidates([*hits, *near_hits], RankedRows(exact.rows, np.ones(len(exact.rows))), ranked_by)
 
 

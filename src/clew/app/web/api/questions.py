@@ -233,13 +233,18 @@ def _format_ranked(view: AnswerView) -> Iterator[str]:
     if not view.ranked:
         return
     yield from ("## Answers, best first", "")
-    for number, row in enumerate(view.ranked, 1):
-        by = f" ({escape_markdown(row.ranked_by)})" if row.ranked_by else ""
-        yield f"{number}. **{escape_markdown(row.name)}**{by}"
-        for check in row.checks:
-            met = "not known" if check.met is None else f"met {check.met:.2g}"
-            yield f"   - {escape_markdown(check.constraint)}: {met}"
-    yield ""
+    for name, taken in view.substitutions.items():
+        yield f"Near names: taking '{escape_markdown(name)}' as {escape_markdown(taken)}"
+        yield ""
+    for heading, rows in view.lists:
+        yield from (f"### {heading}", "")
+        for rank, row in rows:
+            by = f" ({escape_markdown(row.ranked_by)})" if row.ranked_by else ""
+            yield f"{rank}. **{escape_markdown(row.name)}**{by}"
+            for check in row.checks:
+                met = "not known" if check.met is None else f"met {check.met:.2g}"
+                yield f"   - {escape_markdown(check.constraint)}: {met}"
+        yield ""
 
 
 def _format_evidence(view: AnswerView) -> Iterator[str]:

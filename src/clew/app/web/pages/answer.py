@@ -3,8 +3,8 @@ quoted words marked, ranked answers as a table over all constraints, and the cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ from clew.app.answers.view import (
     table_cells,
 )
 from clew.core.errors import ClewError
-from clew.core.types import TABLE, TRIPLE
+from clew.core.types import EXACT_LIST, TABLE, TRIPLE
 from clew.triples.language.chain import Limits, parse_chain
 from clew.triples.language.consistency import best_filling
 
@@ -149,10 +149,13 @@ class EvidenceBlock:
 @dataclass(frozen=True, slots=True)
 class RankedRow:
     """One answer of a ranked list, with a check for each constraint of the whole list. ``entity`` is its id within
-    ``graph``, by which the graph's page knows it; both are "" where it was read in a document."""
+    ``graph``, by which the graph's page knows it; both are "" where it was read in a document. ``heading`` is that of
+    its list, above the first row of each."""
 
     answer: RankedView
     checks: tuple[CheckView, ...]
+    rank: int
+    heading: str = ""
     graph: str = ""
     entity: str = ""
 
@@ -175,7 +178,7 @@ def make_answer_page(view: AnswerView, rows: Mapping[str, TableRow] = MappingPro
         _answer_blocks(view),
         tuple(_evidence_block(item, rows.get(item.node.id)) for item in view.evidence),
         view_chain(view.steps),
-        tuple(_ranked_row(row, view.constraints) for row in view.ranked[:_MAX_ROWS]),
+        tuple(_ranked_rows(view))[:_MAX_ROWS],
     )
 
 
@@ -190,11 +193,22 @@ def _evidence_block(item: Evidence, row: TableRow | None) -> EvidenceBlock:
     )
 
 
-def _ranked_row(row: RankedView, constraints: Sequence[str]) -> RankedRow:
+def _ranked_rows(view: AnswerView) -> Iterator[RankedRow]:
+    """Yield the rows of ranked answers, list by list."""
+    is_plain = len(view.lists) == 1 and view.ranked[0].list_name == EXACT_LIST
+    for heading, rows in view.lists:
+        for place, (rank, row) in enumerate(rows):
+            ranked = _ranked_row(row, view.constraints, rank)
+            yield ranked if place or is_plain else replace(ranked, heading=heading)
+
+
+def _ranked_row(row: RankedView, constraints: Sequence[str], rank: int) -> RankedRow:
     known = {check.constraint: check for check in row.checks}
     checks = tuple(known.get(text) or CheckView(text) for text in constraints)
     entity = row.id.removeprefix(f"{row.graph}:")
-    return RankedRow(row, checks, row.graph, entity) if entity != row.id else RankedRow(row, checks)
+    if entity == row.id:
+        return RankedRow(row, checks, rank)
+    return RankedRow(row, checks, rank, graph=row.graph, entity=entity)
 
 
 def _answer_blocks(view: AnswerView) -> tuple[AnswerBlock, ...]:
