@@ -95,6 +95,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "vss": "clew.retrieve.nodes:NodeVectorRetriever",
         "multi-vss": "clew.retrieve.nodes:NodeChunkRetriever",
         "bm25-nodes": "clew.retrieve.nodes:NodeWordRetriever",
+        "fields": "clew.retrieve.nodes:NodeFieldRetriever",
         "reranked": "clew.retrieve.reranking:RerankedSearch",
     },
     "graph": {

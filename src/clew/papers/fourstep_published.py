@@ -12,7 +12,7 @@ DEVIATIONS_INTRODUCTION = (
     "The runs with any relation share two things with the published method: edge types are ignored "
     '("restricting it turned out to be error-prone", Section 4), and 20 answers are reranked. Everything else in the '
     "runs called 4StepFocus and in those with oracle triples is clew's, so none of them reproduces the published "
-    "method. Each of these deviations may help or harm:"
+    "method; `focus(paper=yes)` runs its algorithms as they are printed. Each of these deviations may help or harm:"
 )
 DEVIATIONS = (
     "Any relation is followed in both directions, where Algorithm 2 distinguishes them.",

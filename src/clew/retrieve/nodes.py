@@ -99,6 +99,31 @@ class NodeTexts:
             for entity, description, relations in zip(entities, *self._parts(rows, entities), strict=True)
         ]
 
+    @property
+    def field_name(self) -> str:
+        """The name under which the vectors of fields are stored."""
+        return f"fields/{VERSION} {self.ends_per_relation} {self.chunk_size}"
+
+    def fields(self, rows: Rows) -> list[dict[str, str]]:
+        """Return the fields of each node with their texts, cut at ``chunk_size`` characters.
+
+        They are its name with aliases, its types, each property, its text, and each relation with the names of the
+        other ends.
+        """
+        entities = self.graph.entities(rows)
+        fields = []
+        for entity, lines in zip(
+            entities, self._relation_lines(np.asarray(rows, dtype=np.int64)), strict=True
+        ):
+            described = describe_fields(entity)
+            described |= {name: ends for name, _, ends in (line.partition(": ") for line in lines)}
+            fields.append({name: text[: self.chunk_size] for name, text in described.items() if text})
+        return fields
+
+    def field_texts(self, rows: Rows) -> list[list[str]]:
+        """Return the fields of each node as texts, in the order of :meth:`fields`."""
+        return [[f"{name}: {text}" for name, text in of_node.items()] for of_node in self.fields(rows)]
+
     def _parts(self, rows: Rows, entities: Sequence[Entity] | None = None) -> tuple[list[str], list[str]]:
         """Return for each node its description, and the text of its relations."""
         rows = np.asarray(rows, dtype=np.int64)
@@ -173,11 +198,24 @@ def describe_entity(entity: Entity) -> str:
         lines.append(f"also: {'; '.join(entity.aliases)}")
     if types:
         lines.append(f"type: {types}")
-    for key, value in sorted(entity.properties.items()):
-        lines.append(f"{key}: {'; '.join(map(str, value)) if isinstance(value, tuple) else value}")
+    lines += [f"{key}: {value}" for key, value in _property_texts(entity).items()]
     if entity.text:
         lines.append(entity.text)
     return "\n".join(lines)
+
+
+def describe_fields(entity: Entity) -> dict[str, str]:
+    """Return the fields of a node without its relations, by name; no property is called like another field."""
+    types = ", ".join(type for type in (entity.type, *entity.more_types) if type)
+    own = {"name": "; ".join((entity.name, *entity.aliases)), "type": types, "text": entity.text}
+    return _property_texts(entity) | {name: text for name, text in own.items() if text}
+
+
+def _property_texts(entity: Entity) -> dict[str, str]:
+    return {
+        key: "; ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        for key, value in sorted(entity.properties.items())
+    }
 
 
 def join_document(description: str, relations: str, characters: int) -> str:
@@ -303,16 +341,7 @@ class NodeBM25:
 
         It is BM25 with the statistics of ``rows`` alone.
         """
-        terms = QueryTerms.from_text(query)
-        term_counts = [count_terms(text) for text in self.texts.documents(rows)]
-        lengths = np.array([sum(node.values()) for node in term_counts], dtype=np.float64)
-        counts = np.array(
-            [[node.get(term, 0) for term in terms.hashes.tolist()] for node in term_counts], dtype=np.float64
-        ).reshape(len(rows), -1)
-        frequency = (counts > 0).sum(axis=0)
-        weights = terms.counts * np.log1p((len(rows) - frequency + 0.5) / (frequency + 0.5)) * (self.k1 + 1)
-        norms = self.k1 * (1 - self.b + self.b * lengths / (lengths.mean() or 1.0))
-        scores = (counts / (counts + norms[:, None]) * weights).sum(axis=1)
+        scores = _bm25_of_texts(query, self.texts.documents(rows), self.k1, self.b)
         sharing = scores > 0
         return top_rows(rows[sharing], scores[sharing], k, NodeCounts(len(rows), int(sharing.sum())))
 
@@ -406,6 +435,120 @@ class NodeChunkSearch:
         counts = candidates.counts or NodeCounts(len(rows))
         counts = replace(counts, chunks=len(vectors), embedded_in_chunks=embedded)
         return top_rows(rows, scores, k, counts)
+
+
+#: The weights of fields, of :class:`FieldWeights`: printed by ``python benchmarks/focus_variants.py fields``.
+FIELD_SHARPNESS, LEXICAL_BIAS = 10.0, -1.0
+#: Scores of a field that deviate less are all the same: vectors are rounded.
+SAME = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWeights:
+    """G(q, f, m) of mFAR: the weight of the score of a field f by a scorer m for a question q.
+
+    It is the softmax over all fields and both scorers of ``sharpness`` times the cosine of the question and the name
+    of the field, plus ``lexical_bias`` where words score.
+    """
+
+    sharpness: float = FIELD_SHARPNESS
+    lexical_bias: float = LEXICAL_BIAS
+
+    def __call__(self, likeness: Floats) -> Floats:
+        """Return the weights of the fields, dense and lexical, (2, fields), by their cosines, (fields,)."""
+        logits = self.sharpness * np.vstack([likeness, likeness])
+        logits[1] += self.lexical_bias
+        weights: Floats = np.exp(logits - logits.max())
+        weights /= weights.sum()
+        return weights
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFieldSearch:
+    """Nodes by the scores of their fields, by vector and by words, weighted for the question.
+
+    Source: mFAR (Li et al., "Multi-field adaptive retrieval", ICLR 2025), ``s(q, d) = sum over f and m of
+    G(q, f, m) s_m(q, d_f)``. Followed: documents as named fields, a dense and a lexical scorer for each, scores
+    that are normalised, weights by a softmax that the question conditions, rescoring of what a first search returns.
+    Different: mFAR learns a vector for each field and scorer, and the encoder with them, on questions of the same
+    knowledge base; here the name of the field takes the place of the learned vector (:class:`FieldWeights`), so that
+    any graph can be asked. Scores are standardised over the candidates where mFAR learns a batch normalisation. The
+    first search is that by whole documents; candidates beyond its ``first`` keep its order below the others.
+    """
+
+    search: NodeVectorSearch
+    first: int = 50
+    weights: FieldWeights = field(default_factory=FieldWeights)
+
+    def rank(self, query: str, k: int, among: Rows | None = None) -> RankedRows:
+        """Return the ``k`` best of ``among`` (None: of all nodes), best first, ties by id.
+
+        Scores are from 0 to 1, and below 0 beyond ``first``.
+        """
+        candidates = self.search.rank(query, max(k, self.first), among)
+        rows = np.sort(candidates.rows[: self.first])
+        names, scores, embedded = self.score_fields(query, rows)
+        rest = slice(self.first, None)
+        combined = np.einsum("mf,mfn->n", self.weights(names), scores)
+        counts = replace(candidates.counts or NodeCounts(len(rows)), embedded_in_chunks=embedded)
+        all_rows = np.concatenate([rows, candidates.rows[rest]])
+        all_scores = np.concatenate([1 / (1 + np.exp(-combined)), candidates.scores[rest] - 2])
+        order = np.argsort(all_rows)
+        return top_rows(all_rows[order], all_scores[order], k, counts)
+
+    def score_fields(self, query: str, rows: Rows) -> tuple[Floats, Floats, int]:
+        """Return the likeness of the question and each field's name, (fields,), the standardised scores of ``rows``,
+        ascending, dense and lexical, (2, fields, rows), and how many nodes were embedded."""
+        texts, encoder = self.search.texts, self.search.encoder
+        vectors_of = texts.graph.node_vectors(encoder, texts.field_name)
+        embedded = vectors_of.encode_missing(rows, texts.field_texts)
+        vectors = vectors_of.vectors(rows)[1]
+        fields = texts.fields(rows)
+        names = list(dict.fromkeys(name for of_node in fields for name in of_node))
+        place = {name: number for number, name in enumerate(names)}
+        owners = np.repeat(np.arange(len(rows)), [len(of_node) for of_node in fields])
+        columns = np.array([place[name] for of_node in fields for name in of_node], dtype=np.int64)
+        vector = encoder.encode([query], query=True)[0]
+        scores = np.full((2, len(names), len(rows)), np.nan)
+        scores[0, columns, owners] = cosines(vectors, vector) if len(columns) else []
+        scores[1] = 0.0
+        field_texts = [text for of_node in fields for text in of_node.values()]
+        for column in range(len(names)):
+            cells = np.flatnonzero(columns == column)
+            scores[1, column, owners[cells]] = _bm25_of_texts(
+                query, [field_texts[cell] for cell in cells.tolist()]
+            )
+        name_vectors = (
+            encoder.encode([name.replace("_", " ") for name in names]) if names else np.empty((0, 1))
+        )
+        likeness: Floats = np.asarray(name_vectors @ vector, dtype=np.float64) if names else np.empty(0)
+        return likeness, _standardise(scores), embedded
+
+
+def _bm25_of_texts(query: str, texts: Sequence[str], k1: float = 1.2, b: float = 0.75) -> Floats:
+    """Return the BM25 scores of texts, with the statistics of these texts alone, (n,)."""
+    terms = QueryTerms.from_text(query)
+    term_counts = [count_terms(text) for text in texts]
+    lengths = np.array([sum(counts.values()) for counts in term_counts], dtype=np.float64)
+    counts = np.array(
+        [[counts.get(term, 0) for term in terms.hashes.tolist()] for counts in term_counts], dtype=np.float64
+    ).reshape(len(texts), -1)
+    frequency = (counts > 0).sum(axis=0)
+    weights = terms.counts * np.log1p((len(texts) - frequency + 0.5) / (frequency + 0.5)) * (k1 + 1)
+    norms = k1 * (1 - b + b * lengths / (lengths.mean() or 1.0))
+    scores: Floats = (counts / (counts + norms[:, None]) * weights).sum(axis=1)
+    return scores
+
+
+def _standardise(scores: Floats) -> Floats:
+    """Return scores with mean 0 and deviation 1 over the last axis; a missing score (NaN) is the lowest there."""
+    lowest = np.nanmin(scores, axis=-1, keepdims=True, initial=np.inf)
+    filled = np.where(np.isnan(scores), lowest, scores)
+    deviation = filled.std(axis=-1, keepdims=True)
+    standardised: Floats = (filled - filled.mean(axis=-1, keepdims=True)) / np.where(
+        deviation > SAME, deviation, 1.0
+    )
+    return standardised
 
 
 def mean_of_top(offsets: Rows, vectors: Vectors, query: Vectors, top: int) -> Floats:
@@ -594,6 +737,36 @@ class NodeChunkRetriever(NodeRetriever):
             return NodeChunkSearch(NodeVectorSearch(encoder, texts, cap), first, top)
 
         return cls(snapshot, "multi-vss", ranking, _split(types), _split(graphs))
+
+
+@component(
+    "fields",
+    summary="nodes of graphs by the vectors and words of their fields, weighted by the question, as mFAR has them "
+    "(needs an encoder)",
+    paper="Li et al., ICLR 2025",
+    traits=["ranks-nodes", "embeds-nodes"],
+)
+class NodeFieldRetriever(NodeRetriever):
+    """Nodes of graphs by :class:`NodeFieldSearch`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def build(
+        cls,
+        snapshot: Snapshot,
+        encoder: Encoder,
+        graphs: str = "",
+        types: str = "",
+        cap: int = EMBEDDING_CAP,
+        first: int = 50,
+    ) -> NodeFieldRetriever:
+        """Return the retriever over graphs and types by name, ``a|b`` for several; "" for all that may answer."""
+
+        def ranking(texts: NodeTexts) -> NodeRanker:
+            return NodeFieldSearch(NodeVectorSearch(encoder, texts, cap), first)
+
+        return cls(snapshot, "fields", ranking, _split(types), _split(graphs))
 
 
 @component(

@@ -282,6 +282,7 @@ CHECKS: dict[str, dict[str, Callable[[str, Worlds], None]]] = {
         "vss": over_nodes,
         "multi-vss": over_nodes,
         "bm25-nodes": over_nodes,
+        "fields": over_nodes,
         "reranked": over_nodes,
     },
     "graph": {

@@ -29,6 +29,7 @@ from clew.methods.focus.ranking import (
     PREFERENCE_WEIGHT,
     AnswerList,
     CandidateSorter,
+    SortChoice,
     SortedCandidates,
     list_exact_answers,
 )
@@ -77,7 +78,7 @@ class FocusMethod:
         recipe: str,
         retriever: Recipe,
         reader: Annotated[Recipe, Auto("cited", "short")],
-        sort: Annotated[Literal["vector", "words"], Auto("vector", "words", requires="encoder")],
+        sort: Annotated[SortChoice, Auto("vector", "words", requires="encoder")],
         form: Annotated[Literal["pointwise", "listwise", "none"], Auto("pointwise", "none")],
         relations: Literal["typed", "any"] = "typed",
         k: int = 20,
@@ -88,6 +89,8 @@ class FocusMethod:
         sources: str = "kg,text",
         passages: int = 10,
         values: int = 3,
+        constants: Literal["near", "widened"] = "near",
+        fusion: Literal["fixed", "learned"] = "fixed",
         paper: bool = False,
         lines: Literal["printed", "corrected"] = "printed",
     ) -> FocusMethod:
@@ -98,7 +101,8 @@ class FocusMethod:
         Raises UsageError.
         """
         reranker = None if form == "none" else create_hit_reranker(resources.require_model("focus"), form, k)
-        sorter = CandidateSorter.build(resources, sort, k)
+        sorter = CandidateSorter.build(resources, sort, k, fusion)
+        widened = constants == "widened"
         if paper:
             return cls(
                 resources.snapshot,
@@ -114,11 +118,11 @@ class FocusMethod:
         documents = DocumentFiller.build(
             resources, linker, sources, retriever, reader, passages, values, aliases, entities
         )
-        preparer = TriplePreparer.build(resources, linker, relation_linker, relations)
+        preparer = TriplePreparer.build(resources, linker, relation_linker, relations, widened)
         return cls(
             resources.snapshot,
             TriplesWriter.build(resources.model, relation_linker, samples) if resources.model else None,
-            SubstitutionEngine(resources.snapshot, preparer, documents),
+            SubstitutionEngine(resources.snapshot, preparer, documents, k if widened else None),
             sorter,
             reranker,
             tries,
@@ -204,9 +208,12 @@ class FocusMethod:
 
     @property
     def is_exact(self) -> bool:
-        """Whether exact answers are looked for: not by the paper's form, nor where any relation is followed."""
+        """Whether exact answers are looked for: not by the paper's form, nor where any relation is followed or
+        constants are widened."""
         return (
-            isinstance(self.engine, SubstitutionEngine) and self.engine.preparer.matcher.relations == "typed"
+            isinstance(self.engine, SubstitutionEngine)
+            and self.engine.preparer.matcher.relations == "typed"
+            and self.engine.widen_to is None
         )
 
     def sort(self, solution: Solution, question: Question, record: TrailRecorder) -> SortedCandidates:
@@ -303,7 +310,8 @@ class FocusMethod:
             return []
         rows = solution.graph.rows([hit.node.id for hit in candidates.hits])
         # If nothing restricts the target, its candidates are no answers.
-        matching = set(candidates.matching.rows.tolist()) if solution.has_answers else set()
+        all_matching = candidates.matching.rows[~solution.is_wider(candidates.matching.rows)]
+        matching = set(all_matching.tolist()) if solution.has_answers else set()
         explanation = solution.explain(rows)
         if solution.exact is not None:
             solution.exact.look_up_evidence(self.snapshot, rows[: question.evidence_for].tolist())

@@ -35,6 +35,7 @@ from clew.triples.language.typed_chain import NOT, Condition, Quantifier, TypedC
 from clew.triples.language.typed_parsing import parse_typed
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.linking.entities import GraphEntityLinker
+from clew.triples.linking.nearest_names import LEAST as LEAST_COSINE
 from clew.triples.linking.nearest_names import NearestNames
 from clew.triples.linking.relation_words import verbalise_relation, word_stems
 from clew.triples.linking.relations import RelationLabels
@@ -50,6 +51,8 @@ TYPE_WEIGHT = 0.8
 SHOWN_SUBSTITUTES = 3
 #: From this score on, words name a property.
 MIN_PROPERTY_SCORE = 0.6
+#: Candidates of a constant that is widened. AF-Retriever has 3 by default.
+WIDEST = 8
 #: Candidates that a constant keeps at most.
 MAX_NODES = 10
 #: A node whose name is spelled less like the constant is another thing.
@@ -145,13 +148,16 @@ class TriplePreparer:
         linker: EntityLinker,
         relation_linker: RelationLinker,
         relations: Literal["typed", "any"],
+        widened: bool = False,
     ) -> TriplePreparer:
-        """Return the preparer of a recipe."""
-        similar_names = None
+        """Return the preparer of a recipe; ``widened`` lists the candidates of constants for
+        :func:`clew.methods.focus.solutions.widen_constants`."""
+        similar_names = nearest = None
         if resources.encoder is not None:
+            nearest = NearestNames(resources.encoder, least=-1.0 if widened else LEAST_COSINE)
             similar_names = GraphEntityLinker(resources.encoder, nearest=NearestNames(resources.encoder))
         return cls(
-            ConstantMatcher(linker, similar_names),
+            ConstantMatcher(linker, similar_names, WIDEST if widened else None, nearest),
             RelationMatcher(relation_linker, relations, min_relation_score(resources)),
             relation_linker,
         )
@@ -518,11 +524,14 @@ class ConstantMatcher:
 
     ``linker`` looks constants up by spelling; ``meaning``, if there is an encoder, by the vectors of names within a
     type as well. ``meaning`` is only asked for descriptions and for names that spelling does not find, since it may
-    embed the names of a whole type.
+    embed the names of a whole type. ``widest``: constants have that many candidates, ordered by the vectors of
+    ``nearest``, whatever their likeness (:meth:`_list_widened`).
     """
 
     linker: EntityLinker
     meaning: EntityLinker | None = None
+    widest: int | None = None
+    nearest: NearestNames | None = None
 
     def link(
         self,
@@ -533,6 +542,8 @@ class ConstantMatcher:
     ) -> dict[str, tuple[LinkedEntity, ...]]:
         """Return the candidates of each constant, best first, none if the graph has none. ``types`` are the constants
         with the types that their nodes may have. Raises ModelError, RemoteError."""
+        if self.widest is not None and not graph.is_mounted:
+            return {name: self._list_widened(graph, name, of_name) for name, of_name in types.items()}
         linked = _link(self.linker, graph, types, context, trail)
         if self.meaning is not None and not graph.is_mounted:
             asked = {
@@ -542,6 +553,36 @@ class ConstantMatcher:
             }
             linked |= _link(self.meaning, graph, asked, context, trail)
         return linked
+
+    def _list_widened(
+        self, graph: PropertyGraph, name: str, types: Sequence[str]
+    ) -> tuple[LinkedEntity, ...]:
+        """Return the ``widest`` first candidates of a constant as AF-Retriever orders them: nodes of its types that
+        are called so, then those with the nearest names, by vector or, without an encoder, by spelling. Nothing is
+        near an identifier."""
+        widest = self.widest or 1
+        called = graph.find_by_name(name)
+        is_typed = np.zeros(len(called), dtype=np.bool_)
+        for type in types:
+            is_typed |= graph.has_type(called, type)
+        called = called[is_typed] if is_typed.any() else called
+        scores = dict.fromkeys(called.tolist(), 1.0)
+        if not is_identifier(name) and len(scores) < widest:
+            if self.nearest is not None:
+                (near,) = self.nearest.search(graph, [name], types, widest)
+            else:
+                rows, likeness = graph.find_similar_names(name, widest)
+                near = dict(zip(rows.tolist(), likeness.tolist(), strict=True))
+            for row, score in near.items():
+                scores.setdefault(row, min(float(score), 0.99))
+        listed = list(scores)[:widest]
+        entities = graph.entities(np.array(listed, dtype=np.int64))
+        return tuple(
+            LinkedEntity(
+                row, entity.id, entity.name, scores[row], "name" if scores[row] == 1.0 else "near name"
+            )
+            for row, entity in zip(listed, entities, strict=True)
+        )
 
 
 def _link(

@@ -22,6 +22,7 @@ from clew.methods.evidence import quote_triples
 from clew.retrieve.nodes import (
     EMBEDDING_CAP,
     NodeBM25,
+    NodeFieldSearch,
     NodeRanker,
     NodeTexts,
     NodeVectorSearch,
@@ -34,6 +35,7 @@ from clew.retrieve.nodes import (
     rank_and_pad,
 )
 from clew.triples.engine.patterns import Variable
+from clew.triples.linking.entities import node_degrees
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
@@ -45,12 +47,22 @@ if TYPE_CHECKING:
     from clew.methods.focus.solutions import Solution
 
 
+#: What sorts candidates: the vectors of their texts, their words, or their fields by both (mFAR).
+SortChoice = Literal["vector", "words", "fields"]
 #: Candidates that are ranked at most, and that the trail shows.
 MAX_RANKED, SHOWN_HITS = 200, 20
 #: The weight of all preferences together, against 1 for the question itself.
 PREFERENCE_WEIGHT = 0.5
 #: What a candidate loses that is met by an unsure constant only, or misses a constraint that was given up.
 UNMET_PENALTY = 0.5
+#: The weights of :attr:`_Scorer.features` in the score of a candidate: its likeness to the question, how far it meets
+#: the constraints on average and at worst, the logarithm of its edges, its likeness to the preferences.
+FIXED_WEIGHTS = (1.0, UNMET_PENALTY, 0.0, 0.0, PREFERENCE_WEIGHT)
+#: The same as ``python benchmarks/focus_variants.py fusion --number 150`` learned them, on questions whose answers
+#: share no word with them (docs/benchmarks/focus-variants.md): the likeness to the question has no weight.
+LEARNED_WEIGHTS = (0.0, 0.11, 0.27, 0.26, 1.36)
+#: What separates candidates that were found with constants of different width: more than all else together.
+WIDTH_STEP = 4.0
 #: Nodes that may be embedded for each place of the list that is to be filled up.
 EMBEDDED_PER_PLACE = 3
 #: Answers whose triples are looked up, and which the trail shows.
@@ -92,18 +104,23 @@ class CandidateSorter:
     snapshot: Snapshot
     ranker_for: Callable[[NodeTexts, int | None], NodeRanker]
     k_max: int = 20
+    weights: Sequence[float] = FIXED_WEIGHTS
 
     @classmethod
-    def build(cls, resources: Resources, sort: Literal["vector", "words"], k_max: int) -> CandidateSorter:
-        """Return the sorter of a recipe. Raises UsageError if there is no encoder to sort by vector."""
+    def build(
+        cls, resources: Resources, sort: SortChoice, k_max: int, fusion: Literal["fixed", "learned"] = "fixed"
+    ) -> CandidateSorter:
+        """Return the sorter of a recipe. Raises UsageError if there is no encoder to sort by vector or by fields."""
+        weights = LEARNED_WEIGHTS if fusion == "learned" else FIXED_WEIGHTS
         if sort == "words":
-            return cls(resources.snapshot, lambda texts, cap: NodeBM25(texts), k_max)
-        encoder = resources.require_encoder("focus(sort=vector)")
-        return cls(
-            resources.snapshot,
-            lambda texts, cap: NodeVectorSearch(encoder, texts, EMBEDDING_CAP if cap is None else cap),
-            k_max,
-        )
+            return cls(resources.snapshot, lambda texts, cap: NodeBM25(texts), k_max, weights)
+        encoder = resources.require_encoder(f"focus(sort={sort})")
+
+        def ranker(texts: NodeTexts, cap: int | None) -> NodeRanker:
+            search = NodeVectorSearch(encoder, texts, EMBEDDING_CAP if cap is None else cap)
+            return NodeFieldSearch(search) if sort == "fields" else search
+
+        return cls(resources.snapshot, ranker, k_max, weights)
 
     def sort(self, solution: Solution, question: Question, trail: Trail) -> SortedCandidates:
         """Return the candidates, sorted and filled up. A mounted graph has no texts: its candidates keep their order.
@@ -152,8 +169,11 @@ class CandidateSorter:
             own_scores = {row: score / top for row, score in own_scores.items()}
             matching = _with_unranked(matching, candidates)
         wishes = () if solution.paper else solution.prepared.soft_words
-        score = _Scorer(ranker, own_scores, wishes, solution.mean_scores)
-        return _Order("words" if by_words else "vector", score(matching), score(padding), own_scores)
+        score = _Scorer(
+            ranker, own_scores, wishes, solution, FIXED_WEIGHTS if solution.paper else self.weights
+        )
+        by = "words" if by_words else "fields" if isinstance(ranker, NodeFieldSearch) else "vector"
+        return _Order(by, score(matching), score(padding), own_scores)
 
     def _hits(self, graph: PropertyGraph, order: _Order) -> list[Hit]:
         matching = RankedRows(order.matching.rows[:MAX_RANKED], order.matching.scores[:MAX_RANKED])
@@ -204,17 +224,28 @@ class _Scorer:
     ranker: NodeRanker
     own_scores: Mapping[int, float]
     preferences: Sequence[str]
-    mean_scores: Callable[[Rows], Floats]
+    solution: Solution
+    weights: Sequence[float] = FIXED_WEIGHTS
 
     def __call__(self, ranked: RankedRows) -> RankedRows:
         if not len(ranked.rows):
             return ranked
-        scores = np.array([self.own_scores.get(row, 0.0) for row in ranked.rows.tolist()])
-        scores -= UNMET_PENALTY * (1 - self.mean_scores(ranked.rows))
-        for preference in self.preferences:
-            scores += PREFERENCE_WEIGHT / len(self.preferences) * self._compare(preference, ranked.rows)
+        scores = self.features(ranked.rows) @ np.array(self.weights)
+        widths = np.array([self.solution.widths.get(row, 0) for row in ranked.rows.tolist()])
+        scores -= WIDTH_STEP * np.unique(widths, return_inverse=True)[1]
         order = np.lexsort((np.arange(len(scores)), -scores.round(6)))
         return replace(ranked, rows=ranked.rows[order], scores=scores[order])
+
+    def features(self, rows: Rows) -> Floats:
+        """Return what the weights are for, (rows, 5). What the constraints say is what is missing, from -1 to 0."""
+        features = np.zeros((len(rows), len(self.weights)))
+        features[:, 0] = [self.own_scores.get(row, 0.0) for row in rows.tolist()]
+        features[:, 1:3] = self.solution.constraint_features(rows) - 1
+        if self.weights[3]:
+            features[:, 3] = np.log1p(node_degrees(self.solution.graph, rows))
+        for preference in self.preferences:
+            features[:, 4] += self._compare(preference, rows) / len(self.preferences)
+        return features
 
     def _compare(self, preference: str, rows: Rows) -> Floats:
         """Return how each row compares with a preference, (rows,), from 0 to 1."""
@@ -274,7 +305,7 @@ class AnswerList:
         rows = solution.substitution.rows
         if rows is None or not solution.has_answers:
             return
-        others = rows[~np.isin(rows, candidates.matching.rows[:MAX_RANKED])]
+        others = rows[~np.isin(rows, candidates.matching.rows[:MAX_RANKED]) & ~solution.is_wider(rows)]
         self.names += [entity.name for entity in solution.graph.entities(others[:MAX_NAMED])]
         self.unnamed += max(len(others) - MAX_NAMED, 0)
 
