@@ -68,6 +68,22 @@ def test_why_not(kb):
     assert shown["why_not"][0]["dropped_by"] == ["#1 >> directed_by >> Ilse Varnholt"]
 
 
+def test_why_one_answer_is_above_another(kb):
+    ask = ("ask", "--triples", TRIPLES, "--kb", kb)
+    printed = run(*ask, "--why", "Low Water", "--above", "glass harvest").stdout
+    assert "not #1 >> starred_actors >> Ilse Varnholt: Glass Harvest 1, Low Water 0" in printed
+    assert "Glass Harvest: meets everything, with exact names; Low Water: near misses" in printed
+    data = json.loads(run(*ask, "--why", "Glass Harvest", "--above", "The Salt Orchard", "--json").stdout)
+    assert data["order"][0] in {
+        "Glass Harvest ranks 1, The Salt Orchard ranks 2",
+        "The Salt Orchard ranks 1, Glass Harvest ranks 2",
+    }
+    assert len(data["order"]) > 1
+    missing = run(*ask, "--why", "Zanzibar", "--above", "Low Water")
+    assert "no ranked answer is called 'Zanzibar'" in missing.stderr
+    assert "go together" in run(*ask, "--why", "Low Water", status=2).output
+
+
 def test_a_name_that_nothing_has_is_said_and_the_answer_is_there(kb, tmp_path):
     out = tmp_path / "a.csv"
     asked = run("ask", "--triples", TRIPLES, "--why-not", "Zanzibar", "--out", out, "--kb", kb)

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
 
+from clew.core.errors import NotFound
+from clew.core.text import fold_name
 from clew.core.types import (
     ENTITY,
     EXACT_LIST,
@@ -306,6 +308,36 @@ class AnswerView:
             for name, heading in LIST_HEADINGS.items()
             if (rows := [(rank, row) for rank, row in enumerate(self.ranked, 1) if row.list_name == name])
         ]
+
+    def explain_order(self, first: str, second: str) -> list[str]:
+        """Return why one of two ranked answers, named by name or id, stands above the other, a reason a line.
+
+        Lists come before scores. Raises NotFound for a name that is not ranked.
+        """
+        pair = [self._find_ranked(name) for name in (first, second)]
+        (rank, row), (other_rank, other) = sorted(pair, key=lambda ranked: ranked[0])
+        lines = [f"{row.name} ranks {rank}, {other.name} ranks {other_rank}"]
+        if row.list_name != other.list_name:
+            headings = [LIST_HEADINGS[each.list_name].lower() for each in (row, other)]
+            lines.append(f"{row.name}: {headings[0]}; {other.name}: {headings[1]}")
+        met = {check.constraint: check.met for check in other.checks}
+        for check in row.checks:
+            others = met.get(check.constraint)
+            if check.met is not None and others is not None and check.met != others:
+                lines.append(f"{check.constraint}: {row.name} {check.met:.2g}, {other.name} {others:.2g}")
+        if row.score != other.score:
+            scores = [f"{each.name} {each.score:.3g} ({each.ranked_by})" for each in (row, other)]
+            lines.append(f"score: {', '.join(scores)}")
+        elif len(lines) == 1:
+            lines.append("nothing ranks one above the other: they are in the order of their ids")
+        return lines
+
+    def _find_ranked(self, name: str) -> tuple[int, RankedView]:
+        wanted = fold_name(name)
+        for rank, row in enumerate(self.ranked, 1):
+            if name == row.id or wanted == fold_name(row.name):
+                return rank, row
+        raise NotFound(f"no ranked answer is called '{name}'", f"To learn why it is none: --why-not {name!r}")
 
     @property
     def constraints(self) -> tuple[str, ...]:

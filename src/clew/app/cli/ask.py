@@ -87,6 +87,17 @@ def ask(
             show_default=False,
         ),
     ] = None,
+    why: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --above: explain why NAME ranks above another answer, or below it (method focus).",
+            show_default=False,
+        ),
+    ] = None,
+    above: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The other answer of --why.", show_default=False)
+    ] = None,
     explain: Annotated[
         bool,
         typer.Option(
@@ -164,7 +175,8 @@ def ask(
     from clew.knowledge_base.registry import replace_retriever
 
     if explain:
-        _check_explain(triples, recipe, {"--why-not": bool(why_not), "--out": out is not None})
+        given = {"--why-not": bool(why_not), "--why": bool(why or above), "--out": out is not None}
+        _check_explain(triples, recipe, given)
         with clew.open(kb) as base:
             readings = base.explain(triples, question=question, graphs=graphs)
         _print_readings(readings, as_json)
@@ -182,6 +194,7 @@ def ask(
     if (chain or triples) and recipe == "default":
         recipe = "chain" if chain else "focus"
     _check_focus(recipe, why_not, out)
+    _check_order(why, above)
     if retriever is not None:
         recipe = replace_retriever(recipe, retriever)
     with clew.open(kb) as base:
@@ -207,8 +220,12 @@ def ask(
             exclusions, unexplained = _explain_exclusions(base, view, why_not or (), question, recipe, graphs)
             if why_not:
                 added_json["why_not"] = [exclusion.to_dict() for exclusion in exclusions]
+            order, unordered = _explain_order(view, why, above)
+            added_json |= {"order": order} if order else {}
+            unexplained += unordered
     if not as_json:
         _print_exclusions(exclusions)
+        print(*order, sep="\n", end="\n" if order else "")
         unexplained += [*([_NO_MODEL] if model is None else []), *remarks]
     for remark in unexplained:
         print_note(remark)
@@ -232,6 +249,21 @@ def _check_focus(recipe: str, why_not: Sequence[str] | None, out: Path | None) -
             raise UsageError(
                 "only the method focus ranks answers for a CSV file", "--out FILE.json has any answer"
             )
+
+
+def _check_order(why: str | None, above: str | None) -> None:
+    if (why is None) != (above is None):
+        raise UsageError("--why and --above go together", "Such as --why Dune --above Eraserhead")
+
+
+def _explain_order(view: AnswerView, why: str | None, above: str | None) -> tuple[list[str], list[str]]:
+    """Return why one answer stands above another, and a remark where one of them is not ranked."""
+    if why is None or above is None:
+        return [], []
+    try:
+        return view.explain_order(why, above), []
+    except NotFound as error:
+        return [], [f"Why {why} above {above}: {error.problem}."]
 
 
 def _check_explain(triples: str, recipe: str, others: Mapping[str, bool]) -> None:
