@@ -39,7 +39,7 @@ def graph_of_edges(edges: Edges, types: dict[int, set[str]], size: int) -> Prope
         ("places", "", directions),
     ):
         for direction, directed in by_direction.items():
-            parts, content[key][direction] = array_builder._concatenate(directed)  # type: ignore[attr-defined]
+            parts, content[key][direction] = array_builder.concatenate_relations(directed)
             arrays |= {f"{prefix}{direction}.{part}": array for part, array in parts.items()}
     stored = StoredGraph(1, "g", "", size, len(edges), {})
     return ImportedGraph(None, stored, GraphArrays(content, arrays), None)

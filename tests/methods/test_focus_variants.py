@@ -187,7 +187,7 @@ def test_on_real_graphs_the_narrowest_scope_is_what_the_names_lead_to(tmp_path, 
     if not all(path.is_file() for path in paths):
         pytest.skip(f"the shared data are not at {DATA}")
     with clew.open(tmp_path / "kb", create=True) as opened:
-        opened.graphs.add(*paths, name="g")
+        opened.graphs.add(paths, name="g")
         graph, draw, asked = opened.graphs.get("g"), random.Random(3), 0
         relations = [relation for relation in graph.relations() if " of" not in relation]
         for _ in range(40):
