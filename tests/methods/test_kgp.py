@@ -338,3 +338,26 @@ def test_paths_may_be_read_passage_by_passage(base) -> None:
     assert visited == base.snapshot().ids(np.array(rows)) and len(visited) > len(paths) / 2
     assert len(visited) == len(set(visited))
     assert [hit.node.id for hit in found["passages"]] != visited
+
+
+def test_with_a_model_the_default_asks_it_for_the_next_evidence_and_follows_it(base) -> None:
+    question = Question("Where is the teacher of the arranger of the theme from?")
+
+    def script(request):
+        if "taught by Wilmot Harker" in request.prompt:
+            return "Wilmot Harker was born in the village of Springfield."
+        return "Alf Clausen is a composer who was taught by somebody."
+
+    with ScriptedServer(script) as server:
+        model = create_language_model(server.llm)
+        method = registry.build_method("kgp(reader=extractive, structures=no)", base, llm=model)
+        answer = method.answer(question, TrailRecorder())
+        # At most ten calls, for thirty passages with three continuations each.
+        assert 1 <= len(server.requests) <= 10
+    assert "guide=combined" in answer.recipe
+    expects = [path.expected for step in answer.trail if step.name == "expand" for path in step.paths]
+    assert any("Springfield" in text for text in expects)
+    without = registry.build_method("kgp(structures=no)", base).answer(question, TrailRecorder())
+    assert "guide=residual" in without.recipe
+    ranks = [titles(each.context).index("Wilmot Harker") for each in (answer, without)]
+    assert ranks[0] <= ranks[1] and ranks[0] <= 2

@@ -58,7 +58,7 @@ class EdgeKind:
     limit: int | None = -1
 
 
-#: Strengths of 1, 0.7 and 0.5 (``title``, ``name``) were chosen by recall on the multi-hop sets (decisions 6 and 22).
+#: Strengths of 1, 0.7 and 0.5 (``title``, ``name``) were chosen by recall on the multi-hop sets (decision 6).
 #: The others were measured on eight filings (``benchmarks/edges.py``, docs/benchmarks/edges.md): the normalised lift
 #: ``ln(lift) / ln(1 / chance)`` of the kind as a share of that of ``title``, squared, which gives the chosen ones to
 #: 0.1. ``term``, ``footnote``, ``table`` and ``next`` led to evidence no more often than chance and weigh nothing;

@@ -30,13 +30,15 @@ Missing = Callable[[Sequence[Path]], Sequence[float]]
 class BestFirst:
     """The search: at most ``budget`` passages are read, and no path has more than ``hops`` of them.
 
-    A path whose promise is less than ``worth`` times the probability of the best seed is not continued.
+    A path whose promise is less than ``worth`` times the probability of the best seed is not continued; nor are more
+    than ``continued`` paths, where that is given: for each of them a model is asked.
     """
 
     budget: int
     hops: int
     width: int = 4
     worth: float = 0.02
+    continued: int | None = None
 
     def search(self, seeds: Sequence[Path], expand: Expand, missing: Missing) -> list[Path]:
         """Return the paths that were reached and that no other extends, in the order of their discovery."""
@@ -54,8 +56,15 @@ class BestFirst:
                     heapq.heappush(frontier, (-path.score * share, next(order), path, share))
 
         push(reached.values())
+        continued = 0
         while frontier and len(read) < self.budget:
-            batch = [heapq.heappop(frontier)[2:] for _ in range(min(self.width, len(frontier)))]
+            size = min(self.width, len(frontier))
+            if self.continued is not None:
+                size = min(size, self.continued - continued)
+            if not size:
+                break
+            batch = [heapq.heappop(frontier)[2:] for _ in range(size)]
+            continued += size
             expansions = expand([path for path, _ in batch])
             if expansions is None:
                 break

@@ -13,6 +13,10 @@ text. :class:`ResidualGuide` is ours.
 | `encoder`   | question and path  | inner product     | KGP-MDR                                         |
 | `generated` | a model writes it  | TF-IDF or encoder | KGP-T5, KGP-LLaMA                               |
 | `residual`  | the part of the question that the path leaves open, by words and meaning | (KGP-MDR, in part) |
+| `combined`  | the same, and what a model writes | TF-IDF or encoder | (KGP-LLaMA, in part)        |
+
+Guides score on different scales: a TF-IDF cosine of 0.3 is a good match, an inner product of 0.3 none. So the scores
+of evidence that a model wrote become probabilities by a calibration of their own (:data:`CALIBRATION`).
 """
 
 from __future__ import annotations
@@ -45,6 +49,23 @@ if TYPE_CHECKING:
 #: tuned (Supplementary 8.1: Listing 1 for LLaMA, the instruction as a prefix for T5).
 GENERATION_PROMPTS = {"untuned": "kgp-generate", "listing1": "kgp-listing1", "prefix": "kgp-prefix"}
 
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How scores become probabilities: ``softmax(score * guide + strength * edge)`` over the candidates of a step,
+    where ``strength`` is that of the edge to a candidate."""
+
+    guide: float
+    edge: float
+
+
+#: Learned for each guide: the coefficients of a conditional logit of the next gold passage among the candidates
+#: (``python benchmarks/guides.py --fit``: questions 400 to 499 of 2WikiMultihopQA; the model was stood in for by 35 %
+#: of the words of the next gold passage), twice as steep, because a walk takes several steps and multiplies them
+#: (chosen, with ``trust``, on 40 questions of MuSiQue). Those of ``encoder`` are not learned: neither a model's
+#: evidence nor an encoder that has not seen these questions was at hand.
+CALIBRATION = {"tfidf": Calibration(25.0, 2.0), "encoder": Calibration(20.0, 4.0)}
+
 #: The objective of multi-hop encoders, whose queries contain the passages so far.
 MDR = "mdr"
 #: A path as the texts of its passages, seed first.
@@ -60,15 +81,26 @@ class OpenCandidates:
 
 
 @dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a second guide says of the rows of a path, (n,), and the share that it has in their probabilities."""
+
+    scores: Floats
+    calibration: Calibration
+    trust: float
+
+
+@dataclass(frozen=True, slots=True)
 class NeighbourScores:
     """For each path the rows that were considered with their scores (1 is a perfect match), and what that cost.
 
     ``expected`` has for each path the text that a model expected next; it is empty for guides without a model.
+    ``opinions`` has for each path what a second guide says of its rows; it is empty where there is none.
     """
 
     scores: list[ScoredRows]
     expected: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    opinions: list[Opinion] = field(default_factory=list)
 
 
 class Guide(Protocol):
@@ -240,6 +272,13 @@ class TextGuide:
         open_candidates: OpenCandidates,
     ) -> NeighbourScores:
         """Score the candidates of each path against the text that is expected after it."""
+        expected, usage = self.expect(question, paths)
+        scores = self.matcher.match(expected, neighbours, open_candidates)
+        generated = isinstance(self.expectation, GeneratedEvidence)
+        return NeighbourScores(scores, expected if generated else [], usage)
+
+    def expect(self, question: Question, paths: Sequence[Sequence[int]]) -> tuple[list[str], Usage]:
+        """Return the text that is expected after each path, and what that cost."""
         generated = isinstance(self.expectation, GeneratedEvidence)
         # An encoder was given passages with their headings, a language model reads the passages alone.
         with_headings = isinstance(self.matcher, EncoderMatcher) and not generated
@@ -249,9 +288,7 @@ class TextGuide:
             else [node.text for node in self.snapshot.nodes(np.array(path))]
             for path in paths
         ]
-        expected, usage = self.expectation.expect(question.text, texts)
-        scores = self.matcher.match(expected, neighbours, open_candidates)
-        return NeighbourScores(scores, expected if generated else [], usage)
+        return self.expectation.expect(question.text, texts)
 
     def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
         """Return 1 for each path: a text alone does not tell what is left."""
@@ -343,8 +380,45 @@ class ResidualGuide:
         return [no_rows if query is None else (rows := next(nearest))[rows >= 0] for query in queries]
 
 
+@dataclass(frozen=True, slots=True)
+class CombinedGuide:
+    """Asks a model for the next evidence, and mixes what it says with `residual`, each calibrated for itself.
+
+    The two are a mixture, ``trust`` being the share of the model, and not a product: a model that names the next
+    passage is followed, and where it invents what no passage resembles its share is spread over many, so that
+    `residual` still orders them. All paths of a round are asked about in one batch; each of the two guides proposes
+    candidates.
+    """
+
+    residual: ResidualGuide
+    generated: TextGuide
+    calibration: Calibration
+    trust: float = 0.8
+
+    def score_neighbours(
+        self,
+        question: Question,
+        paths: Sequence[Sequence[int]],
+        neighbours: Sequence[Rows],
+        open_candidates: OpenCandidates,
+    ) -> NeighbourScores:
+        """Score the candidates of each path by `residual`, with the opinion of the model beside it."""
+        matcher = self.generated.matcher
+        expected, usage = self.generated.expect(question, paths)
+        proposed = [rows for rows, _ in matcher.match(expected, neighbours, open_candidates)]
+        scores = self.residual.score_neighbours(question, paths, proposed, open_candidates).scores
+        pools = [rows for rows, _ in scores]
+        matched = matcher.match(expected, pools, OpenCandidates(0, open_candidates.allowed))
+        opinions = [Opinion(match, self.calibration, self.trust) for _, match in matched]
+        return NeighbourScores(scores, expected, usage, opinions)
+
+    def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
+        """Return 1 for each path: whether the question is covered is for the model to say."""
+        return [1.0] * len(paths)
+
+
 #: The names of guides, and what a generated guide may match by.
-GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual")
+GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual", "combined")
 MATCHERS = ("tfidf", "encoder")
 
 
@@ -353,11 +427,17 @@ def create_guide(recipe: Recipe, resources: Resources, seeding: Retriever) -> Gu
     name, snapshot = recipe.name, resources.snapshot
     if name not in GUIDES:
         raise unknown_name_error("guide of 'kgp'", name, GUIDES)
+    # The seeding itself where it can be: it has weighed the question already.
+    search = (
+        seeding if isinstance(seeding, ContextualSearch) else ContextualSearch(snapshot, resources.encoder)
+    )
     if name == "residual":
-        # The seeding itself where it can be: it has weighed the question already.
-        if isinstance(seeding, ContextualSearch):
-            return ResidualGuide(seeding)
-        return ResidualGuide(ContextualSearch(snapshot, resources.encoder))
+        return ResidualGuide(search)
+    if name == "combined":
+        generated = create_guide(Recipe("generated", recipe.options), resources, seeding)
+        assert isinstance(generated, TextGuide)
+        match = _generation_options(recipe)["match"]
+        return CombinedGuide(ResidualGuide(search), generated, CALIBRATION[match])
     words = _generation_options(recipe) if name == "generated" else {}
     matcher: Matcher = LexicalMatcher(TfIdf(snapshot))
     if name == "none":

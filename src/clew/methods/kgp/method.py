@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from clew.core.component import Recipe, Resources, component
+from clew.core.component import AUTO, Auto, Recipe, Resources, component
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Graph, Reader, Retriever, Snapshot, Trail
@@ -37,7 +37,15 @@ from clew.core.types import RETRIEVED_KINDS, Answer, Hit, Question
 from clew.methods.answering import computed_answer, read_answer, record_stop
 from clew.methods.kgp.algorithm1 import Path, traverse
 from clew.methods.kgp.best_first import BestFirst
-from clew.methods.kgp.guides import Guide, NeighbourScores, OpenCandidates, ResidualGuide, create_guide
+from clew.methods.kgp.guides import (
+    CombinedGuide,
+    Guide,
+    NeighbourScores,
+    OpenCandidates,
+    Opinion,
+    ResidualGuide,
+    create_guide,
+)
 from clew.methods.readers.extractive import ContentsReader
 from clew.retrieve.structure.lookup import StructureReader, StructureResult, StructureSearch
 
@@ -62,7 +70,7 @@ _PAPER_SETTING = (
 
 
 @component(
-    "kgp(graph=mentions, guide=residual, seeding=search, reader=auto)",
+    "kgp(graph=mentions, guide=auto, seeding=search, reader=auto)",
     kind="recipe",
     summary="Knowledge Graph Prompting: walk a graph of passages from seeds to evidence",
     paper="Wang et al., AAAI 2024",
@@ -75,7 +83,7 @@ _PAPER_SETTING = (
     paper="Wang et al., AAAI 2024",
 )
 @component(
-    "kgp(graph=mentions, guide=residual, seeding=search, reader=auto)",
+    "kgp(graph=mentions, guide=auto, seeding=search, reader=auto)",
     kind="retriever",
     summary="the passages of Knowledge Graph Prompting's walk, likeliest first",
     paper="Wang et al., AAAI 2024",
@@ -150,7 +158,11 @@ class KGP:
             _require_sentences(resources.snapshot)
         chosen, recipe = resources.choose_reader(recipe, "paper" if recipe.name == "kgp-paper" else "cited")
         seeds_from = resources.local_retriever(seeding, recipe.name, "seeding")
+        if guide == AUTO:
+            guide = resources.choose(Auto("combined", "residual"))
+            recipe = recipe.with_options(guide=guide)
         ranking = create_guide(guide, resources, seeds_from)
+        open_search = getattr(ranking, "residual", ranking)
         finder = None
         if structures:
             model = resources.model
@@ -177,7 +189,7 @@ class KGP:
             prior=prior,
             beyond=beyond,
             sharpness=sharpness,
-            relative=not (isinstance(ranking, ResidualGuide) and ranking.search is seeds_from),
+            relative=not (isinstance(open_search, ResidualGuide) and open_search.search is seeds_from),
             search=search,
             width=width,
             worth=worth,
@@ -246,7 +258,9 @@ class KGP:
             # The algorithm loses a seed without neighbours; it was retrieved, and it may be all there is.
             started = {path.rows[0] for path in paths}
             return paths + [seed for seed in seeds if seed.rows[0] not in started]
-        search = BestFirst(self.budget, self.hops, self.width, self.worth)
+        # As many calls of a model as the paper's walk makes: 10 for 30 passages.
+        continued = max(1, self.budget // self.branch) if isinstance(self.guide, CombinedGuide) else None
+        search = BestFirst(self.budget, self.hops, self.width, self.worth, continued)
         return search.search(
             seeds, expand, lambda paths: self.guide.missing(question, [p.rows for p in paths])
         )
@@ -288,9 +302,12 @@ class KGP:
         ranked = self.guide.score_neighbours(
             question, [path.rows for path in paths], neighbours, open_candidates
         )
+        opinions: Sequence[Opinion | None] = ranked.opinions or [None] * len(paths)
         expansions = [
-            (path, self._continue(path, rows, scores, near))
-            for path, (rows, scores), near in zip(paths, ranked.scores, neighbours, strict=True)
+            (path, self._continue(path, rows, scores, near, opinion))
+            for path, (rows, scores), near, opinion in zip(
+                paths, ranked.scores, neighbours, opinions, strict=True
+            )
         ]
         if trail is not None:
             trail.add(self._expand_step(expansions, ranked, time.perf_counter() - started))
@@ -300,15 +317,22 @@ class KGP:
         rows = self.graph.neighbours(row)
         return rows[allowed[rows]]
 
-    def _continue(self, path: Path, rows: Rows, scores: Floats, neighbours: Rows) -> list[Path]:
+    def _continue(
+        self, path: Path, rows: Rows, scores: Floats, neighbours: Rows, opinion: Opinion | None
+    ) -> list[Path]:
         """Return the best continuations of a path among ``rows``, which have ``scores``; ``neighbours`` are those
         that an edge leads to."""
-        unvisited = ~np.isin(rows, path.rows)
-        rows, scores = rows[unvisited], scores[unvisited]
+        linked = np.isin(rows, neighbours)
+        strengths = np.zeros(len(rows))
         if self.prior is not None:
-            linked = np.isin(rows, neighbours)
-            scores = scores.copy()
-            scores[linked] += self.prior * self.graph.strengths(path.rows[-1], rows[linked])
+            strengths[linked] = self.graph.strengths(path.rows[-1], rows[linked])
+            scores = scores + self.prior * strengths
+        unvisited = ~np.isin(rows, path.rows)
+        probabilities = self._to_probabilities(scores[unvisited])
+        if opinion is not None and self.sharpness is not None and unvisited.any():
+            second = opinion.calibration.guide * opinion.scores + opinion.calibration.edge * strengths
+            weights = np.exp(second[unvisited] - second[unvisited].max())
+            probabilities = (1 - opinion.trust) * probabilities + opinion.trust * weights / weights.sum()
         linked_rows = set(neighbours.tolist())
         return [
             Path(
@@ -316,7 +340,7 @@ class KGP:
                 (*path.scores, path.score * score),
                 (*path.follows_edge, row in linked_rows),
             )
-            for row, score in best_rows(self.snapshot, rows, self._to_probabilities(scores), self.branch)
+            for row, score in best_rows(self.snapshot, rows[unvisited], probabilities, self.branch)
         ]
 
     def _expand_step(
