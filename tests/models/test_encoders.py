@@ -78,8 +78,8 @@ def test_nothing_is_loaded_before_it_is_used(folder, tmp_path):
 @pytest.mark.parametrize(
     ("file", "content", "problem"),
     [
-        ("model.onnx", b"nonsense", "damaged encoder"),
-        ("model.onnx", b"", "damaged encoder"),
+        ("model.onnx", b"nonsense", "damaged model"),
+        ("model.onnx", b"", "damaged model"),
         ("tokenizer.json", b"{", "damaged tokenizer"),
         ("tokenizer.json", b"{}", "damaged tokenizer"),
         ("tokenizer.json", b'{"model": 3}', "damaged tokenizer"),

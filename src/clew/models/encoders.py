@@ -115,27 +115,8 @@ class OnnxEncoder:
 
     @cached_property
     def _session(self) -> tuple[Any, Any, list[str]]:
-        import onnxruntime
-        from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import-untyped,unused-ignore]
-            Fail,
-            InvalidArgument,
-            InvalidProtobuf,
-            NoSuchFile,
-        )
-        from tokenizers import Tokenizer
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            session = onnxruntime.InferenceSession(
-                str(self.folder / MODEL_FILE), options, providers=["CPUExecutionProvider"]
-            )
-        except (Fail, InvalidArgument, InvalidProtobuf, NoSuchFile) as error:
-            raise ModelError(
-                f"damaged encoder {self.folder / MODEL_FILE}: {error}", "Export it again"
-            ) from error
-        tokenizer = _read_tokenizer(Tokenizer, self.folder / TOKENIZER_FILE)
+        session = open_onnx_session(self.folder / MODEL_FILE)
+        tokenizer = read_tokenizer(self.folder / TOKENIZER_FILE)
         tokenizer.no_padding()
         tokenizer.enable_truncation(self._settings["max_tokens"])
         inputs = [tensor.name for tensor in session.get_inputs()]
@@ -148,15 +129,37 @@ class OnnxEncoder:
         return tokenizer, session, inputs
 
 
-def _read_tokenizer(tokenizer: Any, file: Path) -> Any:
+def open_onnx_session(file: Path) -> Any:
+    """Return the onnxruntime session of a model, with one thread a call. Raises ModelError for a damaged file."""
+    import onnxruntime
+    from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import-untyped,unused-ignore]
+        Fail,
+        InvalidArgument,
+        InvalidProtobuf,
+        NoSuchFile,
+    )
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except (Fail, InvalidArgument, InvalidProtobuf, NoSuchFile) as error:
+        raise ModelError(f"damaged model {file}: {error}", "Export it again") from error
+
+
+def read_tokenizer(file: Path) -> Any:
+    """Return the tokenizer of a file of the tokenizers library. Raises ModelError for a damaged file."""
+    from tokenizers import Tokenizer
+
     # Checked here, because the tokenizers library raises a bare Exception for a file that is no tokenizer.
     try:
         content = file.read_text(encoding="utf-8")
         if not json.loads(content)["model"]["vocab"]:
             raise ValueError("no vocabulary in it")
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"damaged tokenizer {file}: {error}", "Export the encoder again") from error
-    return tokenizer.from_str(content)
+        raise ModelError(f"damaged tokenizer {file}: {error}", "Export it again") from error
+    return Tokenizer.from_str(content)
 
 
 _TYPES: dict[str, type] = {

@@ -1,0 +1,403 @@
+"""Training of the reader: a start/end head over an encoder, in two stages, and its export to ONNX.
+
+The first stage has questions made without labels (clozes, attributes, table cells, verdicts); the second the labelled
+questions, with the tables' cells again and questions without an answer. Both minimise the negative log likelihood of
+the gold starts and ends, summed over all places where the answer stands (the marginal of Clark and Gardner, ACL 2018,
+Section 3.1); "no answer" is the position of [CLS] (SQuAD 2.0). See :mod:`clew.train.reading_examples` for the data and
+:mod:`clew.models.span_reader` for the form of the input.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.core.errors import MissingExtra, UsageError
+from clew.evaluate.metrics.answers import exact_match, token_f1
+from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, read_tokenizer
+from clew.models.span_reader import (
+    FORMAT,
+    SETTINGS_FILE,
+    Span,
+    Tokens,
+    Window,
+    best_spans,
+    build_windows,
+    verdict_positions,
+)
+from clew.train.training_folder import FINISHED, TrainingFolder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.core.arrays import Floats
+    from clew.train.reading_examples import ReadingExample
+
+RECORD = "clew-reader-training.json"
+#: The folder of the exported reader within the training's folder.
+EXPORT_FOLDER = "onnx"
+_CHECKPOINT = "state.pt"
+#: Windows of similar length share a batch: this many batches are sorted by length together.
+_POOL = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSettings:
+    """The settings of a reader's training.
+
+    A step has ``batch`` windows of at most ``max_tokens`` tokens. ``unlabelled_epochs`` passes over the questions made
+    without labels come first, at ``unlabelled_rate``; then ``epochs`` over the labelled ones at ``learning_rate``.
+    ``warmup`` is the share of a stage's steps over which the rate rises; then it falls linearly to 0. ``clip`` bounds
+    the norm of the gradient, ``save_every`` counts steps.
+    """
+
+    epochs: int = 4
+    unlabelled_epochs: int = 1
+    batch: int = 48
+    learning_rate: float = 2e-4
+    unlabelled_rate: float = 2e-4
+    warmup: float = 0.06
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    max_tokens: int = 384
+    dropout: float = 0.0
+    freeze_embeddings: bool = True
+    seed: int = 0
+    save_every: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TargetWindow:
+    """A window with the token positions where the answer starts and ends; [CLS] (0) for no answer."""
+
+    window: Window
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+
+def target_windows(tokens: Tokens, example: ReadingExample, max_tokens: int) -> Iterator[TargetWindow]:
+    """Yield the windows of an example with their targets: those with the answer, and the first one without it."""
+    missed = False
+    for window in build_windows(tokens, example.question, example.passages, max_tokens):
+        if example.verdict:
+            position = verdict_positions(window)[example.verdict == "no"]
+            yield TargetWindow(window, (position,), (position,))
+            return
+        pairs = _target_positions(window, example)
+        if pairs:
+            starts, ends = zip(*pairs, strict=True)
+            yield TargetWindow(window, starts, ends)
+        elif not missed:
+            missed = True
+            yield TargetWindow(window, (0,), (0,))
+
+
+def _target_positions(window: Window, example: ReadingExample) -> list[tuple[int, int]]:
+    pairs = []
+    for place in example.places:
+        inside = np.flatnonzero(
+            (window.places[:, 0] == place.passage)
+            & (window.in_title == place.in_title)
+            & (window.places[:, 1] < place.end)
+            & (window.places[:, 2] > place.start)
+        )
+        # A place that a window cuts is no target of it.
+        if (
+            len(inside)
+            and window.places[inside[0], 1] <= place.start
+            and window.places[inside[-1], 2] >= place.end
+        ):
+            pairs.append((int(inside[0]), int(inside[-1])))
+    return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a training: its windows, the passes over them, and the highest learning rate."""
+
+    windows: Sequence[TargetWindow]
+    epochs: int
+    learning_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderPlan:
+    """The plan of a training: windows of both stages, steps in all, steps that an interrupted run has finished."""
+
+    unlabelled: int
+    labelled: int
+    steps: int
+    done: int
+
+
+def epoch_batches(
+    windows: Sequence[TargetWindow], batch: int, rng: random.Random
+) -> list[list[TargetWindow]]:
+    """Return the batches of one epoch: windows of similar length together, batches in random order."""
+    order = list(range(len(windows)))
+    rng.shuffle(order)
+    batches = []
+    for start in range(0, len(order), batch * _POOL):
+        pool = sorted(order[start : start + batch * _POOL], key=lambda index: len(windows[index].window.ids))
+        batches += [
+            [windows[index] for index in pool[first : first + batch]] for first in range(0, len(pool), batch)
+        ]
+    rng.shuffle(batches)
+    return batches
+
+
+def pad_batch(batch: Sequence[TargetWindow]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a batch, (windows, tokens) each: ids, mask, type ids, and the gold starts and ends."""
+    shape = (len(batch), max(len(item.window.ids) for item in batch))
+    arrays: dict[str, NDArray[Any]] = {
+        name: np.zeros(shape, dtype=np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")
+    }
+    arrays |= {name: np.zeros(shape, dtype=bool) for name in ("starts", "ends")}
+    for row, item in enumerate(batch):
+        length = len(item.window.ids)
+        arrays["input_ids"][row, :length] = item.window.ids
+        arrays["attention_mask"][row, :length] = 1
+        arrays["token_type_ids"][row, :length] = item.window.type_ids
+        arrays["starts"][row, list(item.starts)] = True
+        arrays["ends"][row, list(item.ends)] = True
+    return arrays
+
+
+def build_model(source: Path | str, dropout: float = 0.0, attention: str = "sdpa") -> Any:
+    """Return the encoder of a hub name or folder with a new head of two logits a token.
+
+    ``attention`` is the implementation that transformers uses; ``eager`` can be exported. Raises MissingExtra.
+    """
+    for package in ("torch", "transformers"):
+        if find_spec(package) is None:
+            raise MissingExtra(package, "train")
+    import torch
+    from transformers import AutoModel
+
+    class ReaderModel(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = AutoModel.from_pretrained(
+                str(source),
+                add_pooling_layer=False,
+                attn_implementation=attention,
+                hidden_dropout_prob=dropout,
+                attention_probs_dropout_prob=dropout,
+                dtype=torch.float32,
+            )
+            self.head = torch.nn.Linear(self.encoder.config.hidden_size, 2)
+
+        def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
+            states = self.encoder(
+                input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+            )
+            return self.head(states.last_hidden_state)
+
+    torch.manual_seed(0)
+    model = ReaderModel()
+    torch.nn.init.normal_(model.head.weight, std=0.02)
+    torch.nn.init.zeros_(model.head.bias)
+    return model
+
+
+def span_loss(logits: Any, mask: Any, starts: Any, ends: Any) -> Any:
+    """Return the mean negative log likelihood of the gold starts and ends; logits are (windows, tokens, 2)."""
+    import torch
+
+    log_probabilities = torch.log_softmax(
+        logits.float().masked_fill(~mask.bool().unsqueeze(-1), -1e4), dim=1
+    )
+    losses = [
+        -torch.logsumexp(log_probabilities[..., side].masked_fill(~gold, -1e4), dim=1)
+        for side, gold in enumerate((starts, ends))
+    ]
+    return (losses[0] + losses[1]).mean() / 2
+
+
+def train_model(
+    model: Any,
+    stages: Sequence[Stage],
+    settings: ReaderSettings,
+    progress: Callable[[int, int], None],
+    checkpoint: Path | None = None,
+    finish_stage: Callable[[int], None] = lambda _number: None,
+) -> None:
+    """Train ``model`` in place, on a GPU where there is one; continue from ``checkpoint`` if that file exists.
+
+    ``finish_stage`` is called with the number of each finished stage. Equal windows, settings, machine and versions
+    give equal weights, interrupted or not.
+    """
+    import torch
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model.to(device).train()
+    steps = [stage.epochs * -(-len(stage.windows) // settings.batch) for stage in stages]
+    total, done = sum(steps), 0
+    state = _load_state(checkpoint, device)
+    if state:
+        done = int(state["done"])
+        model.load_state_dict(state["model"])
+    else:
+        torch.manual_seed(settings.seed)
+    first = 0
+    for number, stage in enumerate(stages):
+        count = steps[number]
+        if done >= first + count > 0:
+            first += count
+            continue
+        model.encoder.embeddings.requires_grad_(not settings.freeze_embeddings)
+        optimizer = torch.optim.AdamW(
+            [weights for weights in model.parameters() if weights.requires_grad],
+            lr=stage.learning_rate,
+            weight_decay=settings.weight_decay,
+        )
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _warm_up_and_decay(settings.warmup, count))
+        if state and done > first:
+            optimizer.load_state_dict(state["optimizer"])
+            schedule.load_state_dict(state["schedule"])
+        if state:
+            _set_random_state(state["random"])
+            state = {}
+        for step, batch in enumerate(_stage_batches(stage, settings, number), first):
+            if step < done:
+                continue
+            arrays = {name: torch.from_numpy(array).to(device) for name, array in pad_batch(batch).items()}
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
+                logits = model(arrays["input_ids"], arrays["attention_mask"], arrays["token_type_ids"])
+            loss = span_loss(logits, arrays["attention_mask"], arrays["starts"], arrays["ends"])
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad(set_to_none=True)
+            done = step + 1
+            if checkpoint is not None and done % settings.save_every == 0:
+                _save_state(checkpoint, model, optimizer, schedule, done)
+            progress(done, total)
+        first += count
+        finish_stage(number)
+
+
+def _stage_batches(stage: Stage, settings: ReaderSettings, number: int) -> Iterator[list[TargetWindow]]:
+    for epoch in range(stage.epochs):
+        rng = random.Random(f"{settings.seed} {number} {epoch}")
+        yield from epoch_batches(stage.windows, settings.batch, rng)
+
+
+def _warm_up_and_decay(warmup: float, steps: int) -> Callable[[int], float]:
+    rising = max(round(warmup * steps), 1)
+
+    def rate(step: int) -> float:
+        return min((step + 1) / rising, max(steps - step, 0) / max(steps - rising, 1))
+
+    return rate
+
+
+def _save_state(checkpoint: Path, model: Any, optimizer: Any, schedule: Any, done: int) -> None:
+    import torch
+
+    random_state = [torch.get_rng_state()]
+    if torch.cuda.is_available():
+        random_state.append(torch.cuda.get_rng_state())
+    state = {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "schedule": schedule.state_dict(),
+        "random": random_state,
+        "done": done,
+    }
+    temporary = checkpoint.with_suffix(".new")
+    torch.save(state, temporary)
+    temporary.replace(checkpoint)
+
+
+def _load_state(checkpoint: Path | None, device: Any) -> dict[str, Any]:
+    import torch
+
+    if checkpoint is None or not checkpoint.is_file():
+        return {}
+    state: dict[str, Any] = torch.load(checkpoint, map_location=device, weights_only=True)
+    return state
+
+
+def _set_random_state(states: Sequence[Any]) -> None:
+    import torch
+
+    torch.set_rng_state(states[0].cpu())
+    if len(states) > 1:
+        torch.cuda.set_rng_state(states[1].cpu())
+
+
+def read_spans(
+    model: Any, tokens: Tokens, examples: Sequence[ReadingExample], max_tokens: int, limit: int = 5
+) -> list[list[Span]]:
+    """Return the best spans of each example by a torch model, as :meth:`SpanReader.read` does by its export."""
+    import torch
+
+    device = next(model.parameters()).device
+    model.eval()
+    windows = [
+        (number, window)
+        for number, example in enumerate(examples)
+        for window in build_windows(tokens, example.question, example.passages, max_tokens)
+    ]
+    windows.sort(key=lambda item: len(item[1].ids))
+    spans: list[list[Span]] = [[] for _ in examples]
+    with torch.no_grad():
+        for first in range(0, len(windows), 64):
+            batch = windows[first : first + 64]
+            arrays = pad_batch([TargetWindow(window, (0,), (0,)) for _, window in batch])
+            inputs = [
+                torch.from_numpy(arrays[name]).to(device)
+                for name in ("input_ids", "attention_mask", "token_type_ids")
+            ]
+            logits: Floats = model(*inputs).float().cpu().numpy().astype(np.float64)
+            for row, (number, window) in enumerate(batch):
+                values = logits[row, : len(window.ids)]
+                spans[number] += best_spans(
+                    window, values[:, 0], values[:, 1], examples[number].passages, limit
+                )
+    model.train()
+    return [sorted(found_spans, key=lambda span: -span.score)[:limit] for found_spans in spans]
+
+
+def measure_answers(
+    examples: Sequence[ReadingExample], spans: Sequence[Sequence[Span]]
+) -> dict[str, dict[str, float]]:
+    """Return by source, and for ``all``: the number of questions, EM, F1, and the share rightly left unanswered.
+
+    EM and F1 are means over the questions with an answer, of the best span whatever its score; ``refused`` is the
+    share of the questions without an answer whose best span scores below "no answer" (0).
+    """
+    rows: dict[str, list[tuple[float, float]]] = {}
+    refusals: dict[str, list[bool]] = {}
+    for example, candidates in zip(examples, spans, strict=True):
+        for source in (example.source, "all"):
+            golds = [example.verdict] if example.verdict else list(example.answers)
+            if golds and (example.verdict or example.places):
+                text = candidates[0].text if candidates else ""
+                scores = (max(exact_match(text, gold) for gold in golds), max(token_f1(text, gold) for gold in golds))
+                rows.setdefault(source, []).append(scores)
+            else:
+                refusals.setdefault(source, []).append(not candidates or candidates[0].score < 0)
+    measures = {}
+    for source in sorted(rows.keys() | refusals.keys()):
+        values = np.array(rows.get(source, [(np.nan, np.nan)]))
+        refused = refusals.get(source, [])
+        measures[source] = {
+            "questions": float(len(rows.get(source, ()))),
+            "EM": round(float(values[:, 0].mean()), 4),
+            "F1": round(float(values[:, 1].mean()), 4),
+            "unanswerable": float(len(refused)),
+            "refused": round(float(np.mean(refused)), 4) if refused else float("nan"),
+        }
+    return measures
