@@ -27,8 +27,9 @@ from clew.evaluate.examples import Example
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry
 from clew.methods.chain.method import fill_by_hop, fill_in_order
-from clew.methods.chain.unknowns import FilledChain, KnowledgeSource, same_value
+from clew.methods.chain.unknowns import FilledChain, KnowledgeSource
 from clew.methods.readers.extractive import answer_spans
+from clew.methods.readers.values import same_value
 from clew.triples.language.chain import Chain, Term, Triple
 
 _ASKING = re.compile(

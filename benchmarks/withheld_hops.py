@@ -15,7 +15,7 @@ from clew.core.protocols import Method
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.evaluate.examples import Example
-from clew.methods.chain.unknowns import same_value
+from clew.methods.readers.values import same_value
 from clew.triples.language.chain import Chain, Term, Triple
 from oracle_chains import Change, changed, options, oracle, settings
 

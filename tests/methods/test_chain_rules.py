@@ -8,21 +8,18 @@ from clew.methods.chain import method, text_source, unknowns
 from clew.methods.chain.method import derive_answer, find_strands
 from clew.methods.chain.unknowns import (
     Candidate,
-    Date,
     FilledChain,
     Filling,
     answer_type_mismatch,
     contradicts_relation,
     find_conflicts,
     is_solvable,
-    parse_date,
-    parse_number,
-    same_value,
     values_agree,
 )
 from clew.methods.chain.writer import UNLIMITED
 from clew.methods.readers import extractive
 from clew.methods.readers.extractive import extract_short_answer
+from clew.methods.readers.values import Date, parse_date, parse_number, same_value
 from clew.triples.language.chain import Chain, Term, Triple, parse_chain
 
 

@@ -94,6 +94,25 @@ class Method(Protocol):
 # Models
 
 
+class SpanModel(Protocol):
+    """A trained reader: marks possible answers in passages. No language model."""
+
+    @property
+    def name(self) -> str:
+        """Canonical name."""
+        ...
+
+    def read(
+        self, question: str, contexts: Sequence[Sequence[ReaderPassage]], limit: int = 5
+    ) -> list[list[Span]]:
+        """Return for each context, whose passages are read together, its best spans, best first."""
+        ...
+
+    def confidence(self, score: float) -> float:
+        """Return the estimated probability, from 0 to 1, that a span of this score is right."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A prompt for a language model. ``schema`` is a JSON schema for the reply, or None for free text.

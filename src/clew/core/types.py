@@ -517,17 +517,65 @@ class StoppedStep(Step):
     budget: str
 
 
+# The trained reader
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderPassage:
+    """A passage for the reader: the name of what it is about, and its text."""
+
+    title: str
+    text: str
+
+
+SpanKind = Literal["text", "title", "yes", "no"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A possible answer: its text, its passage and character range there (of the title for ``title``), and its score.
+
+    The score is the logit of the span minus that of "no answer". ``yes`` and ``no`` have no passage (-1).
+    """
+
+    text: str
+    kind: SpanKind
+    passage: int
+    start: int
+    end: int
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Words of the evidence that support an answer; ``span`` is their range in the text of ``node``, an id."""
+    """Words of the evidence that support an answer; ``span`` is their range in the text of ``node``, an id.
+
+    ``answer`` is the range of the answer itself in that text (a name in the sentence, a cell in the row), None where
+    nothing marks it.
+    """
 
     node: str
     text: str
     span: tuple[int, int]
+    answer: tuple[int, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the quote and its place."""
-        return {"node": self.node, "text": self.text, "span": list(self.span)}
+        """Return the quote and its place; ``answer`` is null where nothing marks it."""
+        answer = None if self.answer is None else list(self.answer)
+        return {"node": self.node, "text": self.text, "span": list(self.span), "answer": answer}
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another possible answer: its text, how sure the reader is of it (0 to 1), and the quote that it stands in."""
+
+    text: str
+    confidence: float
+    quote: Quote
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return text, confidence and quote."""
+        return {"text": self.text, "confidence": round(self.confidence, 4), "quote": self.quote.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -671,7 +719,8 @@ class Answer:
     are not verbatim in their source; they support nothing. ``context`` is what the reader was given to read.
     ``values`` are the single answers where there are several. ``from_memory`` lists the statements that rest on
     nothing but the model's memory. ``ranking`` is a ranked list of answers, best first, those that only fill it up
-    included.
+    included. ``confidence`` is the estimated probability that the text is right, of a reader that estimates it;
+    ``alternatives`` are its next best answers, best first.
     """
 
     text: str
@@ -688,6 +737,8 @@ class Answer:
     from_memory: tuple[str, ...] = ()
     ranking: tuple[RankedAnswer, ...] = ()
     constraints: ConstraintSummary | None = None
+    confidence: float | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def stop_reason(self) -> str:
@@ -704,6 +755,8 @@ class Answer:
             "recipe": self.recipe,
             "evidence": [hit.to_dict() for hit in self.evidence],
             "quotes": [quote.to_dict() for quote in self.quotes],
+            "confidence": None if self.confidence is None else round(self.confidence, 4),
+            "alternatives": [alternative.to_dict() for alternative in self.alternatives],
             "rejected": list(self.rejected_quotes),
             "values": list(self.values),
             "remembered": list(self.from_memory),

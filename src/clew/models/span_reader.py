@@ -18,11 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.core.errors import ModelError, NotFound
+from clew.core.types import ReaderPassage, Span, SpanKind
 from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, open_onnx_session, read_tokenizer
 from clew.models.wrappers import map_threads
 
@@ -43,16 +44,6 @@ _CANDIDATES = 20
 #: The words in front of the passages; a span on one of them is the answer.
 _VERDICTS = "yes no"
 
-Kind = Literal["text", "title", "yes", "no"]
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderPassage:
-    """A passage for the reader: the name of what it is about, and its text."""
-
-    title: str
-    text: str
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -69,21 +60,6 @@ class Window:
         """The tokens that may be part of a span in a passage."""
         allowed: NDArray[np.bool_] = self.places[:, 0] >= 0
         return allowed
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A possible answer: its text, its passage and character range there (of the title for ``title``), and its score.
-
-    The score is the logit of the span minus that of "no answer". ``yes`` and ``no`` have no passage (-1).
-    """
-
-    text: str
-    kind: Kind
-    passage: int
-    start: int
-    end: int
-    score: float
 
 
 class Tokens:
@@ -215,7 +191,7 @@ def best_spans(
             end = int(window.places[last[index], 2])
             in_title = bool(window.in_title[first[index]])
             source = passages[passage].title if in_title else passages[passage].text
-            kind: Kind = "title" if in_title else "text"
+            kind: SpanKind = "title" if in_title else "text"
             spans.append(Span(source[start:end], kind, passage, start, end, float(scores[index])))
     return sorted(spans, key=lambda span: -span.score)[:limit]
 
@@ -233,7 +209,9 @@ class SpanReader:
         self.threads = threads or os.cpu_count() or 1
         for name in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE):
             if not (self.folder / name).is_file():
-                raise NotFound(f"no reader in {self.folder}: {name} missing", "Make one: clew train reader --help")
+                raise NotFound(
+                    f"no reader in {self.folder}: {name} missing", "Make one: clew train reader --help"
+                )
         self.settings = _read_settings(self.folder / SETTINGS_FILE)
         self._lock = threading.Lock()
 
@@ -291,4 +269,3 @@ def _read_settings(file: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise ModelError(f"damaged reader settings {file}: {error}", "Export the reader again") from error
     return dict(settings)
-

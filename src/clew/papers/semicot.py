@@ -35,7 +35,7 @@ from clew.evaluate.examples import Result
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.report import is_near_match
 from clew.evaluate.setup import POOLED_CORPORA, load_questions
-from clew.methods.chain.unknowns import mentions_name, same_value
+from clew.methods.readers.values import mentions_name, same_value
 from clew.papers.gold_hops import GoldHop, gold_hops
 from clew.papers.page import (
     Section,

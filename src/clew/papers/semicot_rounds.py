@@ -35,7 +35,7 @@ from clew.evaluate.runner import RunFile
 from clew.evaluate.setup import open_stores
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base import registry
-from clew.methods.chain.unknowns import same_value
+from clew.methods.readers.values import same_value
 from clew.papers.gold_hops import GoldHop, gold_hops
 from clew.papers.page import Section, points_table, runs_table
 

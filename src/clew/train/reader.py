@@ -9,24 +9,18 @@ Section 3.1); "no answer" is the position of [CLS] (SQuAD 2.0). See :mod:`clew.t
 
 from __future__ import annotations
 
-import json
 import random
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.errors import MissingExtra, UsageError
+from clew.core.errors import MissingExtra
 from clew.evaluate.metrics.answers import exact_match, token_f1
-from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, read_tokenizer
 from clew.models.span_reader import (
-    FORMAT,
-    SETTINGS_FILE,
     Span,
     Tokens,
     Window,
@@ -34,7 +28,6 @@ from clew.models.span_reader import (
     build_windows,
     verdict_positions,
 )
-from clew.train.training_folder import FINISHED, TrainingFolder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -213,9 +206,7 @@ def span_loss(logits: Any, mask: Any, starts: Any, ends: Any) -> Any:
     """Return the mean negative log likelihood of the gold starts and ends; logits are (windows, tokens, 2)."""
     import torch
 
-    log_probabilities = torch.log_softmax(
-        logits.float().masked_fill(~mask.bool().unsqueeze(-1), -1e4), dim=1
-    )
+    log_probabilities = torch.log_softmax(logits.float().masked_fill(~mask.bool().unsqueeze(-1), -1e4), dim=1)
     losses = [
         -torch.logsumexp(log_probabilities[..., side].masked_fill(~gold, -1e4), dim=1)
         for side, gold in enumerate((starts, ends))
@@ -385,7 +376,10 @@ def measure_answers(
             golds = [example.verdict] if example.verdict else list(example.answers)
             if golds and (example.verdict or example.places):
                 text = candidates[0].text if candidates else ""
-                scores = (max(exact_match(text, gold) for gold in golds), max(token_f1(text, gold) for gold in golds))
+                scores = (
+                    max(exact_match(text, gold) for gold in golds),
+                    max(token_f1(text, gold) for gold in golds),
+                )
                 rows.setdefault(source, []).append(scores)
             else:
                 refusals.setdefault(source, []).append(not candidates or candidates[0].score < 0)

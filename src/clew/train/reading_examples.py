@@ -115,7 +115,9 @@ def lengthen_contexts(
             before = " ".join(others[:position])
             shift = len(before) + 1 if before else 0
             text = " ".join(part for part in (before, passage.text, *others[position:]) if part)
-            moved = tuple(place._replace(start=place.start + shift, end=place.end + shift) for place in example.places)
+            moved = tuple(
+                place._replace(start=place.start + shift, end=place.end + shift) for place in example.places
+            )
             yield replace(example, passages=(replace(passage, text=text),), places=moved)
         else:
             passages = [ReaderPassage("", text) for text in others]
@@ -146,14 +148,18 @@ def unanswerable_examples(
         words = frozenset(query_terms(example.question))
         candidates = rng.choices(pool, k=1 if kind == 0 else 60)
         passages = max(
-            (candidate.passages for candidate in candidates), key=lambda passages: _shared_words(words, passages)
+            (candidate.passages for candidate in candidates),
+            key=lambda passages: _shared_words(words, passages),
         )
         if not _mentions_answer(example, passages):
             yield replace(example, passages=passages, places=(), answers=())
 
 
 def _shared_words(words: frozenset[str], passages: Sequence[ReaderPassage]) -> int:
-    return len(words & {term for passage in passages for term in query_terms(f"{passage.title} {passage.text[:600]}")})
+    return len(
+        words
+        & {term for passage in passages for term in query_terms(f"{passage.title} {passage.text[:600]}")}
+    )
 
 
 def _mentions_answer(example: ReadingExample, passages: Sequence[ReaderPassage]) -> bool:
@@ -184,7 +190,9 @@ def _longest_names(text: str) -> list[str]:
     return names
 
 
-def answer_places(passages: Sequence[ReaderPassage], answers: Iterable[str], titles: bool = True) -> list[Place]:
+def answer_places(
+    passages: Sequence[ReaderPassage], answers: Iterable[str], titles: bool = True
+) -> list[Place]:
     """Return every place of the answers as whole words in the passages, and, with ``titles``, in their titles."""
     places: dict[Place, None] = {}
     for answer in answers:
@@ -247,7 +255,9 @@ def _verdict(answers: Sequence[str]) -> Verdict:
     return ""
 
 
-def _mix(passages: Sequence[ReaderPassage], others: Sequence[ReaderPassage], rng: random.Random) -> list[ReaderPassage]:
+def _mix(
+    passages: Sequence[ReaderPassage], others: Sequence[ReaderPassage], rng: random.Random
+) -> list[ReaderPassage]:
     """Return the passages in their order with one to four distractors between them."""
     mixed = list(passages)
     for other in rng.sample(others, min(len(others), rng.randint(1, 4))):
@@ -331,7 +341,9 @@ def read_tables(rows: Sequence[Sequence[str]], caption: str = "") -> Table:
     titles, skipped = split_titles(grid)
     body = grid[skipped:]
     count = count_header_rows(body)
-    return Table(merge_header(body[:count]), tuple(body[count:]), ". ".join([*([caption] if caption else []), *titles]))
+    return Table(
+        merge_header(body[:count]), tuple(body[count:]), ". ".join([*([caption] if caption else []), *titles])
+    )
 
 
 def tatqa_examples(context: dict[str, Any], rng: random.Random) -> Iterator[ReadingExample]:
@@ -427,7 +439,9 @@ def cell_examples(table: Table, title: str, count: int, rng: random.Random) -> I
             elif year:
                 other = str(int(year.group()) + rng.choice((-7, -5, 4, 6, 9)))
                 if not any(other in passage.text for passage in passages):
-                    yield replace(example, question=question.replace(year.group(), other), places=(), answers=())
+                    yield replace(
+                        example, question=question.replace(year.group(), other), places=(), answers=()
+                    )
         elif draw < 0.32:
             values = sorted({row[column].strip() for row in table.rows} - {cell, ""})
             is_right = rng.random() < 0.5 or not values
@@ -514,7 +528,13 @@ _WHETHER = (
     (re.compile(r"^Who (directed|wrote|produced|designed|founded) (.*)\?$"), "Did {2} {verb} {1}?"),
     (re.compile(r"^What is (.*)\?$"), "Is {0} a {2}?"),
 )
-_PRESENT = {"directed": "direct", "wrote": "write", "produced": "produce", "designed": "design", "founded": "found"}
+_PRESENT = {
+    "directed": "direct",
+    "wrote": "write",
+    "produced": "produce",
+    "designed": "design",
+    "founded": "found",
+}
 
 
 def _ask_whether(wording: str, name: str, value: str) -> str:
@@ -529,7 +549,9 @@ def _ask_whether(wording: str, name: str, value: str) -> str:
 _IS = re.compile(r"^(.{2,80}?) (is|was|are|were) (.{10,160}?)\s?\.$")
 
 
-def verdict_examples(passages: Sequence[ReaderPassage], share: float, rng: random.Random) -> Iterator[ReadingExample]:
+def verdict_examples(
+    passages: Sequence[ReaderPassage], share: float, rng: random.Random
+) -> Iterator[ReadingExample]:
     """Yield yes/no questions made of the first sentences of articles ("T is a river in Peru.").
 
     Half of them have the complement of another article: no.
@@ -551,7 +573,9 @@ def verdict_examples(passages: Sequence[ReaderPassage], share: float, rng: rando
         yield ReadingExample(question, chosen, (), "yes" if is_right else "no", (), "verdicts")
 
 
-def cloze_examples(passages: Sequence[ReaderPassage], count: int, rng: random.Random) -> Iterator[ReadingExample]:
+def cloze_examples(
+    passages: Sequence[ReaderPassage], count: int, rng: random.Random
+) -> Iterator[ReadingExample]:
     """Yield up to ``count`` questions made of sentences with a name left out that stands in another place too.
 
     The context is another passage with the same name and another name of the sentence, or the rest of the same
@@ -560,7 +584,9 @@ def cloze_examples(passages: Sequence[ReaderPassage], count: int, rng: random.Ra
     """
     holders: dict[str, list[int]] = defaultdict(list)
     for number, passage in enumerate(passages):
-        for name in {name for name, start, _ in candidate_names(passage.text) if start > 0 and not name[:1].isdigit()}:
+        for name in {
+            name for name, start, _ in candidate_names(passage.text) if start > 0 and not name[:1].isdigit()
+        }:
             holders[name].append(number)
     order = list(range(len(passages)))
     rng.shuffle(order)
@@ -596,7 +622,12 @@ def cloze_examples(passages: Sequence[ReaderPassage], count: int, rng: random.Ra
             if places:
                 left -= 1
                 yield ReadingExample(
-                    _cloze_question(sentence, first, last, rng), tuple(chosen), tuple(places), "", (answer,), "clozes"
+                    _cloze_question(sentence, first, last, rng),
+                    tuple(chosen),
+                    tuple(places),
+                    "",
+                    (answer,),
+                    "clozes",
                 )
 
 

@@ -44,14 +44,20 @@ from clew.methods.chain.unknowns import (
     FilledChain,
     KnowledgeSource,
     answer_type_mismatch,
-    parse_date,
-    parse_number,
     parse_sources,
     record_conflicts,
     values_agree,
 )
 from clew.methods.chain.writer import ChainWriter, Memory, read_given_chain
 from clew.methods.prompting import AutoCount, Task, load_task_prompt, parse_label
+from clew.methods.readers.values import (
+    EITHER,
+    POLAR,
+    asks_for_equality,
+    choose_by_order,
+    parse_number,
+    remove_names,
+)
 from clew.triples.language.chain import Chain, Limits
 
 
@@ -382,27 +388,8 @@ class ChainAttempt:
 
 
 _COUNTS = re.compile(r"^\W*how many\b|\bnumber of\b", re.IGNORECASE)
-_BOOLEAN = re.compile(r"^\W*(?:are|is|was|were|did|do|does|has|have|had|can|could)\b", re.IGNORECASE)
-_EITHER = re.compile(r"\bor\b", re.IGNORECASE)
-_SAME = re.compile(r"\b(?:same|share|shared|both|common|also)\b", re.IGNORECASE)
-_DIFFERENT = re.compile(r"\b(?:different|differ|distinct)\b", re.IGNORECASE)
-_LEAST = re.compile(
-    r"\b(?:first|earlier|earliest|older|oldest|before|fewer|fewest|less|least|smaller|smallest|lower|lowest|shorter"
-    r"|shortest|cheaper|cheapest|lighter|lightest|nearer|closer)\b",
-    re.IGNORECASE,
-)
-_MOST = re.compile(
-    r"\b(?:later|latest|last|younger|youngest|after|more|most|larger|largest|bigger|biggest|higher|highest|longer"
-    r"|longest|taller|tallest|greater|greatest|newer|newest|heavier|heaviest|recent|recently|further|farther)\b",
-    re.IGNORECASE,
-)
-_LIVED = re.compile(r"\bliv(?:ed|es) (?:longer|shorter)\b", re.IGNORECASE)
-#: The older of two people has the earlier date of birth, but the greater age in years.
-_AGE = re.compile(r"\b(?:older|oldest|younger|youngest)\b", re.IGNORECASE)
 #: A name in a chain and one in the question are the same if they are at least this alike, of 100.
 _MIN_SPELLING = 80
-#: A number of years above this is a year, not an age.
-_MAX_AGE = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,8 +430,8 @@ def derive_answer(question: str, filled: FilledChain) -> DerivedAnswer | None:
     if len(strands) != 2:
         return None
     # "Was Ada or Bo born first?" asks for one of the two, not for yes or no.
-    words = _remove_names([strand.constant for strand in strands], question)
-    if _BOOLEAN.search(question) and not _EITHER.search(words):
+    words = remove_names([strand.constant for strand in strands], question)
+    if POLAR.search(question) and not EITHER.search(words):
         return _compare_equality(question, filled, strands)
     return _compare_order(question, words, filled, strands)
 
@@ -475,11 +462,11 @@ def _count_values(question: str, filled: FilledChain, number: int) -> DerivedAns
 
 def _compare_equality(question: str, filled: FilledChain, strands: list[Strand]) -> DerivedAnswer | None:
     """Return yes or no to a question whether two strands end in the same or in different values."""
-    different = _DIFFERENT.search(question)
-    if not different and not _SAME.search(question):
+    equality = asks_for_equality(question)
+    if equality is None:
         return None
     first, second = (filled.fillings[strand.last_unknown][0] for strand in strands)
-    yes = values_agree(first, second) != bool(different)
+    yes = values_agree(first, second) == equality
     return DerivedAnswer("yes" if yes else "no", "same", (first.candidates[0], second.candidates[0]))
 
 
@@ -488,37 +475,12 @@ def _compare_order(
 ) -> DerivedAnswer | None:
     """Return the constant whose strand ends in the lesser or greater value. ``words`` is the question without its
     names."""
-    least, most = _LEAST.search(words), _MOST.search(words)
-    if (least is None) == (most is None) or _LIVED.search(words):
-        return None
     candidates = [filled.fillings[strand.last_unknown][0].candidates[0] for strand in strands]
-    order = _order(candidates[0].value, candidates[1].value, by_age=bool(_AGE.search(words)))
-    if not order:
+    choice = choose_by_order(words, candidates[0].value, candidates[1].value)
+    if choice is None:
         return None
-    chosen = strands[0 if (order < 0) == bool(least) else 1].constant
+    chosen = strands[choice].constant
     return DerivedAnswer(_spell_as_asked(chosen, question), "comparison", tuple(candidates))
-
-
-def _remove_names(names: list[str], question: str) -> str:
-    """Return a question without some names: the film "Crime After Crime" says nothing of before and after."""
-    for name in names:
-        bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
-        pattern = rf"(?<!\w){re.escape(bare)}(?!\w)(?:\s*\([^)]*\))?"
-        question = re.sub(pattern, " ", question, flags=re.IGNORECASE)
-    return question
-
-
-def _order(first: str, second: str, by_age: bool) -> int | None:
-    """Return -1 if the first value comes before the second, 1 if it comes after; 0 or None if that is not known."""
-    dates = parse_date(first), parse_date(second)
-    numbers = parse_number(first), parse_number(second)
-    are_years = not by_age or all(date and date.year > _MAX_AGE for date in dates)  # "40" is an age
-    if dates[0] and dates[1] and are_years:
-        return dates[0].compare(dates[1])
-    if numbers[0] is None or numbers[1] is None:
-        return None
-    order = (numbers[0] > numbers[1]) - (numbers[0] < numbers[1])
-    return -order if by_age else order
 
 
 def _spell_as_asked(constant: str, question: str) -> str:

@@ -1,0 +1,190 @@
+"""Values as people write them, dates, numbers and names: parsed, compared, and put in the order that a question asks.
+
+The endings of chains and the answers composed from several readings settle by these rules: earlier or later, more or
+less, the same or not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from clew.core.text import fold_name, normalise_name
+
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
+_NAMED = r"(?P<month>" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + r"|sept)\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>\d{1,4})(?P<era>\s*(?:bc|bce)\b)?"
+_ABOUT = r"(?:c\.|ca\.?|circa|about|around)?\s*"
+_DATES = [
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?P<year>-?\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})(?:T.*)?(?P<era>)",
+        rf"{_ABOUT}{_DAY}\s+(?:of\s+)?{_NAMED},?\s+{_YEAR}",
+        rf"{_ABOUT}{_NAMED}\s+{_DAY},?\s+{_YEAR}",
+        rf"{_ABOUT}{_NAMED},?\s+{_YEAR}",
+        rf"{_ABOUT}{_YEAR}",
+    )
+]
+_SCALE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "bn": 1e9}
+_NUMBER = re.compile(
+    r"[^\d.,+-]{0,4}?(?P<digits>[+-]?\d[\d,]*(?:\.\d+)?)\s*(?P<scale>[a-z]+)?\b", re.IGNORECASE
+)
+_WORDS = {
+    word: number
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date. An unknown month or day is 0; years before Christ are negative."""
+
+    year: int
+    month: int = 0
+    day: int = 0
+
+    def compare(self, other: Date) -> int | None:
+        """Return -1 if this date is earlier, 0 if it is the same day, 1 if it is later, None if that is not known."""
+        own, others = (self.year, self.month, self.day), (other.year, other.month, other.day)
+        for own_part, other_part in zip(own, others, strict=True):
+            if not own_part or not other_part:
+                return None
+            if own_part != other_part:
+                return -1 if own_part < other_part else 1
+        return 0
+
+
+def parse_date(text: str) -> Date | None:
+    """Return the date that a text consists of, or None.
+
+    >>> parse_date("March 1, 1963"), parse_date("c. 44 BC"), parse_date("Lima")
+    (Date(year=1963, month=3, day=1), Date(year=-44, month=0, day=0), None)
+    """
+    for pattern in _DATES:
+        match = pattern.fullmatch(text.strip().rstrip("."))
+        if match is None:
+            continue
+        parts = match.groupdict()
+        name = parts.get("month") or "0"
+        month = int(name) if name.isdigit() else _MONTH[name[:3].lower()]
+        day = int(parts.get("day") or 0)
+        year = -int(parts["year"]) if parts["era"] else int(parts["year"])
+        return Date(year, month, day) if month <= 12 and day <= 31 else None
+    return None
+
+
+def parse_number(text: str) -> float | None:
+    """Return the number that a text begins with, or None.
+
+    >>> parse_number("$1,250.5"), parse_number("3.2 million people"), parse_number("two"), parse_number("Lima")
+    (1250.5, 3200000.0, 2.0, None)
+    """
+    text = text.strip()
+    if text.lower() in _WORDS:
+        return float(_WORDS[text.lower()])
+    match = _NUMBER.match(text)
+    if match is None:
+        return None
+    return float(match["digits"].replace(",", "")) * _SCALE.get((match["scale"] or "").lower(), 1.0)
+
+
+def same_value(first: str, second: str) -> bool:
+    """Return whether two values say the same: equal names, one within the other, dates that do not contradict, or
+    equal numbers.
+
+    >>> same_value("André Berthomieu", "Andre Berthomieu"), same_value("10 April 1960", "1960"), same_value("3", "4")
+    (True, True, False)
+    """
+    names = _normalise(first), _normalise(second)
+    if names[0] == names[1]:
+        return True
+    dates = parse_date(first), parse_date(second)
+    if dates[0] and dates[1]:
+        return dates[0].year == dates[1].year and dates[0].compare(dates[1]) in {0, None}
+    numbers = parse_number(first), parse_number(second)
+    if numbers[0] is not None and numbers[1] is not None:
+        return numbers[0] == numbers[1]
+    shorter, longer = sorted((f" {name} " for name in names), key=len)
+    return bool(shorter.strip()) and shorter in longer
+
+
+def mentions_name(name: str, text: str) -> bool:
+    """Return whether a text mentions a name, in any case, with or without the words in brackets after it."""
+    words = f" {_normalise(text)} "
+    bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
+    return any(f" {_normalise(form)} " in words for form in (name, bare) if form.strip())
+
+
+def _normalise(name: str) -> str:
+    return normalise_name(fold_name(name))
+
+
+POLAR = re.compile(r"^\W*(?:are|is|was|were|did|do|does|has|have|had|can|could)\b", re.IGNORECASE)
+EITHER = re.compile(r"\bor\b", re.IGNORECASE)
+_SAME = re.compile(r"\b(?:same|share|shared|both|common|also)\b", re.IGNORECASE)
+_DIFFERENT = re.compile(r"\b(?:different|differ|distinct)\b", re.IGNORECASE)
+_LEAST = re.compile(
+    r"\b(?:first|earlier|earliest|older|oldest|before|fewer|fewest|less|least|smaller|smallest|lower|lowest|shorter"
+    r"|shortest|cheaper|cheapest|lighter|lightest|nearer|closer)\b",
+    re.IGNORECASE,
+)
+_MOST = re.compile(
+    r"\b(?:later|latest|last|younger|youngest|after|more|most|larger|largest|bigger|biggest|higher|highest|longer"
+    r"|longest|taller|tallest|greater|greatest|newer|newest|heavier|heaviest|recent|recently|further|farther)\b",
+    re.IGNORECASE,
+)
+_LIVED = re.compile(r"\bliv(?:ed|es) (?:longer|shorter)\b", re.IGNORECASE)
+#: The older of two people has the earlier date of birth, but the greater age in years.
+_AGE = re.compile(r"\b(?:older|oldest|younger|youngest)\b", re.IGNORECASE)
+#: A number of years above this is a year, not an age.
+_MAX_AGE = 150
+
+
+def remove_names(names: list[str], question: str) -> str:
+    """Return a question without some names: the film "Crime After Crime" says nothing of before and after."""
+    for name in names:
+        bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
+        pattern = rf"(?<!\w){re.escape(bare)}(?!\w)(?:\s*\([^)]*\))?"
+        question = re.sub(pattern, " ", question, flags=re.IGNORECASE)
+    return question
+
+
+def choose_by_order(words: str, first: str, second: str) -> int | None:
+    """Return 0 or 1 for the value that a question asks for ("first", "younger", "more"), None where it does not follow.
+
+    ``words`` is the question without its names.
+
+    >>> choose_by_order("Who was born first,  or ?", "2 May 1901", "1899")
+    1
+    """
+    least, most = _LEAST.search(words), _MOST.search(words)
+    if (least is None) == (most is None) or _LIVED.search(words):
+        return None
+    order = _order_values(first, second, by_age=bool(_AGE.search(words)))
+    if not order:
+        return None
+    return 0 if (order < 0) == bool(least) else 1
+
+
+def asks_for_equality(question: str) -> bool | None:
+    """Return True for a question whether two things are the same, False for whether they differ, None for others."""
+    if _DIFFERENT.search(question):
+        return False
+    return True if _SAME.search(question) else None
+
+
+def _order_values(first: str, second: str, by_age: bool) -> int | None:
+    """Return -1 if the first value comes before the second, 1 if it comes after; 0 or None if that is not known."""
+    dates = parse_date(first), parse_date(second)
+    numbers = parse_number(first), parse_number(second)
+    are_years = not by_age or all(date and date.year > _MAX_AGE for date in dates)  # "40" is an age
+    if dates[0] and dates[1] and are_years:
+        return dates[0].compare(dates[1])
+    if numbers[0] is None or numbers[1] is None:
+        return None
+    order = (numbers[0] > numbers[1]) - (numbers[0] < numbers[1])
+    return -order if by_age else order
