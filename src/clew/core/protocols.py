@@ -27,8 +27,10 @@ from clew.core.types import (
     Node,
     Property,
     Question,
+    ReaderPassage,
     Relation,
     Scope,
+    Span,
     Step,
     Usage,
 )

@@ -1,10 +1,8 @@
 """Training of the reader: a start/end head over an encoder, in two stages, and its export to ONNX.
 
-The first stage has questions made without labels (clozes, attributes, table cells, verdicts); the second the labelled
-questions, with the tables' cells again and questions without an answer. Both minimise the negative log likelihood of
-the gold starts and ends, summed over all places where the answer stands (the marginal of Clark and Gardner, ACL 2018,
-Section 3.1); "no answer" is the position of [CLS] (SQuAD 2.0). See :mod:`clew.train.reading_examples` for the data and
-:mod:`clew.models.span_reader` for the form of the input.
+Minimises the negative log likelihood of the gold starts and ends, summed over all places where the answer stands (the
+marginal of Clark and Gardner, ACL 2018, Section 3.1); "no answer" is the position of [CLS] (SQuAD 2.0). See
+:mod:`clew.train.reading_examples` for the data and :mod:`clew.models.span_reader` for the form of the input.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ _POOL = 50
 class ReaderSettings:
     """The settings of a reader's training.
 
-    A step has ``batch`` windows of at most ``max_tokens`` tokens. ``unlabelled_epochs`` passes over the questions made
+    A step has ``batch`` windows of at most ``max_tokens`` tokens. ``unlabelled_epochs`` passes over questions made
     without labels come first, at ``unlabelled_rate``; then ``epochs`` over the labelled ones at ``learning_rate``.
     ``warmup`` is the share of a stage's steps over which the rate rises; then it falls linearly to 0. ``clip`` bounds
     the norm of the gradient, ``save_every`` counts steps.

@@ -1,15 +1,13 @@
 """Examples that a reader is trained on: a question, its passages, and where in them the answer stands.
 
-| examples                                   | made from                                                                |
-|--------------------------------------------|--------------------------------------------------------------------------|
-| :func:`marked_examples`                    | questions with a marked answer in a context (SQuAD-like JSON lines)        |
-| :func:`multihop_examples`                  | gold paths, distractors, sub-questions and gold triples of multi-hop sets  |
-| :func:`tatqa_examples`                     | TAT-QA: spans and cells of annual reports (Zhu et al., ACL 2021)           |
-| :func:`cell_examples`                      | tables alone: a cell by its row and its column                             |
-| :func:`cloze_examples`                     | paragraphs alone: names that recur (Splinter, Ram et al., ACL 2021)        |
-| :func:`attribute_examples`                 | paragraphs alone: "T (born 12 May 1970)" answers "When was T born?"        |
-| :func:`verdict_examples`                   | paragraphs alone: "T is a river in Peru" answers "Is T a river in Peru?"   |
-| :func:`unanswerable_examples`              | all of these: a question with passages that do not answer it               |
+- :func:`marked_examples`: questions with a marked answer in a context (SQuAD-like JSON lines)
+- :func:`multihop_examples`: gold paths, distractors, sub-questions and gold triples of multi-hop sets
+- :func:`tatqa_examples`: TAT-QA, spans and cells of annual reports (Zhu et al., ACL 2021)
+- :func:`cell_examples`: from tables alone, a cell by its row and its column
+- :func:`cloze_examples`: from paragraphs alone, names that recur (Splinter, Ram et al., ACL 2021)
+- :func:`attribute_examples`: from paragraphs alone, "T (born 12 May 1970)" answers "When was T born?"
+- :func:`verdict_examples`: from paragraphs alone, "T is a river in Peru" answers "Is T a river in Peru?"
+- :func:`unanswerable_examples`: all of these with passages that do not answer them
 
 All randomness comes from the given generator, so that equal data and seeds give equal examples.
 """
@@ -399,7 +397,7 @@ def cell_examples(table: Table, title: str, count: int, rng: random.Random) -> I
     question in five names a row or a period that the table does not have: no answer. One in eight asks whether a
     cell has a value: yes or no.
     """
-    rows = [text for text in table.row_texts()]
+    rows = list(table.row_texts())
     firsts = [row[0].strip() for row in table.rows]
     columns = [" ".join(name.split()) for name in table.header]
     usable = [
@@ -457,28 +455,94 @@ _DATE = rf"(?:\d{{1,2}} {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}} ?, \d{{4}}|{_MONTH
 _NAME = r"(?:[A-Z][\w'’.-]*(?: (?:[A-Z][\w'’.-]*|of|de|van|von|the))* )?[A-Z][\w'’-]+"
 #: Patterns of the first sentences of encyclopaedia articles, and the questions that they answer about the title.
 _ATTRIBUTES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (rf"\( ?born[^()]{{0,40}}?({_DATE})", ("When was {} born?", "What is {}'s date of birth?", "What year was {} born?")),
-    (rf"\((?:[^()]*; ?)?({_DATE}) ?[–-] ?(?:[^()]*?){_DATE}", ("When was {} born?", "What is the date of birth of {}?")),
-    (rf"\((?:[^()]*; ?)?{_DATE} ?[–-] ?(?:[^()]*?)({_DATE})", ("When did {} die?", "What is the date of death of {}?")),
-    (rf"\b(?:was )?born (?:on [^.,]* )?in ({_NAME})", ("Where was {} born?", "What is the place of birth of {}?")),
-    (rf"\bdirected by ({_NAME})", ("Who directed {}?", "Who was the director of {}?")),
-    (rf"\bwritten by ({_NAME})", ("Who wrote {}?", "Who is the author of {}?")),
-    (rf"\bproduced by ({_NAME})", ("Who produced {}?", "Who was the producer of {}?")),
-    (rf"\bstarring ({_NAME})", ("Who starred in {}?", "Who played the lead in {}?")),
-    (rf"\bdesigned by ({_NAME})", ("Who designed {}?", "Who was the designer of {}?")),
-    (rf"\bfounded by ({_NAME})", ("Who founded {}?", "Who was the founder of {}?")),
-    (rf"\b(?:founded|established|opened|formed|incorporated) (?:in|on) ({_DATE})", ("When was {} founded?", "In which year was {} established?")),
-    (rf"\breleased (?:in|on) ({_DATE})", ("When was {} released?", "When did {} come out?")),
-    (rf"\bpublished (?:in|on) ({_DATE})", ("When was {} published?", "What year was {} published?")),
-    (rf"\b(?:is|was) (?:a|an|the) [\w -]{{3,60}}? in ({_NAME}(?: ?, {_NAME})*)", ("Where is {}?", "Where is {} located?")),
-    (rf"\b(?:headquartered|based) in ({_NAME}(?: ?, {_NAME})*)", ("Where is {} based?", "Where is the headquarters of {}?")),
-    (r"\bpopulation of (?:about |approximately )?([\d,.]+)", ("What is the population of {}?", "How many people live in {}?")),
-    (rf"\bcapital (?:city )?(?:is|of [\w ]+ is) ({_NAME})", ("What is the capital of {}?",)),
-    (rf"\bmarried (?:to )?({_NAME})", ("Who did {} marry?", "Who is the spouse of {}?")),
-    (rf"\b(?:son|daughter) of ({_NAME})", ("Who was the father of {}?", "Whose child was {}?")),
-    (rf"\bplayed for ({_NAME})", ("Which team did {} play for?",)),
-    (rf"\b(?:studied|educated) at ({_NAME})", ("Where did {} study?", "Which school did {} attend?")),
-    (r"\b(?:is|was) an? ((?:[A-Z]\w+[- ])?(?:[a-z]+[- ]){0,3}[a-z]+)(?= who| and|,| \.|\.| from| in)", ("What is {}?", "What kind of thing is {}?")),
+    (
+        rf"\( ?born[^()]{{0,40}}?({_DATE})",
+        ("When was {} born?", "What is {}'s date of birth?", "What year was {} born?"),
+    ),
+    (
+        rf"\((?:[^()]*; ?)?({_DATE}) ?[–-] ?(?:[^()]*?){_DATE}",
+        ("When was {} born?", "What is the date of birth of {}?"),
+    ),
+    (
+        rf"\((?:[^()]*; ?)?{_DATE} ?[–-] ?(?:[^()]*?)({_DATE})",
+        ("When did {} die?", "What is the date of death of {}?"),
+    ),
+    (
+        rf"\b(?:was )?born (?:on [^.,]* )?in ({_NAME})",
+        ("Where was {} born?", "What is the place of birth of {}?"),
+    ),
+    (
+        rf"\bdirected by ({_NAME})",
+        ("Who directed {}?", "Who was the director of {}?"),
+    ),
+    (
+        rf"\bwritten by ({_NAME})",
+        ("Who wrote {}?", "Who is the author of {}?"),
+    ),
+    (
+        rf"\bproduced by ({_NAME})",
+        ("Who produced {}?", "Who was the producer of {}?"),
+    ),
+    (
+        rf"\bstarring ({_NAME})",
+        ("Who starred in {}?", "Who played the lead in {}?"),
+    ),
+    (
+        rf"\bdesigned by ({_NAME})",
+        ("Who designed {}?", "Who was the designer of {}?"),
+    ),
+    (
+        rf"\bfounded by ({_NAME})",
+        ("Who founded {}?", "Who was the founder of {}?"),
+    ),
+    (
+        rf"\b(?:founded|established|opened|formed|incorporated) (?:in|on) ({_DATE})",
+        ("When was {} founded?", "In which year was {} established?"),
+    ),
+    (
+        rf"\breleased (?:in|on) ({_DATE})",
+        ("When was {} released?", "When did {} come out?"),
+    ),
+    (
+        rf"\bpublished (?:in|on) ({_DATE})",
+        ("When was {} published?", "What year was {} published?"),
+    ),
+    (
+        rf"\b(?:is|was) (?:a|an|the) [\w -]{{3,60}}? in ({_NAME}(?: ?, {_NAME})*)",
+        ("Where is {}?", "Where is {} located?"),
+    ),
+    (
+        rf"\b(?:headquartered|based) in ({_NAME}(?: ?, {_NAME})*)",
+        ("Where is {} based?", "Where is the headquarters of {}?"),
+    ),
+    (
+        r"\bpopulation of (?:about |approximately )?([\d,.]+)",
+        ("What is the population of {}?", "How many people live in {}?"),
+    ),
+    (
+        rf"\bcapital (?:city )?(?:is|of [\w ]+ is) ({_NAME})",
+        ("What is the capital of {}?",),
+    ),
+    (
+        rf"\bmarried (?:to )?({_NAME})",
+        ("Who did {} marry?", "Who is the spouse of {}?"),
+    ),
+    (
+        rf"\b(?:son|daughter) of ({_NAME})",
+        ("Who was the father of {}?", "Whose child was {}?"),
+    ),
+    (
+        rf"\bplayed for ({_NAME})",
+        ("Which team did {} play for?",),
+    ),
+    (
+        rf"\b(?:studied|educated) at ({_NAME})",
+        ("Where did {} study?", "Which school did {} attend?"),
+    ),
+    (
+        r"\b(?:is|was) an? ((?:[A-Z]\w+[- ])?(?:[a-z]+[- ]){0,3}[a-z]+)(?= who| and|,| \.|\.| from| in)",
+        ("What is {}?", "What kind of thing is {}?"),
+    ),
 )  # fmt: skip
 
 

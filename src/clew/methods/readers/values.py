@@ -154,7 +154,7 @@ def remove_names(names: list[str], question: str) -> str:
 
 
 def choose_by_order(words: str, first: str, second: str) -> int | None:
-    """Return 0 or 1 for the value that a question asks for ("first", "younger", "more"), None where it does not follow.
+    """Return 0 or 1 for the value that a question asks for ("first", "more"), None where it does not follow.
 
     ``words`` is the question without its names.
 
