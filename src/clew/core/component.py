@@ -66,6 +66,7 @@ from clew.core.protocols import (
     Reranker,
     Retriever,
     Snapshot,
+    SpanModel,
 )
 
 if TYPE_CHECKING:
@@ -230,6 +231,10 @@ class ModelTools(Protocol):
 
     def reranker(self, name: str) -> Reranker:
         """Return the reranker of a name such as ``monot5:FOLDER``. Raises UsageError."""
+        ...
+
+    def span_model(self, name: str) -> SpanModel:
+        """Return the trained reader of a name: ``clew:reader`` or ``onnx:FOLDER``. Raises UsageError, NotFound."""
         ...
 
     def count_tokens(self, text: str) -> int:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Reranker,
         Retriever,
         SnapshotSource,
+        SpanModel,
     )
     from clew.core.types import Exclusion, Hit, Question
     from clew.methods.focus.exact import ExactReading
@@ -112,6 +113,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "paper": "clew.methods.readers.paper:PaperReader",
         "short": "clew.methods.readers.extractive:ShortReader",
         "hops": "clew.methods.readers.paper:HopReader",
+        "span": "clew.methods.readers.spans:SpanAnswerReader",
     },
 }
 
@@ -413,6 +415,11 @@ class _Models:
         from clew.models.rerankers import create_reranker
 
         return create_reranker(name)
+
+    def span_model(self, name: str) -> SpanModel:
+        from clew.models.span_reader import create_span_reader
+
+        return create_span_reader(name)
 
     def count_tokens(self, text: str) -> int:
         from clew.models.costs import count_tokens

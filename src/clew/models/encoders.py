@@ -36,11 +36,13 @@ FORMAT = 1
 _EMBEDDED = Path(__file__).with_name("embedded")
 
 
-def embedded_folder(name: str) -> Path:
-    """Return the folder of an encoder that clew ships. Raises UsageError for an unknown name."""
-    known = sorted(path.parent.name for path in _EMBEDDED.glob("*/model.onnx"))
+def embedded_folder(name: str, settings_file: str = "clew-encoder.json") -> Path:
+    """Return the folder of a model that clew ships, whose kind its settings file tells. Raises UsageError for an
+    unknown name."""
+    known = sorted(path.parent.name for path in _EMBEDDED.glob(f"*/{settings_file}"))
     if name not in known:
-        raise unknown_name_error("encoder that comes with clew", name, known)
+        kind = settings_file.removeprefix("clew-").removesuffix(".json")
+        raise unknown_name_error(f"{kind} that comes with clew", name, known)
     return _EMBEDDED / name
 
 

@@ -16,15 +16,21 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.errors import ModelError, NotFound
+from clew.core.errors import ModelError, NotFound, UsageError
 from clew.core.types import ReaderPassage, Span, SpanKind
-from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, open_onnx_session, read_tokenizer
+from clew.models.encoders import (
+    MODEL_FILE,
+    TOKENIZER_FILE,
+    embedded_folder,
+    open_onnx_session,
+    read_tokenizer,
+)
 from clew.models.wrappers import map_threads
 
 if TYPE_CHECKING:
@@ -220,6 +226,11 @@ class SpanReader:
         """The name in the settings."""
         return str(self.settings["name"])
 
+    def confidence(self, score: float) -> float:
+        """Return the estimated probability, from 0 to 1, that a span of this score is right (Platt's scaling)."""
+        slope, intercept = self.settings["calibration"]
+        return float(1 / (1 + np.exp(-(slope * score + intercept))))
+
     @property
     def max_tokens(self) -> int:
         """The tokens of a window."""
@@ -266,6 +277,25 @@ def _read_settings(file: Path) -> dict[str, Any]:
             raise ValueError(f"format {settings['format']}, this version of clew reads {FORMAT}")
         if not isinstance(settings["name"], str) or not 64 <= settings["max_tokens"] <= 4096:
             raise ValueError("bad values: name, max_tokens")
+        slope, intercept = map(float, settings["calibration"])
+        if not (slope > 0 and np.isfinite(intercept)):
+            raise ValueError("bad values: calibration")
     except (ValueError, KeyError, TypeError) as error:
         raise ModelError(f"damaged reader settings {file}: {error}", "Export the reader again") from error
     return dict(settings)
+
+
+@cache
+def create_span_reader(name: str) -> SpanReader:
+    """Return the reader of a name, ``clew:reader`` or ``onnx:FOLDER``; the same one for the same name.
+
+    Raises UsageError, NotFound, ModelError.
+    """
+    scheme, _, rest = name.partition(":")
+    if scheme == "clew":
+        return SpanReader(embedded_folder(rest, SETTINGS_FILE))
+    if scheme == "onnx" and rest:
+        return SpanReader(Path(rest).expanduser())
+    raise UsageError(
+        f"'{name}' is no reader", "Name one: clew:reader, or onnx:FOLDER (clew train reader --help)"
+    )

@@ -95,7 +95,7 @@ def export_encoder(source: Path | str, folder: Path, form: ExportForm) -> Export
         tokenizer.save(str(export_folder / TOKENIZER_FILE))
         (export_folder / SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
         _write_onnx(model, export_folder / MODEL_FILE)
-        _convert_weights(export_folder / MODEL_FILE, form.weights)
+        convert_weights(export_folder / MODEL_FILE, form.weights)
         model.max_seq_length = settings["max_tokens"]
         max_distance = _max_distance(model, export_folder, settings["passage_prefix"])
         if max_distance > TOLERANCE[form.weights]:
@@ -166,7 +166,8 @@ def _write_onnx(model: Any, target: Path) -> None:
     )
 
 
-def _convert_weights(model: Path, weights: Weights) -> None:
+def convert_weights(model: Path, weights: Weights) -> None:
+    """Store the weights of an ONNX model in a smaller form, in place."""
     match weights:
         case "int8":
             _quantise_int8(model)

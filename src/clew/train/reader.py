@@ -7,8 +7,10 @@ marginal of Clark and Gardner, ACL 2018, Section 3.1); "no answer" is the positi
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,25 +20,25 @@ import numpy as np
 
 from clew.core.errors import MissingExtra
 from clew.evaluate.metrics.answers import exact_match, token_f1
+from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE
 from clew.models.span_reader import (
-    Span,
+    FORMAT,
+    SETTINGS_FILE,
     Tokens,
     Window,
     best_spans,
     build_windows,
     verdict_positions,
 )
+from clew.train.export import Weights, convert_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.core.arrays import Floats
+    from clew.core.types import Span
     from clew.train.reading_examples import ReadingExample
 
-RECORD = "clew-reader-training.json"
-#: The folder of the exported reader within the training's folder.
-EXPORT_FOLDER = "onnx"
-_CHECKPOINT = "state.pt"
 #: Windows of similar length share a batch: this many batches are sorted by length together.
 _POOL = 50
 
@@ -356,7 +358,7 @@ def read_spans(
                     window, values[:, 0], values[:, 1], examples[number].passages, limit
                 )
     model.train()
-    return [sorted(found_spans, key=lambda span: -span.score)[:limit] for found_spans in spans]
+    return [sorted(candidates, key=lambda span: -span.score)[:limit] for candidates in spans]
 
 
 def measure_answers(
@@ -393,3 +395,33 @@ def measure_answers(
             "refused": round(float(np.mean(refused)), 4) if refused else float("nan"),
         }
     return measures
+
+
+def export_reader(
+    model: Any, tokenizer: Path, folder: Path, settings: Mapping[str, Any], weights: Weights = "int8"
+) -> int:
+    """Write a trained model as a reader that needs no torch; return the bytes of its graph.
+
+    ``settings`` are ``name``, ``max_tokens`` and ``calibration`` of ``clew-reader.json``. The model must have been
+    built with ``attention="eager"``.
+    """
+    import torch
+
+    folder.mkdir(parents=True, exist_ok=True)
+    sample = torch.ones((2, 8), dtype=torch.long)
+    inputs = ["input_ids", "attention_mask", "token_type_ids"]
+    torch.onnx.export(
+        model.cpu().eval(),
+        (sample, sample, sample),
+        str(folder / MODEL_FILE),
+        input_names=inputs,
+        output_names=["logits"],
+        dynamic_axes={name: {0: "windows", 1: "tokens"} for name in (*inputs, "logits")},
+        opset_version=17,
+        dynamo=False,
+    )
+    convert_weights(folder / MODEL_FILE, weights)
+    shutil.copy(tokenizer, folder / TOKENIZER_FILE)
+    text = json.dumps({"format": FORMAT, **settings, "weights": weights}, indent=2)
+    (folder / SETTINGS_FILE).write_text(text + "\n", encoding="utf-8")
+    return (folder / MODEL_FILE).stat().st_size

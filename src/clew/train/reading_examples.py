@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from clew.core.errors import UsageError
 from clew.core.text import candidate_names, normalise_name, query_terms, sentence_spans
+from clew.core.types import ReaderPassage
 from clew.evaluate.metrics.answers import normalise_answer
-from clew.models.span_reader import ReaderPassage
 from clew.parse.documents.tables import Table, count_header_rows, merge_header, split_titles, trim_grid
 from clew.train.evidence_chains import evidence_chains, gold_passages
 

@@ -188,3 +188,32 @@ def _order_values(first: str, second: str, by_age: bool) -> int | None:
         return None
     order = (numbers[0] > numbers[1]) - (numbers[0] < numbers[1])
     return -order if by_age else order
+
+
+#: Adjectives of countries that do not begin like the country, and other names of the same country.
+_DEMONYMS = {
+    "american": "united states", "us": "united states", "usa": "united states", "u s": "united states",
+    "united states of america": "united states", "british": "united kingdom", "uk": "united kingdom",
+    "english": "england", "scottish": "scotland", "welsh": "wales", "french": "france", "dutch": "netherlands",
+    "danish": "denmark", "swiss": "switzerland", "greek": "greece", "turkish": "turkey", "spanish": "spain",
+    "polish": "poland", "finnish": "finland", "swedish": "sweden", "irish": "ireland", "chinese": "china",
+    "filipino": "philippines", "philippine": "philippines", "thai": "thailand", "czech": "czech republic",
+    "soviet": "soviet union", "emirati": "united arab emirates", "burmese": "myanmar", "icelandic": "iceland",
+}  # fmt: skip
+#: A country and its adjective begin with as many equal letters: Peru and Peruvian, Iran and Iranian.
+_SHARED_LETTERS = 4
+
+
+def same_place(first: str, second: str) -> bool:
+    """Return whether two names stand for the same country, one of them perhaps as an adjective.
+
+    >>> same_place("an American", "United States"), same_place("Peruvian", "Peru"), same_place("Iran", "Iraq")
+    (True, True, False)
+    """
+    names = [_DEMONYMS.get(name, name) for name in (_normalise(first), _normalise(second))]
+    if names[0] == names[1]:
+        return True
+    shorter, longer = sorted(names, key=len)
+    return len(shorter) >= _SHARED_LETTERS and longer.startswith(
+        shorter[: max(_SHARED_LETTERS, len(shorter) - 1)]
+    )

@@ -1,0 +1,310 @@
+"""The reader without a language model: the words that answer, marked by the trained reader, each with its quote.
+
+A question of several hops is read hop by hop along the evidence (:mod:`clew.methods.readers.composition`); any other
+question, and one of several hops that cannot be completed, is read as a whole over the best passages together.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from clew.core.component import Resources, component
+from clew.core.protocols import SpanModel, Trail
+from clew.core.text import fold_name, query_terms, sentence_spans, title_names
+from clew.core.trail import SpanReadStep
+from clew.core.types import ROW, Alternative, Answer, Hit, Node, Question, Quote, ReaderPassage, Span
+from clew.methods.readers import NOT_FOUND
+from clew.methods.readers.composition import Composition, compose_answer, compose_question
+from clew.methods.readers.extractive import contains_answer, expected_kind
+from clew.methods.readers.values import EITHER, POLAR, mentions_name
+
+#: The reader that comes with clew.
+DEFAULT_MODEL = "clew:reader"
+#: A quote longer than this many characters is cut around the answer.
+_LONG_QUOTE = 420
+#: At most this many characters of a passage are read, those around the question's words.
+_READ_CHARACTERS = 2400
+_REFERENCE = re.compile(r"#(\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An answer that was read: its text, its confidence (0 to 1), the hit that it stands in, and its quote."""
+
+    text: str
+    confidence: float
+    hit: Hit
+    quote: Quote
+
+
+@component("span", summary="the words that answer, marked by clew's trained reader; no language model")
+@dataclass(frozen=True, slots=True)
+class SpanAnswerReader:
+    """Reads with a trained reader (``model``: ``clew:reader`` or ``onnx:FOLDER``).
+
+    Of the best hits, ``passages`` are read together for a whole question; for each hop of a composed question,
+    ``hop_passages`` that name what the hop asks about. The answer abstains if its confidence, the estimated
+    probability that it is right, is below ``min_confidence``. Up to ``alternatives`` other answers are listed.
+    ``compose`` no reads every question as a whole.
+    """
+
+    model: SpanModel
+    passages: int = 6
+    hop_passages: int = 3
+    min_confidence: float = 0.2
+    alternatives: int = 4
+    compose: bool = True
+
+    @classmethod
+    def build(
+        cls,
+        resources: Resources,
+        model: str = DEFAULT_MODEL,
+        passages: int = 6,
+        hop_passages: int = 3,
+        min_confidence: float = 0.2,
+        alternatives: int = 4,
+        compose: bool = True,
+    ) -> SpanAnswerReader:
+        """Return the reader of a name. Raises UsageError, NotFound, ModelError."""
+        span_model = resources.tools.span_model(model)
+        return cls(span_model, passages, hop_passages, min_confidence, alternatives, compose)
+
+    def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
+        """Return the words that answer with their quote, or abstain."""
+        composition = compose_question(question.text) if self.compose else None
+        if composition is not None and (
+            answer := self._answer_by_hops(question.text, composition, hits, trail)
+        ):
+            return answer
+        return self._answer_whole(question.text, hits[: self.passages], trail)
+
+    def _answer_whole(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer:
+        readings = self._read(question, hits, [tuple(range(len(hits)))], trail, self.min_confidence)
+        best = readings[0] if readings else None
+        others = tuple(
+            Alternative(reading.text, reading.confidence, reading.quote)
+            for reading in readings[1 : self.alternatives + 1]
+        )
+        if best is None or best.confidence < self.min_confidence:
+            nearest = () if best is None else (Alternative(best.text, best.confidence, best.quote), *others)
+            return Answer(
+                NOT_FOUND,
+                tuple(dict.fromkeys(reading.hit for reading in readings[:5])),
+                abstained=True,
+                reader="span",
+                confidence=0.0 if best is None else best.confidence,
+                alternatives=nearest[: self.alternatives],
+            )
+        evidence = dict.fromkeys(reading.hit for reading in readings[: self.alternatives + 1])
+        return Answer(
+            best.text,
+            tuple(evidence),
+            (best.quote,),
+            reader="span",
+            confidence=best.confidence,
+            alternatives=others,
+        )
+
+    def _answer_by_hops(
+        self, question: str, composition: Composition, hits: Sequence[Hit], trail: Trail
+    ) -> Answer | None:
+        """Return the answer composed of the readings of all sub-questions, None if one of them is not found."""
+        readings: list[Reading] = []
+        for part in composition.parts:
+            values = [reading.text for reading in readings]
+            asked, about = (_fill_references(text, values) for text in (part.text, part.about))
+            chosen = _hits_about(about, hits)[: self.hop_passages]
+            found_spans = self._read(
+                asked, chosen, [(n,) for n in range(len(chosen))], trail, self.min_confidence
+            )
+            found_spans = [reading for reading in found_spans if fold_name(reading.text) != fold_name(about)]
+            if not found_spans or found_spans[0].confidence < self.min_confidence:
+                return None
+            readings.append(found_spans[0])
+        text = compose_answer(question, composition, [reading.text for reading in readings])
+        if not text:
+            return None
+        return Answer(
+            text,
+            tuple(dict.fromkeys(reading.hit for reading in readings)),
+            tuple(dict.fromkeys(reading.quote for reading in readings)),
+            reader="span",
+            confidence=min(reading.confidence for reading in readings),
+        )
+
+    def _read(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        contexts: Sequence[Sequence[int]],
+        trail: Trail,
+        min_confidence: float,
+    ) -> list[Reading]:
+        """Return the readings of a question, best first, each text once. ``contexts`` are groups of positions in
+        ``hits`` that are read together."""
+        started = time.perf_counter()
+        passages = [passage_of_hit(hit, question) for hit in hits]
+        spans_by_context = self.model.read(
+            question,
+            [[passages[position] for position in context] for context in contexts],
+            3 * self.alternatives,
+        )
+        best: dict[str, Reading] = {}
+        for context, spans in zip(contexts, spans_by_context, strict=True):
+            fitting = _fitting_spans(question, spans)
+            for span in fitting:
+                reading = self._reading(question, span, fitting, [hits[position] for position in context])
+                known = best.get(fold_name(reading.text))
+                if known is None or reading.confidence > known.confidence:
+                    best[fold_name(reading.text)] = reading
+        readings = sorted(best.values(), key=lambda reading: -reading.confidence)
+        is_found = bool(readings) and readings[0].confidence >= min_confidence
+        trail.add(
+            SpanReadStep(
+                "span",
+                self.model.name,
+                question,
+                {reading.text: round(reading.confidence, 3) for reading in readings[: self.alternatives + 1]},
+                "answered" if is_found else "not found",
+                hits=tuple(dict.fromkeys(reading.hit for reading in readings[:1])) if is_found else (),
+                seconds=time.perf_counter() - started,
+            )
+        )
+        return readings
+
+    def _reading(self, question: str, span: Span, spans: Sequence[Span], hits: Sequence[Hit]) -> Reading:
+        confidence = self.model.confidence(span.score)
+        if span.passage < 0:
+            # "yes" and "no" stand nowhere: their quote is the sentence that shares most words with the question.
+            hit, quote = _supporting_quote(question, hits)
+        else:
+            hit = hits[span.passage]
+            quote = quote_around(hit.node, span, question)
+        return Reading(span.text, confidence, hit, quote)
+
+
+def passage_of_hit(hit: Hit, question: str) -> ReaderPassage:
+    """Return a hit as the reader reads it: document and last heading as its title, at most 2,400 characters around
+    the question's words as its text (from its beginning where that is short enough)."""
+    node = hit.node
+    document = PurePath(node.document_name)
+    name = document.stem if document.suffix.lower() in _SUFFIXES else node.document_name
+    name = name.replace("_", " ")
+    heading = node.headings[-1] if node.headings else ""
+    title = f"{name}, {heading}" if heading and fold_name(heading) != fold_name(name) else name
+    return ReaderPassage(
+        title, node.text if len(node.text) <= _READ_CHARACTERS else _cut(node.text, question)
+    )
+
+
+_SUFFIXES = frozenset(".pdf .docx .xlsx .html .htm .md .markdown .txt .csv .tsv .json .jsonl".split())
+
+
+def _cut(text: str, question: str) -> str:
+    """Return the lines or sentences of a long text with most of the question's words, in order, blank elsewhere.
+
+    Characters that are not read become spaces, so that places in the text stay the same.
+    """
+    words = frozenset(query_terms(question))
+    lines = [match.span() for match in re.finditer(r"[^\n]+", text)]
+    spans = lines if len(lines) > 3 else sentence_spans(text)
+    shared = [len(words & frozenset(query_terms(text[start:end]))) for start, end in spans]
+    ranked = sorted(range(len(spans)), key=lambda number: (-shared[number], number))
+    chosen: set[int] = set()
+    room = _READ_CHARACTERS
+    for number in ranked:
+        start, end = spans[number]
+        if end - start <= room:
+            chosen.add(number)
+            room -= end - start
+    pieces, position = [], 0
+    for number in sorted(chosen):
+        start, end = spans[number]
+        pieces += [" " * (start - position), text[start:end]]
+        position = end
+    return "".join(pieces)
+
+
+def _hits_about(name: str, hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits about a name: those with that title first, then those whose text mentions it."""
+    folded = {fold_name(form) for form in title_names(name)}
+
+    def has_title(hit: Hit) -> bool:
+        titles = (PurePath(hit.node.document_name).stem, hit.node.document_name, *hit.node.headings)
+        return any(fold_name(form) in folded for title in titles for form in title_names(title))
+
+    titled = [hit for hit in hits if has_title(hit)]
+    return [*titled, *(hit for hit in hits if hit not in titled and mentions_name(name, hit.node.text))]
+
+
+def _fill_references(text: str, values: Sequence[str]) -> str:
+    return _REFERENCE.sub(lambda match: values[int(match[1]) - 1], text)
+
+
+def _fitting_spans(question: str, spans: Sequence[Span]) -> list[Span]:
+    """Return the spans of the kind that a question asks for: yes or no, a date, a number; all others where none is.
+
+    A question that begins with a verb asks for yes or no, unless it offers two things.
+    """
+    is_polar = bool(POLAR.search(question)) and not EITHER.search(question)
+    fitting = [span for span in spans if (span.kind in {"yes", "no"}) == is_polar]
+    if is_polar:
+        return fitting
+    kind = expected_kind(question)
+    if kind in {"date", "amount"}:
+        fitting = [span for span in fitting if contains_answer(kind, span.text, "")] or fitting
+    return fitting
+
+
+def quote_around(node: Node, span: Span, question: str) -> Quote:
+    """Return the sentence, or the table row, in which a span stands, with the span marked.
+
+    An answer that is the title of its passage is quoted by the sentence that shares most words with the question.
+    """
+    if span.kind == "title":
+        return _best_sentence(question, node)
+    text = node.text
+    start, end = next(
+        ((first, last) for first, last in _quotable_spans(node) if first <= span.start and span.end <= last),
+        (span.start, span.end),
+    )
+    if end - start > _LONG_QUOTE:
+        start = max(start, span.start - _LONG_QUOTE // 2)
+        end = min(end, span.end + _LONG_QUOTE // 2)
+        start = (
+            start
+            if start == 0 or text[start - 1].isspace()
+            else text.find(" ", start, span.start) + 1 or start
+        )
+        last_space = text.rfind(" ", span.end, end)
+        end = end if end == len(text) or last_space < 0 else last_space
+    return Quote(node.id, text[start:end], (start, end), (span.start, span.end))
+
+
+def _quotable_spans(node: Node) -> list[tuple[int, int]]:
+    if node.kind == ROW:
+        return [(0, len(node.text))]
+    if node.text.startswith("|") or "\n|" in node.text:
+        return [match.span() for match in re.finditer(r"[^\n]+", node.text)]
+    return sentence_spans(node.text)
+
+
+def _supporting_quote(question: str, hits: Sequence[Hit]) -> tuple[Hit, Quote]:
+    words = frozenset(query_terms(question))
+    quotes = [(hit, _best_sentence(question, hit.node)) for hit in hits]
+    return max(quotes, key=lambda pair: len(words & frozenset(query_terms(pair[1].text))))
+
+
+def _best_sentence(question: str, node: Node) -> Quote:
+    words = frozenset(query_terms(question))
+    start, end = max(
+        _quotable_spans(node) or [(0, len(node.text))],
+        key=lambda span: len(words & frozenset(query_terms(node.text[slice(*span)]))),
+    )
+    end = min(end, start + _LONG_QUOTE)
+    return Quote(node.id, node.text[start:end], (start, end))
