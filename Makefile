@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow lint check docs clean benchmarks encoder
+.PHONY: demo test slow lint check docs clean benchmarks encoder reader
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -38,6 +38,14 @@ encoder: .venv/ready-dev ## Train the encoder that comes with clew again; instal
 	  --data hotpotqa=$(DATA)/hotpotqa/train100.jsonl --data musique=$(DATA)/musique/train100.jsonl \
 	  --data 2wikimultihopqa=$(DATA)/2wikimultihopqa/train500.jsonl
 	cp build/hops/onnx/* src/clew/models/embedded/hops/
+
+reader: .venv/ready-dev ## Train the reader that comes with clew again; install torch for your device first
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[train]"
+	$(BIN)/clew train reader --model $(MODEL) --out build/reader --data reading=$(DATA)/reading/train.jsonl \
+	  --data hotpotqa=$(DATA)/hotpotqa/train100.jsonl --data musique=$(DATA)/musique/train100.jsonl \
+	  --data 2wikimultihopqa=$(DATA)/2wikimultihopqa/train500.jsonl --data tatqa=$(DATA)/tatqa/dev.json \
+	  --data tables=$(DATA)/ottqa/tables.jsonl --data passages=$(DATA)/ottqa/passages.jsonl
+	cp build/reader/onnx/* src/clew/models/embedded/reader/
 
 clean:
 	rm -rf .venv build

@@ -11,7 +11,7 @@ import json
 import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ import numpy as np
 
 from clew.core.errors import MissingExtra
 from clew.evaluate.metrics.answers import exact_match, token_f1
-from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE
+from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, read_tokenizer
 from clew.models.span_reader import (
     FORMAT,
     SETTINGS_FILE,
@@ -31,41 +31,45 @@ from clew.models.span_reader import (
     verdict_positions,
 )
 from clew.train.export import Weights, convert_weights
+from clew.train.training_folder import FINISHED, TrainingFolder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.core.arrays import Floats
     from clew.core.types import Span
+    from clew.train.reading_data import ReadingData
     from clew.train.reading_examples import ReadingExample
 
 #: Windows of similar length share a batch: this many batches are sorted by length together.
 _POOL = 50
 
 
+RECORD = "clew-reader-training.json"
+#: The subfolder of the exported reader, and the checkpoint of an unfinished training.
+EXPORT_FOLDER, _CHECKPOINT = "onnx", "state.pt"
+
+
 @dataclass(frozen=True, slots=True)
 class ReaderSettings:
     """The settings of a reader's training.
 
-    A step has ``batch`` windows of at most ``max_tokens`` tokens. ``unlabelled_epochs`` passes over questions made
-    without labels come first, at ``unlabelled_rate``; then ``epochs`` over the labelled ones at ``learning_rate``.
-    ``warmup`` is the share of a stage's steps over which the rate rises; then it falls linearly to 0. ``clip`` bounds
-    the norm of the gradient, ``save_every`` counts steps.
+    A step has ``batch`` windows of at most ``max_tokens`` tokens. ``learning_rate`` is the highest rate: it rises
+    over the share ``warmup`` of the steps, then falls linearly to 0. ``clip`` bounds the norm of the gradient,
+    ``save_every`` counts steps.
     """
 
-    epochs: int = 4
-    unlabelled_epochs: int = 1
-    batch: int = 48
-    learning_rate: float = 2e-4
-    unlabelled_rate: float = 2e-4
+    epochs: int = 1
+    batch: int = 24
+    learning_rate: float = 3e-4
     warmup: float = 0.06
     weight_decay: float = 0.01
     clip: float = 1.0
-    max_tokens: int = 384
+    max_tokens: int = 320
     dropout: float = 0.0
     freeze_embeddings: bool = True
     seed: int = 0
-    save_every: int = 100
+    save_every: int = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +118,11 @@ def _target_positions(window: Window, example: ReadingExample) -> list[tuple[int
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage of a training: its windows, the passes over them, and the highest learning rate."""
-
-    windows: Sequence[TargetWindow]
-    epochs: int
-    learning_rate: float
-
-
-@dataclass(frozen=True, slots=True)
 class ReaderPlan:
-    """The plan of a training: windows of both stages, steps in all, steps that an interrupted run has finished."""
+    """The plan of a training: its examples and windows, its steps, those that an interrupted run has finished."""
 
-    unlabelled: int
-    labelled: int
+    examples: int
+    windows: int
     steps: int
     done: int
 
@@ -216,72 +211,57 @@ def span_loss(logits: Any, mask: Any, starts: Any, ends: Any) -> Any:
 
 def train_model(
     model: Any,
-    stages: Sequence[Stage],
+    windows: Sequence[TargetWindow],
     settings: ReaderSettings,
     progress: Callable[[int, int], None],
     checkpoint: Path | None = None,
-    finish_stage: Callable[[int], None] = lambda _number: None,
 ) -> None:
     """Train ``model`` in place, on a GPU where there is one; continue from ``checkpoint`` if that file exists.
 
-    ``finish_stage`` is called with the number of each finished stage. Equal windows, settings, machine and versions
-    give equal weights, interrupted or not.
+    Equal windows, settings, machine and versions give equal weights, interrupted or not.
     """
     import torch
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model.to(device).train()
-    steps = [stage.epochs * -(-len(stage.windows) // settings.batch) for stage in stages]
-    total, done = sum(steps), 0
-    state = _load_state(checkpoint, device)
-    if state:
-        done = int(state["done"])
-        model.load_state_dict(state["model"])
-    else:
-        torch.manual_seed(settings.seed)
-    first = 0
-    for number, stage in enumerate(stages):
-        count = steps[number]
-        if done >= first + count > 0:
-            first += count
+    model.encoder.embeddings.requires_grad_(not settings.freeze_embeddings)
+    optimizer = torch.optim.AdamW(
+        [weights for weights in model.parameters() if weights.requires_grad],
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+    )
+    total = count_steps(windows, settings)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _warm_up_and_decay(settings.warmup, total))
+    torch.manual_seed(settings.seed)
+    done = _load_state(checkpoint, device, model, optimizer, schedule)
+    for step, batch in enumerate(_batches(windows, settings)):
+        if step < done:
             continue
-        model.encoder.embeddings.requires_grad_(not settings.freeze_embeddings)
-        optimizer = torch.optim.AdamW(
-            [weights for weights in model.parameters() if weights.requires_grad],
-            lr=stage.learning_rate,
-            weight_decay=settings.weight_decay,
-        )
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _warm_up_and_decay(settings.warmup, count))
-        if state and done > first:
-            optimizer.load_state_dict(state["optimizer"])
-            schedule.load_state_dict(state["schedule"])
-        if state:
-            _set_random_state(state["random"])
-            state = {}
-        for step, batch in enumerate(_stage_batches(stage, settings, number), first):
-            if step < done:
-                continue
-            arrays = {name: torch.from_numpy(array).to(device) for name, array in pad_batch(batch).items()}
-            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
-                logits = model(arrays["input_ids"], arrays["attention_mask"], arrays["token_type_ids"])
-            loss = span_loss(logits, arrays["attention_mask"], arrays["starts"], arrays["ends"])
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad(set_to_none=True)
-            done = step + 1
-            if checkpoint is not None and done % settings.save_every == 0:
-                _save_state(checkpoint, model, optimizer, schedule, done)
-            progress(done, total)
-        first += count
-        finish_stage(number)
+        arrays = {name: torch.from_numpy(array).to(device) for name, array in pad_batch(batch).items()}
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
+            logits = model(arrays["input_ids"], arrays["attention_mask"], arrays["token_type_ids"])
+        loss = span_loss(logits, arrays["attention_mask"], arrays["starts"], arrays["ends"])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad(set_to_none=True)
+        done = step + 1
+        if checkpoint is not None and done % settings.save_every == 0:
+            _save_state(checkpoint, model, optimizer, schedule, done)
+        progress(done, total)
 
 
-def _stage_batches(stage: Stage, settings: ReaderSettings, number: int) -> Iterator[list[TargetWindow]]:
-    for epoch in range(stage.epochs):
-        rng = random.Random(f"{settings.seed} {number} {epoch}")
-        yield from epoch_batches(stage.windows, settings.batch, rng)
+def count_steps(windows: Sequence[TargetWindow], settings: ReaderSettings) -> int:
+    """Return the number of steps of a training."""
+    pools = range(0, len(windows), settings.batch * _POOL)
+    sizes = (min(settings.batch * _POOL, len(windows) - start) for start in pools)
+    return settings.epochs * sum(-(-size // settings.batch) for size in sizes)
+
+
+def _batches(windows: Sequence[TargetWindow], settings: ReaderSettings) -> Iterator[list[TargetWindow]]:
+    for epoch in range(settings.epochs):
+        yield from epoch_batches(windows, settings.batch, random.Random(f"{settings.seed} {epoch}"))
 
 
 def _warm_up_and_decay(warmup: float, steps: int) -> Callable[[int], float]:
@@ -311,21 +291,20 @@ def _save_state(checkpoint: Path, model: Any, optimizer: Any, schedule: Any, don
     temporary.replace(checkpoint)
 
 
-def _load_state(checkpoint: Path | None, device: Any) -> dict[str, Any]:
+def _load_state(checkpoint: Path | None, device: Any, model: Any, optimizer: Any, schedule: Any) -> int:
+    """Restore a checkpoint, if there is one; return its number of steps."""
     import torch
 
     if checkpoint is None or not checkpoint.is_file():
-        return {}
-    state: dict[str, Any] = torch.load(checkpoint, map_location=device, weights_only=True)
-    return state
-
-
-def _set_random_state(states: Sequence[Any]) -> None:
-    import torch
-
-    torch.set_rng_state(states[0].cpu())
-    if len(states) > 1:
-        torch.cuda.set_rng_state(states[1].cpu())
+        return 0
+    state = torch.load(checkpoint, map_location=device, weights_only=True)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    schedule.load_state_dict(state["schedule"])
+    torch.set_rng_state(state["random"][0].cpu())
+    if len(state["random"]) > 1:
+        torch.cuda.set_rng_state(state["random"][1].cpu())
+    return int(state["done"])
 
 
 def read_spans(
@@ -425,3 +404,106 @@ def export_reader(
     text = json.dumps({"format": FORMAT, **settings, "weights": weights}, indent=2)
     (folder / SETTINGS_FILE).write_text(text + "\n", encoding="utf-8")
     return (folder / MODEL_FILE).stat().st_size
+
+
+def fit_calibration(spans: Sequence[Sequence[Span]], right: Sequence[bool]) -> tuple[float, float]:
+    """Return slope and intercept of Platt's scaling: the probability that the best span is right, by its score.
+
+    Fitted by Newton's method to the targets of Platt (1999), which keep the slope finite for separable data.
+    """
+    scores = np.array([candidates[0].score for candidates in spans])
+    outcomes = np.array(right, dtype=float)
+    positives = outcomes.sum()
+    targets = np.where(outcomes > 0, (positives + 1) / (positives + 2), 1 / (len(outcomes) - positives + 2))
+    parameters = np.zeros(2)
+    features = np.stack([scores, np.ones_like(scores)], axis=1)
+    for _ in range(50):
+        probabilities = 1 / (1 + np.exp(-features @ parameters))
+        gradient = features.T @ (probabilities - targets)
+        hessian = (features * (probabilities * (1 - probabilities))[:, None]).T @ features
+        parameters -= np.linalg.solve(hessian + 1e-6 * np.eye(2), gradient)
+    return round(float(parameters[0]), 4), round(float(parameters[1]), 4)
+
+
+def is_right(example: ReadingExample, text: str) -> bool:
+    """Return whether a text answers an example: at least half of token F1 with an accepted answer."""
+    golds = [example.verdict] if example.verdict else list(example.answers)
+    return any(token_f1(text, gold) >= 0.5 for gold in golds)
+
+
+def train_reader(
+    data: ReadingData,
+    source: str,
+    settings: ReaderSettings,
+    out: Path,
+    report_plan: Callable[[ReaderPlan], None],
+    progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """Train into the folder ``out`` and export; return the record, which is also written there.
+
+    After an interrupt the same call continues from the last checkpoint; a finished training is not repeated. The
+    answers are calibrated and measured on the examples that ``data`` holds out, if there are any. Raises UsageError,
+    MissingExtra.
+    """
+    output = TrainingFolder(out, RECORD)
+    output.check()
+    description = {
+        "model": Path(source).name if Path(source).is_dir() else source,
+        **data.origin,
+        "settings": asdict(settings),
+    }
+    if FINISHED in output.matching_record(description):
+        return output.read()
+    output.begin(description)
+    model = build_model(source, settings.dropout)
+    tokenizer = _save_tokenizer(source, out)
+    tokens = Tokens(read_tokenizer(tokenizer))
+    windows = [
+        window for example in data.training for window in target_windows(tokens, example, settings.max_tokens)
+    ]
+    checkpoint = out / _CHECKPOINT
+    report_plan(
+        ReaderPlan(len(data.training), len(windows), count_steps(windows, settings), _steps_of(checkpoint))
+    )
+    train_model(model, windows, settings, progress, checkpoint)
+    measures: dict[str, Any] = {}
+    calibration = DEFAULT_CALIBRATION
+    if data.held_out:
+        spans = read_spans(model, tokens, data.held_out, settings.max_tokens)
+        measures = measure_answers(data.held_out, spans)
+        right = [
+            is_right(example, candidates[0].text)
+            for example, candidates in zip(data.held_out, spans, strict=True)
+        ]
+        calibration = fit_calibration(spans, right)
+    exported = build_model(source, attention="eager")
+    exported.load_state_dict(model.state_dict())
+    form = {"name": out.name, "max_tokens": settings.max_tokens, "calibration": calibration}
+    export_reader(exported, tokenizer, out / EXPORT_FOLDER, form)
+    output.finish(output.read() | {FINISHED: measures, "calibration": calibration})
+    checkpoint.unlink(missing_ok=True)
+    tokenizer.unlink()
+    return output.read()
+
+
+#: The scaling of a reader that was trained without held-out examples.
+DEFAULT_CALIBRATION = (0.5, 0.0)
+
+
+def _save_tokenizer(source: str, out: Path) -> Path:
+    from transformers import AutoTokenizer
+
+    out.mkdir(parents=True, exist_ok=True)
+    tokenizer = AutoTokenizer.from_pretrained(source).backend_tokenizer
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokenizer.save(str(out / TOKENIZER_FILE))
+    return out / TOKENIZER_FILE
+
+
+def _steps_of(checkpoint: Path) -> int:
+    if not checkpoint.is_file():
+        return 0
+    import torch
+
+    return int(torch.load(checkpoint, map_location="cpu", weights_only=True)["done"])

@@ -4,7 +4,6 @@
 - :func:`multihop_examples`: gold paths, distractors, sub-questions and gold triples of multi-hop sets
 - :func:`tatqa_examples`: TAT-QA, spans and cells of annual reports (Zhu et al., ACL 2021)
 - :func:`cell_examples`: from tables alone, a cell by its row and its column
-- :func:`cloze_examples`: from paragraphs alone, names that recur (Splinter, Ram et al., ACL 2021)
 - :func:`attribute_examples`: from paragraphs alone, "T (born 12 May 1970)" answers "When was T born?"
 - :func:`verdict_examples`: from paragraphs alone, "T is a river in Peru" answers "Is T a river in Peru?"
 - :func:`unanswerable_examples`: all of these with passages that do not answer them
@@ -27,6 +26,7 @@ from clew.core.errors import UsageError
 from clew.core.text import candidate_names, normalise_name, query_terms, sentence_spans
 from clew.core.types import ReaderPassage
 from clew.evaluate.metrics.answers import normalise_answer
+from clew.methods.readers.composition import RELATION_QUESTIONS
 from clew.parse.documents.tables import Table, count_header_rows, merge_header, split_titles, trim_grid
 from clew.train.evidence_chains import evidence_chains, gold_passages
 
@@ -277,24 +277,6 @@ def _locate(
         yield replace(example, passages=tuple(passages), places=tuple(chosen))
 
 
-#: Questions about a relation of 2WikiMultihopQA; any other relation gets the general wordings.
-_RELATION_QUESTIONS = {
-    "director": ("Who directed {}?", "Who is the director of {}?"),
-    "date of birth": ("When was {} born?", "What is the date of birth of {}?"),
-    "date of death": ("When did {} die?", "What is the date of death of {}?"),
-    "place of birth": ("Where was {} born?", "What is the place of birth of {}?"),
-    "place of death": ("Where did {} die?", "What is the place of death of {}?"),
-    "country of citizenship": ("What nationality is {}?", "Which country is {} from?"),
-    "country of origin": ("Which country is {} from?", "What is the country of origin of {}?"),
-    "country": ("In which country is {}?", "Which country is {} in?"),
-    "publication date": ("When was {} released?", "In which year did {} come out?"),
-    "performer": ("Who performed {}?", "Who is the performer of {}?"),
-    "composer": ("Who composed {}?", "Who wrote the music of {}?"),
-    "spouse": ("Who is the spouse of {}?", "Who was {} married to?"),
-    "father": ("Who is the father of {}?",),
-    "mother": ("Who is the mother of {}?",),
-    "inception": ("When was {} founded?", "When was {} established?"),
-}
 _GENERAL_QUESTIONS = ("What is the {relation} of {}?", "Who is the {relation} of {}?", "{}: {relation}?")
 
 
@@ -307,7 +289,7 @@ def _single_hops(
         if len(link) == 3:
             head, relation, tail = link
             holders = [passage for passage in passages if _is_about(passage, head)]
-            wordings = (*_RELATION_QUESTIONS.get(relation, ()), *_GENERAL_QUESTIONS)
+            wordings = (*RELATION_QUESTIONS.get(relation, ()), *_GENERAL_QUESTIONS)
             for wording in rng.sample(wordings, min(2, len(wordings))):
                 for passage in holders[:1]:
                     yield wording.format(head, relation=relation), [tail], passage
@@ -635,70 +617,3 @@ def verdict_examples(
         question = f"{verb.capitalize()} {subject} {predicate}?"
         chosen = (passage, rng.choice(passages)) if rng.random() < 0.3 else (passage,)
         yield ReadingExample(question, chosen, (), "yes" if is_right else "no", (), "verdicts")
-
-
-def cloze_examples(
-    passages: Sequence[ReaderPassage], count: int, rng: random.Random
-) -> Iterator[ReadingExample]:
-    """Yield up to ``count`` questions made of sentences with a name left out that stands in another place too.
-
-    The context is another passage with the same name and another name of the sentence, or the rest of the same
-    passage (recurring spans; Splinter, Ram et al., ACL 2021). Half of the sentences become a question word with the
-    parts behind and before the name, in that order (Fabbri et al., ACL 2020, "wh + B + A").
-    """
-    holders: dict[str, list[int]] = defaultdict(list)
-    for number, passage in enumerate(passages):
-        for name in {
-            name for name, start, _ in candidate_names(passage.text) if start > 0 and not name[:1].isdigit()
-        }:
-            holders[name].append(number)
-    order = list(range(len(passages)))
-    rng.shuffle(order)
-    left = count
-    for number in order:
-        passage = passages[number]
-        for start, end in sentence_spans(passage.text):
-            sentence = passage.text[start:end]
-            if not 40 < len(sentence) < 300 or left <= 0:
-                continue
-            names = [name for name in candidate_names(sentence) if name[1] > 0 and not name[0][:1].isdigit()]
-            recurring = [name for name in names if 1 < len(holders[name[0]]) <= 40]
-            if not recurring:
-                continue
-            name, first, last = rng.choice(recurring)
-            anchors = [other for other, _, _ in names if other not in name and name not in other]
-            shared = [
-                holder
-                for holder in holders[name]
-                if holder != number and any(holder in holders[anchor] for anchor in anchors)
-            ]
-            rest = passage.text[:start] + passage.text[end:]
-            contexts = [passages[holder] for holder in shared[:3]]
-            if not contexts and re.search(rf"(?<!\w){re.escape(sentence[first:last])}(?!\w)", rest):
-                contexts = [replace(passage, text=rest)]
-            if not contexts:
-                continue
-            chosen = [rng.choice(contexts)]
-            if rng.random() < 0.4:
-                chosen.insert(rng.randint(0, 1), rng.choice(passages))
-            answer = sentence[first:last]
-            places = [place for place in answer_places(chosen, [answer]) if not place.in_title]
-            if places:
-                left -= 1
-                yield ReadingExample(
-                    _cloze_question(sentence, first, last, rng),
-                    tuple(chosen),
-                    tuple(places),
-                    "",
-                    (answer,),
-                    "clozes",
-                )
-
-
-def _cloze_question(sentence: str, first: int, last: int, rng: random.Random) -> str:
-    before, behind = sentence[:first].strip(), sentence[last:].strip(" .")
-    place = before.split()[-1:] in (["in"], ["at"], ["near"], ["from"])
-    word = "Where" if place and rng.random() < 0.5 else rng.choice(("Who", "What", "Which"))
-    if rng.random() < 0.5:
-        return f"{word} {behind} {before}?".replace("  ", " ")
-    return f"{before} {word.lower()} {behind}?".replace("  ", " ")

@@ -1,4 +1,4 @@
-"""``clew train``: encoders and language models that guide walks, trained on questions with ordered evidence."""
+"""``clew train``: readers, encoders, and language models that guide walks, trained on questions with evidence."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from clew.core.errors import UsageError
 if TYPE_CHECKING:
     from clew.train.encoder import EncoderPlan, Training
     from clew.train.export import ExportForm
+    from clew.train.reader import ReaderPlan
     from clew.train.traverser import Plan
 
 app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
-    help="Train encoders and language models that guide walks, on questions with ordered evidence.",
+    help="Train readers, encoders and language models that guide walks, on questions with evidence.",
 )
 
 Data = Annotated[
@@ -335,3 +336,78 @@ def training_data(
         else write_instructions(out, examples, form)
     )
     print(f"{out}: {count:,} lines")
+
+
+@app.command("reader")
+def reader(
+    data: Data,
+    model: Annotated[
+        str, typer.Option(metavar="NAME|FOLDER", help="The encoder to start from: a hub name or a folder.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", help="The folder for the reader; an interrupted run continues there."),
+    ],
+    held_out: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=0.9,
+            help="The share of multi-hop questions and of TAT-QA's tables to hold out, measure and calibrate on.",
+        ),
+    ] = 0.2,
+    scale: Annotated[
+        float, _number(min=0.001, help="Multiply the number of examples of every kind by N.")
+    ] = 1.0,
+    epochs: Annotated[int | None, _number(min=1, help="Passes over the examples.", show_default="1")] = None,
+    batch: Annotated[int | None, _number(min=1, help="Windows per step.", show_default="24")] = None,
+    learning_rate: Annotated[
+        float | None, _number(min=0, help="Learning rate of AdamW.", show_default="3e-4")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, _number(min=96, max=512, help="Tokens of a window.", show_default="320")
+    ] = None,
+    seed: Annotated[int | None, _number(min=0, help="Seed for sampling and order.", show_default="0")] = None,
+    save_every: Annotated[
+        int | None, _number(min=1, help="Steps between checkpoints.", show_default="50")
+    ] = None,
+) -> None:
+    """Train a reader that marks answers in passages, and export it for use without torch.
+
+    The data sets: reading (JSON lines of source, question, title, context, start, end), hotpotqa, 2wikimultihopqa,
+    musique, tatqa, and tables and passages of OTT-QA, from which questions are made. Prints exact match and F1 on
+    held-out questions. An interrupted run continues when started again. Needs the extra train.
+
+      clew train reader --data reading=train.jsonl --data tatqa=dev.json --model all-MiniLM-L6-v2 --out ours
+
+      clew ask "YOUR QUESTION" --recipe "read(reader=span(model='onnx:ours/onnx'))"
+    """
+    from clew.train.reader import EXPORT_FOLDER, ReaderSettings, train_reader
+    from clew.train.reading_data import collect_examples
+
+    options = {
+        "epochs": epochs, "batch": batch, "learning_rate": learning_rate, "max_tokens": max_tokens, "seed": seed,
+        "save_every": save_every,
+    }  # fmt: skip
+    settings = ReaderSettings(**{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
+    examples = collect_examples(data, held_out, settings.seed, scale)
+    try:
+        record = train_reader(examples, model, settings, out, _print_reader_plan, show_progress("training"))
+    except KeyboardInterrupt:
+        print_note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    for source, measures in record["after"].items():
+        print(
+            f"{source}: EM {measures['EM']:.3f}, F1 {measures['F1']:.3f} ({measures['questions']:.0f} held out)"
+        )
+    print(f"To use it: --recipe \"read(reader=span(model='onnx:{out / EXPORT_FOLDER}'))\"")
+
+
+def _print_reader_plan(plan: ReaderPlan) -> None:
+    print_note(
+        f"{format_count(plan.examples, 'example')} in {format_count(plan.windows, 'window')}, "
+        f"{format_count(plan.steps, 'step')}"
+    )
+    if plan.done:
+        print_note(f"continued after step {plan.done:,}")

@@ -5,8 +5,8 @@ Two kinds of questions are taken apart; every other question stays whole.
 - Comparisons of two things, directly or by something of theirs: "Who was born first, A or B?", "Which film has the
   director who died later, A or B?", "Are A and B from the same country?". Each side is read by itself, and the rules
   of :mod:`clew.methods.readers.values` compare the values.
-- Nested questions: "When was the director of A born?" becomes "Who is the director of A?", and, with the answer in its
-  place, "When was #1 born?".
+- Nested questions: "When was the director of A born?" becomes "Who is the director of A?", and, with the answer in
+  its place, "When was #1 born?".
 
 Self-ask (Press et al., EMNLP Findings 2023) has a language model write such sub-questions.
 """
