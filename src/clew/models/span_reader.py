@@ -36,7 +36,9 @@ from clew.models.wrappers import map_threads
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Floats, Ints
+    from clew.core.arrays import Floats
+
+    Ints = NDArray[np.int64]
 
 SETTINGS_FILE = "clew-reader.json"
 #: The version of the files of an exported reader.
@@ -175,9 +177,10 @@ def best_spans(
     A span lies within the title or within the text of one passage, and has at most :data:`MAX_SPAN` tokens.
     """
     null = float(start_logits[0] + end_logits[0])
+    verdicts: tuple[SpanKind, SpanKind] = ("yes", "no")
     spans = [
         Span(word, word, -1, 0, 0, float(start_logits[place] + end_logits[place]) - null)
-        for word, place in zip(("yes", "no"), verdict_positions(window), strict=True)
+        for word, place in zip(verdicts, verdict_positions(window), strict=True)
     ]
     allowed = np.flatnonzero(window.answers)
     if len(allowed):

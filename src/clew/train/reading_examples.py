@@ -399,14 +399,14 @@ def cell_examples(table: Table, title: str, count: int, rng: random.Random) -> I
         question = rng.choice(wordings).format(row=spoken, column=name)
         span = rng.randint(1, min(12, len(rows)))
         begin = rng.randint(max(0, number - span + 1), number)
-        kept_rows = rows[begin : begin + span]
-        start = kept_rows[number - begin].index(marker) + len(name) + 2
+        shown_rows = rows[begin : begin + span]
+        start = shown_rows[number - begin].index(marker) + len(name) + 2
         if rng.random() < 0.5:
-            shift = sum(len(row) + 1 for row in kept_rows[: number - begin])
-            passages = (ReaderPassage(title, "\n".join(kept_rows)),)
+            shift = sum(len(row) + 1 for row in shown_rows[: number - begin])
+            passages: tuple[ReaderPassage, ...] = (ReaderPassage(title, "\n".join(shown_rows)),)
             place = Place(0, start + shift, start + shift + len(cell))
         else:
-            passages = tuple(ReaderPassage(title, row) for row in kept_rows)
+            passages = tuple(ReaderPassage(title, row) for row in shown_rows)
             place = Place(number - begin, start, start + len(cell))
         example = ReadingExample(question, passages, (place,), "", (cell,), "cells")
         draw = rng.random()
@@ -607,7 +607,8 @@ def verdict_examples(
         start, end = (sentence_spans(passage.text) or [(0, 0)])[0]
         sentence = re.sub(r"\s*\([^)]*\)", "", passage.text[start:end])
         if (match := _IS.match(sentence)) and rng.random() < share:
-            statements.append((passage, *match.groups()))
+            subject, verb, complement = match.groups()
+            statements.append((passage, subject, verb, complement))
     for passage, subject, verb, complement in statements:
         other = rng.choice(statements)
         is_right = rng.random() < 0.5
