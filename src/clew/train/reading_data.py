@@ -111,7 +111,7 @@ def collect_examples(data: Sequence[str], held_out: float, seed: int, scale: flo
             groups = shuffle_examples(parse_dataset(f"{name}={path}").examples(), seed)
             count = round(held_out * len(groups))
             for group in groups[:count]:
-                measured.append(_gold_example(name, group[0]))
+                measured.append(gold_example(name, group[0]))
             for group in groups[count:]:
                 kinds["multihop"] += multihop_examples(group[0], rng)
         elif name == "tatqa":
@@ -167,7 +167,7 @@ def _linked_passage(record: Any) -> ReaderPassage:
     return ReaderPassage(record["link"].removeprefix("/wiki/").replace("_", " "), record["text"])
 
 
-def _gold_example(name: str, example: Any) -> ReadingExample:
+def gold_example(name: str, example: Any) -> ReadingExample:
     """Return a question over its gold paragraphs in the order of the hops, for measuring."""
     chains = evidence_chains(example)
     path = chains[0].passages if chains else gold_passages(example)
