@@ -1,10 +1,12 @@
 """Questions of several hops, taken apart by rule into questions of one hop, so that a reader can answer them in turn.
 
-Two kinds of questions are taken apart; every other question stays whole.
+Three kinds of questions are taken apart; every other question stays whole.
 
 - Comparisons of two things, directly or by something of theirs: "Who was born first, A or B?", "Which film has the
   director who died later, A or B?", "Are A and B from the same country?". Each side is read by itself, and the rules
   of :mod:`clew.methods.readers.values` compare the values.
+- Comparisons of two periods: "Was Amcor's revenue higher in 2023 or in 2022?", "How much did sales grow from 2021 to
+  2022?". Each period is read by itself.
 - Nested questions: "When was the director of A born?" becomes "Who is the director of A?", and, with the answer in
   its place, "When was #1 born?".
 
@@ -25,6 +27,7 @@ from clew.methods.readers.values import (
     remove_names,
     same_place,
     same_value,
+    subtract_values,
 )
 
 #: How a relation is asked for, best wording first; any other relation is asked for by its own name.
@@ -53,7 +56,7 @@ RELATION_QUESTIONS = {
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
     """A question of one hop. ``text`` has ``#1``, ``#2``, ... in place of the answers of sub-questions before it;
-    ``about`` is the name that it asks about: a name of the question, or such a reference."""
+    ``about`` is the name that it asks about: a name of the question, or such a reference, "" for none."""
 
     text: str
     about: str
@@ -63,12 +66,13 @@ class SubQuestion:
 class Composition:
     """A question as sub-questions, and how their answers make the answer.
 
-    ``value``: the answer is that of the last sub-question. ``order`` and ``equality``: the answers of the
-    sub-questions numbered ``sides`` (from 1) are compared; ``names`` are the two things that are compared.
+    ``value``: the answer is that of the last sub-question. Otherwise the answers of the sub-questions numbered
+    ``sides`` (from 1) are compared: ``order`` names one of the two ``names``, ``than`` says whether the first is what
+    the question says, ``equality`` whether both are the same, ``difference`` is the second minus the first.
     """
 
     parts: tuple[SubQuestion, ...]
-    ending: Literal["value", "order", "equality"]
+    ending: Literal["value", "order", "than", "equality", "difference"]
     sides: tuple[int, int] = (0, 0)
     names: tuple[str, str] = ("", "")
 
@@ -164,7 +168,39 @@ def compose_question(question: str) -> Composition | None:
     ('Ada Pell', 'Bo Lind')
     """
     question = " ".join(question.split())
-    return _compose_comparison(question) or _compose_nested(question)
+    return _compose_periods(question) or _compose_comparison(question) or _compose_nested(question)
+
+
+_PERIOD = r"(?:(?:the )?(?:fiscal |financial )?(?:year )?|FY ?|(?:the )?\w+ quarter of |Q[1-4] (?:of )?)(?:19|20)\d\d"
+_PERIOD_ORDER = re.compile(
+    rf"^(?:Was|Were|Is|Are|Did)\s+(?P<what>.+?)\s+(?:\w+\s+)?in\s+(?P<first>{_PERIOD}),?\s+(?P<link>or|than)\s+"
+    rf"(?:in\s+)?(?P<second>{_PERIOD})\s*\?*$",
+    re.IGNORECASE,
+)
+_PERIOD_DIFFERENCE = re.compile(
+    r"^(?:(?:by )?how much (?:did|has|have)\s+(?P<what>.+?)\s+(?:change|increase|decrease|grow|rise|fall|drop|decline)d?"
+    r"|what (?:was|is) the (?:change|difference|increase|decrease|growth) (?:in|of)\s+(?P<noun>.+?))"
+    rf",?\s+(?:from|between)\s+(?P<first>{_PERIOD})\s+(?:to|and)\s+(?P<second>{_PERIOD})\s*\?*$",
+    re.IGNORECASE,
+)
+
+
+def _compose_periods(question: str) -> Composition | None:
+    """Return the parts of a question that compares one thing in two periods.
+
+    >>> [part.text for part in compose_question("Were sales higher in 2023 than in 2022?").parts]
+    ['What was sales in 2023?', 'What was sales in 2022?']
+    """
+    match = _PERIOD_ORDER.match(question) or _PERIOD_DIFFERENCE.match(question)
+    if match is None:
+        return None
+    groups = match.groupdict()
+    periods = match["first"], match["second"]
+    what = groups["what"] or groups["noun"]
+    parts = tuple(SubQuestion(f"What was {what} in {period}?", "") for period in periods)
+    endings: dict[str | None, Literal["order", "than", "difference"]] = {"or": "order", "than": "than"}
+    link = groups.get("link")
+    return Composition(parts, endings.get(link and link.lower(), "difference"), (1, 2), periods)
 
 
 def _compose_comparison(question: str) -> Composition | None:
@@ -224,8 +260,12 @@ def compose_answer(question: str, composition: Composition, values: list[str]) -
     if composition.ending == "value":
         return values[-1]
     first, second = (values[side - 1] for side in composition.sides)
+    if composition.ending == "difference":
+        return subtract_values(first, second)
     if composition.ending == "equality":
         is_same = same_value(first, second) or same_place(first, second)
         return "yes" if is_same == asks_for_equality(question) else "no"
     choice = choose_by_order(remove_names(list(composition.names), question), first, second)
-    return "" if choice is None else composition.names[choice]
+    if choice is None:
+        return ""
+    return composition.names[choice] if composition.ending == "order" else ("yes", "no")[choice]

@@ -118,14 +118,20 @@ class SpanAnswerReader:
         for part in composition.parts:
             values = [reading.text for reading in readings]
             asked, about = (_fill_references(text, values) for text in (part.text, part.about))
-            chosen = _hits_about(about, hits)[: self.hop_passages]
-            found_spans = self._read(
-                asked, chosen, [(n,) for n in range(len(chosen))], trail, self.min_confidence
-            )
-            found_spans = [reading for reading in found_spans if fold_name(reading.text) != fold_name(about)]
-            if not found_spans or found_spans[0].confidence < self.min_confidence:
+            if about:
+                chosen = _hits_about(about, hits)[: self.hop_passages]
+                contexts = [(number,) for number in range(len(chosen))]
+            else:
+                chosen = list(hits[: self.passages])
+                contexts = [tuple(range(len(chosen)))]
+            candidates = [
+                reading
+                for reading in self._read(asked, chosen, contexts, trail, self.min_confidence)
+                if fold_name(reading.text) != fold_name(about)
+            ]
+            if not candidates or candidates[0].confidence < self.min_confidence:
                 return None
-            readings.append(found_spans[0])
+            readings.append(candidates[0])
         text = compose_answer(question, composition, [reading.text for reading in readings])
         if not text:
             return None
@@ -141,7 +147,7 @@ class SpanAnswerReader:
         self,
         question: str,
         hits: Sequence[Hit],
-        contexts: Sequence[Sequence[int]],
+        contexts: Sequence[tuple[int, ...]],
         trail: Trail,
         min_confidence: float,
     ) -> list[Reading]:

@@ -217,3 +217,34 @@ def same_place(first: str, second: str) -> bool:
     return len(shorter) >= _SHARED_LETTERS and longer.startswith(
         shorter[: max(_SHARED_LETTERS, len(shorter) - 1)]
     )
+
+
+_AMOUNT_PARTS = re.compile(
+    r"^\s*(?P<unit>[$€£¥]?)\s*\(?(?P<digits>\d[\d,]*(?:\.\d+)?)\)?\s*(?P<scale>%|[a-z]+)?\s*$", re.I
+)
+
+
+def subtract_values(first: str, second: str) -> str:
+    """Return the second amount minus the first, written as both are; "" where they cannot be subtracted.
+
+    Amounts in parentheses are negative, as in accounts.
+
+    >>> subtract_values("$14,544", "$14,694"), subtract_values("26.9%", "15.4%"), subtract_values("1.2 billion", "3")
+    ('$150', '-11.5%', '')
+    """
+    parts = [_AMOUNT_PARTS.match(value) for value in (first, second)]
+    if parts[0] is None or parts[1] is None:
+        return ""
+    units = [((part["unit"] or "").strip(), (part["scale"] or "").lower()) for part in parts if part]
+    if units[0] != units[1]:
+        return ""
+    amounts = [
+        float(part["digits"].replace(",", "")) * (-1 if "(" in value else 1)
+        for part, value in zip(parts, (first, second), strict=True)
+        if part
+    ]
+    decimals = max(len(part["digits"].partition(".")[2]) for part in parts if part)
+    change = amounts[1] - amounts[0]
+    unit, scale = units[0]
+    spaced = scale if scale in {"", "%"} else f" {scale}"
+    return f"{'-' if round(change, decimals) < 0 else ''}{unit}{abs(change):,.{decimals}f}{spaced}"
