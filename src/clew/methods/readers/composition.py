@@ -69,10 +69,11 @@ class Composition:
     ``value``: the answer is that of the last sub-question. Otherwise the answers of the sub-questions numbered
     ``sides`` (from 1) are compared: ``order`` names one of the two ``names``, ``than`` says whether the first is what
     the question says, ``equality`` whether both are the same, ``difference`` is the second minus the first.
+    ``all``: every answer is part of the answer.
     """
 
     parts: tuple[SubQuestion, ...]
-    ending: Literal["value", "order", "than", "equality", "difference"]
+    ending: Literal["value", "order", "than", "equality", "difference", "all"]
     sides: tuple[int, int] = (0, 0)
     names: tuple[str, str] = ("", "")
 
@@ -168,7 +169,34 @@ def compose_question(question: str) -> Composition | None:
     ('Ada Pell', 'Bo Lind')
     """
     question = " ".join(question.split())
-    return _compose_periods(question) or _compose_comparison(question) or _compose_nested(question)
+    return (
+        _split_question(question)
+        or _compose_periods(question)
+        or _compose_comparison(question)
+        or _compose_nested(question)
+    )
+
+
+_SEVERAL = re.compile(
+    r"^(?P<first>.{12,}?),? and (?P<second>(?:(?:in|on|at|for|by|to|from|of) )?(?:what|who|when|where|which|how)\b.{8,}?)\?*$",
+    re.IGNORECASE,
+)
+
+
+def _split_question(question: str) -> Composition | None:
+    """Return the parts of a question that asks two things: "What did it cost, and who paid?"."""
+    match = _SEVERAL.match(question)
+    if match is None or not _ASKS.match(match["first"]):
+        return None
+    parts = (SubQuestion(f"{match['first']}?", ""), SubQuestion(_capitalise(match["second"]) + "?", ""))
+    return Composition(parts, "all")
+
+
+_ASKS = re.compile(r"^(?:(?:in|on|at|for|by|to|from|of) )?(?:what|who|when|where|which|how)\b", re.IGNORECASE)
+
+
+def _capitalise(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 _PERIOD = r"(?:(?:the )?(?:fiscal |financial )?(?:year )?|FY ?|(?:the )?\w+ quarter of |Q[1-4] (?:of )?)(?:19|20)\d\d"
@@ -259,6 +287,8 @@ def compose_answer(question: str, composition: Composition, values: list[str]) -
     """Return the answer that the answers of all sub-questions make, "" where none follows."""
     if composition.ending == "value":
         return values[-1]
+    if composition.ending == "all":
+        return "; ".join(values)
     first, second = (values[side - 1] for side in composition.sides)
     if composition.ending == "difference":
         return subtract_values(first, second)
