@@ -47,7 +47,10 @@ READERS = ("extractive", "short", "span")
 
 def multihop(data: Path) -> dict[str, list[Example]]:
     """Return the questions of fold 0 of each multi-hop set."""
-    examples = {name: load_dataset(name, data / name / f"{part}.jsonl") for name, part in folds.SETS.items()}
+    examples = {
+        name: list(load_dataset(name, data / name / f"{part}.jsonl").examples())
+        for name, part in folds.SETS.items()
+    }
     fold_of = folds.folds(examples)
     return {
         name: [example for example in group if fold_of[name, example.id] == FOLD]
@@ -143,7 +146,7 @@ def pooled(options: argparse.Namespace) -> None:
     encoder = registry.load_encoder(options.encoder)
     print("| data set | questions | reader | EM | F1 | abstained |\n|---|---|---|---|---|---|")
     for name, group in multihop(options.data).items():
-        everything = load_dataset(name, options.data / name / f"{folds.SETS[name]}.jsonl")
+        everything = list(load_dataset(name, options.data / name / f"{folds.SETS[name]}.jsonl").examples())
         with tempfile.TemporaryDirectory() as folder:
             base = Store.open(options.bases / name if options.bases else Path(folder), create=True)
             if not base.documents():

@@ -15,13 +15,15 @@ from typer.main import get_command
 def without_encoder():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLEW_ENCODER", "none")
+        patch.setenv("CLEW_READER", "none")
         yield
 
 
 @pytest.fixture
 def embedded(monkeypatch):
-    """New knowledge bases have the encoder that comes with clew."""
+    """New knowledge bases have the encoder that comes with clew, and its trained reader reads."""
     monkeypatch.delenv("CLEW_ENCODER")
+    monkeypatch.delenv("CLEW_READER")
 
 
 @pytest.fixture(scope="session", autouse=True)

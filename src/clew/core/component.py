@@ -55,6 +55,7 @@ from typing import (
     get_type_hints,
 )
 
+from clew.core.config import DEFAULT_READER, default_reader
 from clew.core.errors import PluginError, UsageError, unknown_name_error
 from clew.core.protocols import (
     Encoder,
@@ -211,11 +212,14 @@ class AtLeast:
 class Auto:
     """Marks an option whose default is ``auto``, and says what that stands for: ``present`` where a language model
     (or what else ``requires`` names) is configured, else ``absent``. A recipe with its choice written out goes on
-    to the answer."""
+    to the answer.
+
+    ``baseline`` replaces an ``absent`` reader where no trained reader is configured either (``CLEW_READER=none``)."""
 
     present: str
     absent: str
     requires: Literal["model", "encoder"] = "model"
+    baseline: str = ""
 
 
 #: Marks a parameter that is no option.
@@ -316,13 +320,20 @@ class Resources:
         """Return the reader of a recipe, and the recipe with what ``reader=auto`` stands for written out."""
         reader = recipe.option("reader")
         if reader == AUTO or not isinstance(reader, Recipe):
-            reader = self.choose(Auto(with_model, "extractive"))
+            reader = self.choose(Auto(with_model, "span", baseline="extractive"))
         return self.reader(reader), recipe.with_options(reader=reader)
 
     def choose(self, auto: Auto) -> Recipe:
         """Return what ``auto`` stands for here."""
         configured = self.model if auto.requires == "model" else self.encoder
-        return Recipe(auto.absent if configured is None else auto.present)
+        if configured is not None:
+            return Recipe(auto.present)
+        trained = default_reader()
+        if auto.baseline and trained == "none":
+            return Recipe(auto.baseline)
+        if auto.baseline and trained != DEFAULT_READER:
+            return make_recipe(auto.absent, {"model": trained})
+        return Recipe(auto.absent)
 
 
 class _Required:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 SERPAPI_URL = "https://serpapi.com"
+#: The trained reader that comes with clew.
+DEFAULT_READER = "clew:reader"
 
 
 def environment(name: str, default: str | None = None) -> str | None:
@@ -48,6 +50,14 @@ def default_encoder() -> str:
     ``none`` means that there is no encoder.
     """
     return environment("CLEW_ENCODER") or "clew:hops"
+
+
+def default_reader() -> str:
+    """Return the trained reader that reads where no language model is set: ``CLEW_READER``, else the embedded one.
+
+    ``none`` means that there is none: sentences are taken by their words.
+    """
+    return environment("CLEW_READER") or DEFAULT_READER
 
 
 def prompts_path() -> Path | None:

@@ -41,7 +41,7 @@ class IRCoT:
     retriever: Retriever
     model: LanguageModel
     template: Annotated[PromptTemplate, PromptFile("ircot-reason")]
-    reader: Annotated[Reader, Auto("paper", "extractive")]
+    reader: Annotated[Reader, Auto("paper", "span", baseline="extractive")]
     each: int = 5
     rounds: int = 8
     budget: int = 30

@@ -34,7 +34,7 @@ class RetrieveAndRead:
     """Retrieves ``k`` hits once and reads them."""
 
     retriever: Retriever
-    reader: Annotated[Reader, Auto("cited", "extractive")]
+    reader: Annotated[Reader, Auto("cited", "span", baseline="extractive")]
     k: int = 10
     recipe: str = "read"
 
@@ -82,7 +82,7 @@ class Golden:
     recipe: str = "golden"
 
     @classmethod
-    def build(cls, reader: Annotated[Recipe, Auto("cited", "extractive")]) -> Golden:
+    def build(cls, reader: Annotated[Recipe, Auto("cited", "span", baseline="extractive")]) -> Golden:
         """Raise UsageError: only an evaluation knows the gold evidence."""
         raise UsageError("'golden' needs gold evidence: it works only in an evaluation", "clew eval run")
 

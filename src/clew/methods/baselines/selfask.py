@@ -107,7 +107,7 @@ class SelfAsk:
     retriever: Retriever
     model: LanguageModel
     template: Annotated[PromptTemplate, PromptFile("selfask")]
-    reader: Annotated[Reader, Auto("cited", "extractive")]
+    reader: Annotated[Reader, Auto("cited", "span", baseline="extractive")]
     k: int = 10
     rounds: int = 5
     budget: int = 30

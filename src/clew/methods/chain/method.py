@@ -94,7 +94,7 @@ class ChainMethod:
         resources: Resources,
         recipe: str,
         retriever: Retriever,
-        reader: Annotated[Reader, Auto("cited", "short")],
+        reader: Annotated[Reader, Auto("cited", "span", baseline="short")],
         exemplars: str,
         sources: str = "kg,text,model",
         aliases: str = "",

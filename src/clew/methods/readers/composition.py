@@ -1,12 +1,12 @@
 """Questions of several hops, taken apart by rule into questions of one hop, so that a reader can answer them in turn.
 
-Three kinds of questions are taken apart; every other question stays whole.
+These questions are taken apart; every other question stays whole.
 
 - Comparisons of two things, directly or by something of theirs: "Who was born first, A or B?", "Which film has the
   director who died later, A or B?", "Are A and B from the same country?". Each side is read by itself, and the rules
   of :mod:`clew.methods.readers.values` compare the values.
-- Comparisons of two periods: "Was Amcor's revenue higher in 2023 or in 2022?", "How much did sales grow from 2021 to
-  2022?". Each period is read by itself.
+- Comparisons of two periods: "Were sales higher in 2023 or in 2022?", "How much did sales grow from 2021 to 2022?".
+- Two questions in one: "What did the bridge cost, and who paid for it?".
 - Nested questions: "When was the director of A born?" becomes "Who is the director of A?", and, with the answer in
   its place, "When was #1 born?".
 
@@ -178,7 +178,8 @@ def compose_question(question: str) -> Composition | None:
 
 
 _SEVERAL = re.compile(
-    r"^(?P<first>.{12,}?),? and (?P<second>(?:(?:in|on|at|for|by|to|from|of) )?(?:what|who|when|where|which|how)\b.{8,}?)\?*$",
+    r"^(?P<first>.{12,}?),? and "
+    r"(?P<second>(?:(?:in|on|at|for|by|to|from|of) )?(?:what|who|when|where|which|how)\b.{8,}?)\?*$",
     re.IGNORECASE,
 )
 
@@ -206,7 +207,8 @@ _PERIOD_ORDER = re.compile(
     re.IGNORECASE,
 )
 _PERIOD_DIFFERENCE = re.compile(
-    r"^(?:(?:by )?how much (?:did|has|have)\s+(?P<what>.+?)\s+(?:change|increase|decrease|grow|rise|fall|drop|decline)d?"
+    r"^(?:(?:by )?how much (?:did|has|have)\s+(?P<what>.+?)\s+"
+    r"(?:change|increase|decrease|grow|rise|fall|drop|decline)d?"
     r"|what (?:was|is) the (?:change|difference|increase|decrease|growth) (?:in|of)\s+(?P<noun>.+?))"
     rf",?\s+(?:from|between)\s+(?P<first>{_PERIOD})\s+(?:to|and)\s+(?P<second>{_PERIOD})\s*\?*$",
     re.IGNORECASE,

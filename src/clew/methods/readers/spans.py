@@ -6,6 +6,7 @@ question, and one of several hops that cannot be completed, is read as a whole o
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from clew.core.component import Resources, component
+from clew.core.config import DEFAULT_READER
 from clew.core.protocols import SpanModel, Trail
 from clew.core.text import fold_name, query_terms, sentence_spans, title_names
 from clew.core.trail import SpanReadStep
@@ -22,8 +24,6 @@ from clew.methods.readers.composition import Composition, compose_answer, compos
 from clew.methods.readers.extractive import contains_answer, expected_kind
 from clew.methods.readers.values import EITHER, POLAR, mentions_name
 
-#: The reader that comes with clew.
-DEFAULT_MODEL = "clew:reader"
 #: A quote longer than this many characters is cut around the answer.
 _LONG_QUOTE = 420
 #: At most this many characters of a passage are read, those around the question's words.
@@ -48,31 +48,34 @@ class SpanAnswerReader:
 
     Of the best hits, ``passages`` are read together for a whole question; for each hop of a composed question,
     ``hop_passages`` that name what the hop asks about. The answer abstains if its confidence, the estimated
-    probability that it is right, is below ``min_confidence``. Up to ``alternatives`` other answers are listed.
+    probability that it is right, is below ``min_confidence``. The score of a span in the hit of rank r (from 0) is
+    lowered by ``rank_weight`` times log(1 + r). Up to ``alternatives`` other answers are listed.
     ``compose`` no reads every question as a whole.
     """
 
     model: SpanModel
     passages: int = 6
     hop_passages: int = 3
-    min_confidence: float = 0.2
+    min_confidence: float = 0.25
     alternatives: int = 4
+    rank_weight: float = 0.5
     compose: bool = True
 
     @classmethod
     def build(
         cls,
         resources: Resources,
-        model: str = DEFAULT_MODEL,
+        model: str = DEFAULT_READER,
         passages: int = 6,
         hop_passages: int = 3,
-        min_confidence: float = 0.2,
+        min_confidence: float = 0.25,
         alternatives: int = 4,
+        rank_weight: float = 0.5,
         compose: bool = True,
     ) -> SpanAnswerReader:
         """Return the reader of a name. Raises UsageError, NotFound, ModelError."""
         span_model = resources.tools.span_model(model)
-        return cls(span_model, passages, hop_passages, min_confidence, alternatives, compose)
+        return cls(span_model, passages, hop_passages, min_confidence, alternatives, rank_weight, compose)
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the words that answer with their quote, or abstain."""
@@ -162,9 +165,9 @@ class SpanAnswerReader:
         )
         best: dict[str, Reading] = {}
         for context, spans in zip(contexts, spans_by_context, strict=True):
-            fitting = _fitting_spans(question, spans)
-            for span in fitting:
-                reading = self._reading(question, span, fitting, [hits[position] for position in context])
+            group = [hits[position] for position in context]
+            for span in _fitting_spans(question, spans, group):
+                reading = self._reading(question, span, group)
                 known = best.get(fold_name(reading.text))
                 if known is None or reading.confidence > known.confidence:
                     best[fold_name(reading.text)] = reading
@@ -183,8 +186,8 @@ class SpanAnswerReader:
         )
         return readings
 
-    def _reading(self, question: str, span: Span, spans: Sequence[Span], hits: Sequence[Hit]) -> Reading:
-        confidence = self.model.confidence(span.score)
+    def _reading(self, question: str, span: Span, hits: Sequence[Hit]) -> Reading:
+        confidence = self.model.confidence(span.score - self.rank_weight * math.log1p(max(span.passage, 0)))
         if span.passage < 0:
             # "yes" and "no" stand nowhere: their quote is the sentence that shares most words with the question.
             hit, quote = _supporting_quote(question, hits)
@@ -199,13 +202,17 @@ def passage_of_hit(hit: Hit, question: str) -> ReaderPassage:
     the question's words as its text (from its beginning where that is short enough)."""
     node = hit.node
     document = PurePath(node.document_name)
-    name = document.stem if document.suffix.lower() in _SUFFIXES else node.document_name
+    name = document.stem if _is_file(hit) else node.document_name
     name = name.replace("_", " ")
     heading = node.headings[-1] if node.headings else ""
     title = f"{name}, {heading}" if heading and fold_name(heading) != fold_name(name) else name
     return ReaderPassage(
         title, node.text if len(node.text) <= _READ_CHARACTERS else _cut(node.text, question)
     )
+
+
+def _is_file(hit: Hit) -> bool:
+    return PurePath(hit.node.document_name).suffix.lower() in _SUFFIXES
 
 
 _SUFFIXES = frozenset(".pdf .docx .xlsx .html .htm .md .markdown .txt .csv .tsv .json .jsonl".split())
@@ -252,11 +259,13 @@ def _fill_references(text: str, values: Sequence[str]) -> str:
     return _REFERENCE.sub(lambda match: values[int(match[1]) - 1], text)
 
 
-def _fitting_spans(question: str, spans: Sequence[Span]) -> list[Span]:
+def _fitting_spans(question: str, spans: Sequence[Span], hits: Sequence[Hit]) -> list[Span]:
     """Return the spans of the kind that a question asks for: yes or no, a date, a number; all others where none is.
 
-    A question that begins with a verb asks for yes or no, unless it offers two things.
+    A question that begins with a verb asks for yes or no, unless it offers two things. The name of a file is no
+    answer.
     """
+    spans = [span for span in spans if span.kind != "title" or not _is_file(hits[span.passage])]
     is_polar = bool(POLAR.search(question)) and not EITHER.search(question)
     fitting = [span for span in spans if (span.kind in {"yes", "no"}) == is_polar]
     if is_polar:
