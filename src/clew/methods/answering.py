@@ -25,6 +25,7 @@ CUT_SHORT = "Not answered: it was stopped before there was an answer. The eviden
 UNCHECKED_ANSWER = "the model's own words, checked against nothing"
 _ORIGINS = {
     "extractive": "sentences taken from the evidence; no language model wrote them",
+    "span": "words taken from the evidence by clew's trained reader; no language model wrote them",
     "none": UNCHECKED_ANSWER,
     "model": UNCHECKED_ANSWER,
     "chain": "filled in hop by hop, each hop from the evidence",

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew.app.answers.view import AnswerView, NodeView, StepView
+from clew.app.answers.view import (
+    AlternativeView,
+    AnswerView,
+    NodeView,
+    StepView,
+    SupportView,
+    format_confidence,
+)
 from clew.core.text import shorten
 from clew.core.types import Quote
 
@@ -49,9 +56,20 @@ class Citation:
             "page": self.node.page,
             "section": self.node.section,
             "place": self.node.place,
-            "quotes": [{"text": quote.text, "span": list(quote.span)} for quote in self.quotes],
+            "boxes": [[box.page, box.x0, box.y0, box.x1, box.y1] for box in self.node.boxes],
+            "quotes": [_quote_to_dict(quote) for quote in self.quotes],
             "excerpt": self.excerpt,
         }
+
+    def source_line(self) -> str:
+        """Return place and quoted words, the answer in them between ``**``; no words that stand in the text."""
+        if self.inline:
+            return self.node.place
+        if any(quote.answer is not None for quote in self.quotes):
+            words = " … ".join(mark_answer(SupportView(quote)) for quote in self.quotes)
+        else:
+            words = self.excerpt
+        return f"{self.node.place}: “{words}”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +77,13 @@ class CitedAnswer:
     """An answer's text with ``[1]`` after what each citation supports, and the citations by number.
 
     ``nearest`` are the passages nearest to a question that was not answered; the text does not refer to them.
+    ``candidates`` are the nearest answers, of a reader that has some.
     """
 
     text: str
     citations: tuple[Citation, ...]
     nearest: tuple[Citation, ...] = ()
+    candidates: tuple[AlternativeView, ...] = ()
 
     def source_list(self) -> str:
         """Return the list that goes below the text, a line for each citation; "" where there are none.
@@ -71,12 +91,10 @@ class CitedAnswer:
         Quoted words that stand in the text are not repeated.
         """
         if self.citations:
-            lines = [
-                f"[{citation.number}] {citation.node.place}"
-                + ("" if citation.inline else f": “{citation.excerpt}”")
-                for citation in self.citations
-            ]
+            lines = [f"[{citation.number}] {citation.source_line()}" for citation in self.citations]
             return "\n".join(["Sources:", *lines])
+        if self.candidates:
+            return "\n".join(["Nearest:", *(f"- {_candidate_line(item)}" for item in self.candidates)])
         lines = [f"- {citation.node.place}: “{citation.excerpt}”" for citation in self.nearest]
         return "\n".join(["What came nearest:", *lines]) if lines else ""
 
@@ -88,8 +106,8 @@ def cite_answer(view: AnswerView) -> CitedAnswer:
     extracted answer cites only the evidence that its text is made of, not the other quotations.
     """
     if view.abstained:
-        nearest = tuple(Citation(item.number, item.node) for item in view.evidence[:_NEAREST])
-        return CitedAnswer(view.text, (), nearest)
+        nearest = tuple(Citation(item.number, item.node, item.quotes) for item in view.evidence[:_NEAREST])
+        return CitedAnswer(view.text, (), nearest, view.nearest)
     supports = [(node, quotes, _end(view.text, node, quotes)) for node, quotes in _supports(view)]
     if view.reader == "extractive" and any(end is not None for _, _, end in supports):
         supports = [support for support in supports if support[2] is not None]
@@ -114,7 +132,10 @@ def answer_remarks(view: AnswerView) -> list[str]:
     lines += [f"Not in its source, so not counted as evidence: “{text}”" for text in view.rejected]
     if view.stopped:
         lines.append(f"Stopped before the answer was complete: {view.stopped}")
-    return lines if view.abstained else [*lines, f"({view.describe_origin()})"]
+    if view.abstained:
+        return lines
+    sure = "" if view.confidence is None else f"; confidence {format_confidence(view.confidence)}"
+    return [*lines, f"({view.describe_origin()}{sure})"]
 
 
 def cited_answer_to_dict(view: AnswerView) -> dict[str, Any]:
@@ -126,12 +147,43 @@ def cited_answer_to_dict(view: AnswerView) -> dict[str, Any]:
         "stopped": view.stopped or None,
         "how": view.describe_origin(),
         "recipe": view.recipe,
+        "confidence": view.data.get("confidence"),
         "citations": [citation.to_dict() for citation in cited.citations],
         "nearest": [citation.to_dict() for citation in cited.nearest],
+        "alternatives": [_alternative_to_dict(item) for item in view.alternatives],
         **{key: view.data[key] for key in ("values", "ranked", "remembered", "rejected")},
         "substitutions": dict(view.substitutions),
         "steps": [summarise_step(step) for step in view.steps],
         "usage": view.data["usage"],
+    }
+
+
+def mark_answer(support: SupportView) -> str:
+    """Return the quoted words in one line, the answer in them between ``**``; unmarked where they contain a ``*``."""
+    mark = "" if "*" in support.quote.text else "**"
+    words = "".join(
+        f"{mark}{piece.text}{mark}" if piece.is_answer else piece.text for piece in support.pieces
+    )
+    return " ".join(words.split())
+
+
+def _candidate_line(item: AlternativeView) -> str:
+    place = f", {item.support.node.place}" if item.support.node else ""
+    return f"{item.text} ({format_confidence(item.confidence)}){place}: “{mark_answer(item.support)}”"
+
+
+def _quote_to_dict(quote: Quote) -> dict[str, Any]:
+    return {key: value for key, value in quote.to_dict().items() if key != "node"}
+
+
+def _alternative_to_dict(item: AlternativeView) -> dict[str, Any]:
+    node = item.support.node
+    return {
+        "text": item.text,
+        "confidence": item.confidence,
+        "id": item.support.quote.node,
+        "place": node.place if node else "",
+        "quote": _quote_to_dict(item.support.quote),
     }
 
 

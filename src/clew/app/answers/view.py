@@ -1,8 +1,8 @@
 """An answer as every renderer sees it.
 
 An :class:`AnswerView` is built once, from an :class:`~clew.core.types.Answer` or from its stored JSON, and holds
-plain values: the evidence with its places, the ranked answers with their constraints, the steps of the trail. It is
-shown
+plain values: the quotes and the evidence with their places, the alternatives, the ranked answers with their
+constraints, the steps of the trail. It is shown
 
 - on a terminal by :mod:`clew.app.cli.answer`,
 - on web pages by :mod:`clew.app.web.pages.answer` and the templates,
@@ -15,7 +15,7 @@ Passages are cut around their quotations (:func:`excerpt`), and tables split int
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
@@ -30,6 +30,7 @@ from clew.core.types import (
     NEAR_LIST,
     TRIPLE,
     Answer,
+    Box,
     ConstraintSummary,
     Exclusion,
     Node,
@@ -45,7 +46,7 @@ class NodeView:
     """A node that an answer mentions: where it lies, and its text.
 
     ``document`` is the name of its document or graph, ``key`` the document's key and ``position`` the node's place in
-    it. What is not known of a node is empty.
+    it; ``boxes`` are its rectangles on the pages of a PDF. What is not known of a node is empty.
     """
 
     id: str
@@ -57,6 +58,7 @@ class NodeView:
     name: str = ""
     key: str = ""
     position: int | None = None
+    boxes: tuple[Box, ...] = ()
 
     @classmethod
     def from_node(cls, node: Node) -> Self:
@@ -72,6 +74,7 @@ class NodeView:
             node.name,
             node.document,
             node.position,
+            node.boxes,
         )
 
     @classmethod
@@ -80,7 +83,8 @@ class NodeView:
         section, text, kind, name, key = (
             str(hit.get(field) or "") for field in ("section", "text", "kind", "name", "key")
         )
-        return cls(hit["id"], hit["document"], hit["page"], section, text, kind, name, key)
+        boxes = tuple(Box(*box) for box in hit.get("boxes") or ())
+        return cls(hit["id"], hit["document"], hit["page"], section, text, kind, name, key, boxes=boxes)
 
     @property
     def in_graph(self) -> bool:
@@ -97,6 +101,14 @@ class NodeView:
     def place(self) -> str:
         """The location of a node in a document; the graph of a triple or an entity."""
         return f"graph {self.document}" if self.in_graph else self.location
+
+    @property
+    def box_text(self) -> str:
+        """The first rectangle in points from the page's top left (``box 72, 310 to 540, 324``), "" for none."""
+        if not self.boxes:
+            return ""
+        box = self.boxes[0]
+        return f"box {box.x0:.0f}, {box.y0:.0f} to {box.x1:.0f}, {box.y1:.0f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +129,8 @@ class HitView:
 
 @dataclass(frozen=True, slots=True)
 class Evidence(HitView):
-    """A piece of evidence: ``number`` counts from 1; ``quotes`` are the quotations of the answer from its text."""
+    """A piece of evidence: ``number`` counts from 1; ``quotes`` are the quotations of the answer from its text, and
+    those of the nearest candidates where the question was not answered."""
 
     number: int = 0
     quotes: tuple[Quote, ...] = ()
@@ -126,6 +139,46 @@ class Evidence(HitView):
     def spans(self) -> list[tuple[int, int]]:
         """Where the quotations stand in the node's text."""
         return [quote.span for quote in self.quotes]
+
+    @property
+    def answers(self) -> list[tuple[int, int]]:
+        """Where the answer itself stands in the node's text, within the quotations."""
+        return [quote.answer for quote in self.quotes if quote.answer is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class SupportView:
+    """A quotation and where it stands: ``node`` is None where that is not known, ``number`` is that of its evidence,
+    0 where it is not among the evidence."""
+
+    quote: Quote
+    node: NodeView | None = None
+    number: int = 0
+
+    @property
+    def pieces(self) -> tuple[TextPiece, ...]:
+        """The quoted words, the answer in them marked."""
+        text, start = self.quote.text, self.quote.span[0]
+        first, last = (0, 0) if self.quote.answer is None else self.quote.answer
+        first, last = max(0, first - start), min(len(text), last - start)
+        parts = (TextPiece(text[:first]), TextPiece(text[first:last], True, True), TextPiece(text[last:]))
+        return tuple(part for part in parts if part.text) if first < last else (TextPiece(text),)
+
+    @property
+    def place(self) -> str:
+        """Document, page, section and box, as far as they are known."""
+        if self.node is None:
+            return ""
+        return ", ".join(part for part in (self.node.place, self.node.box_text) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeView:
+    """Another possible answer, how sure the reader is of it (0 to 1), and the quotation that it stands in."""
+
+    text: str
+    confidence: float
+    support: SupportView
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +284,10 @@ class AnswerView:
     ``nodes`` are the nodes that it mentions, by id, as far as their texts are known: of an Answer all, of stored JSON
     those of the evidence. ``substitutions`` has the names of the question that were taken for another name of a
     graph, with that name. ``constraint_summary`` says how the constraints of a question were matched; it is None for
-    stored JSON, which has that only in its trail. ``data`` is the answer's JSON.
+    stored JSON, which has that only in its trail. ``supports`` are the ``quotes`` with their places.
+    ``confidence`` is the estimated probability that the answer is right, None of a reader that estimates none;
+    ``alternatives`` are its next best answers, or the nearest candidates where it abstains. ``data`` is the answer's
+    JSON.
     """
 
     text: str
@@ -239,6 +295,9 @@ class AnswerView:
     reader: str
     evidence: tuple[Evidence, ...] = ()
     quotes: tuple[Quote, ...] = ()
+    supports: tuple[SupportView, ...] = ()
+    confidence: float | None = None
+    alternatives: tuple[AlternativeView, ...] = ()
     ranked: tuple[RankedView, ...] = ()
     steps: tuple[StepView, ...] = ()
     from_memory: tuple[str, ...] = ()
@@ -262,10 +321,21 @@ class AnswerView:
         """Return the view of an answer's JSON (:meth:`clew.core.types.Answer.to_dict`); ``nodes`` are further
         nodes whose texts are known."""
         known = {hit["id"]: NodeView.from_dict(hit) for hit in data["evidence"]} | dict(nodes)
-        quotes = tuple(Quote(quote["node"], quote["text"], tuple(quote["span"])) for quote in data["quotes"])
+        quotes = tuple(map(_quote, data["quotes"]))
+        numbers = {hit["id"]: number for number, hit in reversed([*enumerate(data["evidence"], 1)])}
+
+        def support(quote: Quote) -> SupportView:
+            return SupportView(quote, known.get(quote.node), numbers.get(quote.node, 0))
+
+        # Answers that an earlier version stored have no confidence and no alternatives.
+        alternatives = tuple(
+            AlternativeView(item["text"], item["confidence"], support(_quote(item["quote"])))
+            for item in data.get("alternatives") or ()
+        )
+        marked = [item.support.quote for item in alternatives] if data["abstained"] else quotes
         evidence = []
         for number, hit in enumerate(data["evidence"], 1):
-            quoted = tuple(quote for quote in quotes if quote.node == hit["id"])
+            quoted = tuple(quote for quote in marked if quote.node == hit["id"])
             node, path, via = known[hit["id"]], tuple(hit["path"]), tuple(hit["via"])
             evidence.append(Evidence(node, hit["score"], path, via, number, quoted))
         return cls(
@@ -274,6 +344,9 @@ class AnswerView:
             reader=data["reader"],
             evidence=tuple(evidence),
             quotes=quotes,
+            supports=tuple(map(support, quotes)),
+            confidence=data.get("confidence"),
+            alternatives=alternatives,
             ranked=tuple(map(RankedView.from_dict, data.get("ranked") or ())),
             steps=tuple(StepView.from_dict(step, known) for step in data["trail"]),
             from_memory=tuple(data["remembered"]),
@@ -290,6 +363,17 @@ class AnswerView:
     def heading(self) -> str:
         """``Answer`` or ``Not answered``."""
         return "Not answered" if self.abstained else "Answer"
+
+    @property
+    def answer_first(self) -> bool:
+        """Whether the text is nothing but the words that answer, so that they are shown large, with their quotation
+        below: the answer of a reader that estimates how sure it is."""
+        return self.confidence is not None
+
+    @property
+    def nearest(self) -> tuple[AlternativeView, ...]:
+        """The nearest candidates of a question that was not answered."""
+        return self.alternatives if self.abstained else ()
 
     @property
     def origin(self) -> str:
@@ -360,6 +444,24 @@ def _nodes_by_id(*holders: Step | Answer) -> dict[str, NodeView]:
     return {hit.node.id: NodeView.from_node(hit.node) for hit in hits}
 
 
+def _quote(quote: Mapping[str, Any]) -> Quote:
+    """Return the quote of its JSON; an earlier version stored it without the range of the answer."""
+    answer = quote.get("answer")
+    return Quote(
+        quote["node"], quote["text"], tuple(quote["span"]), None if answer is None else tuple(answer)
+    )
+
+
+def format_confidence(confidence: float) -> str:
+    """Return a confidence from 0 to 1 as a percentage: never 100 %, which would be certainty.
+
+    >>> format_confidence(0.834), format_confidence(0.9999), format_confidence(0.004)
+    ('83 %', '99 %', 'under 1 %')
+    """
+    percent = min(99, round(100 * confidence))
+    return f"{percent} %" if percent else "under 1 %"
+
+
 def _usage(data: Mapping[str, Any]) -> Usage:
     """Return the usage in the JSON of a step or an answer."""
     usage = data.get("usage") or {}
@@ -378,16 +480,22 @@ _WORTH_CUTTING = 80
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A piece of a text; ``marked`` if it is quoted."""
+    """A piece of a text; ``marked`` if it is quoted, ``is_answer`` if it is the answer within the quotation."""
 
     text: str
     marked: bool = False
+    is_answer: bool = False
 
 
 def excerpt(
-    text: str, spans: Sequence[tuple[int, ...]], around: int | None = 320, first: int = 320
+    text: str,
+    spans: Sequence[tuple[int, ...]],
+    around: int | None = 320,
+    first: int = 320,
+    answers: Sequence[tuple[int, int]] = (),
 ) -> tuple[TextPiece, ...]:
-    """Return a text with its ``spans`` marked, cut to ``around`` characters on both sides of them.
+    """Return a text with its ``spans`` marked, and ``answers`` within them, cut to ``around`` characters on both
+    sides of the spans.
 
     ``around`` None keeps the whole text. The excerpt ends no earlier than ``around`` characters after the first
     ``first`` characters of the text. Overlapping spans are marked once.
@@ -407,10 +515,23 @@ def excerpt(
         if stop <= at:
             continue
         pieces.append(TextPiece(text[at : max(at, begin)]))
-        pieces.append(TextPiece(text[max(at, begin) : stop], marked=True))
+        pieces += _quoted_pieces(text, max(at, begin), stop, answers)
         at = stop
     pieces.append(TextPiece(text[at:end] + (" …" if end < len(text) else "")))
     return tuple(piece for piece in pieces if piece.text)
+
+
+def _quoted_pieces(
+    text: str, start: int, end: int, answers: Sequence[tuple[int, int]]
+) -> Iterator[TextPiece]:
+    at = start
+    for first, last in sorted(answers):
+        first, last = max(first, at), min(last, end)
+        if first < last:
+            yield TextPiece(text[at:first], marked=True)
+            yield TextPiece(text[first:last], marked=True, is_answer=True)
+            at = last
+    yield TextPiece(text[at:end], marked=True)
 
 
 def table_cells(text: str) -> tuple[tuple[str, ...], ...]:
@@ -419,7 +540,34 @@ def table_cells(text: str) -> tuple[tuple[str, ...], ...]:
     >>> table_cells("| a | b |\n| --- | --- |\n| 1 \\| 2 | x |")
     (('a', 'b'), ('1 | 2', 'x'))
     """
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    del lines[1:2]  # the rule below the header
-    rows = (line.strip()[1:-1].replace("\\|", "\0").split("|") for line in lines)
-    return tuple(tuple(cell.replace("\0", "|").strip() for cell in row) for row in rows)
+    return tuple(tuple(cell for cell, _, _ in row) for row in _placed_cells(text))
+
+
+def table_cell_at(text: str, start: int, end: int) -> tuple[int, int] | None:
+    r"""Return row and column of the first cell of the table in a Markdown text that a range of it touches; the header
+    is row 0. None where it touches no cell.
+
+    >>> table_cell_at("| a | b |\n| --- | --- |\n| 1 | x |", 30, 31)
+    (1, 1)
+    """
+    for number, row in enumerate(_placed_cells(text)):
+        for column, (_, first, last) in enumerate(row):
+            if first < end and start < last:
+                return number, column
+    return None
+
+
+def _placed_cells(text: str) -> list[list[tuple[str, int, int]]]:
+    """Return the rows of the table in a Markdown text: each cell with the range that it has between its bars."""
+    rows: list[list[tuple[str, int, int]]] = []
+    at = 0
+    for line in text.splitlines(keepends=True):
+        if line.startswith("|"):
+            position, row = at + 1, []
+            for cell in line.rstrip()[1:-1].replace("\\|", "\0\0").split("|"):
+                row.append((cell.replace("\0\0", "|").strip(), position, position + len(cell)))
+                position += len(cell) + 1
+            rows.append(row)
+        at += len(line)
+    del rows[1:2]  # the rule below the header
+    return rows

@@ -1,5 +1,9 @@
 """An answer on a terminal: its text, the evidence with the quoted words marked, ranked answers with the constraints
-they meet, and the trail as a tree. Also ranked answers as a CSV file."""
+they meet, and the trail as a tree. Also ranked answers as a CSV file.
+
+The answer of a reader that marks the words that answer is printed first, with its confidence; below it what it is
+quoted from, and on request its alternatives.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,18 @@ from rich.text import Text
 from rich.tree import Tree
 
 from clew.app.answers.view import (
+    AlternativeView,
     AnswerView,
     CheckView,
     Evidence,
     HitView,
     NodeView,
     StepView,
+    SupportView,
+    TextPiece,
     excerpt,
     exclusion_checks,
+    format_confidence,
 )
 from clew.app.cli.output import format_cost, format_count, format_duration, make_console
 from clew.core.errors import UsageError
@@ -42,15 +50,18 @@ _MAX_HITS = 4
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def print_answer(view: AnswerView, limit: int) -> None:
-    """Print an answer with at most ``limit`` pieces of evidence or ranked answers."""
+def print_answer(view: AnswerView, limit: int, alternatives: bool = False) -> None:
+    """Print an answer with at most ``limit`` pieces of evidence or ranked answers; ``alternatives``: and its
+    alternatives."""
     out = make_console()
     out.print(_heading(view))
-    out.print(Padding(Text(view.text), (0, 0, 1, 2)))
+    out.print(Padding(_text(view), (0, 0, 1, 2)))
     if view.ranked or view.substitutions:
         _print_unmet_constraints(view)
     if view.ranked:
         _print_ranked(view, limit)
+    elif view.answer_first and (view.supports or view.nearest):
+        _print_supports(view, limit, alternatives)
     elif view.evidence:
         _print_evidence(view, limit)
     for text in view.from_memory:
@@ -67,7 +78,56 @@ def _heading(view: AnswerView) -> Text:
     return Text.assemble((view.heading, "bold green"), (f"  ({view.origin})", "dim"))
 
 
+def _text(view: AnswerView) -> Text:
+    if view.confidence is None or view.abstained:
+        return Text(view.text)
+    return Text.assemble((view.text, "bold"), (f"   confidence {format_confidence(view.confidence)}", "dim"))
+
+
 # Evidence
+
+
+def _print_supports(view: AnswerView, limit: int, alternatives: bool) -> None:
+    """Print what an answer is quoted from, and its alternatives or how to see them; or the nearest candidates."""
+    out = make_console()
+    if view.abstained:
+        out.print(Text("Nearest", style="bold"))
+        for number, item in enumerate(view.nearest[:limit], 1):
+            _print_alternative(number, item)
+        return
+    out.print(Text("Evidence", style="bold"))
+    for number, support in enumerate(view.supports[:limit], 1):
+        out.print(Text.assemble(f"{number:>3}. ", (support.place, "bold")))
+        _print_quotation(support)
+        item = view.evidence[support.number - 1] if support.number else None
+        if item is not None and len(item.path) > 1:
+            out.print(Padding(_thread(item, view.nodes), (0, 0, 0, 5)))
+    if len(view.supports) > limit:
+        out.print(Text(f"     and {len(view.supports) - limit} more; see them with --k", style="dim"))
+    if alternatives and view.alternatives:
+        out.print(Text("Alternatives", style="bold"))
+        for number, item in enumerate(view.alternatives, 1):
+            _print_alternative(number, item)
+    elif view.alternatives:
+        count = format_count(len(view.alternatives), "alternative")
+        out.print(Text(f"     {count} with --alternatives", style="dim"))
+
+
+def _print_alternative(number: int, item: AlternativeView) -> None:
+    place = f"  {item.support.place}" if item.support.place else ""
+    confidence = f"  {format_confidence(item.confidence)}"
+    make_console().print(Text.assemble(f"{number:>3}. ", (item.text, "bold"), confidence, (place, "dim")))
+    _print_quotation(item.support)
+
+
+def _print_quotation(support: SupportView) -> None:
+    make_console().print(Padding(_marked(support.pieces), (0, 0, 0, 5)))
+
+
+def _marked(pieces: Iterable[TextPiece]) -> Text:
+    """Return a text with the quoted words on yellow, and the answer among them underlined."""
+    styles = {(True, False): "bold black on yellow", (True, True): "bold underline black on bright_yellow"}
+    return Text.assemble(*((piece.text, styles.get((piece.marked, piece.is_answer), "")) for piece in pieces))
 
 
 def _print_evidence(view: AnswerView, limit: int) -> None:
@@ -85,8 +145,8 @@ def _print_evidence(view: AnswerView, limit: int) -> None:
 
 def _excerpt(item: Evidence) -> Text:
     """Return a passage, cut to the neighbourhood of its quotations, with these marked."""
-    pieces = excerpt(item.node.text, item.spans, _AROUND, 0 if item.quotes else _AROUND)
-    return Text.assemble(*((piece.text, "bold black on yellow" if piece.marked else "") for piece in pieces))
+    first = 0 if item.quotes else _AROUND
+    return _marked(excerpt(item.node.text, item.spans, _AROUND, first, item.answers))
 
 
 def _thread(item: Evidence, nodes: Mapping[str, NodeView]) -> Text:
@@ -330,7 +390,8 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, NodeView]) -> Iterab
 
 
 def _substitution(detail: Mapping[str, Any]) -> Iterable[Text]:
-    """Yield what the words of a question stand for in a graph, and the candidates of its unknowns."""
+    """Yield what the words of a question stand for in a graph, and the candidates of its unknowns; or the possible
+    answers that were read."""
     for name, entities in detail.get("constants", {}).items():
         meanings = [
             f"{entity['name']} {entity['id']} {entity['score']:g} ({entity['how']})"
@@ -345,6 +406,9 @@ def _substitution(detail: Mapping[str, Any]) -> Iterable[Text]:
         yield Text.assemble((text, "yellow"), (f"  ranks only: {reason}", "dim"))
     candidates = detail.get("candidates", {})
     for name, values in candidates.items() if isinstance(candidates, Mapping) else ():
+        if not isinstance(values, Mapping):  # a possible answer that the trained reader marked
+            yield Text.assemble((name, "bold"), (f"  {format_confidence(values)}", "dim"))
+            continue
         total = "anything" if values["count"] is None else f"{values['count']:,}"
         first = shorten("; ".join(values["first"]), _LINE)
         yield Text.assemble((f"{name} ", "bold"), f"{total}: " if values["first"] else total, (first, "dim"))

@@ -117,6 +117,14 @@ def ask(
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="Print at most N pieces of evidence.")
     ] = 5,
+    alternatives: Annotated[
+        bool,
+        typer.Option(
+            "--alternatives",
+            "-a",
+            help="Print the next best answers too, with their confidence and quotes, where the reader has them.",
+        ),
+    ] = False,
     budget_calls: BudgetCalls = None,
     budget_tokens: BudgetTokens = None,
     budget_money: BudgetMoney = None,
@@ -138,7 +146,7 @@ def ask(
 
     Prints the answer, the evidence it rests on, and the steps that led to it. If the documents do not contain the
     answer, clew says so; that is not an error (exit status 0). If a budget runs out, clew prints what it has found
-    so far (exit status 3).
+    so far (exit status 3). --alternatives lists the next best answers, --json always has them.
 
       clew ask "Which bridge did the founder of Arlen Works design?"
 
@@ -214,7 +222,7 @@ def ask(
                 watch=watch,
             )
         view = AnswerView.from_answer(answer)
-        with _print_answer(view, k, as_json) as added_json:
+        with _print_answer(view, k, alternatives, as_json) as added_json:
             if out is not None:
                 _write_file(out, view)
             exclusions, unexplained = _explain_exclusions(base, view, why_not or (), question, recipe, graphs)
@@ -313,7 +321,9 @@ def _explain_exclusions(
 
 
 @contextmanager
-def _print_answer(view: AnswerView, limit: int, as_json: bool) -> Iterator[dict[str, Any]]:
+def _print_answer(
+    view: AnswerView, limit: int, alternatives: bool, as_json: bool
+) -> Iterator[dict[str, Any]]:
     """Print an answer; yield a dictionary for what is to be added to its JSON.
 
     JSON is printed at the end, even if the work in between fails: the answer may have cost money.
@@ -321,7 +331,7 @@ def _print_answer(view: AnswerView, limit: int, as_json: bool) -> Iterator[dict[
     if not as_json:
         from clew.app.cli.answer import print_answer
 
-        print_answer(view, limit)
+        print_answer(view, limit, alternatives)
         yield {}
         return
     data = dict(view.data)

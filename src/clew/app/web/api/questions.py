@@ -12,7 +12,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from clew.app.answers.view import AnswerView
+from clew.app.answers.view import AlternativeView, AnswerView, SupportView, format_confidence
 from clew.app.web import history
 from clew.app.web.events import EventChannel, stream_channel
 from clew.app.web.method_choices import DEFAULT, method_for_triples, resolve_method
@@ -207,7 +207,10 @@ def render_markdown(entry: Mapping[str, Any]) -> str:
     the answer was reached. Texts of documents are escaped, so they stay text wherever the file is shown."""
     view = AnswerView.from_dict(entry["answer"])
     lines = [f"# {escape_markdown(entry['question'] or entry['chain'])}", ""]
-    lines += [*map(escape_markdown, view.text.split("\n")), ""]
+    if view.answer_first:
+        lines += _format_answer_first(view)
+    else:
+        lines += [*map(escape_markdown, view.text.split("\n")), ""]
     for text in view.from_memory:
         lines += [f"From the model's memory, without evidence: {escape_markdown(text)}", ""]
     lines += [
@@ -227,6 +230,44 @@ def escape_markdown(text: str) -> str:
     a\_b \<script\> \# c
     """
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _format_answer_first(view: AnswerView) -> Iterator[str]:
+    """Yield the answer with its confidence, what it is quoted from, and its alternatives."""
+    if view.abstained:
+        yield from (escape_markdown(view.text), "")
+    else:
+        yield from (f"## {escape_markdown(view.text)}", "")
+        yield from (f"Confidence: {format_confidence(view.confidence or 0)}", "")
+    for support in view.supports:
+        yield from _format_support(support, "")
+    if view.alternatives:
+        yield from ("### Nearest" if view.abstained else "### Alternatives", "")
+    for number, item in enumerate(view.alternatives, 1):
+        yield from _format_alternative(number, item)
+
+
+def _format_alternative(number: int, item: AlternativeView) -> Iterator[str]:
+    yield from (f"{number}. **{escape_markdown(item.text)}** ({format_confidence(item.confidence)})", "")
+    yield from _format_support(item.support, "   ")
+
+
+def _format_support(support: SupportView, indent: str) -> Iterator[str]:
+    """Yield a quotation with the answer in bold, and its place with the number of its evidence."""
+    words = (
+        f"**{escape_markdown(piece.text)}**" if piece.is_answer else _escape_keeping_ends(piece.text)
+        for piece in support.pieces
+    )
+    yield from (f"{indent}> {''.join(words).strip()}", "")
+    number = f" ({support.number})" if support.number else ""
+    if support.place:
+        yield from (f"{indent}{escape_markdown(support.place)}{number}", "")
+
+
+def _escape_keeping_ends(text: str) -> str:
+    """Return a part of a line as :func:`escape_markdown` does, with a blank at each end that has blanks."""
+    start, end = (" " if blank else "" for blank in (text[:1].isspace(), text[-1:].isspace()))
+    return f"{start}{escape_markdown(text)}{end}" if text.strip() else start
 
 
 def _format_ranked(view: AnswerView) -> Iterator[str]:
@@ -253,7 +294,7 @@ def _format_evidence(view: AnswerView) -> Iterator[str]:
     for item in view.evidence:
         yield from (f"{item.number}. **{escape_markdown(item.node.location)}**", "")
         yield from (f"   > {escape_markdown(item.node.text)}", "")
-        for quote in item.quotes:
+        for quote in item.quotes if not view.abstained else ():
             yield from (f"   Quoted: “{escape_markdown(quote.text)}”", "")
 
 

@@ -216,13 +216,27 @@ _PLACE: dict[str, Schema] = {
     "page": _PAGE,
     "section": _STRING,
 }
+_RANGE: Schema = {"type": "array", "items": {"type": "integer"}}
+_QUOTE: Schema = {
+    "type": "object",
+    "properties": {
+        "text": _STRING,
+        "span": _RANGE | {"description": "Where it stands in the text of the node."},
+        "answer": {"type": ["array", "null"], "items": {"type": "integer"}}
+        | {"description": "Where the answer stands in the text of the node, such as a cell within its row."},
+    },
+    "required": ["text", "span", "answer"],
+}
 _CITATIONS = _list_of(
     number={"type": "integer", "description": "The number in the text, such as [1]."},
     **_PLACE,
     place=_STRING,
-    quotes=_list_of(text=_STRING, span={"type": "array", "items": {"type": "integer"}}),
+    boxes={"type": "array", "items": {"type": "array", "items": {"type": "number"}}}
+    | {"description": "Page, x0, y0, x1, y1 in points from the page's top left."},
+    quotes={"type": "array", "items": _QUOTE},
     excerpt=_STRING,
 )
+_ALTERNATIVES = _list_of(text=_STRING, confidence={"type": "number"}, id=_STRING, place=_STRING, quote=_QUOTE)
 _USAGE: dict[str, Schema] = {
     "calls": {"type": "integer"},
     "tokens_in": {"type": "integer"},
@@ -236,6 +250,9 @@ _ANSWER: dict[str, Schema] = {
     "stopped": {"type": ["string", "null"], "description": "The budget that ended the work too early."},
     "how": {"type": "string", "description": "How the text came about."},
     "recipe": _STRING,
+    "confidence": {"type": ["number", "null"]}
+    | {"description": "Estimated probability that the answer is right; null where it is not estimated."},
+    "alternatives": _ALTERNATIVES | {"description": "The next best answers; where it abstains, the nearest."},
     "citations": _CITATIONS | {"description": "What the answer rests on."},
     "nearest": _CITATIONS | {"description": "What came nearest where it abstains; supports nothing."},
     "values": _TEXTS,

@@ -1,5 +1,9 @@
 """An answer as its web page shows it: the text in paragraphs and tables with numbered citations, evidence with the
-quoted words marked, ranked answers as a table over all constraints, and the chain that it rests on."""
+quoted words marked, ranked answers as a table over all constraints, and the chain that it rests on.
+
+The answer of a reader that marks the words that answer stands first, large; below it the sentence or the table row
+that it is quoted from, and its alternatives.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,10 @@ from clew.app.answers.view import (
     NodeView,
     RankedView,
     StepView,
+    SupportView,
     TextPiece,
     excerpt,
+    table_cell_at,
     table_cells,
 )
 from clew.core.errors import ClewError
@@ -102,6 +108,8 @@ def _conflicts(steps: Sequence[StepView]) -> dict[str, list[tuple[str, str]]]:
 
 #: Ranked answers that a page lists.
 _MAX_ROWS = 100
+#: Rows of a table, with its header, that are shown of it as evidence.
+_MAX_TABLE_ROWS = 12
 #: Pieces of evidence that are cited where the answer quotes none.
 _MAX_CITED = 3
 
@@ -124,16 +132,22 @@ class TableRow:
     cells: tuple[tuple[str, ...], ...]
 
 
+#: Row and column of a cell; the header is row 0.
+CellPosition = tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class EvidenceBlock:
     """A piece of evidence. ``cells`` are those of a table, or of a row below the header of its table; ``ends`` are
-    head, relation and tail of a triple; ``pieces`` is the text, cut and marked."""
+    head, relation and tail of a triple; ``pieces`` is the text, cut and marked. ``marked_cells`` are the cells that
+    the answer stands in."""
 
     evidence: Evidence
     pieces: tuple[TextPiece, ...]
     cells: tuple[tuple[str, ...], ...] = ()
     caption: str = ""
     ends: tuple[str, ...] = ()
+    marked_cells: tuple[CellPosition, ...] = ()
 
     @property
     def number(self) -> int:
@@ -144,6 +158,27 @@ class EvidenceBlock:
     def node(self) -> NodeView:
         """Its node."""
         return self.evidence.node
+
+
+@dataclass(frozen=True, slots=True)
+class SupportBlock:
+    """A quotation: its words with the answer marked, or the table row that it is, with the marked cells."""
+
+    support: SupportView
+    pieces: tuple[TextPiece, ...]
+    cells: tuple[tuple[str, ...], ...] = ()
+    caption: str = ""
+    marked_cells: tuple[CellPosition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeBlock:
+    """Another possible answer with its confidence from 0 to 1; ``number`` counts from 1."""
+
+    number: int
+    text: str
+    confidence: float
+    block: SupportBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +204,8 @@ class AnswerPage:
     evidence: tuple[EvidenceBlock, ...]
     chain: ChainView | None
     ranked: tuple[RankedRow, ...]
+    supports: tuple[SupportBlock, ...] = ()
+    alternatives: tuple[AlternativeBlock, ...] = ()
 
 
 def make_answer_page(view: AnswerView, rows: Mapping[str, TableRow] = MappingProxyType({})) -> AnswerPage:
@@ -179,18 +216,90 @@ def make_answer_page(view: AnswerView, rows: Mapping[str, TableRow] = MappingPro
         tuple(_evidence_block(item, rows.get(item.node.id)) for item in view.evidence),
         view_chain(view.steps),
         tuple(_ranked_rows(view))[:_MAX_ROWS],
+        tuple(_support_block(support, rows) for support in view.supports if view.answer_first),
+        tuple(
+            AlternativeBlock(number, item.text, item.confidence, _support_block(item.support, rows))
+            for number, item in enumerate(view.alternatives, 1)
+        ),
     )
 
 
 def _evidence_block(item: Evidence, row: TableRow | None) -> EvidenceBlock:
     node, triple = item.node, item.node.kind == TRIPLE
+    cells = row.cells if row else table_cells(node.text) if node.kind == TABLE else ()
+    marked = _marked_cells(node, row, item.answers)
+    if len(cells) > _MAX_TABLE_ROWS and (skipped := max(0, max((row for row, _ in marked), default=0) - 2)):
+        # Of a long table the header and the rows around the answer are shown.
+        cells = (cells[0], *cells[skipped + 1 :])
+        marked = tuple(
+            (row - skipped if row else 0, column) for row, column in marked if row > skipped or not row
+        )
     return EvidenceBlock(
         item,
-        excerpt(node.text, () if triple else item.spans),
-        row.cells if row else table_cells(node.text) if node.kind == TABLE else (),
+        excerpt(node.text, () if triple else item.spans, answers=item.answers),
+        cells,
         row.caption if row else node.name,
         tuple(node.text.split(" >> ")) if triple else (),
+        marked,
     )
+
+
+def _support_block(support: SupportView, rows: Mapping[str, TableRow]) -> SupportBlock:
+    node, answer = support.node, support.quote.answer
+    row = rows.get(support.quote.node)
+    answers = () if answer is None else (answer,)
+    if node is not None and row is not None:
+        marked = _marked_cells(node, row, answers)
+        # The words have the answer marked, even where no single cell does.
+        if marked or not answers:
+            return SupportBlock(support, support.pieces, row.cells, row.caption, marked)
+    if node is not None and node.kind == TABLE and answer is not None:
+        cells = table_cells(node.text)
+        if (place := table_cell_at(node.text, *answer)) is not None and place[0]:
+            cells, marked = (cells[0], cells[place[0]]), ((1, place[1]),)
+            return SupportBlock(support, support.pieces, cells, node.name, marked)
+    return SupportBlock(support, support.pieces)
+
+
+def _marked_cells(
+    node: NodeView, row: TableRow | None, answers: Sequence[tuple[int, int]]
+) -> tuple[CellPosition, ...]:
+    if row is not None:
+        places = [row_cell_at(node.text, row.cells, *answer) for answer in answers]
+    elif node.kind == TABLE:
+        places = [table_cell_at(node.text, *answer) for answer in answers]
+    else:
+        return ()
+    return tuple(place for place in places if place is not None)
+
+
+def row_cell_at(text: str, cells: Sequence[Sequence[str]], start: int, end: int) -> CellPosition | None:
+    """Return the cell, of ``cells`` (the header and a row), that a range of the row's text touches; None for no cell.
+
+    The text is ``caption. group: row header: column header: cell; ...``; empty cells are left out. A range that
+    touches several cells is in the last of them: "2022: $815" is the value and not the year.
+
+    >>> row_cell_at("Shops. Total: 2022: 815; 2021: 795", [("", "2022", "2021"), ("Total", "815", "795")], 20, 23)
+    (1, 1)
+    """
+    at = len(text)
+    header, row = cells[0], cells[1]
+    for column in range(len(row) - 1, 0, -1):
+        name, cell = header[column] if column < len(header) else "", row[column]
+        entry = f"{name}: {cell}" if name else cell
+        if not cell:
+            continue
+        if not text[:at].endswith(entry):
+            return None  # the parts of the text cannot be told
+        first = at - len(cell)
+        if start < at and first < end:
+            return 1, column
+        if name and start < first and at - len(entry) < end:
+            return 0, column
+        at -= len(entry)
+        at -= 2 * text[:at].endswith(("; ", ": "))
+    first = at - len(row[0].rstrip(":"))
+    return (1, 0) if row[0] and start < at and first < end else None
 
 
 def _ranked_rows(view: AnswerView) -> Iterator[RankedRow]:
@@ -234,6 +343,9 @@ def _answer_blocks(view: AnswerView) -> tuple[AnswerBlock, ...]:
         if line:
             number = quoted.get(" ".join(line.split()))
             blocks.append(AnswerBlock(line, () if number is None else (number,)))
+    if view.answer_first and not view.abstained:
+        rests_on = tuple(dict.fromkeys(support.number for support in view.supports if support.number))
+        return (AnswerBlock(" ".join(view.text.split()), rests_on),)
     if view.abstained or any(block.citations for block in blocks):
         return tuple(blocks)
     rests_on = tuple(item.number for item in view.evidence if item.quotes)

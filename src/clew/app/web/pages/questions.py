@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -127,18 +127,31 @@ async def _steps_as_html(channel: EventChannel, after: int, base: ServedBase) ->
 
 
 @router.get("/q/{id}/cite/{number}")
-def cite(id: str, number: int, server: CurrentServer, base: CurrentBase, part: bool = False) -> HTMLResponse:
-    """Show a piece of evidence where it stands, with the quoted words marked. ``part``: without a page around it."""
+def cite(
+    id: str,
+    number: int,
+    server: CurrentServer,
+    base: CurrentBase,
+    part: bool = False,
+    alternative: Annotated[int, Query(ge=0)] = 0,
+) -> HTMLResponse:
+    """Show a piece of evidence where it stands, with the quoted words marked; with ``alternative``, a number from 1,
+    those of that alternative. ``part``: without a page around it."""
     stored = base.history.get(id)["answer"]
-    evidence = () if stored is None else make_answer_page(AnswerView.from_dict(stored)).evidence
+    view = None if stored is None else AnswerView.from_dict(stored)
+    evidence = () if view is None else make_answer_page(view).evidence
     if not 1 <= number <= len(evidence):
         raise NotFound(f"this answer has no evidence number {number}", f"It has {len(evidence)}")
     cited = evidence[number - 1]
+    quotes = cited.evidence.quotes
+    if view is not None and alternative:
+        supports = [item.support for item in view.alternatives[alternative - 1 : alternative]]
+        quotes = tuple(support.quote for support in supports if support.number == number)
     source: SourceView | None = None
     gone = ""
     if not cited.node.in_graph:
         try:
-            source = view_source(server, base, cited.node.id, cited.evidence.spans)
+            source = view_source(server, base, cited.node.id, quotes)
         except NotFound as error:
             gone = error.problem
     return render_page(

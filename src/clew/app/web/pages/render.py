@@ -21,6 +21,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from clew.app.answers.view import format_confidence
 from clew.app.web.errors import retry_headers, status_code
 from clew.core.errors import ClewError
 from clew.core.text import shorten
@@ -78,6 +79,7 @@ def template_environment() -> Environment:
         "duration": format_duration,
         "line": lambda text, length=120: shorten(str(text), length),
         "share": format_percent,
+        "confidence": format_confidence,
         "number": format_score,
         "flat": flatten_tables,
         "detail": format_detail,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.app.answers.view import TextPiece, excerpt, table_cells
-from clew.app.web.pages.answer import TableRow
+from clew.app.answers.view import TextPiece, excerpt, table_cell_at, table_cells
+from clew.app.web.pages.answer import CellPosition, TableRow, row_cell_at
 from clew.core.errors import ClewError
-from clew.core.types import PAGE, PASSAGE, ROW, SECTION, TABLE, Box, Node
+from clew.core.types import PAGE, PASSAGE, ROW, SECTION, TABLE, Box, Node, Quote
 
 if TYPE_CHECKING:
     from clew.app.web.bases import ServedBase
@@ -22,9 +22,6 @@ _MAX_PAGES = 3
 #: Characters of text before and after a node that are shown with it.
 _AROUND = 3_000
 _PDF = "application/pdf"
-
-#: Where quotations stand in a node's text.
-Spans = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,8 @@ class PageSheet:
 @dataclass(frozen=True, slots=True)
 class SourceBlock:
     """A part of a document: a heading (``level`` from 1), a paragraph or a table. ``here``: it is the node that is
-    shown. ``row`` is the number of the highlighted row of ``cells``, from 1 below the header; 0 for none."""
+    shown. ``row`` is the number of the highlighted row of ``cells``, from 1 below the header; 0 for none.
+    ``marked_cells`` are the cells that the answer stands in."""
 
     id: str
     kind: str
@@ -50,6 +48,7 @@ class SourceBlock:
     caption: str = ""
     row: int = 0
     here: bool = False
+    marked_cells: tuple[CellPosition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,8 @@ class SourceView:
     after: bool = False
 
 
-def view_source(server: Server, base: ServedBase, id: str, spans: Spans = ()) -> SourceView:
-    """Return what is shown of the node ``id``, with ``spans`` of its text marked. Raises NotFound."""
+def view_source(server: Server, base: ServedBase, id: str, quotes: Sequence[Quote] = ()) -> SourceView:
+    """Return what is shown of the node ``id``, with ``quotes`` from its text marked. Raises NotFound."""
     node = base.knowledge_base.node(id)
     document = base.knowledge_base.store.document(node.document)
     tree = base.knowledge_base.tree(node.document)
@@ -80,8 +79,8 @@ def view_source(server: Server, base: ServedBase, id: str, spans: Spans = ()) ->
             problem = f"{error.problem}. {error.hint}".removesuffix(". ")
         else:
             if sheets:
-                return SourceView(node, title, sheets, tuple(_own_blocks(tree, node, spans)))
-    blocks, before, after = _surrounding_blocks(tree, node, spans)
+                return SourceView(node, title, sheets, tuple(_own_blocks(tree, node, quotes)))
+    blocks, before, after = _surrounding_blocks(tree, node, quotes)
     return SourceView(node, title, (), tuple(blocks), problem, before, after)
 
 
@@ -121,16 +120,16 @@ def _page_sheets(server: Server, base: ServedBase, node: Node) -> list[PageSheet
     return sheets
 
 
-def _own_blocks(tree: Sequence[Node], node: Node, spans: Spans) -> list[SourceBlock]:
+def _own_blocks(tree: Sequence[Node], node: Node, quotes: Sequence[Quote]) -> list[SourceBlock]:
     """Return the text of a node whose page is shown as a picture; of a row its table."""
     if node.kind == PAGE:
         return []
     shown = _table_of(node, tree) if node.kind == ROW else node
-    return [] if shown is None else [_block(shown, tree, node, spans)]
+    return [] if shown is None else [_block(shown, tree, node, quotes)]
 
 
 def _surrounding_blocks(
-    tree: Sequence[Node], node: Node, spans: Spans
+    tree: Sequence[Node], node: Node, quotes: Sequence[Quote]
 ) -> tuple[list[SourceBlock], bool, bool]:
     """Return a node among the text before and after it, and whether there is more before and after that."""
     parts = [part for part in tree if part.kind in {SECTION, PASSAGE, TABLE}]
@@ -143,22 +142,30 @@ def _surrounding_blocks(
             room -= len(parts[position].text)
             first, last = min(first, position), max(last, position)
             position += direction
-    blocks = [_block(part, tree, node, spans) for part in parts[first : last + 1]]
+    blocks = [_block(part, tree, node, quotes) for part in parts[first : last + 1]]
     return blocks, first > 0, last < len(parts) - 1
 
 
-def _block(part: Node, tree: Sequence[Node], node: Node, spans: Spans) -> SourceBlock:
-    """Return a part of a document as a block; ``node`` is the node that is shown, ``spans`` its quotations."""
+def _block(part: Node, tree: Sequence[Node], node: Node, quotes: Sequence[Quote]) -> SourceBlock:
+    """Return a part of a document as a block; ``node`` is the node that is shown, ``quotes`` its quotations."""
     here = part.id == node.id
+    answers = [quote.answer for quote in quotes if quote.answer is not None]
     if part.kind == TABLE:
         cells = table_cells(part.text)
         inside = node.kind == ROW and node.parent == part.id
         row = _row_number(cells, tree, node) if inside else 0
-        return SourceBlock(part.id, TABLE, (), cells=cells, caption=part.name, row=row, here=inside or here)
+        if row:
+            places = [row_cell_at(node.text, (cells[0], cells[row]), *answer) for answer in answers]
+            places = [place and (row if place[0] else 0, place[1]) for place in places]
+        else:
+            places = [table_cell_at(part.text, *answer) for answer in answers if here]
+        marked = tuple(place for place in places if place is not None)
+        return SourceBlock(part.id, TABLE, (), 0, cells, part.name, row, inside or here, marked)
     if part.kind == SECTION:
         heading = (TextPiece(part.name or part.text),)
         return SourceBlock(part.id, SECTION, heading, level=part.level, here=here)
-    return SourceBlock(part.id, part.kind, excerpt(part.text, spans if here else (), around=None), here=here)
+    spans = [quote.span for quote in quotes if here]
+    return SourceBlock(part.id, part.kind, excerpt(part.text, spans, around=None, answers=answers), here=here)
 
 
 def _row_number(cells: Sequence[tuple[str, ...]], tree: Sequence[Node], node: Node) -> int:

@@ -1,7 +1,7 @@
 // The script of every page: what a page has of the parts below is made to work; without it, pages can still be read.
 
 import { addChoices } from "./choices.js";
-import { follow } from "./question.js";
+import { follow, showMarkedCells } from "./question.js";
 import { addWalks } from "./walk.js";
 import { addViewer } from "./viewer.js";
 
@@ -69,6 +69,9 @@ document.addEventListener("keydown", (event) => {
 
 for (const article of document.querySelectorAll(".entry")) follow(article);
 addWalks(document);
+showMarkedCells(document);
+// A closed part of the page has no size: its tables are brought into view as it is opened.
+document.addEventListener("toggle", (event) => event.target.open && showMarkedCells(event.target), true);
 const viewer = document.getElementById("viewer");
 if (viewer) addViewer(viewer);
 const form = document.querySelector("form[data-choices]");

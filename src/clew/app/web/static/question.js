@@ -2,6 +2,16 @@
 
 import { addWalks } from "./walk.js";
 
+/** Bring the marked cells of wide tables below an element into view. */
+export function showMarkedCells(root) {
+  for (const table of root.querySelectorAll(".scroll")) {
+    const cell = table.querySelector("mark.exact");
+    if (!cell || table.scrollWidth <= table.clientWidth) continue;
+    const { left, width } = cell.getBoundingClientRect();
+    table.scrollLeft += left + width / 2 - table.getBoundingClientRect().left - table.clientWidth / 2;
+  }
+}
+
 /** Follow the question of an article until it has ended. */
 export function follow(article) {
   const live = article.querySelector(".live");
@@ -34,6 +44,7 @@ export function follow(article) {
     }
     article.dataset.state = "done";
     addWalks(result);
+    showMarkedCells(result);
   }
 
   events.addEventListener("waiting", (event) => {
