@@ -217,6 +217,9 @@ def _check_evidence(answer: Answer, hits: Sequence[Hit]) -> None:
     for quote in answer.quotes:
         assert quote.node in known, f"a quote of what is no evidence: {quote.node}"
         assert quote.text in known[quote.node].text, f"a quote that is not verbatim: '{quote.text}'"
+        if quote.answer is not None:
+            (start, end), (first, last) = quote.span, quote.answer
+            assert start <= first < last <= end, f"an answer {quote.answer} outside its quote {quote.span}"
 
 
 def check_graph(graph: str | Graph, base: KnowledgeBase, *, encoder: Encoder | None = None) -> int:

@@ -20,8 +20,10 @@ from clew.app.web.mcp.tools import ToolContext, make_tools
 from clew.app.web.openai import reply_parts
 from clew.app.web.pages.answer import TableRow, make_answer_page, row_cell_at
 from clew.app.web.pages.render import render_fragment
+from clew.app.web.pages.source import table_rows
 from clew.core.trail import SpanReadStep
 from clew.core.types import ROW, Alternative, Answer, Box, Hit, Node, Quote
+from serve_app import ServedApp
 
 ROW_TEXT = "Warehouses. Total *: 2022: 838; 2021: 815; 2020: 795"
 CELLS = (("", "2022", "2021", "2020"), ("Total *", "838", "815", "795"))
@@ -256,12 +258,18 @@ def shown_page(of, rows=None):
 def test_a_page_shows_the_row_with_the_cell_marked() -> None:
     page, html = shown_page(FROM_ROW, {"costco:7": TableRow("Warehouses", CELLS)})
     (support,) = page.supports
-    assert support.marked_cells == ((1, 2),) and page.evidence[0].marked_cells == ((1, 2),)
+    assert (
+        support.caption == "Warehouses"
+        and support.marked_cells == ((1, 2),)
+        and page.evidence[0].marked_cells == ((1, 2),)
+    )
     answer_html, evidence_html = html.split('<section class="evidence"')
     assert '<div class="text first"><p>815<a class="cite" href="/b/b/q/q1/cite/1"' in answer_html
     for part in (answer_html, evidence_html):
         assert '<td>838</td><td><mark class="exact">815</mark></td><td>795</td>' in part
     assert "Confidence 83 %; words taken from the evidence" in answer_html
+    rows = {"costco:7": TableRow("Warehouses", CELLS, "Worldwide")}
+    assert '<p class="caption">Warehouses: Worldwide</p>' in shown_page(FROM_ROW, rows)[1]
     # A row whose table is not known is shown in its words.
     assert '2021: <mark class="exact">815</mark>; 2020' in shown_page(FROM_ROW)[1]
 
@@ -324,3 +332,19 @@ def test_a_citation_opens_where_the_cell_is_marked(app, folder) -> None:
         (here,) = re.findall(r'<tr class="here".*?</tr>', cited, re.DOTALL)
         assert re.findall(r'<mark class="exact">(.*?)</mark>', here) == ([] if text is None else [text])
         assert cited.count("<mark") == (text is not None)
+
+
+def test_a_row_has_the_heading_of_its_group(tmp_path) -> None:
+    lines = ["# Income", "", "| | 2021 | 2020 |", "| --- | --- | --- |", "| Sales | $9 | $8 |"]
+    lines += ["| Earnings per share: | | |", "| Basic | 3.25 | 3.01 |", "| Diluted | 3.23 | 2.99 |"]
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        app.upload("income.md", "\n".join(lines).encode())
+        base = app.serving.app.state.server.bases[app.base]
+        (document,) = base.knowledge_base.documents()
+        rows = [one for one in base.knowledge_base.tree(document.key) if one.kind == ROW]
+        shown = table_rows(base, [row.id for row in rows])
+    groups = {row.cells[1][0]: row.group for row in shown.values()}
+    assert groups["Sales"] == "" and groups["Diluted"] == groups["Basic"] == "Earnings per share"
+    diluted = next(row for row in rows if "3.23" in row.text)
+    place = diluted.text.index("3.23")
+    assert row_cell_at(diluted.text, shown[diluted.id].cells, place, place + 4) == (1, 1)

@@ -99,9 +99,9 @@ def _print_supports(view: AnswerView, limit: int, alternatives: bool) -> None:
     for number, support in enumerate(view.supports[:limit], 1):
         out.print(Text.assemble(f"{number:>3}. ", (support.place, "bold")))
         _print_quotation(support)
-        item = view.evidence[support.number - 1] if support.number else None
-        if item is not None and len(item.path) > 1:
-            out.print(Padding(_thread(item, view.nodes), (0, 0, 0, 5)))
+        for source in view.evidence[support.number - 1 : support.number] if support.number else ():
+            if len(source.path) > 1:
+                out.print(Padding(_thread(source, view.nodes), (0, 0, 0, 5)))
     if len(view.supports) > limit:
         out.print(Text(f"     and {len(view.supports) - limit} more; see them with --k", style="dim"))
     if alternatives and view.alternatives:

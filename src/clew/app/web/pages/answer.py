@@ -126,10 +126,12 @@ class AnswerBlock:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table: the table's caption, and ``cells`` with the header and the row."""
+    """A row of a table: the table's caption, and ``cells`` with the header and the row. ``group`` is the row that
+    heads its group, such as "Earnings per share" over "Diluted"."""
 
     caption: str
     cells: tuple[tuple[str, ...], ...]
+    group: str = ""
 
 
 #: Row and column of a cell; the header is row 0.
@@ -252,7 +254,8 @@ def _support_block(support: SupportView, rows: Mapping[str, TableRow]) -> Suppor
         marked = _marked_cells(node, row, answers)
         # The words have the answer marked, even where no single cell does.
         if marked or not answers:
-            return SupportBlock(support, support.pieces, row.cells, row.caption, marked)
+            caption = ": ".join(part for part in (row.caption, row.group) if part)
+            return SupportBlock(support, support.pieces, row.cells, caption, marked)
     if node is not None and node.kind == TABLE and answer is not None:
         cells = table_cells(node.text)
         if (place := table_cell_at(node.text, *answer)) is not None and place[0]:

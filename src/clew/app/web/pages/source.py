@@ -101,7 +101,10 @@ def table_rows(base: ServedBase, ids: Iterable[str]) -> dict[str, TableRow]:
             continue
         cells = table_cells(table.text)
         if number := _row_number(cells, trees[key], node):
-            rows[id] = TableRow(table.name, (cells[0], cells[number]))
+            words = node.text.removeprefix(f"{table.name}. ")
+            first = cells[number][0].rstrip(":")
+            group = words.partition(f": {first}: ")[0] if first and not words.startswith(first) else ""
+            rows[id] = TableRow(table.name, (cells[0], cells[number]), group if group != words else "")
     return rows
 
 
