@@ -116,15 +116,20 @@ def model_answer(
     )
 
 
-def describe_origin(reader: str, from_memory: Collection[str], ranked_by: Iterable[str]) -> str:
+def describe_origin(
+    reader: str, from_memory: Collection[str], ranked_by: Iterable[str], is_quoted: bool = True
+) -> str:
     """Say how the text of an answer came about.
 
     ``reader`` is that of the answer; one that is not a reader of ours is the name of a model. ``from_memory`` is that
-    of the answer, ``ranked_by`` that of each of its ranked answers.
+    of the answer, ``ranked_by`` that of each of its ranked answers. ``is_quoted``: the text stands in one of its
+    quotes; "yes", a count or a difference does not.
     """
     if reader == "chain" and from_memory:
         return "filled in hop by hop, in part from the model's memory"
     if reader == "focus" and "read" in ranked_by:
         return "read where no graph has it"
+    if reader == "span" and not is_quoted:
+        return "read from the evidence by clew's trained reader; no language model wrote it"
     # The name of a model at another address is "address#model".
     return _ORIGINS.get(reader, f"written by {reader.rpartition('#')[2]}, from the evidence")

@@ -158,6 +158,13 @@ def test_a_range_of_a_tables_text_is_a_cell() -> None:
         assert table_cell_at(table, table.index(words), table.index(words) + len(words)) == cell
 
 
+def test_an_answer_that_stands_in_no_quote_is_not_called_words_of_the_evidence() -> None:
+    assert view(FROM_ROW).origin == ORIGIN
+    polar = view(replace(answer(quote(PROSE_NODE, "", SENTENCE)), text="yes"))
+    assert polar.origin == "read from the evidence by clew's trained reader; no language model wrote it"
+    assert brackets(polar.supports[0].pieces) == SENTENCE
+
+
 # The terminal
 
 

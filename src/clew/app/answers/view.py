@@ -382,7 +382,10 @@ class AnswerView:
 
     def describe_origin(self) -> str:
         """Say how the text came about."""
-        return describe_origin(self.reader, self.from_memory, [row.ranked_by for row in self.ranked])
+        is_quoted = any(self.text in quote.text for quote in self.quotes)
+        return describe_origin(
+            self.reader, self.from_memory, [row.ranked_by for row in self.ranked], is_quoted
+        )
 
     @property
     def lists(self) -> list[tuple[str, list[tuple[int, RankedView]]]]:

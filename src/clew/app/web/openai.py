@@ -404,8 +404,9 @@ def make_chat_router(
 
         The reply is a chat completion (`stream`: chunks) with one more field, `clew`: `question` as it was asked
         (earlier turns are used to make it stand alone, if a language model is set), `answer`, `abstained`,
-        `citations` (number, document, page, section, quotes), `nearest`, `steps`, `usage`. System messages are not
-        read; sampling parameters have no effect; tools, several choices and response formats are refused.
+        `confidence`, `alternatives`, `citations` (number, document, page, section, boxes, quotes), `nearest`,
+        `steps`, `usage`. System messages are not read; sampling parameters have no effect; tools, several choices
+        and response formats are refused.
         """
         recipe = _recipe(models, asked.model)
         asked.check_supported()

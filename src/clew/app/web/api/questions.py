@@ -154,7 +154,7 @@ def questions(
 
 @router.get("/questions/{id}")
 def question(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Return a question with its answer: text, evidence, quotes, trail, usage."""
+    """Return a question with its answer: text, confidence, alternatives, evidence, quotes, trail, usage."""
     return server.questions.entry(base, id)
 
 
