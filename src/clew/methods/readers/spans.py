@@ -10,7 +10,7 @@ import math
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from clew.core.component import Resources, component
@@ -29,6 +29,8 @@ _LONG_QUOTE = 420
 #: At most this many characters of a passage are read, those around the question's words.
 _READ_CHARACTERS = 2400
 _REFERENCE = re.compile(r"#(\d)")
+#: An answer that abstains names candidates of at least this confidence as the nearest.
+_WORTH_NAMING = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class SpanAnswerReader:
     compose: bool = True
 
     @classmethod
-    def build(
+    def build(  # noqa: PLR0913 (the options of the recipe)
         cls,
         resources: Resources,
         model: str = DEFAULT_READER,
@@ -94,14 +96,18 @@ class SpanAnswerReader:
             for reading in readings[1 : self.alternatives + 1]
         )
         if best is None or best.confidence < self.min_confidence:
-            nearest = () if best is None else (Alternative(best.text, best.confidence, best.quote), *others)
+            nearest = tuple(
+                Alternative(reading.text, reading.confidence, reading.quote)
+                for reading in readings[: self.alternatives]
+                if reading.confidence >= _WORTH_NAMING
+            )
             return Answer(
                 NOT_FOUND,
                 tuple(dict.fromkeys(reading.hit for reading in readings[:5])),
                 abstained=True,
                 reader="span",
                 confidence=0.0 if best is None else best.confidence,
-                alternatives=nearest[: self.alternatives],
+                alternatives=nearest,
             )
         evidence = dict.fromkeys(reading.hit for reading in readings[: self.alternatives + 1])
         return Answer(
@@ -171,7 +177,7 @@ class SpanAnswerReader:
                 known = best.get(fold_name(reading.text))
                 if known is None or reading.confidence > known.confidence:
                     best[fold_name(reading.text)] = reading
-        readings = sorted(best.values(), key=lambda reading: -reading.confidence)
+        readings = _drop_overlaps(sorted(best.values(), key=lambda reading: -reading.confidence))
         is_found = bool(readings) and readings[0].confidence >= min_confidence
         trail.add(
             SpanReadStep(
@@ -193,8 +199,33 @@ class SpanAnswerReader:
             hit, quote = _supporting_quote(question, hits)
         else:
             hit = hits[span.passage]
+            span = _trim_to_cell(span, hit.node)
             quote = quote_around(hit.node, span, question)
         return Reading(span.text, confidence, hit, quote)
+
+
+def _drop_overlaps(readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings without those that overlap a better one in the same node."""
+    chosen: list[Reading] = []
+    for reading in readings:
+        span = reading.quote.answer
+        if span is None or not any(
+            other.quote.node == reading.quote.node
+            and other.quote.answer is not None
+            and other.quote.answer[0] < span[1]
+            and span[0] < other.quote.answer[1]
+            for other in chosen
+        ):
+            chosen.append(reading)
+    return chosen
+
+
+def _trim_to_cell(span: Span, node: Node) -> Span:
+    """Return a span that runs over several cells of a row cut to the first of them."""
+    end = span.text.find("; ")
+    if node.kind != ROW or span.kind != "text" or end <= 0:
+        return span
+    return replace(span, text=span.text[:end], end=span.start + end)
 
 
 def passage_of_hit(hit: Hit, question: str) -> ReaderPassage:

@@ -1005,7 +1005,7 @@ class _Parser:
             return None
         # "Item 7 start on in the Verizon 10-K": the verb goes, the document is what follows the last "in".
         text_end, position = last, last
-        # "Where are the offices of Amcor?" asks for a place in the world, "where are the risks in the 10-K" for a page.
+        # "Where are the offices of Amcor?" asks for a place, "where are the risks in the 10-K" for a page.
         links = {"in", "within"} if needs_document else {"in", "of", "from"}
         if not document:
             for index in range(last - 1, first, -1):
