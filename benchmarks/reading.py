@@ -73,8 +73,8 @@ def held_out_tatqa(data: Path) -> list[ReadingExample]:
 
 def interval(values: Sequence[float]) -> str:
     """Return the mean in percent with its interval."""
-    low, high = bootstrap_interval(values, seed=0)
-    return f"{100 * np.mean(values):.1f} ({100 * low:.1f} to {100 * high:.1f})"
+    estimate = bootstrap_interval(values)
+    return f"{100 * estimate.mean:.1f} ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
 
 
 def gold(options: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ Training and reading share :func:`build_windows`, so that a model sees what it w
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -224,10 +225,14 @@ class SpanReader:
         self.settings = _read_settings(self.folder / SETTINGS_FILE)
         self._lock = threading.Lock()
 
-    @property
+    @cached_property
     def name(self) -> str:
-        """The name in the settings."""
-        return str(self.settings["name"])
+        """``onnx:reader@3f2a9c1d``: the name in the settings and eight digits of the hash of the files."""
+        digest = hashlib.sha256()
+        for file in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE):
+            with (self.folder / file).open("rb") as opened:
+                digest.update(hashlib.file_digest(opened, "sha256").digest())
+        return f"onnx:{self.settings['name']}@{digest.hexdigest()[:8]}"
 
     def confidence(self, score: float) -> float:
         """Return the estimated probability, from 0 to 1, that a span of this score is right (Platt's scaling)."""
