@@ -1,0 +1,170 @@
+"""The reader of answer spans: its logic with a scripted model, and answers of the one that comes with clew."""
+
+import pytest
+
+import clew
+from clew.core.trail import SpanReadStep, TrailRecorder
+from clew.core.types import PASSAGE, ROW, Hit, Node, Question, Span
+from clew.methods.readers import NOT_FOUND
+from clew.methods.readers.spans import SpanAnswerReader, passage_of_hit
+
+
+def hit(number, text, kind=PASSAGE, headings=(), name="notes.md"):
+    node = Node(
+        f"d{number}:1", kind, text, f"d{number}", name, 1, None, "", 0, None, headings, (0, len(text))
+    )
+    return Hit(node, 1.0 / (1 + number), (node.id,))
+
+
+class ScriptedModel:
+    """Marks given words: ``answers`` has for the beginning of a question the words and their scores."""
+
+    name = "scripted"
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.asked = []
+
+    def read(self, question, contexts, limit=5):
+        self.asked.append(question)
+        marked = next((words for start, words in self.answers.items() if question.startswith(start)), {})
+        readings = []
+        for passages in contexts:
+            spans = [
+                Span(word, word, -1, 0, 0, score) for word, score in marked.items() if word in {"yes", "no"}
+            ]
+            for number, passage in enumerate(passages):
+                for words, score in marked.items():
+                    if (place := passage.text.find(words)) >= 0:
+                        spans.append(Span(words, "text", number, place, place + len(words), score))
+                    elif words == passage.title:
+                        spans.append(Span(words, "title", number, 0, len(words), score))
+            readings.append(sorted(spans, key=lambda span: -span.score)[:limit])
+        return readings
+
+    def confidence(self, score):
+        return min(max(score / 10, 0.0), 1.0)
+
+
+def read(answers, question, hits, **options):
+    recorder = TrailRecorder()
+    reader = SpanAnswerReader(ScriptedModel(answers), rank_weight=0.0, **options)
+    return reader.read(Question(question), hits, recorder), recorder.steps
+
+
+VESSELS = "Vessels: Lady Annis: Type: Motor vessel; Built: 1926; Builder: Garrow Brothers"
+
+
+def test_an_answer_is_quoted_by_its_sentence_with_its_range():
+    text = "The ferry is old. It was built in 1926 by Garrow Brothers of Corran. It is red."
+    answer, steps = read({"When": {"1926": 8.0}}, "When was the ferry built?", [hit(0, text)])
+    assert (answer.text, answer.abstained, answer.confidence, answer.reader) == ("1926", False, 0.8, "span")
+    (quote,) = answer.quotes
+    assert quote.text == text[slice(*quote.span)] == "It was built in 1926 by Garrow Brothers of Corran."
+    assert text[slice(*quote.answer)] == "1926"
+    assert [type(step) for step in steps] == [SpanReadStep]
+    assert steps[0].to_dict()["detail"]["confidences"] == {"1926": 0.8}
+
+
+def test_a_cell_is_quoted_by_its_row_and_ends_with_the_cell():
+    answer, _ = read({"Who": {"Motor vessel; Built: 1926": 8.0}}, "Who owns it?", [hit(0, VESSELS, ROW)])
+    assert answer.text == "Motor vessel"
+    assert answer.quotes[0].text == VESSELS
+    assert VESSELS[slice(*answer.quotes[0].answer)] == "Motor vessel"
+
+
+def test_below_the_threshold_it_abstains_and_names_the_nearest():
+    answers = {"Who": {"Garrow": 1.9, "Annis": 1.0, "Motor": 0.1}}
+    answer, steps = read(answers, "Who sold it?", [hit(0, VESSELS, ROW)], min_confidence=0.2)
+    assert (answer.text, answer.abstained) == (NOT_FOUND, True)
+    assert [(near.text, near.confidence) for near in answer.alternatives] == [
+        ("Garrow", 0.19),
+        ("Annis", 0.1),
+    ]
+    assert steps[-1].outcome == "not found"
+    assert read(answers, "Who sold it?", [hit(0, VESSELS, ROW)], min_confidence=0.1)[0].text == "Garrow"
+
+
+def test_alternatives_do_not_overlap_the_answer_or_repeat_it():
+    text = "Ada Pell met Bo Lind. Bo Lind left."
+    answers = {"Who": {"Ada Pell": 9.0, "Ada": 8.0, "Bo Lind": 7.0}}
+    answer, _ = read(answers, "Who met?", [hit(0, text), hit(1, text)])
+    assert answer.text == "Ada Pell"
+    assert [other.text for other in answer.alternatives] == ["Ada", "Bo Lind"][1:]
+
+
+def test_dates_and_numbers_are_preferred_where_they_are_asked_for():
+    text = "It was built in spring, in 1926, for 200 people."
+    answers = {"When": {"spring": 9.0, "1926": 5.0}, "How many": {"spring": 9.0, "200": 5.0}}
+    assert read(answers, "When was it built?", [hit(0, text)])[0].text == "1926"
+    assert read(answers, "How many people does it hold?", [hit(0, text)])[0].text == "200"
+    assert read({"When": {"spring": 9.0}}, "When was it built?", [hit(0, text)])[0].text == "spring"
+
+
+def test_yes_and_no_answer_questions_that_ask_for_them_alone():
+    text = "The weir is closed in winter. Boats pay a toll."
+    answers = {"Is": {"yes": 9.0, "winter": 9.5}, "When": {"yes": 9.9, "winter": 9.0}}
+    polar, _ = read(answers, "Is the weir closed in winter?", [hit(0, text)])
+    assert polar.text == "yes"
+    assert polar.quotes[0].text == "The weir is closed in winter."
+    assert polar.quotes[0].answer is None
+    assert read(answers, "When is the weir closed?", [hit(0, text)])[0].text == "winter"
+
+
+def test_the_name_of_a_file_is_no_answer_but_the_title_of_an_article_is():
+    answers = {"Which": {"Red Dust": 9.0}}
+    assert (
+        read(answers, "Which film won?", [hit(0, "It won a prize.", name="Red Dust")])[0].text == "Red Dust"
+    )
+    assert read(answers, "Which film won?", [hit(0, "It won a prize.", name="Red Dust.pdf")])[0].abstained
+
+
+def test_hops_are_read_in_order_from_passages_about_what_they_ask_for():
+    hits = [
+        hit(0, "Red Dust is a film by Ada Pell, made in 1950.", name="Red Dust"),
+        hit(1, "Bo Lind was born in 1899.", name="Bo Lind"),
+        hit(2, "Ada Pell was born in 1901 in Corran.", name="Ada Pell"),
+    ]
+    answers = {"Who directed": {"Ada Pell": 9.0}, "When was": {"1899": 9.5, "1901": 8.0}}
+    answer, steps = read(answers, "When was the director of Red Dust born?", hits)
+    assert answer.text == "1901"
+    assert [piece.node.id for piece in answer.evidence] == ["d0:1", "d2:1"]
+    assert [step.asked for step in steps] == ["Who directed Red Dust?", "When was Ada Pell born?"]
+    assert answer.confidence == 0.8
+    whole, _ = read(answers, "When was the director of Red Dust born?", hits, compose=False)
+    assert whole.text == "1899"
+
+
+def test_a_hop_without_an_answer_leaves_the_question_whole():
+    hits = [hit(0, "Red Dust came out in 1950.", name="Red Dust")]
+    answer, steps = read({"When was": {"1950": 9.0}}, "When was the director of Red Dust born?", hits)
+    assert [step.asked for step in steps] == [
+        "Who directed Red Dust?",
+        "When was the director of Red Dust born?",
+    ]
+    assert answer.text == "1950"
+
+
+def test_a_long_passage_is_read_around_the_words_of_the_question():
+    filler = "Nothing of interest happened on the river this day. " * 60
+    text = f"{filler}The toll of the Dunmere weir was ninepence. {filler}"
+    passage = passage_of_hit(hit(0, text), "What was the toll of the Dunmere weir?")
+    place = text.index("ninepence")
+    assert passage.text[place : place + 9] == "ninepence"
+    assert len(passage.text.split()) < len(text.split()) / 2
+
+
+@pytest.mark.usefixtures("embedded")
+def test_the_default_answers_first_and_refuses_what_is_not_there(tmp_path):
+    (tmp_path / "weir.md").write_text(
+        "# The Dunmere weir\n\nThe weir was built in 1871 by Harriet Vane. The toll for a boat is ninepence.\n\n"
+        "| Year | Boats |\n| --- | --- |\n| 1929 | 412 |\n| 1930 | 388 |\n"
+    )
+    base = clew.open(tmp_path / "kb", create=True)
+    base.add([tmp_path / "weir.md"])
+    answer = base.ask("Who built the weir?")
+    assert (answer.text, answer.reader) == ("Harriet Vane", "span")
+    assert answer.quotes[0].text == "The weir was built in 1871 by Harriet Vane."
+    assert base.ask("How many boats were there in 1930?").text == "388"
+    assert base.ask("What is the capital of Mongolia?").abstained
+    base.close()
