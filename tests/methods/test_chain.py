@@ -90,7 +90,7 @@ def test_without_any_model_a_chain_by_hand_is_filled_just_so(world, question, ch
     assert [source for _, source in sources(answer)] == filled_by
 
 
-@pytest.mark.parametrize("retriever", ["bm25", "kgp", "kgp(hops=1, guide=tfidf)"])
+@pytest.mark.parametrize("retriever", ["bm25", "kgp(guide=residual)", "kgp(hops=1, guide=tfidf)"])
 def test_any_retriever_finds_the_passages(world, retriever):
     answer, _ = run(world, Agent(THREE_HOPS), recipe=f"chain(k=3, retriever={retriever})")
     assert answer.text == MAYOR

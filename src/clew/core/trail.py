@@ -624,12 +624,12 @@ class ExtractiveReadStep(ReadStep):
 
 @dataclass(frozen=True, slots=True)
 class SpanReadStep(ReadStep):
-    """The trained reader marked answers in the evidence. ``asked`` is the question that it read for, ``confidences``
-    of its best answers, each from 0 to 1; ``outcome`` says what became of them."""
+    """The trained reader marked answers in the evidence. ``asked`` is the question that it read for, ``candidates``
+    its best answers with their confidence from 0 to 1; ``outcome`` says what became of them."""
 
     model: str
     asked: str
-    confidences: Mapping[str, float]
+    candidates: Mapping[str, float]
     outcome: str
 
 

@@ -16,7 +16,6 @@ from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever
 from clew.core.trail import FillStep, QuestionsStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop, relation_answer_kind
-from clew.methods.readers.composition import RELATION_QUESTIONS, ask_relation
 from clew.triples.language.chain import Term, Triple
 
 _LABEL = re.compile(r"^\W*(?:question\s*:\s*)?", re.IGNORECASE)
@@ -140,15 +139,11 @@ def rule_question(hop: Hop) -> str:
 
     >>> from clew.triples.language.chain import Term, Triple
     >>> rule_question(Hop(Triple(Term("Lima"), "country", Term("#1")), (), 1))
-    'In which country is Lima?'
-    >>> rule_question(Hop(Triple(Term("Lima"), "place of worship", Term("#1")), (), 1))
-    'Where Lima: place of worship?'
+    'Where Lima: country?'
     """
     relation = hop.triple.relation
     if hop.inverse:
         return f"{relation}: {hop.known_term}?"
-    if relation.lower() in RELATION_QUESTIONS:
-        return ask_relation(relation.lower(), str(hop.known_term))
     return f"{_FIRST.get(relation_answer_kind(relation), '')}{hop.known_term}: {relation}?"
 
 
