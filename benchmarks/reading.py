@@ -111,9 +111,9 @@ def gold(options: argparse.Namespace) -> None:
     for source, values in sorted(scores.items()):
         exact, token = zip(*values, strict=True)
         print(f"| {source} | {len(values)} | {interval(exact)} | {interval(token)} |")
-    for source, values in refused.items():
+    for source, refusals in refused.items():
         print(
-            f"\n{source}: {len(values)} without an answer, refused at {options.threshold}: {interval(values)}"
+            f"\n{source}: {len(refusals)} without an answer, refused at {options.threshold}: {interval(refusals)}"
         )
     print(f"\n{milliseconds:.0f} ms of CPU a question")
     print_calibration(confidences)

@@ -30,6 +30,7 @@ from clew.train.evidence_chains import evidence_chains, gold_passages
 from clew.train.reading_examples import (
     Place,
     ReadingExample,
+    Verdict,
     answer_places,
     attribute_examples,
     cell_examples,
@@ -176,7 +177,7 @@ def gold_example(name: str, example: Any) -> ReadingExample:
     places = tuple(answer_places(passages, example.answers)) or (Place(0, 0, 1),)
     source = f"{name}: {example.question_type}" if example.question_type else name
     if answer in {"yes", "no"}:
-        verdict = "yes" if answer == "yes" else "no"
+        verdict: Verdict = "yes" if answer == "yes" else "no"
         return ReadingExample(example.question, passages, (), verdict, example.answers, source)
     return ReadingExample(example.question, passages, places, "", example.answers, source)
 

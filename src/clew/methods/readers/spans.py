@@ -129,7 +129,7 @@ class SpanAnswerReader:
             asked, about = (_fill_references(text, values) for text in (part.text, part.about))
             if about:
                 chosen = _hits_about(about, hits)[: self.hop_passages]
-                contexts = [(number,) for number in range(len(chosen))]
+                contexts: list[tuple[int, ...]] = [(number,) for number in range(len(chosen))]
             else:
                 chosen = list(hits[: self.passages])
                 contexts = [tuple(range(len(chosen)))]
