@@ -3,17 +3,22 @@
 A question counts as answered at k if one of its gold pages is among the first k pages. Hits become pages in
 their order, each page once. "within" restricts a search to the question's own filing, "pooled" searches all
 of them. The baseline is BM25 over whole page texts (raw text of the PDF, k1 1.5, b 0.75), with the statistics
-of the filing within it and of all pages pooled. Intervals are 95 %
-percentile intervals of a seeded bootstrap over the questions.
+of the filing within it and of all pages pooled. "filing" is the share of questions whose first page is
+one of the right filing. Intervals are 95 % percentile intervals of a seeded bootstrap over the questions.
+
+With --siblings FOLDER every filing has two more beside it, for the year before and the year after: the same texts,
+with all years shifted by one. Only years tell them apart.
 
     python benchmarks/pages.py                                 # without an encoder
     python benchmarks/pages.py --encoder onnx:FOLDER           # and with one
     python benchmarks/pages.py --questions dev                 # our own questions on the same filings
+    python benchmarks/pages.py --siblings FOLDER --encoder none # among filings of other years
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import re
@@ -28,7 +33,9 @@ import numpy as np
 import pypdfium2
 
 import clew
+from clew.core.types import Location, ParsedDocument, ParsedNode
 from clew.evaluate.statistics import bootstrap_interval
+from clew.store.store import Store
 
 HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data" / "financebench"
@@ -116,12 +123,51 @@ class ClewSearch:
         return list(dict.fromkeys(pages))[: max(CUTS)]
 
 
+_YEAR = re.compile(r"(?<![\d.,$])(?:19|20)\d\d(?![\d,]|\.\d)|(?<=FY)\d\d(?!\d)|(?<=\dQ)\d\d(?!\d)")
+
+
+def shift_years(text: str, by: int) -> str:
+    """Return a text of the same length with every year ``by`` years later."""
+    return _YEAR.sub(
+        lambda match: f"{int(match[0]) + by:0{len(match[0])}d}", text.replace("_", "\0")
+    ).replace("\0", "_")
+
+
+def add_siblings(source: Store, store: Store) -> None:
+    """Put each document of a base into another, and its twins of the year before and the year after."""
+    for document in source.documents():
+        nodes, text = source.document_nodes(document.key), source.document_text(document.key)
+        for by in (-1, 0, 1):
+            twins = tuple(
+                ParsedNode(
+                    node.kind,
+                    shift_years(node.text, by),
+                    None if node.parent is None else int(node.parent.rpartition(":")[2]),
+                    shift_years(node.name, by),
+                    node.level,
+                    node.page,
+                    node.span,
+                )
+                for node in nodes
+            )
+            name = shift_years(document.name, by)
+            key = hashlib.blake2b(f"{document.key}{by}".encode(), digest_size=16).hexdigest()
+            twin = ParsedDocument(
+                key, shift_years(document.title, by), document.media_type, document.parser,
+                shift_years(text, by), twins, document.pages,
+            )  # fmt: skip
+            store.put_document(twin, Location(f"/filings/{name}", "/filings", len(text), 1, 1))
+    store.catch_up()
+
+
 def found_at(search: Search, questions: Sequence[Asked], pooled: bool) -> np.ndarray:
-    """Return for each question and each cut whether a gold page is among the first."""
+    """Return for each question whether the first page is of its filing, and for each cut whether a gold page is
+    among the first."""
     rows = []
     for asked in questions:
         pages = search(asked, pooled)
-        rows.append([bool(asked.gold & set(pages[:cut])) for cut in CUTS])
+        first_file = pages[0][0] if pages else ""
+        rows.append([first_file == asked.file, *(bool(asked.gold & set(pages[:cut])) for cut in CUTS)])
     return np.array(rows, dtype=float)
 
 
@@ -146,31 +192,41 @@ def main() -> None:
         "--retriever", action="append", help="retrievers to compare (default: search, default, bm25)"
     )
     parser.add_argument("--questions", choices=("financebench", "dev"), default="financebench")
+    parser.add_argument("--siblings", type=Path, help="a base to use or make of the filings and their twins")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if not options.data.is_dir():
         raise SystemExit(f"no data at {options.data}; the filings are not part of this repository")
     questions = development() if options.questions == "dev" else financebench(options.data)
-    retrievers = options.retriever or ["search", "default", "bm25"]
     pdfs = options.data / "pdfs"
     print(f"{len(questions)} questions ({options.questions}), seed {options.seed}\n")
-    print("| search | scope | " + " | ".join(f"@{cut} [95 %]" for cut in CUTS) + " | ms |")
-    print("|---|---|" + "---|" * (len(CUTS) + 1))
+    print("| search | scope | filing [95 %] | " + " | ".join(f"@{cut} [95 %]" for cut in CUTS) + " | ms |")
+    print("|---|---|" + "---|" * (len(CUTS) + 2))
     texts = page_texts(pdfs)
-    for kind, word in BASELINES.items():
+    for kind, word in BASELINES.items() if not options.siblings else ():
         for line in report(f"BM25 of page texts, {kind}", PageBM25(texts, word), questions, options.seed):
             print(line, flush=True)
-    with tempfile.TemporaryDirectory() as temporary, clew.open(options.kb or temporary, create=True) as base:
-        base.encoding.set(None)
-        base.add([pdfs])
-        for encoder in options.encoder or ["none", "clew:hops"]:
-            base.encoding.set(None if encoder == "none" else encoder)
-            if encoder != "none":
-                base.encoding.encode_missing()
-            for retriever in retrievers:
-                name = f"clew {retriever}, encoder {encoder.rpartition('/')[2]}"
-                for line in report(name, ClewSearch(base, retriever), questions, options.seed):
-                    print(line, flush=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        with clew.open(options.kb or temporary, create=True) as base:
+            base.encoding.set(None)
+            base.add([pdfs])
+            if options.siblings and not options.siblings.exists():
+                with Store.open(options.siblings, create=True) as twins:
+                    add_siblings(base.store, twins)
+        with clew.open(options.siblings or options.kb or temporary) as base:
+            compare(base, questions, options)
+
+
+def compare(base: clew.KnowledgeBase, questions: Sequence[Asked], options: argparse.Namespace) -> None:
+    """Print a line for each encoder, retriever and scope."""
+    for encoder in options.encoder or ["none", "clew:hops"]:
+        base.encoding.set(None if encoder == "none" else encoder)
+        if encoder != "none":
+            base.encoding.encode_missing()
+        for retriever in options.retriever or ["search", "default", "bm25"]:
+            name = f"clew {retriever}, encoder {encoder.rpartition('/')[2]}"
+            for line in report(name, ClewSearch(base, retriever), questions, options.seed):
+                print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,6 +142,7 @@ def test_covering_by_hand():
         matched=np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.5]]),
         weights=np.array([2.0, 1.0]),
         prior=np.array([0.4, 0.4, 0.0]),
+        lead=np.array([0.0, 0.0, 0.0]),
         documents=np.array([0, 0, 1]),
         meaning=SemanticGain(np.array([[0.0], [0.0], [0.5]], np.float32), np.ones(1, np.float32), weight=0.2),
     )
@@ -149,6 +151,9 @@ def test_covering_by_hand():
     assert (order.tolist(), gains.tolist()) == ([0, 2, 1], [2.4, 0.6, 0.2])
     order, gains = candidates.select(2, variety=0.0, fading=0.0)
     assert (order.tolist(), gains.tolist()) == ([0, 1], [2.4, 2.4])
+    led = replace(candidates, lead=np.array([0.3, 0.3, 0.0]))
+    # The lead does not fade: 0.3 + 0.2 of the second, 0.5 + 0.1 of the third.
+    assert led.select(3, variety=1.0, fading=0.5)[1].tolist() == [2.7, 0.6, 0.5]
 
 
 def test_what_is_missing_after_a_path_by_hand():
@@ -156,6 +161,7 @@ def test_what_is_missing_after_a_path_by_hand():
         matched=np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]),
         weights=np.array([2.0, 1.0]),
         prior=np.array([0.4, 0.4, 0.2]),
+        lead=np.zeros(3),
         documents=np.array([0, 0, 1]),
         meaning=SemanticGain(
             np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32), np.array([0.6, 0.8], np.float32), weight=0.5

@@ -632,6 +632,13 @@ class DocumentStore(Protocol):
         """Return a document's canonical text, to which spans refer. Raises NotFound."""
         ...
 
+    def document_openings(self, documents: Sequence[str], length: int) -> list[str]:
+        """Return the first ``length`` characters of each document's canonical text; "" for one that is gone.
+
+        Raises NotFound for a document that the view does not have.
+        """
+        ...
+
     def read_derived(self, maker: str, document: str) -> Mapping[str, bytes]:
         """Return the values that ``maker`` stored for parts of a document, by part. Raises NotFound."""
         ...

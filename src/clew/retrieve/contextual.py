@@ -17,6 +17,7 @@ from clew.core.arrays import cosines
 from clew.core.component import component
 from clew.core.text import candidate_names, hash_term, index_terms, is_stop_term, query_terms
 from clew.core.types import KINDS, RETRIEVED_KINDS, ROW, Scope
+from clew.retrieve.document_fields import match_fields
 from clew.retrieve.lexical import QueryTerms, intersect, row_lengths
 from clew.retrieve.ranking import DECIMALS, as_hits, best_rows
 
@@ -275,14 +276,15 @@ class CoverageSelector:
     """Scores ``n`` candidates by the words of the question that they cover and that earlier hits do not.
 
     ``matched`` (n, words) says how well each candidate matches each word of the question, from 0 to 1, and
-    ``weights`` (words,) how much each word counts. ``prior`` (n,) is the score of the candidate's document and
-    ``documents`` (n,) the document's number. ``meaning`` is None without an encoder. Ties are broken by the order of
-    the candidates.
+    ``weights`` (words,) how much each word counts. ``prior`` (n,) is the score of the candidate's document by its
+    words, ``lead`` (n,) that by its fields, and ``documents`` (n,) the document's number. ``meaning`` is None without
+    an encoder. Ties are broken by the order of the candidates.
     """
 
     matched: Floats
     weights: Floats
     prior: Floats
+    lead: Floats
     documents: NDArray[np.int64]
     meaning: SemanticGain | None = None
 
@@ -292,14 +294,14 @@ class CoverageSelector:
         Each step takes the candidate that adds most. A word that the chosen ones match to the degrees ``m`` counts
         its weight times :math:`\prod (1 - variety \cdot m)`: the diversification of xQuAD (Santos et al., WWW 2010)
         with the words of the question as its aspects. The prior of a document is multiplied by ``1 - fading`` each
-        time one of its passages is chosen.
+        time one of its passages is chosen; its lead remains.
         """
         weights, prior = self.weights.copy(), self.prior.copy()
-        meaning = self._meaning_gains()
+        constant = self.lead + self._meaning_gains()
         available = np.ones(len(prior), dtype=np.bool_)
         order, gains = [], []
         for _ in range(min(k, len(prior))):
-            gain = np.round(self.matched @ weights + prior + meaning, DECIMALS)
+            gain = np.round(self.matched @ weights + prior + constant, DECIMALS)
             best = int(np.argmax(np.where(available, gain, -np.inf)))
             order.append(best)
             gains.append(float(gain[best]))
@@ -320,7 +322,9 @@ class CoverageSelector:
         for chosen in path:
             weights *= 1 - variety * self.matched[chosen]
             prior[self.documents == self.documents[chosen]] *= 1 - fading
-        return np.round(self.matched @ weights + prior + self._meaning_gains(path, ahead), DECIMALS)
+        return np.round(
+            self.matched @ weights + prior + self.lead + self._meaning_gains(path, ahead), DECIMALS
+        )
 
     def missing_share(self, path: Sequence[int]) -> float:
         """Return the share of the words of the question, by weight, that the candidates of ``path`` do not match."""
@@ -433,14 +437,16 @@ class WeighedQuestion:
     """A question with the weights that a search gives to its words and to documents.
 
     ``total`` is the sum of the words' weights: scores are divided by it. ``document_scores`` has a score per
-    document, ``row_scores`` the score of every row of the snapshot by words, surroundings and document. ``variety``
-    says how much hits should differ. With an encoder, ``vector`` is the question's, (1, dimension), and
-    ``nearest_rows`` are the allowed rows with the nearest vectors, best first.
+    document for the words of its names and ``field_scores`` for its fields, ``row_scores`` the score of every row of
+    the snapshot by words, surroundings and document. ``variety`` says how much hits should differ. With an encoder,
+    ``vector`` is the question's, (1, dimension), and ``nearest_rows`` are the allowed rows with the nearest vectors,
+    best first.
     """
 
     words: list[QuestionWord]
     total: float
     document_scores: Floats
+    field_scores: Floats
     variety: float
     vector: Vectors | None
     row_scores: Floats
@@ -456,7 +462,7 @@ class WeighedQuestion:
 class ContextualSearch:
     r"""Finds the passages and table rows that most likely contain the answer to a question.
 
-    The score of a node is a sum of four parts:
+    The score of a node is a sum of five parts:
 
     - *words*: BM25 of its text. A word in the headings, the caption or the title above it counts as
       ``heading`` occurrences, added before saturation (BM25F: Robertson, Zaragoza and Taylor, CIKM 2004).
@@ -464,6 +470,8 @@ class ContextualSearch:
       pages). The words of a question are often spread over a page: a heading, a lead-in, a row.
     - *document*: ``prior`` times how well the names in the question fit its document
       (:class:`DocumentNames`).
+    - *fields*: ``subject`` where the question asks about whom its document is about, and ``period`` more where the
+      period is the document's too (:func:`clew.retrieve.document_fields.match_fields`).
     - *meaning*, with an encoder: the cosine of its vector with the question's, times ``meaning_weight``, where a
       match of all words counts 1.
 
@@ -492,6 +500,8 @@ class ContextualSearch:
     heading: float = 1.0
     page: float = 0.6
     prior: float = 4.0
+    subject: float = 6.0
+    period: float = 12.0
     mu: float = 100.0
     meaning_weight: float = 0.54
     variety: float = 0.5
@@ -532,7 +542,9 @@ class ContextualSearch:
     def _weigh(self, query: str, allowed: Mask) -> WeighedQuestion:
         names = DocumentNames(self.snapshot)
         document_scores = names.scores(query)
-        probabilities = names.document_probabilities(document_scores, allowed)
+        subjects, periods = match_fields(query, self.snapshot)
+        field_scores = self.subject * subjects + self.period * periods
+        probabilities = names.document_probabilities(document_scores + subjects + periods, allowed)
         words = list(self._weigh_words(query, probabilities))
         total = sum(word.weight for word in words) or 1.0
         expected_passages = float(probabilities @ document_profile(self.snapshot).passages)
@@ -545,9 +557,10 @@ class ContextualSearch:
             words,
             total,
             document_scores,
+            field_scores,
             self.variety * self.mu / (expected_passages + self.mu),
             vector,
-            self._row_scores(words, document_scores) / total,
+            self._row_scores(words, self.prior * document_scores + field_scores) / total,
             nearest[nearest >= 0],
         )
 
@@ -596,7 +609,7 @@ class ContextualSearch:
         scores = (1 - self.page) * by_row
         scores += self.page * by_unit[units.unit_of_row] * (row_lengths(self.snapshot, "text") > 0)
         matched = scores > 0
-        scores[matched] += self.prior * spread_to_rows(document_scores, self.snapshot)[matched]
+        scores[matched] += spread_to_rows(document_scores, self.snapshot)[matched]
         return scores
 
     def best_rows(self, weighed: WeighedQuestion, k: int, allowed: Mask) -> tuple[Rows, Floats]:
@@ -628,10 +641,12 @@ class ContextualSearch:
             meaning = SemanticGain(vectors, weighed.vector[0], self.meaning_weight)
         unit = 1 / weighed.total
         documents = document_profile(self.snapshot).document_of_row[rows]
+        is_matched = matched.any(axis=1)
         return CoverageSelector(
             matched,
             unit * np.array([word.weight for word in weighed.words]),
-            unit * self.prior * weighed.document_scores[documents] * matched.any(axis=1),
+            unit * self.prior * weighed.document_scores[documents] * is_matched,
+            unit * weighed.field_scores[documents] * is_matched,
             documents,
             meaning,
         )

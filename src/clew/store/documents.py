@@ -129,6 +129,17 @@ def read_text(connection: sqlite3.Connection, first: int) -> str:
     return "".join(piece for (piece,) in pieces)
 
 
+def read_openings(connection: sqlite3.Connection, first_rows: Sequence[int], length: int) -> dict[int, str]:
+    """Return the first characters, at most a piece, of the documents that start at ``first_rows``, by row."""
+    openings: dict[int, str] = {}
+    for start in range(0, len(first_rows), ROWS_PER_QUERY):
+        batch = first_rows[start : start + ROWS_PER_QUERY]
+        marks = ",".join("?" * len(batch))
+        query = f"SELECT document, substr(text, 1, ?) FROM piece WHERE number = 0 AND document IN ({marks})"
+        openings.update(connection.execute(query, (length, *batch)).fetchall())
+    return openings
+
+
 def read_records(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NodeRecord]:
     """Return the records of ``rows``, by row; a row that is gone is missing."""
     unique_rows = list(dict.fromkeys(rows))

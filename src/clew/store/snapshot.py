@@ -12,7 +12,14 @@ import numpy as np
 from clew.core.errors import NotFound, UsageError
 from clew.core.types import KINDS, RETRIEVED_KINDS, Document, Node, Scope
 from clew.store.database import Database
-from clew.store.documents import DocumentEntry, NodeReader, read_derived, read_text, write_derived
+from clew.store.documents import (
+    DocumentEntry,
+    NodeReader,
+    read_derived,
+    read_openings,
+    read_text,
+    write_derived,
+)
 from clew.store.graphs.tables import unknown_graph_error
 from clew.store.segments import FIELDS, Segment, SegmentedPostings
 from clew.store.vectors import StoredVectors, VectorFiles, vectors_folder
@@ -111,6 +118,13 @@ class StoreSnapshot:
         entry = self._entry(document)
         with self._database.read_transaction() as connection:
             return read_text(connection, entry.first)
+
+    def document_openings(self, documents: Sequence[str], length: int) -> list[str]:
+        """Return the first ``length`` characters of each document's canonical text; "" for one that is gone."""
+        first_rows = [self._entry(document).first for document in documents]
+        with self._database.read_transaction() as connection:
+            openings = read_openings(connection, first_rows, length)
+        return [openings.get(first, "") for first in first_rows]
 
     def mask(self, scope: Scope, kinds: Sequence[str] | None = None) -> Mask:
         """Return which rows are live, in ``scope`` and of one of ``kinds``."""
