@@ -135,15 +135,12 @@ _GENERIC = frozenset(
     shareholder shareholders investor investors untitled pdf doc docx for of the and in on to by from with""".split()
 ) | frozenset(_MONTHS)
 _BOILERPLATE = re.compile(r"united states securities and exchange commission|microsoft word", re.IGNORECASE)
-_REGISTRANT = re.compile(
-    r"([A-Z]\w*[^()|\n;:]{1,60}?|\d[A-Z][^()|\n;:]{0,60}?)\s*\(\s*(?i:exact name of (?:the )?registrant)"
-)
-_LISTED = re.compile(
-    r"([A-Z][\w&.,’' -]{1,50}?)\s*\(\s*(?:NYSE|NASDAQ|Nasdaq|LSE|AMEX|TSX)(?:\s\w+)?\s*:\s*([A-Z]{1,5})\s*\)"
-)
-_SYMBOL = re.compile(
-    r"\|[^|\n]*\b(?:Stock|Shares?|Units?)\b[^|\n]*\|\s*(?:\|\s*)*([A-Z]{1,5})\s*\||Symbol\(?s?\)?: ([A-Z]{1,5})\b"
-)
+_REGISTRANT = re.compile(r"\(\s*exact name of (?:the )?registrant", re.IGNORECASE)
+_LISTED = re.compile(r"\(\s*(?:NYSE|NASDAQ|Nasdaq|LSE|AMEX|TSX)(?:\s\w+)?\s*:\s*([A-Z]{1,5})\s*\)")
+_SYMBOL = re.compile(r"(?:Stock|Shares?|Units?)\b[^|\n]*\|[|\s]*([A-Z]{1,5})\s*\|")
+# What stands before a name: another cell or line, a year ("ACT OF 1934 Verizon Communications Inc."), a place and
+# date ("Nevada, February 8, 2023 – MGM Resorts International").
+_BEFORE_NAME = re.compile(r"[()|\n;:☐☒–—]|\d{4,}\s")
 _MAX_NAME_WORDS = 5
 
 
@@ -166,14 +163,13 @@ def read_document_fields(name: str, title: str, cover: str) -> DocumentFields:
             periods = frozenset(quarters) or periods
     else:
         periods = on_cover or ("filed" not in title.casefold() and read_periods(title)) or frozenset()
-    listed = _LISTED.findall(cover)
+    listed = list(_LISTED.finditer(cover))[:1]
     texts = [_about(stem), _about(title) if title != name else ""]
-    # A cover in one line: "ACT OF 1934 Verizon Communications Inc. (Exact name of registrant".
-    texts += [re.split(r"(?:19|20)\d\d\s", text)[-1] for text in _REGISTRANT.findall(cover)[:2]]
-    texts += [match for match, _ in listed[:1]]
+    for match in (*list(_REGISTRANT.finditer(cover))[:2], *listed):
+        before = cover[max(0, match.start() - 80) : match.start()].rstrip()
+        texts.append(_BEFORE_NAME.split(before)[-1].strip())
     names = {words: None for text in texts if (words := _name_words(text))}
-    tickers = {symbol: None for _, symbol in listed[:1]}
-    tickers.update({first or second: None for first, second in _SYMBOL.findall(cover)[:2]})
+    tickers = {match[1]: None for match in (*listed, *list(_SYMBOL.finditer(cover))[:2])}
     return DocumentFields(tuple(names), tuple(tickers), periods)
 
 
