@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -512,9 +512,15 @@ class ContextualSearch:
     )
 
     @classmethod
-    def build(cls, snapshot: Snapshot, encoder: Encoder | None, meaning: bool = True) -> ContextualSearch:
-        """Return the search with its usual weights; without ``meaning`` vectors do not count."""
-        return cls(snapshot, encoder if meaning else None)
+    def build(
+        cls, snapshot: Snapshot, encoder: Encoder | None, meaning: bool = True, fields: bool = True
+    ) -> ContextualSearch:
+        """Return the search with its usual weights.
+
+        Without ``meaning`` vectors do not count, without ``fields`` who a document is about and when.
+        """
+        search = cls(snapshot, encoder if meaning else None)
+        return search if fields else replace(search, subject=0.0, period=0.0)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes, best first; rows that repeat an earlier row's text come last."""
@@ -544,7 +550,7 @@ class ContextualSearch:
         document_scores = names.scores(query)
         subjects, periods = match_fields(query, self.snapshot)
         field_scores = self.subject * subjects + self.period * periods
-        probabilities = names.document_probabilities(document_scores + subjects + periods, allowed)
+        probabilities = names.document_probabilities(document_scores, allowed)
         words = list(self._weigh_words(query, probabilities))
         total = sum(word.weight for word in words) or 1.0
         expected_passages = float(probabilities @ document_profile(self.snapshot).passages)
