@@ -22,13 +22,14 @@ from clew.core.types import ROW, Alternative, Answer, Hit, Node, Question, Quote
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import contains_answer, expected_kind
-from clew.methods.readers.values import EITHER, POLAR, mentions_name
+from clew.methods.readers.values import EITHER, POLAR, mentions_name, parse_date
 
 #: A quote longer than this many characters is cut around the answer.
 _LONG_QUOTE = 420
 #: At most this many characters of a passage are read, those around the question's words.
 _READ_CHARACTERS = 2400
 _REFERENCE = re.compile(r"#(\d)")
+_ABBREVIATION = re.compile(r"(?:\b[A-Za-z]|\b(?:Inc|Ltd|Co|Corp|Jr|Sr|St|No))\.$")
 #: An answer that abstains names candidates of at least this confidence as the nearest.
 _WORTH_NAMING = 0.05
 
@@ -131,7 +132,7 @@ class SpanAnswerReader:
                 chosen = _hits_about(about, hits)[: self.hop_passages]
                 contexts: list[tuple[int, ...]] = [(number,) for number in range(len(chosen))]
             else:
-                chosen = list(hits[: self.passages])
+                chosen = _sort_by_words(asked, hits)[: self.passages]
                 contexts = [tuple(range(len(chosen)))]
             candidates = [
                 reading
@@ -172,7 +173,10 @@ class SpanAnswerReader:
         best: dict[str, Reading] = {}
         for context, spans in zip(contexts, spans_by_context, strict=True):
             group = [hits[position] for position in context]
-            for span in _fitting_spans(question, spans, group):
+            trimmed = [
+                _trim_span(span, group[span.passage].node) if span.passage >= 0 else span for span in spans
+            ]
+            for span in _fitting_spans(question, trimmed, group):
                 reading = self._reading(question, span, group)
                 known = best.get(fold_name(reading.text))
                 if known is None or reading.confidence > known.confidence:
@@ -199,7 +203,6 @@ class SpanAnswerReader:
             hit, quote = _supporting_quote(question, hits)
         else:
             hit = hits[span.passage]
-            span = _trim_to_cell(span, hit.node)
             quote = quote_around(hit.node, span, question)
         return Reading(span.text, confidence, hit, quote)
 
@@ -220,12 +223,17 @@ def _drop_overlaps(readings: Sequence[Reading]) -> list[Reading]:
     return chosen
 
 
-def _trim_to_cell(span: Span, node: Node) -> Span:
-    """Return a span that runs over several cells of a row cut to the first of them."""
-    end = span.text.find("; ")
-    if node.kind != ROW or span.kind != "text" or end <= 0:
+def _trim_span(span: Span, node: Node) -> Span:
+    """Return a span without the punctuation that ends its sentence, in a row cut to the first of its cells."""
+    if span.kind != "text":
         return span
-    return replace(span, text=span.text[:end], end=span.start + end)
+    text = span.text
+    if node.kind == ROW and (end := text.find("; ")) > 0:
+        text = text[:end]
+    # The full stop of "U.S." and of "Acme Inc." belongs to the name.
+    if not _ABBREVIATION.search(text):
+        text = text.rstrip(" .,;:")
+    return replace(span, text=text, end=span.start + len(text)) if text else span
 
 
 def passage_of_hit(hit: Hit, question: str) -> ReaderPassage:
@@ -286,6 +294,17 @@ def _hits_about(name: str, hits: Sequence[Hit]) -> list[Hit]:
     return [*titled, *(hit for hit in hits if hit not in titled and mentions_name(name, hit.node.text))]
 
 
+def _sort_by_words(question: str, hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits by the number of the question's words in them; of equal ones the better hit first.
+
+    The hits were found for the whole question; a part of it has its own words.
+    """
+    words = frozenset(query_terms(question))
+    texts = (" ".join((hit.node.text, hit.node.document_name, *hit.node.headings)) for hit in hits)
+    shared = [len(words & frozenset(query_terms(text))) for text in texts]
+    return [hits[number] for number in sorted(range(len(hits)), key=lambda number: (-shared[number], number))]
+
+
 def _fill_references(text: str, values: Sequence[str]) -> str:
     return _REFERENCE.sub(lambda match: values[int(match[1]) - 1], text)
 
@@ -302,9 +321,16 @@ def _fitting_spans(question: str, spans: Sequence[Span], hits: Sequence[Hit]) ->
     if is_polar:
         return fitting
     kind = expected_kind(question)
+    if kind in {"person", "place"}:
+        fitting = [span for span in fitting if not _is_date_or_number(span.text)] or fitting
     if kind in {"date", "amount"}:
         fitting = [span for span in fitting if contains_answer(kind, span.text, "")] or fitting
     return fitting
+
+
+def _is_date_or_number(text: str) -> bool:
+    """Return whether a text is a date or has no letter, and so names no person and no place."""
+    return parse_date(text) is not None or not any(character.isalpha() for character in text)
 
 
 def quote_around(node: Node, span: Span, question: str) -> Quote:
