@@ -5,8 +5,9 @@
 The graph is HippoRAG's extraction (gpt-3.5-turbo) from the 1,890 paragraphs of the shared questions; the text is
 those paragraphs. A hop is a sub-question of the gold decomposition with ``#1`` replaced by its gold answer, as a
 triple: ``head >> relation`` as the data writes it, else the last name in the sub-question as head and its other
-words as relation. No model: relations are linked by the encoder, passages read by the reader ``short``. A hop is
-right where its best value says what the gold answer says (:func:`clew.methods.chain.unknowns.same_value`).
+words as relation. No model: relations are linked by the encoder, passages read by the reader that is named
+(``--reader short`` is the baseline). The trained reader learnt from the hops of all folds but 0. A hop is right where
+its best value says what the gold answer says (:func:`clew.methods.readers.values.same_value`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import clew
+import folds
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.evaluate.corpora import pool_paragraphs
@@ -78,14 +80,21 @@ def main() -> None:
     parser.add_argument("--encoder", default="clew:hops", help="none: by words alone")
     parser.add_argument("--retriever", default="search")
     parser.add_argument("--all", action="store_true", help="all questions, not only those of two hops")
+    parser.add_argument(
+        "--fold", type=int, help="only questions of a fold; the trained reader has not seen 0"
+    )
+    parser.add_argument("--reader", default="auto", help="auto: the trained reader")
     given = parser.parse_args()
     examples = list(load_dataset("musique", given.data / "musique/train100.jsonl").examples())
     encoder = None if given.encoder == "none" else registry.load_encoder(given.encoder)
     asked = [one for one in examples if given.all or one.id.startswith("2hop")]
+    if given.fold is not None:
+        fold_of = folds.folds({"musique": examples})
+        asked = [one for one in asked if fold_of["musique", one.id] == given.fold]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         fill_store(base.store, pool_paragraphs(examples), EvaluationSettings(encoder=encoder))
         base.graphs.add(given.data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)
-        recipe = f"chain(sources='kg,text', retriever={given.retriever})"
+        recipe = f"chain(sources='kg,text', retriever={given.retriever}, reader={given.reader})"
         kg, text = registry.build_method(recipe, base.store, encoder=encoder).sources  # type: ignore[attr-defined]
         settings = [
             ("graph", [kg], "order"), ("text", [text], "order"), ("graph, then text", [kg, text], "order"),
