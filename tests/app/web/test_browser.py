@@ -34,6 +34,8 @@ def quoting(request):
     wanted, answer = next((one for words, one in _REPLIES.items() if words in request.user), ([], ""))
     sources = re.split(r"^\[(\d+)\] ", request.user, flags=re.MULTILINE)
     texts = dict(zip(sources[1::2], sources[2::2], strict=True))
+    if not texts:  # the walk asks for the next evidence
+        return " ".join(wanted) or "nothing more"
     found = [
         {"source": int(number), "text": words}
         for words in wanted

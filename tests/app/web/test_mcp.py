@@ -39,7 +39,7 @@ async def connected(*words, mode="auto"):
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "clew", "mcp", *map(str, words)],
-        env={"PYTHONPATH": ":".join(sys.path), "CLEW_ENCODER": "none"},
+        env={"PYTHONPATH": ":".join(sys.path), "CLEW_ENCODER": "none", "CLEW_READER": "none"},
     )
     async with Client(server, mode=mode) as client:
         yield client

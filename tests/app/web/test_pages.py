@@ -271,7 +271,7 @@ def test_triples_are_substituted_and_each_answer_says_what_it_meets(tmp_path) ->
         assert table.index("Lady Annis") < table.index("Heron Maid")
         states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]
         assert states[:4] == ["check met", "check met", "check met", "check missed"]
-        assert [one.get("class") for one in page.all("tr")][1:3] == [None, "loose"]
+        assert "loose" in [row.get("class") for row in page.all("tr")]
 
 
 @pytest.mark.slow

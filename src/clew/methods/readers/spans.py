@@ -49,11 +49,11 @@ class Reading:
 class SpanAnswerReader:
     """Reads with a trained reader (``model``: ``clew:reader`` or ``onnx:FOLDER``).
 
-    Of the best hits, ``passages`` are read together for a whole question; for each hop of a composed question,
-    ``hop_passages`` that name what the hop asks about. The answer abstains if its confidence, the estimated
-    probability that it is right, is below ``min_confidence``. The score of a span in the hit of rank r (from 0) is
-    lowered by ``rank_weight`` times log(1 + r). Up to ``alternatives`` other answers are listed.
-    ``compose`` no reads every question as a whole.
+    ``passages`` hits are read together for a whole question: half of them the best, half those that share most words
+    with it. For each hop of a composed question, ``hop_passages`` are read that name what the hop asks about. The
+    answer abstains if its confidence, the estimated probability that it is right, is below ``min_confidence``. The
+    score of a span in the r-th passage (from 0) is lowered by ``rank_weight`` times log(1 + r). Up to
+    ``alternatives`` other answers are listed. ``compose`` no reads every question as a whole.
     """
 
     model: SpanModel
@@ -87,7 +87,14 @@ class SpanAnswerReader:
             answer := self._answer_by_hops(question.text, composition, hits, trail)
         ):
             return answer
-        return self._answer_whole(question.text, hits[: self.passages], trail)
+        return self._answer_whole(question.text, self._choose_passages(question.text, hits), trail)
+
+    def _choose_passages(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
+        """Return the hits that are read together: half of them the best ones, half those with most of the question's
+        words among the others. A walk may rank what leads on from its first passage above what answers."""
+        best = list(hits[: (self.passages + 1) // 2])
+        others = [hit for hit in hits[: 4 * self.passages] if hit not in best]
+        return [*best, *_sort_by_words(question, others)[: self.passages - len(best)]]
 
     def _answer_whole(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer:
         readings = self._read(question, hits, [tuple(range(len(hits)))], trail, self.min_confidence)
