@@ -274,3 +274,114 @@ def test_a_training_that_is_stopped_and_resumed_gives_the_same_weights(reading, 
     assert exported.read("When?", [[ReaderPassage("", "It was built in 1871.")]])[0]
     with pytest.raises(UsageError, match="another"):
         train_reader(data, str(source), ReaderSettings(batch=8), tmp_path / "whole", plans.append, stop_at(0))
+
+
+def write_lines(path, rows):
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return path
+
+
+@pytest.fixture
+def sets(tmp_path):
+    """Small files in the forms of all data sets that a reader is trained on."""
+
+    def paragraph(name, text):
+        return [name, [text]]
+
+    hops = [
+        {
+            "_id": f"q{n}", "question": f"When was the director of Red Dust {n} born?", "answer": f"19{10 + n}",
+            "type": "compositional",
+            "context": [
+                paragraph(f"Red Dust {n}", f"Red Dust {n} is a film by Ada Pell {n}."),
+                paragraph(f"Ada Pell {n}", f"Ada Pell {n} was born in 19{10 + n}."),
+                *(paragraph(f"Weir {n} {m}", f"Weir {n} {m} is a weir on the river.") for m in range(5)),
+            ],
+            "supporting_facts": [[f"Red Dust {n}", 0], [f"Ada Pell {n}", 0]],
+            "evidences": [
+                [f"Red Dust {n}", "director", f"Ada Pell {n}"], [f"Ada Pell {n}", "date of birth", f"19{10 + n}"]
+            ],
+        }
+        for n in range(10)
+    ]  # fmt: skip
+    hops.append(hops[0] | {"_id": "polar", "question": "Are both films?", "answer": "yes", "evidences": []})
+    context = {
+        "table": {
+            "table": [["", "2019", "2018"], ["Sales", "$44", "$56"], ["Costs", "12", "13"], ["Tax", "3", "4"]]
+        },
+        "paragraphs": [{"text": "Sales fell because of the weather."}],
+        "questions": [
+            {
+                "question": "What were sales in 2019?",
+                "answer": ["$44"],
+                "answer_type": "span",
+                "answer_from": "table",
+            }
+        ],
+    }
+    tables = [
+        {
+            "title": "Boats", "header": [["Name", []], ["Built", []], ["Length", []]],
+            "data": [[[f"Boat {n}", []], [str(1900 + n), []], [f"{n} ft", []]] for n in range(9)],
+        }
+    ]  # fmt: skip
+    passages = [
+        {
+            "link": f"/wiki/Ada_Pell_{n}",
+            "text": f"Ada Pell {n} ( born {n} May 1970 in Corran ) is an English engineer .",
+        }
+        for n in range(1, 20)
+    ]
+    (tmp_path / "tatqa.json").write_text(json.dumps([context] * 5))
+    return [
+        f"2wikimultihopqa={write_lines(tmp_path / 'hops.jsonl', hops)}",
+        f"tatqa={tmp_path / 'tatqa.json'}",
+        f"tables={write_lines(tmp_path / 'tables.jsonl', tables)}",
+        f"passages={write_lines(tmp_path / 'passages.jsonl', passages)}",
+    ]
+
+
+def test_every_data_set_gives_examples_whose_answers_stand_where_they_say(sets):
+    data = collect_examples(sets, 0.2, 0)
+    by_source = {}
+    for example in data.training:
+        by_source.setdefault(example.source, []).append(example)
+        for text in marked_text(example):
+            assert any(answer.casefold() == text.casefold() for answer in example.answers), example
+    assert by_source.keys() >= {"multihop", "tatqa", "cells", "attributes"}
+    single = [
+        example for example in by_source["multihop"] if example.question.startswith("Who directed Red Dust")
+    ]
+    assert any(marked_text(example) for example in single)
+    assert any(not example.places and not example.verdict for example in by_source["multihop"])
+    assert {example.source for example in data.held_out} <= {"2wikimultihopqa: compositional", "tatqa: table"}
+    assert len(data.held_out) == data.origin["held_out"] == 3
+    held_out = {example.question for example in data.held_out if example.source.startswith("2wiki")}
+    assert not held_out & {example.question for example in data.training}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", "reader", "--model", "m", "--out", "OUT"],
+        ["train", "encoder", "--model", "m", "--out", "OUT", "--data"],
+        ["train", "traverser", "--model", "m", "--out", "OUT", "--data"],
+        ["encoder", "export", "m", "OUT"],
+    ],
+)
+def test_without_the_extra_training_says_what_to_install(tmp_path, sets, command):
+    from typer.testing import CliRunner
+
+    from clew.app.cli.commands import app
+
+    if find_spec("torch") is not None:
+        pytest.skip("torch is installed")
+    arguments = [str(tmp_path / "out") if argument == "OUT" else argument for argument in command]
+    if command[1] == "reader":
+        arguments += [part for name in sets for part in ("--data", name)]
+    elif command[0] == "train":
+        arguments.append(sets[0])
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code != 0
+    assert "torch" in str(result.exception) + result.output
+    assert not (tmp_path / "out").exists()

@@ -454,8 +454,8 @@ def train_reader(
     }
     if FINISHED in output.matching_record(description):
         return output.read()
-    output.begin(description)
     model = build_model(source, settings.dropout)
+    output.begin(description)
     tokenizer = _save_tokenizer(source, out)
     tokens = Tokens(read_tokenizer(tokenizer))
     windows = [
