@@ -250,7 +250,11 @@ def main() -> None:
     if chosen.step:
         found = STEPS[chosen.step](chosen.folder, chosen)
         found["peak MB"] = memory()
-        print(f"{chosen.step}: " + ", ".join(f"{key} {value:,.6g}" for key, value in found.items()))
+        shown = (
+            f"{key} {value}" if isinstance(value, str) else f"{key} {value:,.6g}"
+            for key, value in found.items()
+        )
+        print(f"{chosen.step}: " + ", ".join(shown))
     elif not chosen.edges:
         films()
     else:
