@@ -624,12 +624,12 @@ class ExtractiveReadStep(ReadStep):
 
 @dataclass(frozen=True, slots=True)
 class SpanReadStep(ReadStep):
-    """The trained reader marked answers in the evidence. ``asked`` is the question that it read for, ``candidates``
-    its best answers with their confidence from 0 to 1; ``outcome`` says what became of them."""
+    """The trained reader marked answers in the evidence. ``asked`` is the question that it read for, ``confidences``
+    has its best answers, each with its confidence from 0 to 1; ``outcome`` says what became of them."""
 
     model: str
     asked: str
-    candidates: Mapping[str, float]
+    confidences: Mapping[str, float]
     outcome: str
 
 

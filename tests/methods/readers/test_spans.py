@@ -63,7 +63,7 @@ def test_an_answer_is_quoted_by_its_sentence_with_its_range():
     assert quote.text == text[slice(*quote.span)] == "It was built in 1926 by Garrow Brothers of Corran."
     assert text[slice(*quote.answer)] == "1926"
     assert [type(step) for step in steps] == [SpanReadStep]
-    assert steps[0].to_dict()["detail"]["candidates"] == {"1926": 0.8}
+    assert steps[0].to_dict()["detail"]["confidences"] == {"1926": 0.8}
 
 
 def test_a_cell_is_quoted_by_its_row_and_ends_with_the_cell():

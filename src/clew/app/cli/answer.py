@@ -404,11 +404,10 @@ def _substitution(detail: Mapping[str, Any]) -> Iterable[Text]:
     dropped = detail.get("dropped", {})
     for text, reason in dropped.items() if isinstance(dropped, Mapping) else ():
         yield Text.assemble((text, "yellow"), (f"  ranks only: {reason}", "dim"))
+    for text, confidence in detail.get("confidences", {}).items():
+        yield Text.assemble((text, "bold"), (f"  {format_confidence(confidence)}", "dim"))
     candidates = detail.get("candidates", {})
     for name, values in candidates.items() if isinstance(candidates, Mapping) else ():
-        if not isinstance(values, Mapping):  # a possible answer that the trained reader marked
-            yield Text.assemble((name, "bold"), (f"  {format_confidence(values)}", "dim"))
-            continue
         total = "anything" if values["count"] is None else f"{values['count']:,}"
         first = shorten("; ".join(values["first"]), _LINE)
         yield Text.assemble((f"{name} ", "bold"), f"{total}: " if values["first"] else total, (first, "dim"))
