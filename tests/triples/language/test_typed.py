@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.triples.language.chain import (
+    UNKNOWN,
     Chain,
     ChainError,
     DiscontinuousMaskError,
@@ -263,17 +264,20 @@ _NUMBERS = st.one_of(st.integers(-(10**16), 10**16), st.floats(allow_nan=False, 
 _COMPARED = st.one_of(_NUMBERS, st.sampled_from(["1990", "1990-05-04", "-2.5"]))
 
 
+def _name(text):
+    """A constant, also where its text has an unknown in it ("Mambo #1"): those are written in quotation marks."""
+    return Term(text, is_name=UNKNOWN.search(text) is not None)
+
+
 @st.composite
 def typed_chains(draw):
     number = draw(st.integers(1, 3))
     unknowns = [f"#{n}" for n in range(1, number + 1)]
     triples, counts = {}, {}
     for unknown in unknowns:  # every unknown is in one, so that none is left out
-        other = draw(
-            st.one_of(st.sampled_from(unknowns), _WORDS.filter(lambda text: not text.startswith("#")))
-        )
-        pair = (unknown, other) if draw(st.booleans()) else (other, unknown)
-        triples[Triple(Term(pair[0]), draw(_WORDS), Term(pair[1]))] = draw(_COUNTS)
+        other = draw(st.one_of(st.sampled_from(unknowns).map(Term), _WORDS.map(_name)))
+        pair = (Term(unknown), other) if draw(st.booleans()) else (other, Term(unknown))
+        triples[Triple(pair[0], draw(_WORDS), pair[1])] = draw(_COUNTS)
     counts = {place: count for place, count in enumerate(triples.values()) if count is not None}
     names = {term.text for one in triples for term in (one.head, one.tail) if term.unknown is None}
     types = st.lists(_WORDS, min_size=1, max_size=2, unique=True).map(tuple)
@@ -295,6 +299,12 @@ def typed_chains(draw):
         tuple(dict.fromkeys(found)),
         tuple(draw(st.lists(_WORDS, max_size=2, unique=True))),
     )
+
+
+def test_a_constant_whose_name_would_introduce_a_chain_is_quoted():
+    shown_in = Triple(Term("#1"), "shown in", Term("Reasoning chain"))
+    chain = TypedChain(Chain((shown_in,), 1), {}, {"Reasoning chain": ("book",)})
+    assert str(chain).startswith('"Reasoning chain" : book; ') and parse_typed(str(chain)) == chain
 
 
 @pytest.mark.slow

@@ -142,7 +142,8 @@ class TypedChain:
     def __str__(self) -> str:
         """The question in the form in which a person or a model writes it; it parses back."""
         constant_types = [
-            f"{quote_if_needed(name)} : {_types(types)}" for name, types in self.constant_types.items()
+            f"{quote_if_needed(name, reserved=_INTRODUCES)} : {_types(types)}"
+            for name, types in self.constant_types.items()
         ]
         types = [f"#{number} : {_types(types)}" for number, types in self.types.items()]
         triples = [self.statement(place) for place in range(len(self.chain.triples))]
@@ -159,6 +160,10 @@ class TypedChain:
                 f"final answer: {answer}",
             ]
         )
+
+
+#: "Chain : film" at the start of a reply introduces what follows (INTRODUCTION in chain.py).
+_INTRODUCES = r"(?i:chain\Z)"
 
 
 def _statement(triple: Triple, quantifier: Quantifier | None = None) -> str:
