@@ -1,6 +1,6 @@
 """A report that the tests of drilling share, and texts on several subjects."""
 
-from clew.parse.documents.tables import Table
+from clew.core.types import Table
 
 FLEET = Table(
     ("ship", "built", "tonnes"),

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clew.core.types import Location, ParsedDocument
+from clew.core.types import Location, ParsedDocument, Table
 from clew.parse.documents.builder import DocumentBuilder
-from clew.parse.documents.tables import Table
 
 WORDS = [
     "river",

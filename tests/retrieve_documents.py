@@ -1,8 +1,7 @@
 """Builds documents block by block and commits them to a base."""
 
-from clew.core.types import Location
+from clew.core.types import Location, Table
 from clew.parse.documents.builder import DocumentBuilder
-from clew.parse.documents.tables import Table
 
 
 def parsed(title, blocks, name=""):

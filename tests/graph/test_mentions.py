@@ -7,11 +7,10 @@ import pytest
 from clew.core.errors import UsageError
 from clew.core.mentions import linking_names
 from clew.core.text import STOPWORDS, title_names
-from clew.core.types import KINDS
+from clew.core.types import KINDS, Table
 from clew.graph.mentions import EDGE_KINDS, MentionGraph
 from clew.graph.passages import UnionGraph
 from clew.parse.documents.builder import DocumentBuilder
-from clew.parse.documents.tables import Table
 from graph_corpora import corpus, document, edges, finished, located, pairs, passages, texts
 
 NAMES_ALONE = ("title", "name")

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from clew.core.errors import UsageError
+from clew.core.types import Table
 from clew.graph.structure import StructureGraph
 from clew.parse.documents.builder import DocumentBuilder
-from clew.parse.documents.tables import Table
 from graph_corpora import finished
 
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clew.core.types import RETRIEVED_KINDS, Question, Scope
-from clew.parse.documents.tables import Table
+from clew.core.types import RETRIEVED_KINDS, Question, Scope, Table
 from clew.retrieve.contextual import (
     ContextualSearch,
     CoverageSelector,

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from clew.core.errors import UsageError
-from clew.core.types import ReaderPassage, Span
+from clew.core.types import ReaderPassage, Span, Table
 from clew.models.encoders import embedded_folder, read_tokenizer
 from clew.models.span_reader import SETTINGS_FILE, SpanReader, Tokens
-from clew.parse.documents.tables import Table
 from clew.train.reader import (
     RECORD,
     ReaderSettings,

@@ -38,6 +38,64 @@ class Box:
     y1: float
 
 
+#: The words in the text of a row whose table has columns that could not be told apart.
+HEADERS_UNCERTAIN = "[headers uncertain]"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: the names above it, outermost first, and the unit and scale of its numbers.
+
+    ``path`` is empty where nothing stands above it. ``unit`` is "$", "%", "shares", ..., "" where none is printed.
+    Its numbers are multiples of ``scale``: 1e6 under "in millions".
+    """
+
+    path: tuple[str, ...] = ()
+    unit: str = ""
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """Where a row stands in its table.
+
+    A ``heading`` has no values and heads the group of rows below it. ``level`` is the indentation of the label, 0 for
+    the outermost. ``groups`` are the headings of the groups that the row belongs to, outermost first. ``unit`` and
+    ``scale`` are given where the row's own label overrides those of the columns ("per share").
+    """
+
+    kind: Literal["values", "heading", "total"] = "values"
+    level: int = 0
+    groups: tuple[str, ...] = ()
+    unit: str = ""
+    scale: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its cells in reading order. All rows have the same number of cells; ``header`` may be empty.
+
+    ``boxes`` has one box for each page that the table covers. ``row_pages`` has the page of each row, ``cell_boxes``
+    the box of each cell (None for an empty cell); both are empty where the format has no pages. ``columns`` has one
+    column for each cell of a row, that of the labels first, and ``row_places`` the place of each row; a table in a
+    :class:`ParsedNode` always has both. ``introduction`` is the sentence that introduces the table, ``statement`` the
+    title of the statement that it belongs to. If ``headers_uncertain``, it is not known which name belongs to which
+    column.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    boxes: tuple[Box, ...] = ()
+    row_pages: tuple[int, ...] = ()
+    columns: tuple[Column, ...] = ()
+    row_places: tuple[RowPlace, ...] = ()
+    cell_boxes: tuple[tuple[Box | None, ...], ...] = ()
+    introduction: str = ""
+    statement: str = ""
+    headers_uncertain: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedNode:
     """A node as a parser makes it. Its position in ``ParsedDocument.nodes`` identifies it within the document.
@@ -47,7 +105,7 @@ class ParsedNode:
     heading, a table's caption, a page's printed label. ``level`` is 1 for a top section and grows inward; 0
     for all other nodes. ``parent`` is the parent's position (a section, table or the document; ``None``
     for the document itself). ``page`` is the 1-based page on which the node starts. ``span`` is the half-open
-    character range in ``ParsedDocument.text``; a row has the span of its table.
+    character range in ``ParsedDocument.text``; a row has the span of its table. ``table`` is set for tables alone.
     """
 
     kind: str
@@ -58,6 +116,7 @@ class ParsedNode:
     page: int | None = None
     span: tuple[int, int] = (0, 0)
     boxes: tuple[Box, ...] = ()
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)

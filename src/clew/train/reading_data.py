@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import UsageError, unknown_name_error
-from clew.core.types import ReaderPassage
+from clew.core.types import ReaderPassage, Table
 from clew.evaluate.datasets import parse_dataset
 from clew.evaluate.datasets.records import read_records
 from clew.evaluate.examples import shuffle_examples
-from clew.parse.documents.tables import Table
+from clew.parse.documents.tables import row_texts
 from clew.train.evidence_chains import evidence_chains, gold_passages
 from clew.train.reading_examples import (
     Place,
@@ -184,7 +184,7 @@ def gold_example(name: str, example: Any) -> ReadingExample:
 
 def tatqa_questions(context: dict[str, Any]) -> list[ReadingExample]:
     """Return the questions of a context of TAT-QA that one span answers, over all of its rows and paragraphs."""
-    rows = "\n".join(read_tables(context["table"]["table"]).row_texts())
+    rows = "\n".join(row_texts(read_tables(context["table"]["table"])))
     texts = [rows, *(paragraph["text"] for paragraph in context["paragraphs"])]
     passages = tuple(ReaderPassage("", text) for text in texts)
     examples = []

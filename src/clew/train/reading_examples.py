@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from clew.core.errors import UsageError
 from clew.core.text import candidate_names, normalise_name, query_terms, sentence_spans
-from clew.core.types import ReaderPassage
+from clew.core.types import ReaderPassage, Table
 from clew.evaluate.metrics.answers import normalise_answer
 from clew.methods.readers.composition import RELATION_QUESTIONS
-from clew.parse.documents.tables import Table, count_header_rows, merge_header, split_titles, trim_grid
+from clew.parse.documents.tables import count_header_rows, merge_header, row_texts, split_titles, trim_grid
 from clew.train.evidence_chains import evidence_chains, gold_passages
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def tatqa_examples(context: dict[str, Any], rng: random.Random) -> Iterator[Read
     The table is read as clew's rows. Sums, differences and counts are not spans and are left out.
     """
     paragraphs = [ReaderPassage("", paragraph["text"]) for paragraph in context["paragraphs"]]
-    rows = list(read_tables(context["table"]["table"]).row_texts())
+    rows = list(row_texts(read_tables(context["table"]["table"])))
     for question in context["questions"]:
         if question["answer_type"] != "span" or len(question["answer"]) != 1:
             continue
@@ -379,7 +379,7 @@ def cell_examples(table: Table, title: str, count: int, rng: random.Random) -> I
     question in five names a row or a period that the table does not have: no answer. One in eight asks whether a
     cell has a value: yes or no.
     """
-    rows = list(table.row_texts())
+    rows = list(row_texts(table))
     firsts = [row[0].strip() for row in table.rows]
     columns = [" ".join(name.split()) for name in table.header]
     usable = [

@@ -5,7 +5,7 @@ import pytest
 import clew
 from clew.app.web.mcp.lookups import MAX_CHARACTERS, list_contents, search_passages, show_target
 from clew.core.errors import NotFound, UsageError
-from clew.parse.documents.tables import Table
+from clew.core.types import Table
 from clew.store.database import hold_lock
 from clew.store.store import Store
 from retrieve_documents import add

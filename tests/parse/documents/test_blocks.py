@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core.errors import UnreadableFile
+from clew.core.types import Table
 from clew.parse.documents.blocks import (
     ITEM_LENGTH,
     LIST_LENGTH,
@@ -23,7 +24,6 @@ from clew.parse.documents.blocks import (
     build_document,
 )
 from clew.parse.documents.limits import Limits
-from clew.parse.documents.tables import Table
 from parse_trees import check, outline
 
 

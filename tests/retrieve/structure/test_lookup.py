@@ -5,9 +5,8 @@ from clew.core.errors import ModelError
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Completion
 from clew.core.trail import TrailRecorder
-from clew.core.types import Box, Question, Scope, Usage
+from clew.core.types import Box, Question, Scope, Table, Usage
 from clew.parse.documents.builder import DocumentBuilder
-from clew.parse.documents.tables import Table
 from clew.retrieve.structure.lookup import StructureReader, StructureSearch, fetch_hits, find_references
 from graph_corpora import document, finished
 

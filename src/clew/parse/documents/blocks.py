@@ -14,12 +14,11 @@ from pathlib import PurePath
 
 from clew.core.errors import UnreadableFile
 from clew.core.text import sentence_spans
-from clew.core.types import ParsedDocument
+from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import (
     Row,
-    Table,
     collapse_group_heading,
     count_header_rows,
     merge_header,

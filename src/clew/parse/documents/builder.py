@@ -8,8 +8,19 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from clew.core.text import sentence_spans
-from clew.core.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, Box, ParsedDocument, ParsedNode
-from clew.parse.documents.tables import Table
+from clew.core.types import (
+    DOCUMENT,
+    PAGE,
+    PASSAGE,
+    ROW,
+    SECTION,
+    TABLE,
+    Box,
+    ParsedDocument,
+    ParsedNode,
+    Table,
+)
+from clew.parse.documents.tables import complete_table, row_texts, table_to_markdown
 
 PassageUnit = Literal["paragraph", "sentence"]
 """The unit of text that becomes one passage."""
@@ -75,12 +86,15 @@ class DocumentBuilder:
         """Add a table and its rows."""
         if not table.rows and not table.header:
             return
-        text = table.to_markdown()
+        table = complete_table(table)
+        text = table_to_markdown(table)
         span = self._append(text)
         page = table.boxes[0].page if table.boxes else self._page
-        self._nodes.append(ParsedNode(TABLE, text, self._open[-1], table.caption, 0, page, span, table.boxes))
+        self._nodes.append(
+            ParsedNode(TABLE, text, self._open[-1], table.caption, 0, page, span, table.boxes, table)
+        )
         parent = len(self._nodes) - 1
-        for number, row in enumerate(table.row_texts()):
+        for number, row in enumerate(row_texts(table)):
             row_page = table.row_pages[number] if table.row_pages else page
             boxes = tuple(box for box in table.boxes if box.page == row_page)
             self._nodes.append(ParsedNode(ROW, row, parent, "", 0, row_page, span, boxes))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.core.types import ParsedDocument
+from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
     Caption,
@@ -31,7 +31,6 @@ from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
 from clew.parse.documents.tables import (
     Row,
-    Table,
     collapse_group_heading,
     count_header_rows,
     merge_header,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.core.errors import UnreadableFile
-from clew.core.types import ParsedDocument
+from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
     Heading,
@@ -31,7 +31,6 @@ from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import (
     Row,
-    Table,
     collapse_group_heading,
     count_header_rows,
     merge_header,

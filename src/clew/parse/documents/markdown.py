@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from clew.core.errors import UnreadableFile
-from clew.core.types import ParsedDocument
+from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
     Heading,
@@ -27,7 +27,6 @@ from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.html import fragment_blocks
 from clew.parse.documents.limits import LIMITS, Limits
-from clew.parse.documents.tables import Table
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

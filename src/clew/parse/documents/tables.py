@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from clew.core.types import Box
+from clew.core.cell_values import label_overrides, read_scale, read_unit
+from clew.core.types import HEADERS_UNCERTAIN, Column, RowPlace, Table
 
 Row = tuple[str, ...]
 
@@ -20,55 +22,143 @@ _MAX_NAME_LENGTH = 120
 _MAX_HEADER_ROWS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: its cells in reading order. All rows have the same number of cells; ``header`` may be empty.
+#: An introduction with more characters is not repeated in the text of each row.
+_MAX_INTRODUCTION = 240
+_TOTAL = re.compile(r"^(?:(?:sub|grand\s*)?-?total|net total|totals)\b|\btotals?:?$", re.IGNORECASE)
+_PERIOD = re.compile(r"\b(?:19|20)\d\d\b|\b(?:months?|quarters?|years?) ended\b", re.IGNORECASE)
 
-    ``boxes`` has one box for each page that the table covers. ``row_pages`` has the page of each row; it is empty
-    where the format has no pages.
+
+def complete_table(table: Table) -> Table:
+    """Return a table with ``columns`` and ``row_places``: derived from header, caption and labels where missing."""
+    width = max([len(table.header), *map(len, table.rows)], default=0)
+    columns = table.columns or tuple(Column((name,) if name.strip() else ()) for name in table.header)
+    columns = columns + (Column(),) * (width - len(columns))
+    above = " ".join((table.caption, table.introduction, " ".join(columns[0].path) if columns else ""))
+    scale, unit = read_scale(above), ""
+    if scale is not None:
+        unit = read_unit(above)
+    columns = tuple(
+        _with_unit(column, unit if number else "", scale) for number, column in enumerate(columns)
+    )
+    return replace(table, columns=columns, row_places=table.row_places or place_rows(table.rows))
+
+
+def _with_unit(column: Column, unit: str, scale: float | None) -> Column:
+    """Return a column with the unit and scale that its names give it, else with those of the table."""
+    if column.unit or column.scale != 1.0:
+        return column
+    names = " ".join(column.path)
+    own_unit, own_scale = (read_unit(names), read_scale(names)) if names else ("", None)
+    if own_unit == "%":
+        return replace(column, unit="%", scale=own_scale or 1.0)
+    return replace(column, unit=own_unit or unit, scale=own_scale or scale or 1.0)
+
+
+def place_rows(rows: Sequence[Row], levels: Sequence[int] = ()) -> tuple[RowPlace, ...]:
+    """Return the place of each row: what kind it is, and in which groups it stands.
+
+    A row with its label alone heads the group of rows below it. The group ends with the next heading that is not
+    indented more; where labels are indented (``levels``, one per row) with the first row that is indented no more
+    than its heading; else with the total that names it or adds it up. A total that closes a group stands in the
+    groups around it.
     """
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    caption: str = ""
-    boxes: tuple[Box, ...] = ()
-    row_pages: tuple[int, ...] = ()
-
-    def to_markdown(self) -> str:
-        """Return the caption and the table as GitHub Markdown."""
-        width = max([len(self.header), *map(len, self.rows)], default=0)
-        header = self.header or ("",) * width
-        lines = [_line(header), "|" + " --- |" * width, *map(_line, self.rows)]
-        return "\n".join(([self.caption, ""] if self.caption else []) + lines)
-
-    def row_texts(self) -> Iterator[str]:
-        """Yield each row as ``caption. group: row header: column header: cell; ...``.
-
-        A row with only its first cell filled heads the group of rows below it ("Operating expenses:"), up to the
-        next such row. It is yielded without cells.
-        """
-        group = ""
-        width = max(map(len, self.rows), default=0)
-        columns = [" ".join(name.split()) for name in self.header] + [""] * (width - len(self.header))
-        for row in self.rows:
-            first = row[0].strip() if row else ""
-            cells = [(name, cell.strip()) for name, cell in zip(columns, row, strict=False)][1:]
-            filled = [(name, cell) for name, cell in cells if cell]
-            if first and not filled:
-                group = first.rstrip(":")
-                yield self._with_caption(first)
-                continue
-            values = "; ".join(f"{name}: {cell}" if name else cell for name, cell in filled)
-            head = ": ".join(part for part in (group, first.rstrip(":")) if part)
-            yield self._with_caption(f"{head}: {values}" if head and values else head or values)
-
-    def _with_caption(self, text: str) -> str:
-        return f"{self.caption}. {text}" if self.caption else text
+    places: list[RowPlace] = []
+    headings: list[_Group] = []
+    for number, row in enumerate(rows):
+        level = levels[number] if levels else 0
+        label = row[0].strip() if row else ""
+        has_values = any(cell.strip() for cell in row[1:])
+        if label and not has_values:
+            while headings and headings[-1].level >= level:
+                headings.pop()
+            places.append(RowPlace("heading", level, tuple(group.name for group in headings)))
+            headings.append(_Group(label.rstrip(": "), level, number))
+            continue
+        while headings and headings[-1].ends_before(level):
+            headings.pop()
+        kind: Literal["values", "total"] = "total" if _TOTAL.search(label) else "values"
+        if kind == "total":
+            headings = _close_groups(headings, label, level)
+        if headings and headings[-1].is_indented is None:
+            headings[-1].is_indented = level > headings[-1].level
+        unit, scale = label_overrides(label) if label else ("", None)
+        if scale is None and headings:
+            unit, scale = label_overrides(headings[-1].name)
+        groups = tuple(group.name for group in headings)
+        place = RowPlace(kind, level, groups, unit, scale)
+        places.append(_PLAIN if place == _PLAIN else place)
+    return tuple(places)
 
 
-def _line(cells: tuple[str, ...]) -> str:
-    escaped = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
-    return "| " + " | ".join(escaped) + " |"
+#: Most rows of a long table share this place.
+_PLAIN = RowPlace()
+
+
+@dataclass(slots=True)
+class _Group:
+    """A heading, the number of its row, and whether its rows are indented (None before the first)."""
+
+    name: str
+    level: int
+    start: int
+    is_indented: bool | None = None
+
+    def ends_before(self, level: int) -> bool:
+        """Return whether a row of values at ``level`` stands outside."""
+        return level < self.level or (bool(self.is_indented) and level <= self.level)
+
+
+def _close_groups(headings: Sequence[_Group], label: str, level: int) -> list[_Group]:
+    """Return the groups that a total stands in: without the one that it closes, or that it is no part of."""
+    remaining = list(headings)
+    words = set(re.findall(r"\w{3,}", label.casefold())) - {"total", "net", "and", "the"}
+    while remaining:
+        group = remaining[-1]
+        names_group = bool(words & set(re.findall(r"\w{3,}", group.name.casefold())))
+        if _PERIOD.search(group.name) or (level > group.level and not names_group):
+            break
+        remaining.pop()
+        if names_group:
+            break
+    return remaining
+
+
+def table_to_markdown(table: Table) -> str:
+    """Return the introduction, the caption and the table as GitHub Markdown."""
+    width = max([len(table.header), *map(len, table.rows)], default=0)
+    caption = f"{table.caption} {HEADERS_UNCERTAIN}".strip() if table.headers_uncertain else table.caption
+    header = table.header or ("",) * width
+    lines = [_line(header), "|" + " --- |" * width, *map(_line, table.rows)]
+    above = [part for part in (table.introduction, caption) if part]
+    return "\n".join([*(line for part in above for line in (part, "")), *lines])
+
+
+def row_texts(table: Table) -> Iterator[str]:
+    """Yield each row as ``caption. groups: row header: column header: cell; ...``.
+
+    A row that heads a group is yielded without cells. Where the headers are uncertain, cells have none.
+    """
+    table = complete_table(table)
+    has_names = not table.headers_uncertain
+    names = [" ".join(" ".join(column.path).split()) if has_names else "" for column in table.columns]
+    title = _row_title(table)
+    for row, place in zip(table.rows, table.row_places, strict=True):
+        label = row[0].strip().rstrip(":") if row else ""
+        cells = zip(names[1:], row[1:], strict=False)
+        values = "; ".join(
+            f"{name}: {cell.strip()}" if name else cell.strip() for name, cell in cells if cell.strip()
+        )
+        if place.kind == "heading":
+            yield f"{title}{row[0].strip()}"
+            continue
+        head = ": ".join(part for part in (*place.groups, label) if part)
+        yield title + (f"{head}: {values}" if head and values else head or values)
+
+
+def _row_title(table: Table) -> str:
+    introduction = table.introduction if len(table.introduction) <= _MAX_INTRODUCTION else ""
+    parts = [introduction, table.caption, HEADERS_UNCERTAIN if table.headers_uncertain else ""]
+    return "".join(f"{part.rstrip(':.')}. " for part in parts if part)
 
 
 def is_value(cell: str) -> bool:
@@ -83,6 +173,11 @@ def is_value(cell: str) -> bool:
     if not cell or _YEAR.match(cell):
         return False
     return bool(_NUMBER.match(cell) or _DATE.match(cell)) or cell in {"-", "–", "—", "n/a", "N/A"}
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    escaped = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
+    return "| " + " | ".join(escaped) + " |"
 
 
 def count_filled(row: Iterable[str]) -> int:

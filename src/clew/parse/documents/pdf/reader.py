@@ -17,7 +17,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from clew.core.errors import UnreadableFile
-from clew.core.types import Box, ParsedDocument
+from clew.core.types import Box, ParsedDocument, Table
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.pdf import MEDIA_TYPE
 from clew.parse.documents.pdf.lines import Line, PageLines, extract_lines
@@ -32,7 +32,6 @@ from clew.parse.documents.pdf.tables import (
     split_line,
 )
 from clew.parse.documents.pdf.words import Page, read_page
-from clew.parse.documents.tables import Table
 
 _NUMBERED = re.compile(
     r"^(?P<part>part\s+[ivx]+\b)|^(?P<item>item\s+\d+[a-z]?\b)|^(?P<note>note\s+\d+\b)"

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.types import Box
+from clew.core.types import Box, Table
 from clew.parse.documents.pdf.lines import CELL_GAP, Line
 from clew.parse.documents.pdf.words import Page, Rule, Word
-from clew.parse.documents.tables import Table
 
 #: Rules meet if their ends or positions differ by no more than this, in points.
 SNAP = 3.0
