@@ -536,6 +536,19 @@ def test_quoted_names_may_look_like_unknowns(tmp_path, triples, expected):
         assert set(answer.values) == expected and answer.constraints.exact
 
 
+def test_oxigraph_reads_the_names_of_relations_with_dots(tmp_path):
+    # The fuzz met this over Brick: Oxigraph reads one dot at most after a prefix.
+    (tmp_path / "g.tsv").write_text(
+        "a\tis a\tx\nb\thttp://www.w3.org/2002/07/owl#sameAs\tx\nc\tno. 1.2.3\tx\n"
+    )
+    triples = '#1 >> "is a" or "http://www.w3.org/2002/07/owl#sameAs" or "no. 1.2.3" >> x; final answer: #1'
+    with clew.open(tmp_path / "base", create=True) as base:
+        base.graphs.add(tmp_path / "g.tsv", name="g")
+        (reading,) = base.explain(triples)
+        ids = {id for id in base.graphs.query("g", reading.sparql).nodes}
+        assert len(ids) == 3 == len(base.ask("", chain=triples, recipe="focus").values)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_why_not_agrees_with_the_answers_to_random_questions(graphs, seed):

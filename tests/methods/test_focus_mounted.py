@@ -59,7 +59,12 @@ def test_a_contradiction_is_found_in_a_mounted_graph(base, tmp_path):
     answer = ask(
         base, "#1 >> directed_by >> Ilse Varnholt; #1 >> directed_by >> Marit Solheim; final answer: #1"
     )
-    assert set(answer.values) == {"The Salt Orchard", "Low Water", "Glass Harvest"}
+    assert not answer.values
+    assert {one.name for one in answer.ranking if one.meets_rest} == {
+        "The Salt Orchard",
+        "Low Water",
+        "Glass Harvest",
+    }
     (given_up,) = [step.detail["given up"] for step in answer.trail if step.name == "substitute"]
     assert given_up == ["#1 >> directed_by >> Marit Solheim"]  # of two that are as sure the last
 

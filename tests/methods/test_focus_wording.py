@@ -57,7 +57,7 @@ def graph(base):
         ("#1.release_year > 1931 and < 1934", {LOW, TIN}),
         ("#1.release_year > 1931 and #1.release_year < 1934", {LOW, TIN}),
         ("#1.release_year >= 1932, #1.release_year <= 1933", {LOW, TIN}),
-        ("#1 >> starred_actors >> at least 2 actors", {SALT, LOW, TIN, NINE}),
+        ("#1 >> starred_actors >> at least 2 persons", {SALT, LOW, TIN, NINE}),
         ("#1 >> starred_actors >> at least 3 people", {NINE}),
         ("#1 >> starred_actors >> exactly 1 person", {GLASS}),
         ('#1 >> starred_actors >> "only Dorte Halvik"', {GLASS}),
@@ -67,6 +67,13 @@ def test_what_a_person_writes(base, text, expected):
     said = f"#1 : film; {text}; final answer: #1"
     answer = registry.build_method("focus", base).answer(Question(said, chain=said), TrailRecorder())
     assert set(answer.values) == expected
+
+
+def test_a_type_that_the_graph_does_not_have_is_not_looked_up(base):
+    said = "#1 : film; #1 >> starred_actors >> at least 2 actors; final answer: #1"
+    answer = registry.build_method("focus", base).answer(Question(said, chain=said), TrailRecorder())
+    assert not answer.values and list(answer.constraints.dropped) == ["#2 : actors"]
+    assert {one.name for one in answer.ranking if one.meets_rest} == {SALT, LOW, TIN, NINE}
 
 
 def reply(quantifier="", relation="directed_by", tail="Ilse Varnholt", types=(), head="#1", **more):

@@ -670,10 +670,10 @@ class RankedAnswer:
     """One answer of a ranked list, with the evidence for and against it.
 
     ``hit`` is the node, its text the one it was ranked by, its score comparable within the list. Where ``name`` is in
-    no graph and was read from a passage, ``hit`` is the passage. ``meets_all``: the answer satisfies all constraints
-    that were not relaxed; all other answers only fill up the list and stand below. ``checks`` has every constraint;
-    ``ranked_by`` says what ranked it (``vector 0.71``, ``model 0.9``). ``is_exact``: all names of the question were
-    taken for what is called exactly so.
+    no graph and was read from a passage, ``hit`` is the passage. ``meets_all``: it satisfies all constraints; others
+    stand below. ``meets_rest``: it satisfies all but those that were given up or that no graph can hold.
+    ``checks`` has every constraint; ``ranked_by`` says what ranked it (``vector 0.71``, ``model 0.9``).
+    ``is_exact``: all names of the question were taken for what is called exactly so.
     """
 
     name: str
@@ -682,17 +682,18 @@ class RankedAnswer:
     checks: tuple[ConstraintCheck, ...] = ()
     ranked_by: str = ""
     is_exact: bool = False
+    meets_rest: bool = False
 
     @property
     def list_name(self) -> str:
         """The list that it belongs to, one of :data:`ANSWER_LISTS`. A near miss meets some constraints and misses
-        one, or those that were given up; others only fill the list up."""
-        missed = self.missed_constraints
-        if self.meets_all and not missed:
+        one, or meets the rest of those that were given up or that no graph can hold; others only fill the list
+        up."""
+        if self.meets_all:
             return EXACT_LIST if self.is_exact else NEAR_LIST
-        meets_some = any(check.satisfaction for check in self.checks)
-        is_near = self.meets_all or self.ranked_by == NEAR_MISS or (len(missed) == 1 and meets_some)
-        return MISSES_LIST if missed and is_near else FILL_LIST
+        hard = [check.satisfaction for check in self.checks if not check.text.startswith("~ ")]
+        misses_one = any(hard) and sum(not satisfaction for satisfaction in hard) == 1
+        return MISSES_LIST if self.meets_rest or self.ranked_by == NEAR_MISS or misses_one else FILL_LIST
 
     @property
     def missed_constraints(self) -> tuple[str, ...]:
@@ -754,8 +755,9 @@ class ConstraintSummary:
     """How a question was read as typed triples, and which of its constraints a ranked list does not satisfy.
 
     ``triples`` is the reading that counted, "" where there was none; ``matching`` the number of answers that satisfy
-    all constraints that were kept, ranked or not; ``relaxed`` the constraints that contradicted others; ``dropped``
-    those that the graph cannot hold, with the reason. ``exact``: every name was taken for what is called exactly so,
+    all constraints, ranked or not; ``relaxed`` the constraints that contradicted others; ``dropped``
+    those that the graph cannot hold, with the reason; ``matching_rest`` the number of nodes that satisfy all others
+    where there are such. ``exact``: every name was taken for what is called exactly so,
     and the answers are exactly those that meet everything. Otherwise ``substitutions`` has the names of the question
     that were taken for another name of the graph, with that name.
     """
@@ -766,6 +768,7 @@ class ConstraintSummary:
     dropped: Mapping[str, str] = field(default_factory=dict)
     exact: bool = False
     substitutions: Mapping[str, str] = field(default_factory=dict)
+    matching_rest: int = 0
 
 
 @dataclass(frozen=True, slots=True)

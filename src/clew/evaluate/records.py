@@ -96,7 +96,7 @@ def focus_record(answer: Answer) -> dict[str, Any]:
     ``candidates`` is the number of nodes that meet the triples, None where no triple restricts them.
     """
     exact = next((step for step in answer.trail if isinstance(step, ExactStep)), None)
-    met_count = sum(ranked.meets_all for ranked in answer.ranking)
+    met_count = sum(ranked.meets_all or ranked.meets_rest for ranked in answer.ranking)
     counts = {"kept": met_count, "filled": len(answer.ranking) - met_count}
     prepared = [step for step in answer.trail if isinstance(step, PrepareStep)]
     if exact is not None and not prepared:

@@ -188,11 +188,11 @@ def _print_ranked(view: AnswerView, limit: int) -> None:
     out = make_console()
     total = view.constraint_summary.matching if view.constraint_summary else 0
     listed = sum(row.meets_all for row in view.ranked)
-    summary = (
-        f"{total:,} meet all constraints that were kept" if total else "nothing restricts what may answer"
-    )
+    summary = f"{total:,} meet all constraints" if total else "nothing restricts what may answer"
     if view.constraint_summary and view.constraint_summary.exact:
         summary = f"{total:,} meet all constraints exactly"
+    elif view.constraint_summary and view.constraint_summary.matching_rest:
+        summary = f"{total:,} meet all constraints, {view.constraint_summary.matching_rest:,} meet the rest"
     if listed < total:
         summary += f"; the first {listed} are listed"
     out.print(Text.assemble(("Ranked", "bold"), (f"  {summary}", "dim")))
@@ -315,7 +315,6 @@ def write_answer_file(path: Path, view: AnswerView) -> None:
         for rank, row in enumerate(view.ranked, 1):
             met = {check.constraint: check.met for check in row.checks}
             evidence = dict.fromkeys(text for check in row.checks for text in check.evidence)
-            meets_all = row.meets_all and not row.missed  # a constraint that was given up is missed too
             cells: list[Any] = [
                 rank,
                 row.name,
@@ -323,7 +322,7 @@ def write_answer_file(path: Path, view: AnswerView) -> None:
                 round(row.score, 6),
                 row.ranked_by,
                 row.list_name,
-                meets_all,
+                row.meets_all,
             ]
             cells += ["" if met.get(text) is None else met[text] for text in constraints]
             cells += ["; ".join(row.missed), "; ".join(evidence), row.text]

@@ -312,6 +312,7 @@ class FocusMethod:
         # If nothing restricts the target, its candidates are no answers.
         all_matching = candidates.matching.rows[~solution.is_wider(candidates.matching.rows)]
         matching = set(all_matching.tolist()) if solution.has_answers else set()
+        meets_everything = solution.meets_everything
         explanation = solution.explain(rows)
         if solution.exact is not None:
             solution.exact.look_up_evidence(self.snapshot, rows[: question.evidence_for].tolist())
@@ -319,7 +320,7 @@ class FocusMethod:
             RankedAnswer(
                 hit.node.name,
                 hit,
-                row in matching,
+                row in matching and meets_everything,
                 solution.checks(
                     explanation,
                     self.snapshot,
@@ -329,6 +330,7 @@ class FocusMethod:
                 ),
                 candidates.ranked_by[hit.node.id],
                 is_exact=solution.exact is not None,
+                meets_rest=row in matching and not meets_everything,
             )
             for place, (hit, row) in enumerate(zip(candidates.hits, rows.tolist(), strict=True))
         ]

@@ -473,7 +473,8 @@ def matching_types(graph: PropertyGraph, wanted: Sequence[str]) -> tuple[str, ..
     """Return the types of a graph that are called like the wanted ones: exactly, or by the same stems."""
     matching = dict[str, None]()
     for name in wanted:
-        stems = word_stems(verbalise_relation(name))
+        # The one plural of a usual type that no ending tells.
+        stems = word_stems("person" if name.casefold() == "people" else verbalise_relation(name))
         for type in graph.types():
             if type == name or (stems and word_stems(verbalise_relation(type)) == stems):
                 matching[type] = None

@@ -287,7 +287,8 @@ class AnswerList:
     """The ranked answers to a question, and the names of those that meet all constraints and were not ranked.
 
     ``solutions`` are those that the answers come from; ``read`` has the hits of the answers that were read from
-    documents, by name; ``unnamed`` counts the answers that are not even named. ``by_model``: a model ranks.
+    documents, by name; ``unnamed`` counts the answers that are not even named. ``partial`` counts the nodes that meet
+    all but what was given up or what no graph can hold: they are no answers. ``by_model``: a model ranks.
     """
 
     by_model: bool
@@ -295,6 +296,7 @@ class AnswerList:
     ranking: list[RankedAnswer] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     unnamed: int = 0
+    partial: int = 0
     read: dict[str, tuple[Hit, ...]] = field(default_factory=dict)
     has_preferences: bool = False
 
@@ -304,6 +306,9 @@ class AnswerList:
         self.has_preferences |= bool(solution.prepared.soft_words)
         rows = solution.substitution.rows
         if rows is None or not solution.has_answers:
+            return
+        if not solution.meets_everything:
+            self.partial += int((~solution.is_wider(rows)).sum())
             return
         others = rows[~np.isin(rows, candidates.matching.rows[:MAX_RANKED]) & ~solution.is_wider(rows)]
         self.names += [entity.name for entity in solution.graph.entities(others[:MAX_NAMED])]
@@ -318,7 +323,7 @@ class AnswerList:
 
     def to_answer(self, record: TrailRecorder, recipe: str) -> Answer:
         """Return the answer with its evidence; its last step is added to the trail."""
-        self.ranking.sort(key=lambda answer: (not answer.meets_all, -answer.hit.score))
+        self.ranking.sort(key=lambda answer: (not answer.meets_all, not answer.meets_rest, -answer.hit.score))
         text, constraints = self._text() or self._empty_text(), self._constraints()
         # An answer that was read from documents rests on no constraint that was given up or dropped.
         shown = constraints if constraints.triples and not self.read else None
@@ -336,7 +341,7 @@ class AnswerList:
         context = tuple(answer.hit for answer in self.ranking)
         evidence = self._evidence() if text else context[:NEAREST_HITS]
         return Answer(
-            text or no_answer_text(record),
+            text or self._partial_text(constraints) or no_answer_text(record),
             evidence,
             quote_triples(evidence) if text else (),
             trail=tuple(record.steps),
@@ -375,6 +380,19 @@ class AnswerList:
         more = len(values) - listed + self.unnamed
         return ", ".join(values[:listed]) + (f" and {more:,} more" if more > 0 else "")
 
+    def _partial_text(self, constraints: ConstraintSummary) -> str:
+        """Return what meets all but what was given up or what no graph can hold, as what it is; "" if there is no
+        such node."""
+        names = list(dict.fromkeys(answer.name for answer in self.ranking if answer.meets_rest))
+        missing = [*constraints.relaxed, *constraints.dropped]
+        if not names or not missing:
+            return ""
+        why = "nothing meets all of this" if constraints.relaxed else "not all of this can be looked up"
+        more = self.partial - min(len(names), LISTED_RANKED)
+        listed = ", ".join(names[:LISTED_RANKED]) + (f" and {more:,} more" if more > 0 else "")
+        without = ", ".join(f"'{text}'" for text in missing)
+        return f"No answer: {why}. Without {without} there would be: {listed}"
+
     def _evidence(self) -> tuple[Hit, ...]:
         """Return the triples and passages by which the first answers meet the constraints, and their own texts."""
         hits = dict[Hit, None]()
@@ -389,7 +407,7 @@ class AnswerList:
         matching = sum(answer.meets_all for answer in self.ranking) + len(self.names) + self.unnamed
         solutions = [solution for solution in self.solutions if solution.is_filtered]
         if not solutions:
-            return ConstraintSummary("", matching)
+            return ConstraintSummary("", matching, matching_rest=self.partial)
         triples = str(solutions[0].prepared.typed)
         substitutions = {
             name: taken
@@ -401,7 +419,9 @@ class AnswerList:
         relaxed = dict.fromkeys(text for solution in solutions for text in solution.relaxed_texts)
         dropped = {triple.text: triple.why for solution in solutions for triple in solution.prepared.dropped}
         exact = all(solution.exact is not None for solution in solutions)
-        return ConstraintSummary(triples, matching, tuple(relaxed), dropped, exact, substitutions)
+        return ConstraintSummary(
+            triples, matching, tuple(relaxed), dropped, exact, substitutions, self.partial
+        )
 
 
 def _ranked_line(answer: RankedAnswer) -> RankedLine:

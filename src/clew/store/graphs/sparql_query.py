@@ -249,11 +249,7 @@ def _shorten_iri(iri: str) -> str:
         rdf_view.PREFIXES.items(), key=lambda item: len(item[1]) if iri.startswith(item[1]) else 0
     )
     local = iri[len(start) :]
-    return (
-        f"{prefix}:{local}"
-        if re.fullmatch(r"(?:[\w-]|%..)(?:(?:[\w.-]|%..)*(?:[\w-]|%..))?", local)
-        else f"<{iri}>"
-    )
+    return f"{prefix}:{local}" if re.fullmatch(r"(?:[\w-]|%..)+(?:\.(?:[\w-]|%..)+)?", local) else f"<{iri}>"
 
 
 # Running a query

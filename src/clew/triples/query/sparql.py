@@ -26,9 +26,9 @@ NAMESPACES: Mapping[str, str] = {
     "d": "urn:clew:day:",
     "f": "urn:clew:folded:",
 }
-#: What may follow a prefix: PN_LOCAL of SPARQL, as far as encoded names need it.
+#: What may follow a prefix: PN_LOCAL of SPARQL, as far as encoded names need it. Oxigraph reads one dot at most.
 _LETTERS = r"A-Za-z0-9_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u3001-\ud7ff"
-_LOCAL_NAME = re.compile(rf"(?:[{_LETTERS}]|%..)(?:(?:[{_LETTERS}.-]|%..)*(?:[{_LETTERS}-]|%..))?")
+_LOCAL_NAME = re.compile(rf"(?:[{_LETTERS}]|%..)(?:[{_LETTERS}-]|%..)*(?:\.(?:[{_LETTERS}-]|%..)+)?")
 
 
 def to_sparql(question: GraphQuestion) -> str:
@@ -259,8 +259,8 @@ class _Writer:
 def shorten_iri(prefix: str, name: str) -> str:
     """Return the IRI of a relation or a property, with its prefix if SPARQL allows the name after one.
 
-    >>> shorten_iri("r", "directed by"), shorten_iri("r", "Mr.")
-    ('r:directed%20by', '<urn:clew:relation:Mr.>')
+    >>> shorten_iri("r", "directed by"), shorten_iri("r", "Mr."), shorten_iri("r", "no. 1.2")
+    ('r:directed%20by', '<urn:clew:relation:Mr.>', '<urn:clew:relation:no.%201.2>')
     """
     local = encode_iri_name(name)
     return f"{prefix}:{local}" if _LOCAL_NAME.fullmatch(local) else f"<{NAMESPACES[prefix]}{local}>"
