@@ -545,7 +545,7 @@ def test_oxigraph_reads_the_names_of_relations_with_dots(tmp_path):
     with clew.open(tmp_path / "base", create=True) as base:
         base.graphs.add(tmp_path / "g.tsv", name="g")
         (reading,) = base.explain(triples)
-        ids = {id for id in base.graphs.query("g", reading.sparql).nodes}
+        ids = set(base.graphs.query("g", reading.sparql).nodes)
         assert len(ids) == 3 == len(base.ask("", chain=triples, recipe="focus").values)
 
 

@@ -117,8 +117,8 @@ class Solution:
 
     @property
     def meets_everything(self) -> bool:
-        """Whether its candidates meet all constraints: none was given up, and what the graph cannot hold was read from
-        documents. Of the paper's own form, C_filtered is what it answers."""
+        """Whether its candidates meet all constraints: none was given up, and what the graph cannot hold was read
+        from documents. Of the paper's own form, C_filtered is what it answers."""
         read = checks_of_read_triples(self.prepared.typed, self.values_read)
         all_looked_up = all(dropped.text in read for dropped in self.prepared.dropped)
         return self.paper or (all_looked_up and not self.substitution.relaxed)
