@@ -14,6 +14,7 @@ WITHOUT_ANSWER = {
     "a thought without an end",
     "a loop",
     "a loop of lines",
+    "a refusal",
 }
 
 

@@ -73,7 +73,7 @@ def test_three_follow_up_questions_each_answered_from_the_documents(base):
     assert steps == ["follow up", "retrieve", "read"] * 3 + ["follow up", "read"]
     asked = [step.detail.get("question") for step in answer.trail if step.name == "follow up"]
     assert asked == [*(one for one, _, _ in ROUNDS), None]
-    assert answer.trail[-2].detail["final"] == "Dunmere."
+    assert answer.trail[-2].detail["final"] == "Dunmere"
     assert [step.detail["query"] for step in answer.trail if step.name == "retrieve"] == asked[:3]
     # What follow-up answers rest on is read first in the end, in the order of the rounds.
     first = [hit.node.document_name for hit in answer.context][:3]

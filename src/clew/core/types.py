@@ -576,6 +576,17 @@ class StoppedStep(Step):
     budget: str
 
 
+@dataclass(frozen=True, slots=True)
+class FallbackStep(Step):
+    """A model's reply could not be used. ``asked_for`` is what it was asked for, ``used`` what was taken in its
+    place, ``reply`` the beginning of what it wrote."""
+
+    name = "fallback"
+    asked_for: str
+    used: str
+    reply: str | None = None
+
+
 # The trained reader
 
 
@@ -807,12 +818,21 @@ class Answer:
         """The budget that ended the work on this answer before it was done; "" where none did."""
         return next((step.budget for step in self.trail if isinstance(step, StoppedStep)), "")
 
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        """What was used in the place of replies that could not be, each in a sentence, each once."""
+        steps = (step for step in self.trail if isinstance(step, FallbackStep))
+        return tuple(
+            dict.fromkeys(f"the model's {step.asked_for} could not be used: {step.used}" for step in steps)
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the answer with evidence, quotes and trail; ``stopped`` is the budget that ended it, or null."""
         return {
             "answer": self.text,
             "abstained": self.abstained,
             "stopped": self.stop_reason or None,
+            "fallbacks": list(self.fallbacks),
             "reader": self.reader,
             "recipe": self.recipe,
             "evidence": [hit.to_dict() for hit in self.evidence],

@@ -9,16 +9,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from clew.core.errors import BudgetExceeded
+from clew.core.prompts.replies import is_refusal
 from clew.core.protocols import Reader
-from clew.core.text import normalise
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Hit, Question, StoppedStep
 from clew.methods.readers import NOT_FOUND
 
 #: An answer that abstains has this many of the best hits as its evidence.
 NEAREST_HITS = 5
-#: Replies of a model that does not know the answer.
-_UNKNOWN = frozenset({"unknown", "not known", "i don't know", "i do not know", "cannot be determined"})
 #: The text of an answer whose work was ended by a spent budget or by the caller.
 CUT_SHORT = "Not answered: it was stopped before there was an answer. The evidence found so far is below."
 
@@ -102,7 +100,7 @@ def model_answer(
     """
     if reader is not None:
         return read_answer(reader, question, hits, recorder, recipe)
-    if normalise(reply).rstrip(".") in _UNKNOWN:
+    if is_refusal(reply):
         reply = ""
     return Answer(
         reply or no_answer_text(recorder),

@@ -129,7 +129,7 @@ class ListwiseReranker:
             return list(hits)
         unreadable = None
         try:
-            named = [number - 1 for number in self.template.parse(completions[0].text)["ranking"]]
+            named = [number - 1 for number in parse_ranking(completions[0].text, self.template)]
         except BadCompletion as error:
             unreadable = error.problem
             named = []
@@ -153,6 +153,34 @@ class ListwiseReranker:
             )
         )
         return ranked + _score_rest(hits[self.k :], ranked)
+
+
+_RANKED_LINE = re.compile(
+    r"^\W*\d{1,2}[.)]\s*\W*(?:candidate|number|no\.?|item)?\s*[\[(#]?(?P<number>\d{1,3})\b", re.IGNORECASE
+)
+_BARE_RANKING = re.compile(
+    r"(?:\A|:|\n)[\s\[(*]*(\d{1,3}(?:[\])\s]*(?:,|>|;|\s)[\[(\s]*\d{1,3})+)[\])\s.*]*(?:\n|\Z)"
+)
+
+
+def parse_ranking(reply: str, template: Template) -> list[int]:
+    """Return the numbers of candidates in a model's order, best first.
+
+    Beside the JSON object that is asked for: numbers in brackets or as text in it, a bare list, ``[3] > [1] > [2]``,
+    numbers divided by commas, and numbered lines that name candidates. Raises BadCompletion.
+    """
+    try:
+        return [int(number) for number in template.parse(reply)["ranking"]]
+    except BadCompletion as error:
+        text = clean_reply(reply)
+        as_texts = re.search(r"\[((?:\s*[\"']\W*\d{1,3}\W*[\"']\s*,?)+)\]", text)
+        bare = as_texts or _BARE_RANKING.search(text)
+        if bare:
+            return [int(number) for number in re.findall(r"\d+", bare[1])]
+        lines = [match for line in text.splitlines() if (match := _RANKED_LINE.match(line))]
+        if len(lines) < 2:
+            raise error
+        return [int(line["number"]) for line in lines]
 
 
 def create_hit_reranker(

@@ -7,7 +7,7 @@ import pytest
 
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder, explore_retriever
-from clew.core.types import Question, Scope
+from clew.core.types import Answer, Question, Scope
 from clew.knowledge_base import registry
 from clew.models.wrappers import Budget
 from drill_documents import NOTES, REPORT
@@ -241,3 +241,19 @@ def test_options_that_make_no_sense_are_refused(base, snapshot_of):
     }.items():
         with pytest.raises(UsageError, match=said):
             drill(base, None, recipe)
+
+
+@pytest.mark.parametrize("reply", ["Hmm, let me think about what a lighter is.", "Chapter Ninety"])
+def test_a_choice_that_cannot_be_read_leaves_what_no_model_would(base, snapshot_of, reply):
+    snapshot_of(REPORT)
+    question = Question("How many tonnes had the Gannet?")
+    trail = TrailRecorder()
+    with ScriptedServer(lambda request: reply) as server:
+        hits = drill(base, server, "drill(words=0)").explore(question, 5, trail)
+    assert any("Gannet" in hit.node.text for hit in hits)
+    answer = Answer("", trail=tuple(trail.steps))
+    assert [text.partition(" could")[0] for text in answer.fallbacks] == [
+        "the model's choice of sections",
+        "the model's choice of paragraphs",
+    ]
+    assert answer.to_dict()["fallbacks"] == list(answer.fallbacks)

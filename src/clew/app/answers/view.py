@@ -303,6 +303,7 @@ class AnswerView:
     from_memory: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
     stopped: str = ""
+    fallbacks: tuple[str, ...] = ()
     recipe: str = ""
     usage: Usage = field(default_factory=Usage)
     substitutions: Mapping[str, str] = field(default_factory=dict)
@@ -353,6 +354,7 @@ class AnswerView:
             rejected=tuple(data.get("rejected", ())),
             substitutions=data.get("substitutions") or {},
             stopped=data.get("stopped") or "",
+            fallbacks=tuple(data.get("fallbacks") or ()),
             recipe=data.get("recipe", ""),
             usage=_usage(data),
             nodes=known,

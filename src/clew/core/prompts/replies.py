@@ -42,6 +42,124 @@ def clean_reply(reply: str) -> str:
     return _NOT_TEXT.sub(" ", _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", reply))).strip()
 
 
+# Refusals
+
+_LEAD_IN = (
+    r"(?:unfortunately|sorry|i'?m\s+sorry|i\s+am\s+sorry|i\s+apologi[sz]e|however|but|well|as\s+an\s+ai[^,.]*"
+    r"|(?:based|according|judging|going)\s+(?:solely\s+|only\s+)?(?:on|to|by|from)\s+[^,]*"
+    r"|(?:in|from)\s+(?:the|these|this)\s+[^,]*)"
+)
+_LACKING = (
+    r"(?:known|stated|mentioned|specified|given|provided|available|found|listed|indicated|disclosed|clear|sure"
+    r"|described|discussed|named|identified|included|present|possible|determined|determinable|applicable|reported"
+    r"|answerable|certain|recorded|shown)"
+)
+_MATERIAL = (
+    r"(?:context|passage|paragraph|text|document|source|evidence|information|article|excerpt|material|answer"
+    r"|question|data|content|section|table|knowledge)s?"
+)
+_ADVERB = (
+    r"(?:(?:explicitly|directly|specifically|clearly|currently|actually|yet|entirely|quite|also|really)\s+)?"
+)
+_NOT = r"(?:not|n['’]?t|never)"
+_REFUSAL = re.compile(
+    rf"""(?:{_LEAD_IN}\s*[,.:;–—-]?\s+)*(?:
+      (?:it\s+is\s+|it['’]s\s+|is\s+)?(?:unknown|unspecified|unclear|undetermined|undisclosed|unavailable)\Z
+    | (?:unknown|unspecified|unclear|undisclosed)\s*(?:\(|\s(?:in|from|by|within|based|given|to\s+(?:me|us))\b)
+    | none\s+of\s+(?:the|these|those)\s+(?:\w+\s+){{0,2}}?(?:passages|paragraphs|sources|documents|texts)\b
+    | (?:none|nothing|null|nil|n\.?\s?/?\s?a|no\s+answer|no\s+idea|no\s+data|abstain|\?+|-+)\Z
+    | {_NOT}\s+{_ADVERB}(?:{_LACKING}|enough|sufficient)(?:\s+(?:in|from|by|within|based|information|context|evidence
+        |data|to|about|for|and|or|here|at)\b.*)?\Z
+    | (?:there\s+(?:is|are|was|were|'s)\s+|(?:i|we)\s+(?:see|find|found|have|had)\s+|has\s+)?
+      (?:no|insufficient|(?:not|n['’]t)\s+(?:enough|sufficient|any))\s+(?:\w+\s+){{0,2}}?
+      (?:information|mention|evidence|data|context|details?|answer|indication|reference)s?
+      (?:\Z|[,.;:]|\s+(?:about|on|of|for|in|to|that|is|was|are|were|available|provided|given|regarding|from|whether|which|as
+        |here|at|found|stated|and|or|concerning)\b)
+    | there\s+(?:isn|aren|wasn|weren)['’]?t\s+(?:enough|any|sufficient)\b
+    | (?:i|we)(?:\s+am|['’]?m|\s+are|['’]?re|\s+was|\s+were)?\s+(?:really\s+|currently\s+|just\s+)?(?:
+          (?:do|did|ca|could|wo|would)n?['’]?\s?(?:not|t)\b | cannot\b | can\s*not\b | unable\b
+        | not\s+(?:able|sure|certain|aware|familiar|in\s+a\s+position)\b | have\s+(?:no|not\s+enough)\b
+        | need\s+more\b        | would\s+need\b | lack\b )
+    | (?:the|this|these|those|that|any|no|none\s+of\s+the|neither|my)?\s*
+      (?:(?:given|provided|above|available|supplied|retrieved|quoted|numbered|following)\s+)*{_MATERIAL}
+      (?:\s+(?:to|of|in|for)\s+(?:this|the|your)\s+\w+)?\s+(?:alone\s+)?(?:that\s+\w+\s+\w+\s+)?
+      (?:(?:do|does|did|is|are|was|were|has|have|can|could)(?:\s+not\b|n['’]?t\b)|cannot\b|lacks?\b|fails?\b|never\b
+         |(?:contains?|gives?|provides?|ha(?:s|ve)|makes?|offers?|mentions?|says?|states?)\s+(?:no|nothing)\b
+         |(?:is|are|remains?)\s+(?:unknown|unclear|unspecified|insufficient|{_NOT}\s+{_ADVERB}{_LACKING}))
+    | (?:it|this|that|which|(?:the|his|her|its|their)\s+(?:\w+\s+){{1,5}})\s*(?:is|are|was|were|has|have|can|could)?
+      (?:\s*n['’]t|\s+not|not)\s+(?:been\s+|be\s+)?{_ADVERB}{_LACKING}\b
+    | (?:it|this|that)\s+(?:does|do|did)(?:\s+not|n['’]?t)\s+(?:say|state|mention|specify|tell|contain|give)\b
+    | (?:can\s?not|can['’]?t|could\s+not|couldn['’]?t|unable\s+to|impossible\s+to)\s+(?:be\s+)?(?:determin|answer|find
+        |found|infer|verif|tell|say|provide|help|assist|deduc|conclud|known|identif)\w*
+    | (?:it\s+is\s+|it['’]s\s+)(?:impossible|not\s+possible)\b
+    | as\s+an\s+ai\b | i['’]?m\s+sorry\b | i\s+am\s+sorry\b | i\s+apologi[sz]e\b
+    )""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_BARE = " \t\r\n.!*_\"'“”`()[]"
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether a short answer says, in whatever words, that there is none: it is no value.
+
+    Only the beginning of a text decides, so that an answer with a reservation behind it stays an answer, and titles
+    that begin like a refusal are not refusals.
+
+    >>> is_refusal("The context does not say."), is_refusal("No Country for Old Men"), is_refusal("Not specified")
+    (True, False, True)
+    """
+    bare = " ".join(text[:400].split()).strip(_BARE)
+    words = [word for word in re.findall(r"[^\W\d_]+", bare) if len(word) > 1]
+    # "I Don't Know How She Does It" is a film.
+    if len(words) > 4 and all(word[0].isupper() for word in words if len(word) > 2):
+        return False
+    return not bare or _REFUSAL.match(bare) is not None
+
+
+# Free text
+
+_FREE_LABEL = re.compile(
+    r"\A[\s*_#>\"'“]*(?:output|summary|answer|response|evidence|(?:the\s+)?missing\s+(?:fact|evidence)|next\s+sentence"
+    r"|reasoning)[*_]*\s*:[*_\s]*",
+    re.IGNORECASE,
+)
+#: "Here is a summary of the section:", on a line of its own.
+_PREFACE = re.compile(
+    r"\A\s*(?:(?:sure|certainly|of\s+course|okay|ok|absolutely)\b[^\n:]*[!.,]\s*)?"
+    r"(?:(?:here|below)(?:['’]s|\s+is|\s+are)\b|the\s+following\s+is\b|sure\b|certainly\b|of\s+course\b)?[^\n]{0,120}"
+    r"(?:(?<=:)|(?<=:\*\*))[ \t]*\n+",
+    re.IGNORECASE,
+)
+_OWN_EXAMPLE = re.compile(
+    r"\n\s*(?:#+\s*|\*\*)?(?:instruction|input|question|claim|section|context|triplet|user|human|example)\b[^\n:]{0,12}:",
+    re.IGNORECASE,
+)
+_REMARK = re.compile(
+    r"\n\s*(?:let\s+me\s+know|i\s+hope|please\s+(?:let|note|feel)|note\s*:|feel\s+free|is\s+there\s+anything"
+    r"|would\s+you\s+like|explanation\s*:|\(?note\b)[^\0]*\Z",
+    re.IGNORECASE,
+)
+_WHOLE_FENCE = re.compile(r"\A```[\w-]*[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+
+
+def read_text(reply: str) -> str:
+    r"""Return the words of a reply that was to be free text, "" if it refuses.
+
+    Thoughts, "Here is a summary:", labels, fences, remarks to the reader, and further examples of the model's own
+    invention are no part of it.
+
+    >>> read_text("Here is the summary:\n\n**Summary:** The light was lit in 1871.\n\nLet me know if it helps!")
+    'The light was lit in 1871.'
+    """
+    text = clean_reply(reply)
+    if fence := _WHOLE_FENCE.match(text):
+        text = fence[1]
+    text = _FREE_LABEL.sub("", _PREFACE.sub("", text)).strip()
+    own = _OWN_EXAMPLE.search(text)
+    text = _REMARK.sub("", text[: own.start()] if own else text).strip()
+    return "" if is_refusal(text) else text
+
+
 def parse_json(reply: str, schema: Schema) -> Any:
     """Return the first value in ``reply`` that is valid by ``schema``. Raises BadCompletion, which says why not."""
     problem = ""

@@ -195,7 +195,7 @@ def _read(path: Path, folder: Path | None, shown: _ShotOptions) -> Template:
         user=user,
         system=parts.get("system", ""),
         max_tokens=int(limit),
-        stop=tuple(header.get("stop", "").split()),
+        stop=tuple(word.replace("\\n", "\n") for word in header.get("stop", "").split()),
     )
     _check_variables(f"prompt file {path} is declared", set(header["variables"].split()), template.variables)
     return template

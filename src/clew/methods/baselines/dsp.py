@@ -30,7 +30,10 @@ from clew.methods.prompting import parse_final_answer
 
 _QUERY = re.compile(r"(?:search\s+)?query(?:\s+\d+)?\W*:\W*(?P<query>[^\n]*)", re.IGNORECASE)
 _SUMMARY = re.compile(r"^\W*summary(?:\s+\d+)?\W*:", re.IGNORECASE)
-_NONE = re.compile(r"(?:none|n/?a|nothing|no(?:\s+\w+)*\s+(?:needed|required|necessary))?", re.IGNORECASE)
+_NONE = re.compile(
+    r"(?:(?:none|n/?a|nothing)(?:\s*[,.;:(–-].*)?|no(?:\s+\w+)*\s+(?:needed|required|necessary)(?:\W.*)?)?",
+    re.IGNORECASE,
+)
 _AROUND = " \t*_\"'“”`"
 
 

@@ -15,6 +15,7 @@ from typing import Annotated
 
 from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
+from clew.core.prompts.replies import read_text
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import sentence_spans
 from clew.core.trail import ReasonStep, TrailRecorder, retrieve_with_trail
@@ -87,7 +88,7 @@ class IRCoT:
             question=question.text, contexts=titled_contexts(hits), thoughts=" ".join(thoughts)
         )
         completion = self.model.complete([prompt])[0]
-        text = completion.text.strip()
+        text = read_text(completion.text)
         spans = sentence_spans(text)
         thought = text[slice(*spans[0])] if spans else ""
         seconds = time.perf_counter() - started

@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from clew.core.component import PromptFile, Recipe, Resources, component
 from clew.core.errors import BudgetExceeded
-from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.replies import clean_reply, is_refusal
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import normalise, sentence_spans
 from clew.core.trail import ActStep, LookUpStep, TrailRecorder, retrieve_with_trail
@@ -71,7 +71,9 @@ def parse_reply(text: str) -> Reply:
         argument = next((part for part in action.group("square", "round", "input", "rest") if part), "")
         argument = argument.strip(_AROUND)
         name = re.sub(r"\W", "", action["name"].casefold())
-        return Reply(thought, name, argument) if argument else Reply(thought)
+        if not argument or (name == FINISH and is_refusal(argument)):
+            return Reply(thought)
+        return Reply(thought, name, argument)
     # A short line that only thinks is no answer: it has to announce one.
     final = parse_final_answer(text) if "answer" in text.casefold() else ""
     return Reply(thought, FINISH, final) if final else Reply(thought)

@@ -18,6 +18,7 @@ from typing import Annotated
 
 from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
+from clew.core.prompts.replies import is_refusal
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import normalise
 from clew.core.trail import FollowUpStep, TrailRecorder, retrieve_with_trail
@@ -28,7 +29,7 @@ from clew.methods.readers import NOT_FOUND
 _FOLLOW_UP = re.compile(
     r"follow[\s-]*up(?:\s+question)?(?:\s+\d+)?\W*:\s*(?P<question>[^\n]+)", re.IGNORECASE
 )
-_FINAL = re.compile(r"(?<!intermediate )answer(?:\s+is)?\W*:\s*(?P<answer>[^\n]+)", re.IGNORECASE)
+_FINAL = re.compile(r"(?<!intermediate )answer(?:\s+is\b\W*?:?|\W*:)\s*(?P<answer>[^\n]+)", re.IGNORECASE)
 _NEEDED = re.compile(r"^\W*(?:are follow[\s-]*up questions needed here\W*)?(?:yes|no)\b", re.IGNORECASE)
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 #: Small models number questions, mark them with stars, or put them in quotes.
@@ -50,7 +51,8 @@ def parse_reply(text: str) -> Reply:
     if follow_up and (final is None or follow_up.start() < final.start()):
         return Reply(question=follow_up["question"].strip(_AROUND))
     if final:
-        return Reply(final=final["answer"].strip(_AROUND))
+        answer = final["answer"].strip(_AROUND).rstrip(".").strip(_AROUND)
+        return Reply() if is_refusal(answer) else Reply(final=answer)
     lines = [line.strip(_AROUND + "-•") for line in text.splitlines()]
     return Reply(question=next((line for line in lines if line.endswith("?") and len(line) > 1), ""))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from clew.core.component import Resources
-from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.replies import clean_reply, is_refusal
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.trail import FillStep, QuestionsStep, TrailRecorder, retrieve_with_trail
@@ -76,7 +76,7 @@ class TextSource:
             candidates = [
                 _to_candidate(part.known[0], answer)
                 for part, _, answer in answered
-                if not answer.abstained and answer.text.strip()
+                if not answer.abstained and not is_refusal(answer.text)
             ]
             best = tuple(sorted(candidates, key=lambda candidate: -candidate.score))
             evidence = tuple(dict.fromkeys(hit for _, _, answer in answered for hit in answer.evidence))

@@ -9,20 +9,31 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clew.core.errors import BadCompletion, UsageError
-from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.replies import clean_reply, is_refusal
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Trail
-from clew.core.text import normalise
+from clew.core.text import normalise_name
 from clew.core.trail import ChainStep, RememberStep
 from clew.core.types import Question, Usage
 from clew.methods.chain.unknowns import Candidate, FilledChain, Filling, is_solvable
 from clew.methods.prompting import sample_prompts
-from clew.triples.language.chain import Chain, ChainError, Limits, MaskUnderflowError, parse_chain
+from clew.triples.language.chain import (
+    LIST_MARK,
+    Chain,
+    ChainError,
+    Limits,
+    MaskUnderflowError,
+    Term,
+    Triple,
+    parse_chain,
+    parse_chain_reply,
+)
 from clew.triples.language.consistency import rank_by_agreement
+from clew.triples.linking.relation_words import word_stems
 
 #: The limits of a chain that a person wrote.
 UNLIMITED = Limits(1, 99)
@@ -93,10 +104,10 @@ class ChainWriter:
             try:
                 text = self._to_chain_text(completion.text)
                 try:
-                    chain, group = parse_chain(text, self.limits), chains
+                    chain, group = parse_chain_reply(text, self.limits), chains
                 except MaskUnderflowError as error:
                     errors.append(error)
-                    chain, group = parse_chain(text, replace(self.limits, least=1)), short_chains
+                    chain, group = parse_chain_reply(text, replace(self.limits, least=1)), short_chains
                 if is_solvable(chain):
                     group.append(chain)
                 else:
@@ -138,10 +149,9 @@ def read_given_chain(question: Question, trail: Trail) -> list[Chain]:
 
 
 _FINAL = re.compile(r"final\s+answer\s*(?:is|:)\s*(?P<answer>[^\n;]+)", re.IGNORECASE)
-_FILLED = re.compile(r"^.*filled\s+(?:reasoning\s+)?chain\s*:\s*", re.IGNORECASE | re.DOTALL)
+_FILLED = re.compile(r"\A.*?filled\s+(?:reasoning\s+)?chain[^\n:]{0,20}:[*_\s]*", re.IGNORECASE | re.DOTALL)
 #: Models go on with another example of their own invention.
-_NEXT = re.compile(r"^\s*(?:question|claim)\s*:.*\Z", re.IGNORECASE | re.MULTILINE | re.DOTALL)
-_UNSURE = {"", "unknown", "none", "n/a", "not known", "?"}
+_NEXT = re.compile(r"\n\W*(?:question|claim)\s*:.*\Z", re.IGNORECASE | re.DOTALL)
 _AROUND = " \t.*_\"'`"
 #: The score of a remembered value: less than that of any with evidence.
 _SCORE = 0.3
@@ -168,13 +178,13 @@ class Memory:
         chain = filled.chain.fill(filled.best_values)
         prompt = self.template.render(question=question.text, chain=str(chain))
         completion = self.model.complete([prompt])[0]
-        text = _NEXT.sub("", _FILLED.sub("", clean_reply(completion.text)))
+        text = _FILLED.sub("", _NEXT.sub("", clean_reply(completion.text)))
         values, ignored = _parse_values(text, chain)
         for number, value in values.items():
             filled.add(number, Filling(self.name, (Candidate(value, _SCORE),)))
         match = _FINAL.search(text)
         final = match["answer"].strip(_AROUND) if match else ""
-        final = "" if normalise(final) in _UNSURE or "#" in final else final
+        final = "" if is_refusal(final) or "#" in final else final
         trail.add(
             RememberStep(
                 self.name,
@@ -191,17 +201,65 @@ class Memory:
 
 
 def _parse_values(text: str, chain: Chain) -> tuple[dict[int, str], list[str]]:
-    """Return the values that a filled chain gives the unknowns of ``chain``, and the triples that differ from it."""
-    written = [part.strip() for part in re.split(r"[;\n]", text) if ">>" in part]
+    """Return the values that a filled chain gives the unknowns of ``chain``, and the triples that are none of it.
+
+    A written triple fills the triple of the chain that has its relation, its head and its tail as far as they are
+    known: models change the order, leave triples out and add others.
+    """
+    written = [part.strip() for part in re.split(r"[;\n`]", text) if ">>" in part]
     values: dict[int, str] = {}
-    ignored: list[str] = []
-    for triple, text_of_triple in zip(chain.triples, written, strict=False):
-        parts = [part.strip(_AROUND) for part in text_of_triple.split(">>")]
-        if len(parts) != 3 or normalise(parts[1]) != normalise(triple.relation):
-            ignored.append(text_of_triple)
-            continue
-        for term, value in ((triple.head, parts[0]), (triple.tail, parts[2])):
-            is_value = "#" not in value and normalise(value) not in _UNSURE
-            if term.unknown is not None and term.unknown not in values and is_value:
-                values[term.unknown] = value
-    return values, ignored
+    triples = list(chain.triples)
+    pending = [
+        (part, [each.strip(_AROUND) for each in LIST_MARK.sub("", part).split(">>")]) for part in written
+    ]
+    # Triples whose head is known go first: they say what the heads of the others are.
+    for open_heads in (False, True):
+        before = len(pending) + 1
+        while len(pending) < before:
+            before, rest = len(pending), pending
+            pending = []
+            for part, pieces in rest:
+                match = _match_triple(pieces, triples, values, open_heads) if len(pieces) == 3 else None
+                if match is None:
+                    pending.append((part, pieces))
+                    continue
+                triples.remove(match)
+                for term, value in ((match.head, pieces[0]), (match.tail, pieces[2])):
+                    if term.unknown is not None and term.unknown not in values and _is_value(value):
+                        values[term.unknown] = value
+    return values, [part for part, _ in pending]
+
+
+def _is_value(text: str) -> bool:
+    return "#" not in text and text != "?" and not is_refusal(text)
+
+
+def _match_triple(
+    pieces: Sequence[str], triples: Sequence[Triple], values: Mapping[int, str], open_heads: bool
+) -> Triple | None:
+    """Return the triple that a written one fills; ``open_heads``: its head may be an unknown without a value."""
+    head, relation, tail = pieces
+    for triple in triples:
+        ends = ((triple.head, head, open_heads), (triple.tail, tail, True))
+        if _same_relation(triple.relation, relation) and all(
+            _fits_term(term, text, values, may_be_open) for term, text, may_be_open in ends
+        ):
+            return triple
+    return None
+
+
+def _same_relation(asked: str, written: str) -> bool:
+    """Return whether a relation is the one that was asked for, perhaps with further words: "father is"."""
+    if normalise_name(asked) == normalise_name(written):
+        return True
+    words = word_stems(asked)
+    return bool(words) and words <= word_stems(written)
+
+
+def _fits_term(term: Term, text: str, values: Mapping[int, str], may_be_open: bool) -> bool:
+    known = values.get(term.unknown) if term.unknown is not None else term.fill(values).text
+    if known is None:
+        return may_be_open
+    if "#" in known:
+        return True
+    return normalise_name(known) == normalise_name(text)

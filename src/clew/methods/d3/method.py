@@ -11,6 +11,9 @@ Deviations, each on purpose (docs/decisions/0009):
   open (Limitations).
 - *No detail is lost to a summary.* The best hits of our own search are shown as hints beside their sections, and are
   among the paragraphs of the second choice even if their section was not named.
+- *A model that chooses nothing.* Sections that are named by a reply that cannot be read, documents and paragraphs of
+  which none is named, are chosen as without a model, and the trail and the answer say so: a model never leaves less
+  evidence than none would. ``drill-paper`` takes "none" of the paragraphs at its word.
 - *No model.* Sections are scored by name, summary and best passages (:mod:`clew.methods.d3.scoring`). All hits of the
   search are then kept, and the score of its section raises a hit.
 - The trail says for each section why it was chosen.
@@ -37,7 +40,7 @@ from clew.core.trail import (
     TrailRecorder,
     explore_retriever,
 )
-from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit, Node, StoppedStep
+from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, FallbackStep, Hit, Node, StoppedStep
 from clew.methods.d3.baselines import CROSS_ENCODER, MONOT5
 from clew.methods.d3.chooser import Choice, Chooser, Entry
 from clew.methods.d3.outline import Outlines, documents
@@ -222,9 +225,11 @@ class Drill:
         entries = self._document_entries(candidates, hits, trail)
         choice = self.librarian.choose(question.text, entries)
         # In the order of the search, so that the cut drops the least likely.
-        chosen = [candidates[n] for n in choice.indexes][: self.documents]
+        chosen = [candidates[n] for n in choice.indexes or range(len(candidates))][: self.documents]
         step = DocumentsStep(len(keys), len(candidates), tuple(self._names(chosen)))
         trail.add(_with_choice(step, self.librarian, choice, started))
+        if not choice.indexes:
+            trail.add(_fallback("choice of documents", "those of the best hits were taken", choice))
         return chosen
 
     def _document_entries(self, keys: Sequence[str], hits: Sequence[Hit], trail: Trail) -> list[Entry]:
@@ -280,6 +285,10 @@ class Drill:
             )
             for n in choice.indexes
         ]
+        if not choice.indexes and choice.unmatched:
+            order = sorted(range(len(sections)), key=lambda n: (-scores[n].total, sections[n].id))
+            chosen = [ChosenSection(sections[n], tuple(scores[n].reasons())) for n in order[: self.sections]]
+            trail.add(_fallback("choice of sections", "those with the best score were taken", choice))
         step = _sections_step(chosen, len(sections), started)
         trail.add(_with_choice(step, self.chooser, choice, started))
         return chosen
@@ -338,7 +347,12 @@ class Drill:
         in the order of the search, and those that it did not find behind them in reading order."""
         if self.selector is not None:
             try:
-                return self.selector.select(question.text, paragraphs, trail)
+                selected = self.selector.select(question.text, paragraphs, trail)
+                # The paper takes "none" at its word; without a model there would be these paragraphs.
+                if selected or not self.hints:
+                    return selected
+                used = "the paragraphs were ranked as by the search"
+                trail.add(FallbackStep("choice of paragraphs", used))
             except BudgetExceeded as error:
                 trail.add(StoppedStep(error.problem))
         scores = {hit.node.id: hit.score for hit in hits}
@@ -403,6 +417,11 @@ def _with_choice(step: ChoiceStep, chooser: Chooser, choice: Choice, since: floa
         usage=choice.usage,
         seconds=time.perf_counter() - since,
     )
+
+
+def _fallback(asked_for: str, used: str, choice: Choice) -> FallbackStep:
+    reply = "; ".join(choice.unmatched)[:200]
+    return FallbackStep(asked_for, used, reply or "it chose none")
 
 
 def _hint_text(hit: Hit | None) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from clew.core.errors import BadCompletion
-from clew.core.prompts.replies import parse_json
+from clew.core.prompts.replies import is_refusal, parse_json
 from clew.core.text import normalise
 
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
@@ -38,6 +38,12 @@ _LEAD = re.compile(
 _SERIES = r"\d+(?:\s*(?:,|;|&|-|–|\band\b|\bto\b|\bthrough\b|\s)+\s*(?:paragraph\s*)?\d+)*"
 _MARKED = re.compile(
     rf"\b(?:paragraphs?|ids?)\s*(?:ids?|numbers?)?\s*[:#]?\s*({_SERIES})|\[\s*({_SERIES})\s*\]", re.I
+)
+#: "3 and 5 contain the relevant information."
+_SUBJECT = re.compile(
+    rf"^[\s\[(\"'*•-]*({_SERIES})[\])\"'*]*\s+(?:both\s+)?(?:contains?|are|is|ha(?:s|ve)|holds?|gives?|mentions?|provides?"
+    r"|seems?|appears?|says?|states?|answers?)\b",
+    re.I,
 )
 _NONE = re.compile(r"^\W*(?:none|no|not|nothing|n/?a|empty|null|there (?:is|are) no)\b", re.IGNORECASE)
 _ALL = re.compile(
@@ -87,6 +93,9 @@ def _in_prose(line: str, offered: range) -> Iterator[int]:
     if lead := _LEAD.match(line):
         yield from _in_list(lead[1], offered)
         return
+    if subject := _SUBJECT.match(line):
+        yield from _in_list(subject[1], offered)
+        return
     for series in _MARKED.finditer(line):
         yield from _in_list(series[1] or series[2], offered)
 
@@ -103,19 +112,43 @@ def _in_list(text: str, offered: range) -> Iterator[int]:
 
 _YES = re.compile(r"^\W*(?:yes|true|relevant|1)\b", re.IGNORECASE)
 _NO = re.compile(r"^\W*(?:no|false|irrelevant|not|none|0)\b", re.IGNORECASE)
+#: The choice repeated, and a verdict in JSON or after "answer".
+_CHOICE = re.compile(r"[\"'“]?\byes\b[\"'”]?\s*(?:or|/)\s*[\"'“]?no\b[\"'”]?", re.IGNORECASE)
+_VERDICT = re.compile(
+    r"(?:\banswer\b\W*(?:is|would\s+be|:)?|[\"'][\w ]+[\"']\s*:|\brelevant\s*:)[\s*_\"']*"
+    r"\b(?P<verdict>yes|no|true|false)\b",
+    re.IGNORECASE,
+)
+_CLAIM = r"(?:relevant|helpful|useful|related|contain|include|provide|mention|answer|give|hold|state|address|help)\w*"
+_DENIED = re.compile(
+    rf"(?:\b(?:not|never|cannot|fails?\s+to)|n['’]t)\s+(?:\w+\s+){{0,3}}?{_CLAIM}|\birrelevant\b|\bno\s+relevant\b",
+    re.IGNORECASE,
+)
+_STATED = re.compile(
+    rf"\b(?:it|this|that|paragraph|text|passage|which)\b['’]?s?\s+(?:(?:is|does|do|seems|appears|indeed|clearly|directly|also"
+    rf"|explicitly|to|be)\s+)*{_CLAIM}",
+    re.IGNORECASE,
+)
 
 
 def parse_verdict(reply: str) -> bool | None:
     """Return the answer of a reply to a yes-or-no question, or None if it is neither.
 
-    The first word counts; where that says nothing, the only one of ``yes`` and ``no`` that occurs.
+    The first word counts; where that says nothing, what stands behind "answer" or a key of JSON; then the only one of
+    ``yes`` and ``no`` that occurs; then whether it says that the paragraph is relevant, or that it is not.
     """
-    text = _THOUGHT.sub("", reply)
+    text = _CHOICE.sub(" ", _THOUGHT.sub("", reply))
+    if named := _VERDICT.search(text):
+        return named["verdict"].lower() in {"yes", "true"}
     if _YES.match(text) or _NO.match(text):
         return bool(_YES.match(text))
     words = {word.lower() for word in re.findall(r"\b(?:yes|no|true|false)\b", text, re.IGNORECASE)}
     verdicts = {word in {"yes", "true"} for word in words}
-    return verdicts.pop() if len(verdicts) == 1 else None
+    if len(verdicts) == 1:
+        return verdicts.pop()
+    if not verdicts and _DENIED.search(text):
+        return False
+    return True if not verdicts and not is_refusal(text) and _STATED.search(text) else None
 
 
 #: Two names are the same if this alike (0 to 100) and none is as alike or more.
@@ -142,6 +175,12 @@ _BULLET = re.compile(r"\A\s*(?:[*•–—>+]+|-(?!\d))\s*")
 _NUMBERED_NAME = re.compile(r"\A[(\[#]?\s*(\d{1,5})\s*[)\]]?\s*(?:[.:)\]-]\s*|\s+(?=\S)|\Z)(.*)\Z", re.DOTALL)
 _NUMBER_RANGE = re.compile(r"\A[(\[#]?(\d{1,5})[)\]]?\s*(?:-|–|to)\s*[(\[#]?(\d{1,5})[)\]]?\Z")
 _DIVIDER = re.compile(r"[,;|]")
+#: Numbers behind the word for an entry, in a sentence.
+_LABELLED = re.compile(
+    r"\b(?:sections?|documents?|entry|entries|numbers?)\s*(?:numbers?\s*)?(?:(?:is|are|would\s+be)\s*)?[:#]?\s*"
+    r"(?P<numbers>\[?\d{1,5}\]?(?:(?:\s*(?:,|and|&|or)\s*)+\[?\d{1,5}\]?)*)(?![\d.]*\d)",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(
     r"\A(?:(?:item|note|part|section|chapter|appendix)\s+)?(?:\d+(?:\.\d+)*|[ivxl]+|[a-z])\b[\s.:)–—-]+",
     re.IGNORECASE,
@@ -241,10 +280,26 @@ class EntryNames:
         if match := _NUMBER_RANGE.match(piece):
             wanted = range(int(match[1]), min(int(match[2]), int(match[1]) + len(self.paths)) + 1)
             return [index for number in wanted if (index := self._index_of(number)) is not None]
-        unlabelled = re.sub(r"\A(?:section|document|number|no\.?)\s*[:#]?\s*", "", piece, flags=re.IGNORECASE)
+        unlabelled = re.sub(
+            r"\A(?:sections?|documents?|numbers?|nos?\.?)\s*[:#]?\s*", "", piece, flags=re.IGNORECASE
+        )
         if unlabelled != piece and (indexes := self._match_exactly(_trim(unlabelled))):
             return indexes
-        return self._match_beginning(piece) or self._match_similar(piece) or self._match_mentions(piece)
+        return (
+            self._match_beginning(piece)
+            or self._match_similar(piece)
+            or self._match_labelled(piece)
+            or self._match_mentions(piece)
+        )
+
+    def _match_labelled(self, piece: str) -> list[int]:
+        """Return the entries whose numbers stand in a sentence behind the word for them: "sections are 2 and 4"."""
+        numbers = [
+            int(number)
+            for series in _LABELLED.finditer(piece)
+            for number in re.findall(r"\d+", series["numbers"])
+        ]
+        return [index for number in dict.fromkeys(numbers) if (index := self._index_of(number)) is not None]
 
     def _match_beginning(self, piece: str) -> list[int]:
         """Return the entry that a shortened name stands for, if there is just one."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from clew.core.prompts.replies import read_text
 from clew.core.text import sentence_spans
 from clew.core.types import Usage
 from clew.methods.d3.context_window import truncate
@@ -198,7 +199,7 @@ class ModelSummariser:
             return []
         completions = self.model.complete(self.prompts(texts))
         self.on_usage(sum((completion.usage for completion in completions), Usage()))
-        return [completion.text.strip() for completion in completions]
+        return [read_text(completion.text) for completion in completions]
 
     def prompts(self, texts: Sequence[SectionText]) -> list[Prompt]:
         """Return one prompt for each section; their cost can be estimated before they are sent."""

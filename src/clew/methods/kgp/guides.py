@@ -30,6 +30,7 @@ import numpy as np
 from clew.core.arrays import cosines
 from clew.core.component import Recipe, Resources
 from clew.core.errors import unknown_name_error
+from clew.core.prompts.replies import read_text
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Encoder, LanguageModel, PromptTemplate, Retriever, Snapshot
 from clew.core.text import build_hop_query
@@ -179,7 +180,7 @@ class GeneratedEvidence:
         # After an empty reply the question and the path are the best guess.
         fallback, _ = QuestionAndPath().expect(question, paths)
         texts = [
-            completion.text.strip() or text for completion, text in zip(completions, fallback, strict=True)
+            read_text(completion.text) or text for completion, text in zip(completions, fallback, strict=True)
         ]
         return texts, sum((completion.usage for completion in completions), Usage())
 

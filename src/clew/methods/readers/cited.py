@@ -17,11 +17,13 @@ from typing import Annotated, Any
 
 from clew.core.component import INTERNAL, PromptFile, component
 from clew.core.errors import BadCompletion
+from clew.core.prompts.replies import clean_reply, is_refusal, parse_json
 from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
 from clew.core.trail import CitedReadStep
 from clew.core.types import Answer, Hit, Question, Quote
 from clew.methods.evidence import numbered_contexts, take_fitting
+from clew.methods.prompting import parse_final_answer
 from clew.methods.readers import NOT_FOUND
 
 _EQUIVALENTS = {
@@ -131,8 +133,9 @@ class CitedReader:
     ``withheld``. One exception: if the model gave no quotes, but its answer of at least two words is itself verbatim
     in a source, then the answer is the quote.
 
-    A reply in another form than asked is returned to the model once, with the problem. If the second reply cannot be
-    read either, it is taken as an answer without quotes, under the rule above. Hits beyond ``characters`` of text are
+    An answer that says that there is none, in whatever words, is an abstention. A reply in another form than asked is
+    returned to the model once, with the problem. If the second reply cannot be read either, it is taken as text, with
+    what it puts in quotation marks as its quotes, under the rule above. Hits beyond ``characters`` of text are
     not shown to the model; the step counts them (``left_out``).
     """
 
@@ -162,7 +165,7 @@ class CitedReader:
         completion = self.model.complete([prompt])[0]
         usage, model = completion.usage, completion.model
         try:
-            return self.template.parse(completion.text), model, replace(step, model=model, usage=usage)
+            return self._parse(completion.text), model, replace(step, model=model, usage=usage)
         except BadCompletion as error:
             problem = error.problem
         again = f"{prompt.user}\n\nYour last reply could not be used: {problem}. Reply with the JSON object alone."
@@ -170,10 +173,57 @@ class CitedReader:
         model = completion.model
         step = replace(step, model=model, asked_again=problem, usage=usage + completion.usage)
         try:
-            return self.template.parse(completion.text), model, step
+            return self._parse(completion.text), model, step
         except BadCompletion as error:
-            reply = {"quotes": [], "answer": completion.text.strip(), "abstain": False}
-            return reply, model, replace(step, taken_as_text=error.problem)
+            return _read_prose(completion.text), model, replace(step, taken_as_text=error.problem)
+
+    def _parse(self, reply: str) -> dict[str, Any]:
+        """Return a reply as the schema has it. Models leave ``abstain`` out, give quotes as plain texts, or write
+        "[2]" for a source; all that can be understood without guessing. Raises BadCompletion."""
+        try:
+            parsed: dict[str, Any] = self.template.parse(reply)
+            return parsed
+        except BadCompletion:
+            loose = parse_json(reply, _LOOSE_SCHEMA)
+        items = loose.get("quotes") or []
+        quotes = [quote for item in items if (quote := _read_quote(item)) is not None]
+        return {"quotes": quotes, "answer": str(loose["answer"]), "abstain": loose.get("abstain") is True}
+
+
+_LOOSE_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "quotes": {"type": ["array", "null"]},
+        "answer": {"type": ["string", "number"]},
+        "abstain": {},
+    },
+    "required": ["answer"],
+}
+_QUOTATION = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»")
+
+
+def _read_quote(item: Any) -> dict[str, Any] | None:
+    """Return a quote as the schema has it; source 0, which no source has, for one that names none."""
+    if isinstance(item, str):
+        return {"source": 0, "text": item}
+    if not isinstance(item, dict):
+        return None
+    text = item.get("text") or item.get("quote")
+    number = re.search(r"\d+", str(item.get("source", "")))
+    return {"source": int(number[0]) if number else 0, "text": text} if isinstance(text, str) else None
+
+
+def _read_prose(reply: str) -> dict[str, Any]:
+    """Return a reply in prose as the schema has it: the answer that it announces, or all of it, and what it puts in
+    quotation marks."""
+    text = clean_reply(reply)
+    quotes = [
+        {"source": 0, "text": quote}
+        for match in _QUOTATION.finditer(text)
+        if len((quote := match[1] or match[2] or match[3]).split()) >= _LONG_QUOTE
+    ]
+    answer = parse_final_answer(text) if quotes else ""
+    return {"quotes": quotes if answer else [], "answer": answer or text, "abstain": False}
 
 
 def _check_reply(
@@ -183,7 +233,7 @@ def _check_reply(
     quotes, rejected, moved = _check_quotes(reply["quotes"], hits)
     claim = reply["answer"].strip()
     step = replace(step, quotes=len(quotes), rejected=len(rejected), found_elsewhere=moved or None)
-    if reply["abstain"] or not claim:
+    if reply["abstain"] or is_refusal(claim):
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
         return answer, replace(step, outcome="the model abstains", withheld=claim or None)
     if not reply["quotes"] and len(claim.split()) > 1:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from clew.core.component import INTERNAL, PromptFile, component
-from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.replies import clean_reply, is_refusal
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Snapshot, Trail
-from clew.core.text import normalise
 from clew.core.trail import PromptReadStep, ReadOutcomeStep
 from clew.core.types import Answer, Hit, Question
 from clew.methods.evidence import take_fitting
@@ -27,7 +26,8 @@ class PaperReader:
 
     A context is a passage; of a hit with a path it is the passages of the path, joined by a newline (Listing 4).
     ``template`` is the prompt ``kgp-read``; ``texts`` returns the texts of nodes by id. The answer is the model's
-    reply, unchecked; the reader abstains only if there is nothing to read or the reply is empty.
+    reply, unchecked; the reader abstains if there is nothing to read, or if the reply is empty or says that it does
+    not know (beyond the paper).
     :class:`~clew.methods.readers.cited.CitedReader` gives answers that can be checked.
     """
 
@@ -57,7 +57,8 @@ class PaperReader:
         started = time.perf_counter()
         prompt = self.template.render(question=question.text, contexts=self._contexts(hits))
         completion = self.model.complete([prompt])[0]
-        text = completion.text.strip()
+        text = clean_reply(completion.text)
+        answered = not is_refusal(text)
         trail.add(
             PromptReadStep(
                 "paper",
@@ -71,10 +72,10 @@ class PaperReader:
             )
         )
         return Answer(
-            text or NOT_FOUND,
-            tuple(hits) if text else (),
+            text if answered else NOT_FOUND,
+            tuple(hits) if answered else (),
             usage=completion.usage,
-            abstained=not text,
+            abstained=not answered,
             reader="paper",
         )
 
@@ -89,7 +90,6 @@ class PaperReader:
 
 
 _LABEL = re.compile(r"^\W*answer\s*:\s*", re.IGNORECASE)
-_UNKNOWN = re.compile(r"^(?:unknown|not (?:stated|mentioned|given|known)|n/a|none)\b", re.IGNORECASE)
 
 
 @component(
@@ -139,7 +139,7 @@ class HopReader:
     def _answer(self, completion: Completion, shown: Sequence[Hit], seconds: float, trail: Trail) -> Answer:
         lines = clean_reply(completion.text).splitlines()
         text = _LABEL.sub("", lines[0]).strip(" \t*_\"'`") if lines else ""
-        abstained = not normalise(text) or bool(_UNKNOWN.match(text))
+        abstained = is_refusal(text)
         quotes = () if abstained else find_verbatim(text.rstrip("."), shown)
         quoted = {quote.node for quote in quotes}
         evidence = tuple(hit for hit in shown if hit.node.id in quoted) or tuple(shown)

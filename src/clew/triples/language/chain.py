@@ -53,7 +53,7 @@ class FinalAnswerFormatError(ChainError):
 
 UNKNOWN = re.compile(r"#(?P<number>\d+)")
 #: What a model may write before a chain, and before one of its triples.
-INTRODUCTION = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:\s*", re.IGNORECASE)
+INTRODUCTION = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:[*_\s]*", re.IGNORECASE)
 LIST_MARK = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
 FINAL_ANSWER = re.compile(
     r"^[\s*_\"'`(\[]*(?:the\s+)?final\s+answer\s*(?:is|:)\s*(?P<what>.*?)[\s.)\]\"'`*_]*$", re.IGNORECASE
@@ -186,6 +186,56 @@ def parse_chain(text: str, limits: Limits = Limits()) -> Chain:
         listed = ", ".join(f"#{number}" for number in sorted(numbers))
         raise DiscontinuousMaskError(f"the unknowns are {listed}", "Number them from #1 without gaps")
     return Chain(triples, _parse_answer(final["what"], numbers))
+
+
+_ARROW = re.compile(r"\s*(?:→|⟶|⇒|->|=>|—>|–>)\s*")
+_CODE = re.compile(r"`+")
+_TRIPLE_START = re.compile(r">>|\A\W*\([^()]+,[^()]+,[^()]+\)")
+
+
+def parse_chain_reply(reply: str, limits: Limits = Limits()) -> Chain:
+    """Return the chain in a reply of a model: :func:`parse_chain`, with what models write around a chain left out.
+
+    These are sentences before and after it, fences and inline code, the question repeated, further questions and
+    chains of the model's own invention, and arrows in the place of ``>>``. The first chain counts: its triples are
+    taken as they stand, none is left out. Raises the :class:`~clew.triples.language.chain.ChainError` of the whole
+    reply if there is no such chain.
+    """
+    try:
+        return parse_chain(reply, limits)
+    except ChainError as error:
+        body = _find_chain(clean_reply(reply))
+        if not body:
+            raise
+        try:
+            return parse_chain(body, limits)
+        except ChainError as inner:
+            raise inner from error
+
+
+def _find_chain(text: str) -> str:
+    """Return the statements from the first triple to the first final answer after it, "" if there are none."""
+    if ">>" not in text:
+        text = _ARROW.sub(" >> ", text)
+    statements: list[str] = []
+    for line in _CODE.sub("\n", text).splitlines():
+        for part in split_statements(INTRODUCTION.sub("", line.strip())):
+            statement = LIST_MARK.sub("", part).strip(" *_")
+            if _TRIPLE_START.search(statement):
+                # In "the chain is: Kismet >> director >> #1" the words before the colon are no head.
+                statements.append(re.sub(r"\A[^>#:]*\bchain\b[^>#:]*:\s*", "", statement))
+            elif statements and (final := _FINAL_INSIDE.match(statement)):
+                return "; ".join([*statements, f"final answer: {final['what']}"])
+            elif statements and statement:
+                return ""
+    return ""
+
+
+#: A final answer with more of the sentence behind it.
+_FINAL_INSIDE = re.compile(
+    r"(?:(?:so|thus|and)\W+)?(?:the\s+)?final\s+answer\s*(?:is|:)[\s*_\"'(]*(?P<what>#\s*(?:answer|\d+))\b",
+    re.IGNORECASE,
+)
 
 
 def split_statements(text: str) -> Iterable[str]:

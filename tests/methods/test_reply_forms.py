@@ -1,0 +1,45 @@
+"""The 120 forms of replies (``tests/reply_forms.py``), and refusals in many wordings."""
+
+import pytest
+
+from clew.core.prompts.replies import is_refusal, read_text
+from reply_forms import FORMS, KINDS, Form, read_reply
+
+REFUSALS = """
+The context does not say.|Not mentioned in the provided sources.|I don't know|Unknown|N/A|None|not stated
+The passage doesn't mention where he was born.|There is no information about this in the context.
+It is not specified.|It isn't mentioned|The answer is not provided in the text|Cannot be determined
+Unfortunately, the documents do not contain this.|Based on the context, it is not possible to determine.
+I'm sorry, but I cannot answer that.|As an AI language model I can't|Not enough information|unable to determine
+The provided text does not specify the director's place of birth|His birthplace is not mentioned
+The sources do not say where the designer was from.|I cannot provide evidence without more information.
+The question cannot be answered from the given passages.|Not explicitly stated in the passage|It is unclear
+Unknown (not mentioned in the text)|None of the passages mention it|No mention of it|insufficient information
+"""
+ANSWERS = """
+No Country for Old Men|Not Another Teen Movie|The Unknown Soldier|Unknown Pleasures|Nothing Else Matters
+I Don't Know How She Does It|None Shall Escape|Saltreach|no|yes|Never Let Me Go|The Answer|Not guilty|1871
+Saltreach, although the context does not say which one|No, it is not in the same country|The Question of God
+Sorry Wrong Number|There Is No Evil|I, Robot|We Were Soldiers|Not One Less|Nowhere Boy|The Given Day
+He was not elected|The company did not pay a dividend|It is not a city|No data center was sold|Information Society
+"""
+
+
+@pytest.mark.parametrize("form", FORMS, ids=[f"{form.kind}, {form.name}" for form in FORMS])
+def test_a_reply_as_models_write_it_is_read(form: Form):
+    assert read_reply(form) == form.says
+
+
+def test_there_are_twelve_forms_of_each_kind():
+    assert [sum(form.kind == kind for form in FORMS) for kind in KINDS] == [12] * 10
+    assert len(FORMS) == 120 and len({(form.kind, form.name) for form in FORMS}) == 120
+
+
+@pytest.mark.parametrize("text", [text for line in REFUSALS.split("\n") for text in line.split("|") if text])
+def test_a_refusal_is_no_value(text):
+    assert is_refusal(text) and is_refusal(f"**{text}**") and read_text(f"Answer: {text}") == ""
+
+
+@pytest.mark.parametrize("text", [text for line in ANSWERS.split("\n") for text in line.split("|") if text])
+def test_an_answer_that_begins_like_a_refusal_is_an_answer(text):
+    assert not is_refusal(text)
