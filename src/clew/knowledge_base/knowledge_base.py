@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.knowledge_base.ingest.estimate import Estimate
     from clew.knowledge_base.ingest.report import Progress, Report
     from clew.knowledge_base.source_files import SourceFiles
+    from clew.knowledge_base.tables import KnowledgeTables
     from clew.methods.focus.exact import ExactReading
     from clew.store.store import Finding, Store, StoreInfo
 
@@ -109,6 +110,13 @@ class KnowledgeBase:
         from clew.knowledge_base.graphs import KnowledgeGraphs
 
         return KnowledgeGraphs(self.store, self.encoding)
+
+    @property
+    def tables(self) -> KnowledgeTables:
+        """The tables of the documents, as data."""
+        from clew.knowledge_base.tables import KnowledgeTables
+
+        return KnowledgeTables(self.store)
 
     @property
     def files(self) -> SourceFiles:

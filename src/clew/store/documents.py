@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from clew.core.errors import Damaged, NotFound
-from clew.core.types import SECTION, Box, Document, Location, Node, ParsedDocument, ParsedNode
+from clew.core.types import SECTION, TABLE, Box, Document, Location, Node, ParsedDocument, ParsedNode
 from clew.store.database import PIECE_LENGTH
 from clew.store.dump import document_stamp, dump_document, hash_lines
 
@@ -158,6 +158,24 @@ def read_record_range(connection: sqlite3.Connection, first: int, end: int) -> l
         f"SELECT {_NODE} FROM node WHERE row >= ? AND row < ? ORDER BY row", (first, end)
     )
     return [NodeRecord(*row) for row in rows]
+
+
+def find_table_rows(connection: sqlite3.Connection) -> tuple[list[int], list[DocumentEntry]]:
+    """Return the row of every table node, ascending, and its document."""
+    with_tables = {
+        row for (row,) in connection.execute("SELECT document FROM tally WHERE kind = ?", (TABLE,))
+    }
+    rows: list[int] = []
+    owners: list[DocumentEntry] = []
+    for entry in read_entries(connection):
+        if entry.first in with_tables:
+            places = connection.execute(
+                "SELECT row FROM node WHERE row >= ? AND row < ? AND kind = ? ORDER BY row",
+                (entry.first, entry.end, TABLE),
+            ).fetchall()
+            rows += [row for (row,) in places]
+            owners += [entry] * len(places)
+    return rows, owners
 
 
 def read_parsed_document(connection: sqlite3.Connection, entry: DocumentEntry) -> ParsedDocument:

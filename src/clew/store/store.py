@@ -198,6 +198,12 @@ class Store:
             rows = range(owner.first, owner.end)
             return documents.NodeReader(connection).nodes(rows, [owner] * len(rows))
 
+    def table_nodes(self) -> list[Node]:
+        """Return the nodes of all tables, those of a document in reading order."""
+        with self.database.read_transaction() as connection:
+            rows, owners = documents.find_table_rows(connection)
+            return documents.NodeReader(connection).nodes(rows, owners)
+
     def document_text(self, key: str) -> str:
         """Return a document's canonical text. Raises NotFound."""
         with self.database.read_transaction() as connection:

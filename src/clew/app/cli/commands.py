@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.app.cli import ask, documents, encoder, enrich, evaluate, graph, info, mcp, serve, train
+from clew.app.cli import ask, documents, encoder, enrich, evaluate, graph, info, mcp, serve, tables, train
 from clew.app.cli.command_group import CommandGroup
 
 app = typer.Typer(
@@ -55,6 +55,8 @@ app.command("ask")(ask.ask)
 app.command("search")(ask.search)
 app.command("show")(documents.show)
 app.command("list")(documents.list_documents)
+app.command("tables")(tables.list_tables)
+app.command("sql")(tables.sql)
 app.command("remove")(documents.remove)
 app.command("info")(info.info)
 app.command("estimate")(info.estimate)

@@ -1,0 +1,117 @@
+"""The tables of a base as data: listed, read, queried by SQL, exported."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.core.errors import MissingExtra, NotFound, UsageError, unknown_name_error
+from clew.core.tables import DataTable, name_tables, table_from_node
+
+if TYPE_CHECKING:
+    from clew.core.types import Node
+    from clew.store.store import Store
+    from clew.store.table_engine import QueryLimits, SqlResult
+
+
+class KnowledgeTables:
+    """The tables of all documents, as views with stable names: ``base.tables``.
+
+    A table is read from the text of its node when it is needed, so it is there as long as its document is.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def names(self) -> dict[str, tuple[int, Node]]:
+        """Return the views by name, each with its number in its document and its node, in order of documents."""
+        return {name: (number, node) for name, number, node in name_tables(self._store.table_nodes())}
+
+    def list(self, document: str | None = None) -> list[DataTable]:
+        """Return the tables, of one document if it is given. Raises NotFound."""
+        key = None if document is None else self._store.document(document).key
+        return [
+            table_from_node(node, name, number)
+            for name, (number, node) in self.names().items()
+            if key is None or node.document == key
+        ]
+
+    def get(self, name: str) -> DataTable:
+        """Return a table by the name of its view, in any case. Raises UsageError."""
+        return _find(name, self.names())
+
+    def query(self, text: str, limits: QueryLimits | None = None) -> SqlResult:
+        """Run one SELECT over the tables (:mod:`clew.store.table_engine`). Raises UsageError, MissingExtra."""
+        from clew.store.table_engine import run_query
+
+        names = self.names()
+        return run_query(
+            text, {name.lower(): name for name in names}, lambda name: _find(name, names), limits
+        )
+
+    def export(self, name: str, path: str | Path) -> DataTable:
+        """Write a table to a file: ``.csv`` and ``.xlsx`` as printed, ``.parquet`` as typed columns.
+
+        Raises UsageError for another ending, MissingExtra without openpyxl or pyarrow.
+        """
+        path = Path(path)
+        table = self.get(name)
+        suffix = path.suffix.lower()
+        if suffix == ".csv":
+            with path.open("w", encoding="utf-8", newline="") as stream:
+                csv.writer(stream).writerows([_headers(table), *(row.cells for row in table.rows)])
+        elif suffix == ".xlsx":
+            _write_workbook(table, path)
+        elif suffix == ".parquet":
+            _write_parquet(table, path)
+        else:
+            raise UsageError(f"cannot export to '{path.name}'", "Known endings: .csv, .xlsx, .parquet")
+        return table
+
+
+def _find(name: str, names: dict[str, tuple[int, Node]]) -> DataTable:
+    if not names:
+        raise NotFound("this knowledge base has no tables", "Add documents: clew add FOLDER")
+    match = next((known for known in names if known.lower() == name.lower()), None)
+    if match is None:
+        raise unknown_name_error("table", name, names)
+    number, node = names[match]
+    return table_from_node(node, match, number)
+
+
+def _headers(table: DataTable) -> list[str]:
+    return [column.header for column in table.columns]
+
+
+def _write_workbook(table: DataTable, path: Path) -> None:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise MissingExtra("openpyxl, which writes XLSX files,", "tables") from error
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("table")
+    sheet.append(_headers(table))
+    columns = [table.values(place) for place in range(len(table.columns))]
+    for number, row in enumerate(table.rows):
+        # A cell that its column's type does not fit stays as printed.
+        sheet.append([values[number] if values[number] is not None else cell or None
+                      for values, cell in zip(columns, row.cells, strict=True)])  # fmt: skip
+    book.save(path)
+
+
+def _write_parquet(table: DataTable, path: Path) -> None:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtra("pyarrow, which writes Parquet files,", "tables") from error
+    types = {"number": pa.float64(), "date": pa.date32(), "text": pa.string()}
+    arrays = {
+        column.name: pa.array(table.values(place), types[column.type])
+        for place, column in enumerate(table.columns)
+    }
+    arrays["_row"] = pa.array([row.id for row in table.rows], pa.string())
+    arrays["_group"] = pa.array([row.group or None for row in table.rows], pa.string())
+    arrays["_total"] = pa.array([row.is_total for row in table.rows], pa.bool_())
+    parquet.write_table(pa.table(arrays), path)

@@ -1,0 +1,323 @@
+"""SQL over tables: DuckDB in memory, with every table as a view, and nothing else within reach.
+
+A query is parsed before anything is loaded. It must be one SELECT; it may name only tables that it was given and
+table functions that make numbers (``range``, ``generate_series``, ``unnest``). Only then are the tables that it names
+loaded, into a database in memory that has no access to files, networks, extensions or variables of Python, whose
+settings are locked. Time, memory and the size of the result are limited.
+
+Each table also has the columns ``_row`` (the id of the row's node), ``_group`` (the heading of its group of rows) and
+``_total`` (whether the row holds a total of others). Of a query over tables and joins the rows that each result row
+was made of are traced: the syntax tree, which DuckDB gives as JSON, gets the rows' ids as one more output column.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clew.core.errors import MissingExtra, UsageError, unknown_name_error
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from clew.core.tables import DataTable
+
+#: Table functions that read nothing.
+_TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest"})
+#: Functions that tell of the process or its settings, or that write.
+_REFUSED_FUNCTIONS = frozenset(
+    "current_setting getvariable getenv write_log nextval currval set_config query query_table setseed"
+    " current_database current_schema current_schemas current_user current_query version txid_current"
+    " in_search_path pg_typeof parse_path".split()
+)
+_REFUSED_PREFIXES = ("pg_", "duckdb_", "read_", "has_", "sniff_", "pragma_", "parquet_", "json_execute")
+#: At most so many source rows are listed for a row of a result.
+SOURCE_LIMIT = 64
+_SOURCES = "_sources"
+#: Characters of one value of a result.
+_VALUE_LENGTH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """Limits on a query: ``seconds``, ``memory`` in MiB, and the ``rows`` of its result."""
+
+    seconds: float = 10.0
+    memory: int = 512
+    rows: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SqlResult:
+    """The result of a query. ``sources`` has for each row the ids of the row nodes that it was made of, at most
+    :data:`SOURCE_LIMIT`; it is empty where they cannot be traced (subqueries, set operations, DISTINCT). ``more``:
+    there are more rows than the limit. ``tables`` are the views that the query reads."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    sources: tuple[tuple[str, ...], ...]
+    tables: tuple[str, ...]
+    more: bool
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result; days and times as ISO 8601."""
+        return {
+            "columns": list(self.columns),
+            "rows": [[_to_json(value) for value in row] for row in self.rows],
+            "sources": [list(ids) for ids in self.sources],
+            "tables": list(self.tables),
+            "more": self.more,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def _to_json(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _import_duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingExtra("DuckDB, which runs SQL over tables,", "tables") from error
+    return duckdb
+
+
+#: Returns a table by the name of its view.
+TableLoader = Callable[[str], "DataTable"]
+
+
+def run_query(
+    text: str, names: Mapping[str, str], load: TableLoader, limits: QueryLimits | None = None
+) -> SqlResult:
+    """Return the result of one SELECT over tables.
+
+    ``names`` maps the names of all views, in lower case, to their names; ``load`` gives the table of one that the
+    query names. Raises UsageError for a query that is refused, wrong or over a limit, MissingExtra without DuckDB.
+    """
+    duckdb = _import_duckdb()
+    limits = limits or QueryLimits()
+    started = time.perf_counter()
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "memory_limit": f"{limits.memory}MiB",
+            "temp_directory": "",
+            "threads": "2",
+        },
+    )
+    try:
+        connection.execute("SET python_enable_replacements = false")
+        tree = _parse(connection, text)
+        used = _check(tree, names)
+        for name in used:
+            _load_table(connection, load(name))
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        columns, rows, sources = _run_in_time(connection, text, tree, limits)
+    except duckdb.InterruptException as error:
+        raise UsageError(
+            f"the query took longer than {limits.seconds:g} seconds", "Narrow it, or give it more: --timeout"
+        ) from error
+    except duckdb.OutOfMemoryException as error:
+        raise UsageError(
+            f"the query needs more than {limits.memory} MiB of memory", "Narrow it with WHERE or LIMIT"
+        ) from error
+    except duckdb.Error as error:
+        raise UsageError(f"the query cannot be run: {_first_lines(error)}", "See: clew tables") from error
+    finally:
+        connection.close()
+    more = len(rows) > limits.rows
+    return SqlResult(
+        columns,
+        tuple(rows[: limits.rows]),
+        tuple(sources[: limits.rows]),
+        tuple(used),
+        more,
+        time.perf_counter() - started,
+    )
+
+
+def _first_lines(error: Exception) -> str:
+    return " ".join(str(error).split("\n\n")[0].split())[:300]
+
+
+def _parse(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
+    """Return the syntax tree of one SELECT. Raises UsageError for anything else."""
+    if not text.strip():
+        raise UsageError("the query is empty", 'For example: clew sql "select * from my_table limit 5"')
+    statements = connection.extract_statements(text)
+    kinds = [statement.type.name for statement in statements]
+    if kinds != ["SELECT"]:
+        kind = next((kind for kind in kinds if kind != "SELECT"), "")
+        what = f"{kind} is refused" if kind else f"{len(kinds)} statements"
+        raise UsageError(f"{what}: a query is one SELECT", "The tables of a knowledge base are read-only")
+    tree = _serialize(connection, statements[0].query)
+    if tree.get("error") or len(tree.get("statements", ())) != 1:
+        raise UsageError(f"the query cannot be read: {tree.get('error_message', 'not a SELECT')}")
+    return tree
+
+
+def _serialize(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
+    """Return DuckDB's syntax tree of a query."""
+    tree: dict[str, Any] = json.loads(
+        connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()[0][0]
+    )
+    return tree
+
+
+def _walk(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for part in value.values():
+            yield from _walk(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _walk(part)
+
+
+def _check(tree: dict[str, Any], names: Mapping[str, str]) -> list[str]:
+    """Return the names of the views that a query reads, sorted. Raises UsageError for anything out of bounds."""
+    nodes = list(_walk(tree))
+    common = {
+        entry["key"].lower()
+        for node in nodes
+        for entry in (node.get("cte_map") or {}).get("map", ())
+        if isinstance(entry, dict)
+    }
+    used: set[str] = set()
+    for node in nodes:
+        kind = node.get("type")
+        if kind == "TABLE_FUNCTION":
+            function = str(node.get("function", {}).get("function_name", "")).lower()
+            if function not in _TABLE_FUNCTIONS:
+                raise UsageError(f"the function {function} is refused", "A query reads tables alone")
+        elif node.get("class") == "FUNCTION":
+            function = str(node.get("function_name", "")).lower()
+            if function in _REFUSED_FUNCTIONS or function.startswith(_REFUSED_PREFIXES):
+                raise UsageError(f"the function {function} is refused", "A query reads tables alone")
+        elif kind == "BASE_TABLE":
+            table = str(node.get("table_name", ""))
+            if node.get("schema_name") or node.get("catalog_name"):
+                raise UsageError(f"'{node.get('schema_name')}.{table}' is refused", "See: clew tables")
+            if table.lower() in common:
+                continue
+            if table.lower() not in names:
+                raise unknown_name_error("table", table, names.values())
+            used.add(names[table.lower()])
+        elif kind == "SHOW_REF":
+            raise UsageError("SHOW and DESCRIBE are refused: a query reads tables alone", "See: clew tables")
+    return sorted(used)
+
+
+def _load_table(connection: duckdb.DuckDBPyConnection, table: DataTable) -> None:
+    """Make a table of the engine of the columns of ``table``."""
+    import numpy as np
+
+    arrays: dict[str, Any] = {}
+    for place, column in enumerate(table.columns):
+        values = table.values(place)
+        if column.type == "number":
+            numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+            arrays[f"c{place}"] = np.ma.masked_invalid(numbers)
+        elif column.type == "date":
+            arrays[f"c{place}"] = np.array(["NaT" if value is None else value for value in values], "M8[us]")
+        else:
+            arrays[f"c{place}"] = np.array([*values, None], dtype=object)[:-1]
+    arrays["row"] = np.array([*(row.id for row in table.rows), None], dtype=object)[:-1]
+    arrays["group"] = np.array([*(row.group or None for row in table.rows), None], dtype=object)[:-1]
+    arrays["total"] = np.array([row.is_total for row in table.rows], dtype=np.bool_)
+    listed = [
+        f"c{place}::{_SQL_TYPES[column.type]} AS {_quote(column.name)}"
+        for place, column in enumerate(table.columns)
+    ]
+    listed += ["row::VARCHAR AS _row", '"group"::VARCHAR AS _group', "total AS _total"]
+    connection.register("_arrays", arrays)
+    connection.execute(f"CREATE TABLE {_quote(table.name)} AS SELECT {', '.join(listed)} FROM _arrays")
+    connection.unregister("_arrays")
+
+
+_SQL_TYPES = {"number": "DOUBLE", "date": "DATE", "text": "VARCHAR"}
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _run_in_time(
+    connection: duckdb.DuckDBPyConnection, text: str, tree: dict[str, Any], limits: QueryLimits
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]], list[tuple[str, ...]]]:
+    """Return columns, rows (one more than the limit, if there are more) and source rows."""
+    timer = threading.Timer(limits.seconds, connection.interrupt)
+    timer.start()
+    try:
+        for traced in _traced_queries(connection, tree):
+            try:
+                columns, rows = _fetch(connection, traced, limits.rows)
+            except _import_duckdb().BinderException:
+                continue
+            return (
+                columns[:-1],
+                [row[:-1] for row in rows],
+                [tuple(filter(None, row[-1] or ())) for row in rows],
+            )
+        columns, rows = _fetch(connection, text, limits.rows)
+        return columns, rows, []
+    finally:
+        timer.cancel()
+
+
+def _fetch(
+    connection: duckdb.DuckDBPyConnection, query: str, limit: int
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    cursor = connection.execute(query)
+    columns = tuple(str(column[0]) for column in cursor.description or ())
+    rows = cursor.fetchmany(limit + 1)
+    for row in rows:
+        if any(isinstance(value, str | bytes) and len(value) > _VALUE_LENGTH for value in row):
+            raise UsageError(f"a value of the result has more than {_VALUE_LENGTH:,} characters")
+    return columns, rows
+
+
+def _traced_queries(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> Iterator[str]:
+    """Yield the query with one more column, the ids of the rows that a result row was made of: for plain rows, then
+    for groups of rows. Nothing is yielded for a query that cannot be traced so."""
+    node = tree["statements"][0]["node"]
+    if node.get("type") != "SELECT_NODE" or any(
+        modifier.get("type") == "DISTINCT_MODIFIER" for modifier in node.get("modifiers", ())
+    ):
+        return
+    aliases = _base_aliases(node.get("from_table"))
+    if not aliases or node["cte_map"]["map"]:
+        return
+    ids = ", ".join(f"{_quote(alias)}._row" for alias in aliases)
+    for extra in (f"[{ids}]", _GROUPED.format(ids=ids)):
+        extra_tree = _serialize(connection, f"SELECT {extra} AS {_SOURCES}")
+        columns = extra_tree["statements"][0]["node"]["select_list"]
+        traced = {**node, "select_list": [*node["select_list"], *columns]}
+        statement = {**tree["statements"][0], "node": traced}
+        serialized = json.dumps({**tree, "statements": [statement]})
+        yield str(connection.execute("SELECT json_deserialize_sql(?)", [serialized]).fetchall()[0][0])
+
+
+_GROUPED = f"list_slice(list_distinct(flatten(list([{{ids}}]))), 1, {SOURCE_LIMIT})"
+
+
+def _base_aliases(table: dict[str, Any] | None) -> list[str]:
+    """Return the names by which the tables of a FROM clause are known, none if it has anything but tables and
+    joins."""
+    if table is None:
+        return []
+    if table.get("type") == "BASE_TABLE":
+        return [table.get("alias") or table["table_name"]]
+    if table.get("type") == "JOIN":
+        left, right = _base_aliases(table["left"]), _base_aliases(table["right"])
+        return [*left, *right] if left and right else []
+    return []

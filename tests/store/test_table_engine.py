@@ -1,0 +1,169 @@
+"""SQL over tables: what is read, where it came from, and what is refused."""
+
+from datetime import date
+
+import pytest
+
+from clew.core.errors import UsageError
+from clew.core.tables import build_table
+from clew.store.table_engine import QueryLimits, run_query
+
+pytest.importorskip("duckdb")
+
+TABLES = {
+    "Sales": build_table(
+        ("Region", "2023", "2022", "Opened"),
+        [
+            ("Europe:", "", "", ""),
+            ("North", "1,200", "(900)", "2023-01-01"),
+            ("South", "300", "—", "2023-01-02"),
+            ("Total", "1,500", "900", ""),
+        ],
+        ids=["s:1", "s:2", "s:3", "s:4"],
+    ),
+    "chiefs": build_table(("Region", "Chief"), [("North", "Ada"), ("East", "Bo")], ids=["c:1", "c:2"]),
+}
+
+
+def load(name):
+    from dataclasses import replace
+
+    return replace(TABLES[name], name=name)
+
+
+def query(text, **limits):
+    return run_query(text, {name.lower(): name for name in TABLES}, load, QueryLimits(**limits))
+
+
+def test_rows_and_their_sources():
+    result = query('select region, "2023" - "2022" as change, opened, _group, _total from sales')
+    assert (
+        result.columns == ("Region", "change", "opened", "_group", "_total") or result.columns[1] == "change"
+    )
+    assert result.rows == (
+        ("North", 2100.0, date(2023, 1, 1), "Europe", False),
+        ("South", None, date(2023, 1, 2), "Europe", False),
+        ("Total", 600.0, None, "Europe", True),
+    )
+    assert result.sources == (("s:2",), ("s:3",), ("s:4",))
+    assert result.tables == ("Sales",)
+    assert result.to_dict()["rows"][0][2] == "2023-01-01"
+
+
+def test_sources_of_groups_and_joins():
+    total = query('select sum("2023") from SALES where not _total')
+    assert total.rows == ((1500.0,),)
+    assert set(total.sources[0]) == {"s:2", "s:3"}
+    joined = query(
+        'select s.region, chief from sales s left join chiefs c using (region) order by "2023" desc'
+    )
+    assert joined.rows == (("Total", None), ("North", "Ada"), ("South", None))
+    assert joined.sources == (("s:4",), ("s:2", "c:1"), ("s:3",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select distinct region from sales",
+        "with a as (select * from sales) select region from a",
+        "select region from sales union all select region from chiefs",
+        "select count(*) from (select * from sales)",
+    ],
+)
+def test_what_cannot_be_traced_has_no_sources(text):
+    assert query(text).rows
+    assert query(text).sources == ()
+
+
+def test_limits():
+    assert query("select range from range(50)", rows=10).more
+    assert len(query("select range from range(50)", rows=10).rows) == 10
+    assert not query("select range from range(10)", rows=10).more
+    with pytest.raises(UsageError, match="longer than"):
+        query("select count(*) from range(1000000000000)", seconds=0.2)
+    with pytest.raises(UsageError, match="memory"):
+        query("select list(range) from range(1000000000)", memory=32, seconds=60)
+    with pytest.raises(UsageError, match="characters"):
+        query("select repeat('a', 20000)")
+
+
+#: Writes, files, networks, settings, the process, more than one statement, endless recursion.
+REFUSED = [
+    "drop table sales",
+    "delete from sales",
+    "update sales set region = 'x'",
+    "insert into sales select * from sales",
+    "with a as (select 1) insert into chiefs select 'x', 'y'",
+    "create table t as select 1",
+    "create view v as select 1",
+    "create macro f() as 1",
+    "alter table sales rename to s",
+    "copy sales to 'out.csv'",
+    "copy (select 1) to '/tmp/out.parquet'",
+    "export database 'x'",
+    "import database 'x'",
+    "attach 'other.db'",
+    "install httpfs",
+    "load json",
+    "pragma database_list",
+    "set memory_limit = '9GB'",
+    "set enable_external_access = true",
+    "reset lock_configuration",
+    "call pragma_version()",
+    "explain analyze select 1",
+    "checkpoint",
+    "vacuum",
+    "begin",
+    "prepare p as select 1",
+    "use memory",
+    "select 1; drop table sales",
+    "select 1; select 2",
+    "select * from sales where region = ''; delete from sales; --'",
+    "select * from read_csv('/etc/passwd')",
+    "select * from read_text('/etc/passwd')",
+    "select * from '/etc/passwd'",
+    "select * from 'https://example.org/x.parquet'",
+    "select * from glob('/*')",
+    "select * from sniff_csv('x')",
+    "select * from duckdb_settings()",
+    "select * from duckdb_secrets()",
+    "select * from query('select 1')",
+    "select * from query_table('sales')",
+    "select (select count(*) from read_blob('/proc/self/environ'))",
+    "select * from information_schema.tables",
+    "select * from pg_catalog.pg_class",
+    "select * from sqlite_master",
+    "select current_setting('home_directory')",
+    "select getenv('HOME')",
+    "select write_log('x')",
+    "select nextval('s')",
+    "show tables",
+    "describe sales",
+    "select * from nosuch",
+    "select nosuch from sales",
+    "selec",
+    "   ",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError):
+        query(text)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_endless_query_ends():
+    with pytest.raises(UsageError):
+        query(
+            "with recursive t(n) as (select 1 union all select n + 1 from t) select sum(n) from t",
+            seconds=0.3,
+        )
+
+
+def test_variables_of_python_are_out_of_reach():
+    secret = {"a": [1]}
+    with pytest.raises(UsageError, match="no table named"):
+        query("select * from secret")
+    assert secret
