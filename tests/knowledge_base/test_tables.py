@@ -87,7 +87,9 @@ def test_sheets_are_joined(base):
         'select chief, "2023" from book_sales join book_staff using (region) order by chief'
     )
     assert result.rows == (("Ada", 1200.0), ("Bo", -300.0))
-    assert [[base.node(id).text for id in ids] for ids in result.sources][1][1].endswith("South: Chief: Bo; Posts: 7")
+    assert [[base.node(id).text for id in ids] for ids in result.sources][1][1].endswith(
+        "South: Chief: Bo; Posts: 7"
+    )
 
 
 def test_a_removed_document_takes_its_tables(tmp_path, without_encoder):
