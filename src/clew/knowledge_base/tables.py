@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.core.errors import MissingExtra, NotFound, UsageError, unknown_name_error
-from clew.core.tables import DataTable, name_tables, table_from_node
+from clew.parse.data_tables import DataTable, name_tables, table_from_node
 
 if TYPE_CHECKING:
     from clew.core.types import Node

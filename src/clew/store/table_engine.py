@@ -24,7 +24,7 @@ from clew.core.errors import MissingExtra, UsageError, unknown_name_error
 if TYPE_CHECKING:
     import duckdb
 
-    from clew.core.tables import DataTable
+    from clew.parse.data_tables import DataTable
 
 #: Table functions that read nothing.
 _TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest"})

@@ -14,7 +14,7 @@ from clew.app.cli.output import format_count, print_json, print_note
 from clew.core.text import shorten
 
 if TYPE_CHECKING:
-    from clew.core.tables import DataTable
+    from clew.parse.data_tables import DataTable
 
 #: Characters of a printed cell; --json prints values as a whole.
 _CELL = 60
@@ -73,18 +73,26 @@ def _print_list(tables: Sequence[DataTable]) -> None:
         place = table.document_name + (f", page {table.page}" if table.page is not None else "")
         size = f"{format_count(len(table.rows), 'row')}, {format_count(len(table.columns), 'column')}"
         print(f"{table.name}  ({size})  {place}")
-        if table.caption:
-            print(f"    {shorten(' '.join(table.caption.split()), 100)}")
+        if table.table.caption:
+            print(f"    {shorten(' '.join(table.table.caption.split()), 100)}")
     if not tables:
         print("no tables; add documents that have some: clew add FOLDER")
 
 
 def _print_columns(table: DataTable, limit: int) -> None:
-    if table.caption:
-        print(f"{table.caption}\n")
+    from clew.parse.data_tables import SCALE_NAMES
+
+    if table.table.caption:
+        print(f"{table.table.caption}\n")
     for column in table.columns:
         kind = " ".join(
-            part for part in (column.type, column.scale and f"in {column.scale}s", column.unit) if part
+            part
+            for part in (
+                column.type,
+                column.scale != 1 and f"in {SCALE_NAMES.get(column.scale, column.scale)}s",
+                column.unit,
+            )
+            if part
         )
         header = f"  '{column.header}'" if column.header and column.header != column.name else ""
         print(f"  {column.name}  {kind}{header}")

@@ -1,0 +1,312 @@
+"""Tables as data: typed columns, read from the Markdown that a table node has as its text.
+
+Nothing is stored twice. A document's table nodes hold every cell as printed, so a :class:`DataTable` is a function of
+one node, and goes with its document. The rows of a table follow its node in the document's order, so the n-th row
+(from 1) of the table ``key:p`` is the node ``key:p+n``: each value has a source that can be shown.
+
+Numbers keep the size that is printed; what they count in (``$``, ``%``, millions) belongs to their column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Literal
+
+from clew.core.cell_values import CellValue, cell_value, read_cell
+from clew.core.types import HEADERS_UNCERTAIN, Node, RowPlace, Table
+from clew.parse.documents.tables import complete_table
+
+ColumnType = Literal["number", "date", "text"]
+Value = float | date | str | None
+
+_SEPARATOR = re.compile(r"^\|(?: --- \|)+$", re.MULTILINE)
+_CELL_END = re.compile(r"(?<!\\) \| ")
+#: A number that needs no closer look. A leading zero marks a code.
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_CODE = re.compile(r"0\d+")
+_MONTHS = {
+    name: number
+    for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)
+}
+_DATES = (
+    re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?:[T ]00:00(?::00)?)?"),
+    re.compile(r"(?P<name>[A-Za-z]{3,9})\.? (?P<day>\d{1,2}),? (?P<year>\d{4})"),
+    re.compile(r"(?P<day>\d{1,2})\.? (?P<name>[A-Za-z]{3,9})\.?,? (?P<year>\d{4})"),
+)
+#: A column is one of numbers, or dates, if at least this share of its filled cells is.
+_TYPED_SHARE = 0.75
+#: Names of views and columns are cut to so many characters.
+_NAME_LENGTH = 48
+#: How scales are named.
+SCALE_NAMES = {1.0: "", 1e3: "thousand", 1e6: "million", 1e9: "billion", 1e12: "trillion"}
+
+
+def parse_day(text: str) -> date | None:
+    """Return the day that a cell consists of, None for another cell.
+
+    >>> parse_day("2023-05-01"), parse_day("May 1, 2023"), parse_day("2023")
+    (datetime.date(2023, 5, 1), datetime.date(2023, 5, 1), None)
+    """
+    for form in _DATES:
+        if match := form.fullmatch(text.strip()):
+            parts = match.groupdict()
+            month = _MONTHS.get((parts.get("name") or "")[:3].lower()) or int(parts.get("month") or 0)
+            try:
+                return date(int(parts["year"]), month, int(parts["day"]))
+            except ValueError:
+                return None
+    return None
+
+
+def read_markdown(text: str) -> Table | None:
+    """Return the table of the Markdown of a table node, None for another text. What stands above the header is its
+    caption."""
+    separator = _SEPARATOR.search(text)
+    if separator is None:
+        return None
+    above, _, header = text[: separator.start()].rstrip("\n").rpartition("\n")
+    lines = text[separator.end() :].strip("\n").split("\n")
+    rows = tuple(_split_line(line) for line in lines if line.startswith("|"))
+    return Table(
+        _split_line(header),
+        rows,
+        above.replace(HEADERS_UNCERTAIN, "").strip(),
+        headers_uncertain=HEADERS_UNCERTAIN in above,
+    )
+
+
+def _split_line(line: str) -> tuple[str, ...]:
+    inner = line[2:-2]
+    if "\\|" not in inner:
+        return tuple(inner.split(" | "))
+    return tuple(cell.replace("\\|", "|") for cell in _CELL_END.split(inner))
+
+
+@dataclass(frozen=True, slots=True)
+class DataColumn:
+    """A column: ``name`` is its identifier in SQL, ``header`` what is printed above it. ``unit`` is that of its
+    numbers ("$", "%"; "" where they have none or several), and they are multiples of ``scale``."""
+
+    name: str
+    header: str
+    type: ColumnType
+    unit: str = ""
+    scale: float = 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields."""
+        return {
+            "name": self.name,
+            "header": self.header,
+            "type": self.type,
+            "unit": self.unit,
+            "scale": self.scale,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DataRow:
+    """A row: its number in the table (from 0), the id of its node, its cells as printed, its place."""
+
+    number: int
+    id: str
+    cells: tuple[str, ...]
+    place: RowPlace
+
+    @property
+    def label(self) -> str:
+        """The first cell."""
+        return self.cells[0] if self.cells else ""
+
+    @property
+    def group(self) -> str:
+        """The headings of the groups that it is in, outermost first, joined by ``: ``; "" for none."""
+        return ": ".join(self.place.groups)
+
+    @property
+    def is_total(self) -> bool:
+        """Whether it holds the total of others."""
+        return self.place.kind == "total"
+
+
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """A table of a document as typed columns. ``name`` is its view in SQL, ``number`` counts the tables of the
+    document from 1. Rows that only head a group are not among ``rows``; the rows below have them as groups."""
+
+    name: str
+    id: str
+    document: str
+    document_name: str
+    number: int
+    page: int | None
+    table: Table
+    columns: tuple[DataColumn, ...]
+    rows: tuple[DataRow, ...]
+
+    def values(self, position: int) -> list[Value]:
+        """Return the typed values of a column, one for each row; None for an empty cell or one of another type."""
+        return convert_column([row.cells[position] for row in self.rows], self.columns[position].type)
+
+    def cell(self, row: DataRow, position: int) -> CellValue:
+        """Return what a cell says, with its unit and scale."""
+        return cell_value(self.table, row.number, position)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the place and the columns, and how many rows there are."""
+        return {
+            "table": self.name,
+            "id": self.id,
+            "document": self.document_name,
+            "number": self.number,
+            "page": self.page,
+            "caption": self.table.caption,
+            "headers_uncertain": self.table.headers_uncertain,
+            "rows": len(self.rows),
+            "columns": [column.to_dict() for column in self.columns],
+        }
+
+
+def convert_column(cells: Sequence[str], type: ColumnType) -> list[Value]:
+    """Return the cells of a column as values of a type. A dash is no value: what it stands for, the table says."""
+    if type == "text":
+        return [cell or None for cell in cells]
+    convert = parse_day if type == "date" else _read_number
+    known = {cell: convert(cell) for cell in set(cells)}
+    return [known[cell] for cell in cells]
+
+
+def _read_number(cell: str) -> float | None:
+    return float(cell) if _PLAIN_NUMBER.fullmatch(cell) else read_cell(cell).number
+
+
+def table_from_node(node: Node, name: str = "", number: int = 0) -> DataTable:
+    """Return the table of a table node; ``name`` is its view, ``number`` its number in its document."""
+    key, _, position = node.id.rpartition(":")
+    table = build_data_table(read_markdown(node.text) or Table((), ()), f"{key}:", int(position) + 1)
+    return replace(
+        table,
+        name=name,
+        id=node.id,
+        document=node.document,
+        document_name=node.document_name,
+        number=number,
+        page=node.page,
+    )
+
+
+def build_data_table(table: Table, prefix: str = "", first: int = 0) -> DataTable:
+    """Return a table as typed columns. The id of the n-th row (from 0) is ``prefix`` and ``first + n``."""
+    width = max([len(table.header), *map(len, table.rows)], default=0)
+    padded = tuple(row + ("",) * (width - len(row)) for row in table.rows)
+    table = complete_table(replace(table, rows=padded))
+    body = tuple(
+        DataRow(number, f"{prefix}{first + number}", row, place)
+        for number, (row, place) in enumerate(zip(table.rows, table.row_places, strict=True))
+        if place.kind != "heading"
+    )
+    headers = [" ".join(" ".join(column.path).split()) for column in table.columns]
+    if table.headers_uncertain:
+        headers = [""] * width
+    columns = tuple(
+        _describe_column(name, headers[place], [row.cells[place] for row in body], table, place)
+        for place, name in enumerate(_column_names(headers))
+    )
+    return DataTable("", "", "", "", 0, None, table, columns, body)
+
+
+def _describe_column(name: str, header: str, cells: Sequence[str], table: Table, place: int) -> DataColumn:
+    counts = Counter(cells)
+    plain = sum(count for cell, count in counts.items() if _PLAIN_NUMBER.fullmatch(cell))
+    others = {cell: read_cell(cell) for cell in counts if not _PLAIN_NUMBER.fullmatch(cell)}
+    filled = plain + sum(counts[cell] for cell, value in others.items() if value.kind != "empty")
+    numbers = plain + sum(counts[cell] for cell, value in others.items() if value.kind == "number")
+    is_code = any(map(_CODE.fullmatch, others))  # 00501 is a code: as a number it would lose its zeros
+    if filled and not is_code and numbers >= _TYPED_SHARE * filled:
+        units = {value.unit for value in others.values() if value.unit}
+        scales = {value.scale for value in others.values() if value.kind == "number"} or {1.0}
+        column = table.columns[place]
+        unit = next(iter(units)) if len(units) == 1 else "" if units else column.unit
+        printed = next(iter(scales)) if len(scales) == 1 else 1.0
+        are_years = re.search(r"\byears?\b", header, re.IGNORECASE) is not None
+        return DataColumn(
+            name,
+            header,
+            "number",
+            unit,
+            1.0 if unit in {"%", "x"} or are_years else printed if printed != 1.0 else column.scale,
+        )
+    if filled and sum(counts[cell] for cell in others if parse_day(cell)) >= _TYPED_SHARE * filled:
+        return DataColumn(name, header, "date")
+    return DataColumn(name, header, "text")
+
+
+def _column_names(headers: Sequence[str]) -> list[str]:
+    """Return SQL names for columns: ``label`` for a first column without a header, each name once."""
+    names: list[str] = []
+    for place, header in enumerate(headers):
+        name = identifier(header) or ("label" if place == 0 else f"column_{place + 1}")
+        candidate, count = name, 2
+        while candidate in names:
+            candidate, count = f"{name}_{count}", count + 1
+        names.append(candidate)
+    return names
+
+
+def identifier(text: str) -> str:
+    """Return a text as a name for SQL: lower case, words joined by ``_``; "" for a text without letters and digits.
+
+    >>> identifier("Net sales (in $ millions)"), identifier("2019")
+    ('net_sales_in_millions', '2019')
+    """
+    name = re.sub(r"[^\w]+", "_", text.lower()).strip("_")
+    return (
+        name if len(name) <= _NAME_LENGTH else name[:_NAME_LENGTH].rpartition("_")[0] or name[:_NAME_LENGTH]
+    )
+
+
+def name_tables(nodes: Iterable[Node]) -> list[tuple[str, int, Node]]:
+    """Return for table nodes, in document order, the name of its view, its number in its document, and the node.
+
+    The name is that of the file; with several tables the caption is added (of a workbook the sheet), or, where it is
+    long, missing or not unique, ``t`` and the number. Files of the same name have the beginning of their keys added.
+    The names follow from what the base holds now, not from how it came to hold it.
+    """
+    by_document: dict[str, list[Node]] = {}
+    for node in nodes:
+        by_document.setdefault(node.document, []).append(node)
+    stems = {key: _file_stem(tables[0].document_name) for key, tables in by_document.items()}
+    shared = {stem for stem, count in Counter(stems.values()).items() if count > 1}
+    named: list[tuple[str, int, Node]] = []
+    names: set[str] = set()
+    for key in sorted(by_document, key=lambda key: (stems[key], key)):
+        stem = f"{stems[key]}_{key[:6]}" if stems[key] in shared else stems[key]
+        tables = by_document[key]
+        parts = [_table_part(node) for node in tables]
+        counts = Counter(parts)
+        for number, (node, part) in enumerate(zip(tables, parts, strict=True), start=1):
+            name = stem if len(tables) == 1 else f"{stem}_{part}" if part and counts[part] == 1 else ""
+            if not name or name in names:
+                name = f"{stem}_t{number}"
+            names.add(name)
+            named.append((name, number, node))
+    return named
+
+
+#: A caption that is longer than this, as a name, names no view.
+_PART_LENGTH = 32
+
+
+def _table_part(node: Node) -> str:
+    is_sheet = node.document_name.lower().endswith((".xlsx", ".xlsm"))
+    part = identifier(node.headings[-1] if is_sheet and node.headings else node.name)
+    return part if len(part) <= _PART_LENGTH else ""
+
+
+def _file_stem(name: str) -> str:
+    stem = identifier(name.rpartition(".")[0] or name) or "table"
+    return f"t_{stem}" if stem[0].isdigit() else stem

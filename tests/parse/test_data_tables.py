@@ -1,0 +1,115 @@
+"""Tables as data: columns and their types, names of views, the Markdown of a table read back."""
+
+from dataclasses import replace
+from datetime import date
+
+from clew.core.types import Node, Table
+from clew.parse.data_tables import build_data_table, identifier, name_tables, parse_day, read_markdown
+from clew.parse.documents.tables import table_to_markdown
+
+
+def test_days():
+    assert (
+        parse_day("2024-02-29")
+        == parse_day("February 29, 2024")
+        == parse_day("29 Feb 2024")
+        == date(2024, 2, 29)
+    )
+    assert parse_day("2023-02-29") is None
+    assert parse_day("Total 29, 2024") is None
+
+
+def test_markdown_reads_back():
+    table = Table(
+        ("Name", "a|b", ""),
+        (("x | y", "", "3"), ("", "", ""), ("back\\slash", "2", "| |")),
+        caption="First line\nsecond | line",
+    )
+    again = read_markdown(table_to_markdown(table))
+    assert again == table
+    assert read_markdown("no table") is None
+    uncertain = replace(table, headers_uncertain=True)
+    assert read_markdown(table_to_markdown(uncertain)) == uncertain
+
+
+def test_columns_groups_and_totals():
+    table = build_data_table(
+        Table(
+            ("", "2023", "2022", "Change", "Paid", "Code"),
+            (
+                ("Debt:", "", "", "", "", ""),
+                ("Notes", "$ 1,200", "—", "12 %", "2023-05-01", "007"),
+                ("Loans", "(300)", "250", "(3) %", "2023-06-01", "010"),
+                ("Total debt", "900", "250", "", "", ""),
+                ("Leases", "n/a", "1", "4 %", "2023-07-01", "1"),
+            ),
+            caption="Obligations (in thousands)",
+        ),
+        "k:",
+        1,
+    )
+    assert [(column.name, column.type, column.unit, column.scale) for column in table.columns] == [
+        ("label", "text", "", 1.0),
+        ("2023", "number", "$", 1e3),
+        ("2022", "number", "", 1e3),
+        ("change", "number", "%", 1.0),
+        ("paid", "date", "", 1.0),
+        ("code", "text", "", 1.0),
+    ]
+    assert table.values(1) == [1200, -300, 900, None]
+    assert table.values(2) == [None, 250, 250, 1]
+    assert table.values(4)[0] == date(2023, 5, 1)
+    assert table.values(5)[0] == "007"
+    assert [(row.id, row.group, row.is_total) for row in table.rows] == [
+        ("k:2", "Debt", False),
+        ("k:3", "Debt", False),
+        ("k:4", "", True),
+        ("k:5", "", False),
+    ]
+    assert table.cell(table.rows[1], 1).amount == -300_000
+
+
+def test_no_header_is_named_where_headers_are_uncertain():
+    table = build_data_table(Table(("", "2023"), (("Sales", "3"),), headers_uncertain=True))
+    assert [column.name for column in table.columns] == ["label", "column_2"]
+
+
+def node(document, key, position, caption="", heading=""):
+    headings = (heading,) if heading else ()
+    return Node(
+        f"{key}:{position}", "table", "", key, document, position, None, caption, 0, None, headings, (0, 0)
+    )
+
+
+def test_names_follow_from_what_is_there():
+    nodes = [
+        node("Sales 2023.csv", "aaaaaaaa", 1),
+        node("10k.pdf", "bbbbbbbb", 5, "Balance sheet"),
+        node("10k.pdf", "bbbbbbbb", 9, "Segments"),
+        node("10k.pdf", "bbbbbbbb", 20, "Segments"),
+        node("10k.pdf", "bbbbbbbb", 30, "A caption that goes on and on, as captions of filings do"),
+        node("book.xlsx", "cccccccc", 2, "Sales by region, 2023", "Sales"),
+        node("book.xlsx", "cccccccc", 8, "", "Staff"),
+        node("same.md", "dddddddd", 1),
+        node("same.md", "eeeeeeee", 1),
+    ]
+    names = {name: node.id for name, _, node in name_tables(nodes)}
+    assert names == {
+        "sales_2023": "aaaaaaaa:1",
+        "t_10k_balance_sheet": "bbbbbbbb:5",
+        "t_10k_t2": "bbbbbbbb:9",
+        "t_10k_t3": "bbbbbbbb:20",
+        "t_10k_t4": "bbbbbbbb:30",
+        "book_sales": "cccccccc:2",
+        "book_staff": "cccccccc:8",
+        "same_dddddd": "dddddddd:1",
+        "same_eeeeee": "eeeeeeee:1",
+    }
+    assert names == {name: node.id for name, _, node in name_tables(reversed(nodes[-2:]))} | {
+        name: id for name, id in names.items() if not name.startswith("same")
+    }
+
+
+def test_identifiers_are_cut_between_words():
+    assert identifier("a" * 30 + " " + "b" * 30) == "a" * 30
+    assert identifier("  --  ") == ""
