@@ -8,10 +8,12 @@ import pytest
 from clew.core.types import PASSAGE, SECTION, Location
 from clew.evaluate.corpora import (
     GoldEvidence,
+    add_articles,
     add_negatives,
     build_document,
     build_documents,
     document_location,
+    draw_document_set,
     pool_paragraphs,
     shuffle_paragraphs,
 )
@@ -166,3 +168,32 @@ def test_whole_documents_are_drawn_whole():
     parts = [Paragraph(f"Book {n // 3}", (f"Part {n}.",), ()) for n in range(30)]
     titles = [negative.title for negative in add_negatives(question(), parts, 8, seed=0)[2:]]
     assert len(titles) == 3 and len(set(titles)) == 1
+
+
+def test_a_document_set_has_the_gold_documents_and_random_others():
+    distractor = Paragraph("Distractor", ("It is near.",))
+    example = question(Support("Heron/Maid", 1), Support("Tolland", 0), corpus=(BOAT, distractor, YARD))
+    pool = [BOAT, distractor, YARD, *OTHERS]
+    drawn = draw_document_set(example, pool, 12, 0)
+    assert [p.title for p in drawn[:2]] == ["Heron/Maid", "Tolland"] and len({p.title for p in drawn}) == 12
+    assert "Distractor" not in {p.title for p in drawn}
+    assert (
+        drawn == draw_document_set(example, reversed(pool), 12, 0) != draw_document_set(example, pool, 12, 1)
+    )
+    assert len(draw_document_set(example, pool, 1, 0)) == 2  # never without its gold documents
+    without_evidence = question(corpus=(BOAT, distractor, YARD))
+    assert {p.title for p in draw_document_set(without_evidence, pool, 3, 0)} == {
+        "Heron/Maid", "Distractor", "Tolland"}  # fmt: skip
+
+
+def test_an_article_continues_the_paragraphs_of_the_data():
+    articles = {
+        "Tolland": "Tolland is a yard. It opened in 1919.\n\nIt closed in 1961.",
+        "Weir": "A dam.\n\nLow.",
+    }
+    pool = add_articles([BOAT, YARD], articles)
+    assert [p.text for p in pool if p.title == "Tolland"] == [YARD.text, "It closed in 1961."]
+    example = question(Support("Tolland", 1), corpus=(BOAT, YARD))
+    documents = list(build_documents(draw_document_set(example, pool, 2, 0), "sentence"))
+    assert [document.title for document in documents] == ["Tolland", "Weir"]
+    assert passages(documents[0]) == ["Tolland is a yard.", "It opened in 1919.", "It closed in 1961."]

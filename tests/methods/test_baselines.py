@@ -162,3 +162,9 @@ def test_two_hops_are_those_of_brute_force(base) -> None:
     assert [hit.path for hit in found] == [path for path, _ in expected.values()]
     assert np.allclose([hit.score for hit in found], [score for _, score in expected.values()], atol=1e-6)
     assert [hit.node.id for hit in found] == list(expected)
+    best: dict[str, tuple[str, ...]] = {}
+    for _, a, b in sorted(pairs, reverse=True)[:2]:
+        best.setdefault(a, (a,))
+        best.setdefault(b, (a, b))
+    of_pairs = registry.build_retriever("twohop(first=3, then=2, pairs=yes)", base, encoder=encoder)
+    assert [hit.path for hit in of_pairs.retrieve(QUESTION, 2)] == list(best.values()) and len(best) > 2

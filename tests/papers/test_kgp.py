@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from annotation_server import AnnotationServer, wat
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import RETRIEVED_KINDS, Question, Scope
@@ -75,7 +76,7 @@ def work(data, out, **bench):
 @pytest.mark.slow
 def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tmp_path):
     made = work(data, tmp_path)
-    series = measure_density(made, ["keywords", "mentions"])
+    series = measure_density(made, ["keywords", "mentions"], "kgp-paper")
     assert {name: [point["knob"] for point in points] for name, points in series.items()} == {
         name: list(KNOBS[name][1]) for name in ("keywords", "mentions")
     }
@@ -245,6 +246,7 @@ def test_every_command_of_the_page_can_be_run(data, few_knobs, tmp_path):
         "paper",
         "run",
         *["graphs"] * 2,
+        "run",
         "density",
         "branching",
     ]
@@ -278,6 +280,74 @@ def test_models_add_their_methods_and_measures(data, few_knobs, tmp_path):
 
 
 @pytest.mark.slow
+def test_document_sets_are_annotated_and_a_second_encoder_makes_a_graph_of_its_own(
+    data, few_knobs, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CLEW_TAGME_TOKEN", "token")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    articles = tmp_path / "articles.jsonl"
+    articles.write_text(
+        "\n".join(
+            json.dumps({"title": title, "text": text})
+            for title, text in [
+                (
+                    "Dunmere Bridge",
+                    "It spans the river. It was built by Hesper Marrable.\n\nTolls ended in 1911.",
+                ),
+                ("Ohio", "A state.\n\nQuill is a town in Ohio."),
+                ("Weir", "A low dam. It was built by nobody."),
+            ]
+        )
+    )
+    first, second = (make_encoder(tmp_path / name).path for name in ("first", "second"))
+    corpus = ["--documents", 4, "--articles", articles, "--limit", 1]
+    server = AnnotationServer(wat)
+    try:
+        shown = run("eval", "annotate", "--data", data, *corpus, "--url", server.url)
+        assert "passages annotated by wat" in shown.stdout and server.asked
+        count = len(server.asked)
+        run("eval", "annotate", "--data", data, *corpus, "--url", server.url)
+        assert len(server.asked) == count
+    finally:
+        server.close()
+    words = ["--encoder", f"onnx:{first}", "--beside", f"onnx:{second}", *corpus]
+    run("eval", "paper", "kgp", "--data", data, "--out", tmp_path / "out", *words)
+    page = (tmp_path / "out" / "page.md").read_text()
+    facts = json.loads((tmp_path / "out" / "hotpotqa-question" / "run.json").read_text())
+    assert facts["documents"] == 4 and facts["sentences"] is None and len(facts["articles"]) == 64
+    assert "knn(vectors='onnx:" in page and "Skipped: the graph `entities`" not in page
+    assert "paper: Table 3" in page and "a language model (--llm)" in page
+    for guide in ("question", "encoder"):
+        assert f"kgp-paper(graph=entities, guide={guide})" in page
+    assert f"--documents 4 --articles {articles}" in page
+
+
+def test_a_run_is_recorded_and_replayed(data, tmp_path):
+    with ScriptedServer(lambda request: "Eremnud") as server:
+        words = ["--encoder", "none", "--limit", 1, "--no-cache", "-r", "read(retriever=bm25, reader=paper)"]
+        tape = tmp_path / "tape.jsonl"
+        run(
+            "eval",
+            "run",
+            "--data",
+            data,
+            *words,
+            "--llm",
+            server.llm,
+            "--record",
+            tape,
+            "--out",
+            tmp_path / "one",
+        )
+    run("eval", "run", "--data", data, *words, "--llm", f"replay:{tape}", "--out", tmp_path / "two")
+    answers = [
+        json.loads(next((tmp_path / name / "hotpotqa-pooled").glob("read*.jsonl")).read_text())["answer"]
+        for name in ("one", "two")
+    ]
+    assert answers[0] == answers[1] == "Eremnud"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -294,6 +364,9 @@ def test_models_add_their_methods_and_measures(data, few_knobs, tmp_path):
         (["branching", "--corpus", "/no/such/base"], "no knowledge base"),
         (["paper", "kpg"], "kgp"),
         (["graphs", "-g", "structure"], "no knob"),
+        (["graphs", "-g", "knn(vectors=none)", "--encoder", "clew:hops"], "no vectors of 'none'"),
+        (["graphs", "--documents", "3", "--corpus", "pooled"], "--corpus question"),
+        (["graphs", "--articles", __file__], "--documents 12"),
     ],
 )
 def test_a_bad_request_is_refused(data, tmp_path, words, said):

@@ -1,25 +1,29 @@
 """The corpus of a question as documents, and the matching of nodes to gold evidence.
 
-A question is asked of one of four corpora: its own paragraphs with negatives drawn from other questions (KGP paper,
-Supplementary 8.1); the paragraphs of all questions pooled; the pool, restricted to the question's own documents (D3
-paper, Section 3.1); or an existing knowledge base.
+A question is asked of one of four corpora: its own paragraphs with negatives drawn from other questions, or its gold
+documents with random ones to a number of documents (KGP paper, Supplementary 8.1); the paragraphs of all questions
+pooled; the pool, restricted to the question's own documents (D3 paper, Section 3.1); or an existing knowledge base.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.core.errors import UsageError
 from clew.core.text import normalise, sentence_spans
 from clew.core.types import ENTITY, PASSAGE, Location, ParsedNode
+from clew.evaluate.datasets.records import read_records, require_field
+from clew.evaluate.examples import Paragraph
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 
 if TYPE_CHECKING:
     from clew.core.types import Node, ParsedDocument
-    from clew.evaluate.examples import Example, Paragraph, Support
+    from clew.evaluate.examples import Example, Support
 
 PARSER = "evaluation/1"
 
@@ -52,9 +56,8 @@ def build_documents(
 ) -> Iterator[ParsedDocument]:
     """Yield the documents of paragraphs: one per paragraph, or one per title where paragraphs name their section."""
     for group in group_by_document(paragraphs):
-        yield (
-            build_document(group[0], unit) if group[0].section is None else _build_whole_document(group, unit)
-        )
+        is_paragraph = len(group) == 1 and not group[0].section
+        yield build_document(group[0], unit) if is_paragraph else _build_whole_document(group, unit)
 
 
 def group_by_document(paragraphs: Iterable[Paragraph]) -> list[tuple[Paragraph, ...]]:
@@ -137,6 +140,61 @@ def add_negatives(
             own.extend(group)
             count += sum(map(sentence_count, group))
     return own
+
+
+def draw_document_set(
+    example: Example, others: Iterable[Paragraph], documents: int, seed: int
+) -> list[Paragraph]:
+    """Return the gold documents of a question, followed by random other documents until there are ``documents``.
+
+    It is the document set of the KGP paper (Supplementary 8.1; 12 documents in Table 4). A document is all that
+    ``others``, which has the question's own paragraphs too, has under one title. The question's own documents that
+    are not gold (a data set's distractors) are not drawn. A question whose evidence names no title keeps all its own.
+    """
+    by_title: dict[str, list[Paragraph]] = {}
+    for paragraph in others:
+        by_title.setdefault(paragraph.title, []).append(replace(paragraph, section=paragraph.section or ()))
+    titles = dict.fromkeys(paragraph.title for paragraph in example.corpus)
+    gold = {piece.title for piece in example.pieces}
+    own = [title for title in titles if title in gold] or list(titles)
+
+    def random_key(title: str) -> bytes:
+        return hashlib.blake2b("\0".join([str(seed), example.id, title]).encode(), digest_size=16).digest()
+
+    negatives = sorted(by_title.keys() - titles.keys(), key=random_key)
+    chosen = [*own, *negatives[: max(0, documents - len(own))]]
+    return [paragraph for title in chosen for paragraph in by_title[title]]
+
+
+def add_articles(paragraphs: Iterable[Paragraph], articles: Mapping[str, str]) -> list[Paragraph]:
+    """Return the paragraphs with the rest of the whole article of each title after them, and all other articles.
+
+    ``articles`` maps a title to the text of its article, its paragraphs divided by empty lines. The paragraphs of a
+    data set stay as they are, because its gold evidence counts their sentences; a paragraph of an article that says
+    the same is not repeated.
+    """
+    known: dict[str, list[Paragraph]] = {}
+    for paragraph in paragraphs:
+        known.setdefault(paragraph.title, []).append(replace(paragraph, section=paragraph.section or ()))
+    for title, article in articles.items():
+        own = known.setdefault(title, [])
+        texts = [normalise(paragraph.text) for paragraph in own]
+        for text in map(str.strip, article.split("\n\n")):
+            folded = normalise(text)
+            if folded and not any(folded in other or other in folded for other in texts if other):
+                own.append(Paragraph(title, (text,), ()))
+    return [paragraph for group in known.values() for paragraph in group]
+
+
+def read_articles(path: Path) -> dict[str, str]:
+    """Return the articles of a JSON-lines file with ``title`` and ``text``. Raises UsageError."""
+    articles: dict[str, str] = {}
+    for place, record in read_records(path):
+        title = require_field(place, record, "title")
+        articles[title] = require_field(place, record, "text")
+    if not articles:
+        raise UsageError(f"no articles in {path}")
+    return articles
 
 
 def sentence_count(paragraph: Paragraph) -> int:

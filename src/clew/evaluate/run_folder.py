@@ -20,7 +20,7 @@ from clew.core.errors import UsageError
 from clew.core.prompts.templates import load_prompt
 from clew.core.trail import TrailRecorder
 from clew.core.types import Usage
-from clew.evaluate.datasets import parse_dataset
+from clew.evaluate.datasets import file_digest, parse_dataset
 from clew.evaluate.metrics.grading import Grader
 from clew.evaluate.report import Run
 from clew.evaluate.runner import RunFile, answer_questions, grade_answers, read_results
@@ -226,7 +226,12 @@ def run_facts(
         **({"graphs": list(settings.graphs)} if settings.graphs else {}),
         "base_digest": digest,
         "passages": settings.passages,
-        "sentences": settings.sentences if questions.corpus == "question" else None,
+        "sentences": settings.sentences
+        if questions.corpus == "question" and settings.documents is None
+        else None,
+        **({"documents": settings.documents} if settings.documents is not None else {}),
+        **({"articles": file_digest(settings.articles)} if settings.articles is not None else {}),
+        **({"beside": settings.beside.name} if settings.beside is not None else {}),
         "llm": settings.llm.name if settings.llm else None,
         "encoder": settings.encoder.name if settings.encoder else None,
         "objective": settings.encoder.objective if settings.encoder else "",

@@ -20,11 +20,14 @@ from clew.core.errors import UsageError
 from clew.core.types import RETRIEVED_KINDS, Hit, Question, Scope
 from clew.evaluate.corpora import (
     GoldEvidence,
+    add_articles,
     add_negatives,
     build_documents,
     document_location,
+    draw_document_set,
     group_by_document,
     pool_paragraphs,
+    read_articles,
 )
 from clew.evaluate.datasets import parse_dataset
 from clew.evaluate.datasets.graphs import gold_triples, require_gold_triples
@@ -123,6 +126,9 @@ class EvaluationSettings:
     ``passages`` is the unit of passages, ``sentences`` the size of a question's own corpus, ``seed`` that of its
     negatives. ``llm_name`` and ``encoder_name`` are the names by which the models were requested. ``graphs`` are
     added to a built corpus: graph files, and places to mount (URLs of SPARQL endpoints, folders of Oxigraph stores).
+    With ``documents`` a question's own corpus is its gold documents and random ones to that number; with ``articles``
+    (JSON lines with title and text) documents are whole articles. ``beside`` is a second encoder, whose vectors a
+    graph can be made of (``knn(vectors=NAME)``); ``beside_name`` is how it was requested.
     """
 
     llm: LanguageModel | None = None
@@ -133,6 +139,10 @@ class EvaluationSettings:
     llm_name: str = ""
     encoder_name: str = ""
     graphs: tuple[str, ...] = ()
+    documents: int | None = None
+    articles: Path | None = None
+    beside: Encoder | None = None
+    beside_name: str = ""
 
 
 @contextmanager
@@ -170,8 +180,18 @@ def open_stores(
             f"graphs are added to a corpus of all questions, not to '{questions.corpus}'",
             "Name it --corpus pooled, or add them to a base of your own: clew graph add FILE --kb FOLDER",
         )
+    if settings.documents is not None and questions.corpus != "question":
+        raise UsageError(
+            f"the corpus '{questions.corpus}' has the documents of all questions",
+            "A number of documents needs --corpus question",
+        )
+    if settings.articles is not None and settings.documents is None:
+        raise UsageError("whole articles need a number of documents", "Name one: --documents 12")
     if questions.corpus == "question":
-        with _QuestionStores(settings, pool_paragraphs(questions.examples)) as own_stores:
+        others = pool_paragraphs(questions.examples)
+        if settings.articles is not None:
+            others = add_articles(others, read_articles(settings.articles))
+        with _QuestionStores(settings, others) as own_stores:
             yield own_stores.store_for
         return
     with TemporaryDirectory(prefix="clew-eval-") as folder:
@@ -181,8 +201,8 @@ def open_stores(
             if is_built:
                 fill_store(store, _corpus_paragraphs(questions), settings, progress)
                 _add_graphs(store, settings.graphs)
-            elif settings.encoder is not None:
-                store.encode(settings.encoder, progress)
+            else:
+                _encode(store, settings, progress)
             yield lambda example: store
 
 
@@ -305,8 +325,15 @@ def fill_store(
         if progress:
             progress(number, count)
     store.catch_up()
-    if settings.encoder is not None:
-        store.encode(settings.encoder, progress)
+    _encode(store, settings, progress)
+
+
+def _encode(
+    store: Store, settings: EvaluationSettings, progress: Callable[[int, int], None] | None = None
+) -> None:
+    for encoder in (settings.encoder, settings.beside):
+        if encoder is not None:
+            store.encode(encoder, progress)
 
 
 class _QuestionStores:
@@ -341,7 +368,9 @@ class _QuestionStores:
         self._open_stores.append(store)
         if is_new:
             settings = self._settings
-            fill_store(
-                store, add_negatives(example, self._negatives, settings.sentences, settings.seed), settings
-            )
+            if settings.documents is None:
+                corpus = add_negatives(example, self._negatives, settings.sentences, settings.seed)
+            else:
+                corpus = draw_document_set(example, self._negatives, settings.documents, settings.seed)
+            fill_store(store, corpus, settings)
         return store

@@ -25,12 +25,22 @@ class NearestGraph:
     No edges are stored: a neighbourhood is a vector search, remembered for the generation. The edges are directed,
     since being among the nearest of another passage is not mutual. A passage that has no vector yet has no neighbours
     and is nobody's neighbour.
+
+    ``vectors`` is the name of another encoder whose vectors the base has: the paper compares the graph of a sentence
+    encoder (KNN-ST) with that of an encoder trained for several hops (KNN-MDR).
     """
 
     @classmethod
-    def build(cls, snapshot: Snapshot, encoder: Encoder, k: int = 10) -> NearestGraph:
-        """Return the graph over the vectors of the base's encoder."""
-        return cls(snapshot, encoder.name, k)
+    def build(cls, snapshot: Snapshot, encoder: Encoder, k: int = 10, vectors: str = "") -> NearestGraph:
+        """Return the graph over the vectors of the base's encoder, or of the one that ``vectors`` names. Raises
+        UsageError where the base has none of that."""
+        graph = cls(snapshot, vectors or encoder.name, k)
+        if vectors and not graph.has_vectors():
+            raise UsageError(
+                f"this base has no vectors of '{vectors}'",
+                "In evaluations: --beside NAME encodes with a second one",
+            )
+        return graph
 
     def __init__(self, snapshot: Snapshot, encoder: str, k: int = 10) -> None:
         if k < 1:
@@ -41,6 +51,11 @@ class NearestGraph:
         self.name = f"knn(k={k})"
         self._index = snapshot.vectors(encoder)
         self._known: dict[int, Rows] = snapshot.memoize(f"graph/knn/{encoder}/{k}", dict)
+
+    def has_vectors(self) -> bool:
+        """Return whether any passage has a vector."""
+        rows = np.flatnonzero(self._snapshot.mask(Scope(), RETRIEVED_KINDS))
+        return not len(rows) or bool(self._index.vectors(rows[:1]).any())
 
     def neighbours(self, row: int) -> Rows:
         """Return the ``k`` nearest rows, ascending, without itself."""

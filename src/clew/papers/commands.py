@@ -1,4 +1,4 @@
-"""The commands of the papers' experiments: ``clew eval graphs``, ``density``, ``branching`` and ``clew eval paper``.
+"""The commands of the papers' experiments: ``clew eval annotate``, ``graphs``, ``density``, ``branching``, ``paper``.
 
 The command line finds them by the entry points of the group ``clew.commands``.
 """
@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from clew.app.cli.command_group import CommandGroup
-from clew.app.cli.evaluate import choose_encoder, evaluation_session
+from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
+from clew.app.cli.evaluate import (
+    Articles,
+    DocumentCount,
+    SecondEncoder,
+    choose_encoder,
+    evaluation_session,
+    evaluation_settings,
+)
 from clew.app.cli.options import Llm, announce_text_destination
-from clew.app.cli.output import print_note, show_progress
+from clew.app.cli.output import format_count, print_note, show_progress
 
 if TYPE_CHECKING:
     from clew.evaluate.run_folder import Experiment
@@ -36,9 +43,13 @@ Graphs: TypeAlias = Annotated[
     ),
 ]
 Walk: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--recipe", "-r", metavar="RECIPE", help="The walk: kgp-paper or kgp, optionally with its options."
+        "--recipe",
+        "-r",
+        metavar="RECIPE",
+        help="The walk: kgp-paper or kgp, optionally with its options.",
+        show_default="kgp-paper; with --llm kgp-paper(guide=generated)",
     ),
 ]
 Corpus: TypeAlias = Annotated[
@@ -102,6 +113,9 @@ def figure_session(
     limit: int | None,
     seed: int,
     workers: int = 1,
+    documents: int | None = None,
+    articles: Path | None = None,
+    beside: str | None = None,
 ) -> Iterator[list[Experiment]]:
     """Give one experiment per data set, after checking that figures can be drawn.
 
@@ -113,7 +127,18 @@ def figure_session(
 
     # A missing matplotlib is reported before hours of measuring, not after them.
     load_pyplot()
-    with evaluation_session(out, llm, encoder, passages, sentences, seed, workers) as create_experiment:
+    with evaluation_session(
+        out,
+        llm,
+        encoder,
+        passages,
+        sentences,
+        seed,
+        workers,
+        documents=documents,
+        articles=articles,
+        beside=beside,
+    ) as create_experiment:
         yield [create_experiment(load_questions(name, corpus, limit, seed)) for name in data]
 
 
@@ -125,6 +150,9 @@ def graphs(
     encoder: Encoder = None,
     passages: Passages = "sentence",
     sentences: Sentences = 700,
+    documents: DocumentCount = None,
+    articles: Articles = None,
+    beside: SecondEncoder = None,
     limit: Limit = None,
     seed: Seed = 0,
 ) -> None:
@@ -139,7 +167,9 @@ def graphs(
     """
     from clew.papers.kgp import graph_sections
 
-    with figure_session(data, corpus, out, (), encoder, passages, sentences, limit, seed) as experiments:
+    with figure_session(
+        data, corpus, out, (), encoder, passages, sentences, limit, seed, 1, documents, articles, beside
+    ) as experiments:
         for experiment in experiments:
             for section in graph_sections(experiment, _choose_graphs(experiment, graph)):
                 _print_section(section)
@@ -148,13 +178,16 @@ def graphs(
 def density(
     data: Data,
     graph: Graphs = None,
-    recipe: Walk = "kgp-paper",
+    recipe: Walk = None,
     corpus: Corpus = "question",
     out: Out = ANALYSES_FOLDER,
     llm: Llm = None,
     encoder: Encoder = None,
     passages: Passages = "sentence",
     sentences: Sentences = 700,
+    documents: DocumentCount = None,
+    articles: Articles = None,
+    beside: SecondEncoder = None,
     limit: Limit = None,
     seed: Seed = 0,
     workers: Workers = 1,
@@ -170,7 +203,19 @@ def density(
     from clew.papers.kgp import density_section
 
     with figure_session(
-        data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers
+        data,
+        corpus,
+        out,
+        llm,
+        encoder,
+        passages,
+        sentences,
+        limit,
+        seed,
+        workers,
+        documents,
+        articles,
+        beside,
     ) as experiments:
         for experiment in experiments:
             _print_section(density_section(experiment, _choose_graphs(experiment, graph), recipe))
@@ -178,7 +223,7 @@ def density(
 
 def branching(
     data: Data,
-    recipe: Walk = "kgp-paper",
+    recipe: Walk = None,
     budget: Annotated[int, typer.Option(min=1, metavar="K", help="Paths that a walk may return.")] = 30,
     corpus: Corpus = "question",
     out: Out = ANALYSES_FOLDER,
@@ -186,6 +231,9 @@ def branching(
     encoder: Encoder = None,
     passages: Passages = "sentence",
     sentences: Sentences = 700,
+    documents: DocumentCount = None,
+    articles: Articles = None,
+    beside: SecondEncoder = None,
     limit: Limit = None,
     seed: Seed = 0,
     workers: Workers = 1,
@@ -200,10 +248,82 @@ def branching(
     from clew.papers.kgp import branching_section
 
     with figure_session(
-        data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers
+        data,
+        corpus,
+        out,
+        llm,
+        encoder,
+        passages,
+        sentences,
+        limit,
+        seed,
+        workers,
+        documents,
+        articles,
+        beside,
     ) as experiments:
         for experiment in experiments:
             _print_section(branching_section(experiment, recipe, budget))
+
+
+def annotate(
+    data: Data,
+    service: Annotated[str, typer.Option(metavar="NAME", help="The service: wat or tagme.")] = "wat",
+    language: Annotated[str, typer.Option(metavar="CODE", help="The language of the passages.")] = "en",
+    url: Annotated[
+        str,
+        typer.Option(
+            metavar="URL", help="The address of another server of the same service.", show_default=False
+        ),
+    ] = "",
+    corpus: Corpus = "question",
+    passages: Passages = "sentence",
+    sentences: Sentences = 700,
+    documents: DocumentCount = None,
+    articles: Articles = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+) -> None:
+    """Link the passages of evaluation corpora to Wikipedia entities, for the graph 'entities' (KGP paper).
+
+    This sends the passages to the public service WAT or TAGME, at most two per second, and keeps what it answers in
+    your cache: stop it at will, and start it again with the same options. The other commands of the paper, with the
+    same corpus, then build the graph. You need a free token of the TagMe VRE at D4Science in CLEW_TAGME_TOKEN.
+
+      clew eval annotate --data hotpotqa=dev.json --limit 100 --documents 12
+
+      clew eval paper kgp --data hotpotqa=dev.json --limit 100 --documents 12 --out page
+    """
+    from clew.core.config import annotation_token
+    from clew.evaluate.setup import load_questions, open_stores
+    from clew.graph.annotation import AnnotationCache, AnnotationService, annotate_passages, count_unannotated
+
+    settings = evaluation_settings(
+        (), "none", passages, sentences, seed, documents=documents, articles=articles
+    )
+    annotator = AnnotationService(annotation_token(), service, language, url)
+    annotations = AnnotationCache.default()
+    print_note(f"the texts of passages go to {annotator.url}")
+    sent = 0
+    try:
+        for name in data:
+            questions = load_questions(name, corpus, limit, seed)
+            report = show_progress(f"annotate {questions.title}")
+            shared = questions.corpus != "question"
+            examples = questions.examples[:1] if shared else questions.examples
+            with open_stores(questions, settings, show_progress("corpus") if shared else None) as store_for:
+                for count, example in enumerate(examples, 1):
+                    snapshot = store_for(example).snapshot()
+                    if count_unannotated(snapshot, annotator.maker, annotations):
+                        sent += annotate_passages(
+                            snapshot, annotator, annotations, report if shared else None
+                        )
+                    if not shared:
+                        report(count, len(examples))
+    except KeyboardInterrupt:
+        print_note("clew: stopped; what was annotated is kept. To continue, run the same command again.")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    print(f"{format_count(sent, 'passage')} annotated by {service}")
 
 
 def _choose_graphs(experiment: Experiment, names: Sequence[str] | None) -> list[str]:
@@ -252,6 +372,9 @@ def kgp(
     llm: Llm = None,
     encoder: Encoder = None,
     sentences: Sentences = 700,
+    documents: DocumentCount = None,
+    articles: Articles = None,
+    beside: SecondEncoder = None,
     limit: Limit = None,
     seed: Seed = 0,
     workers: Workers = 1,
@@ -259,12 +382,28 @@ def kgp(
     """Knowledge Graph Prompting (Wang et al., AAAI 2024).
 
     Compares the methods (Table 1) that the given models allow; graph statistics (Tables 2 and 4), graph quality
-    (Figures 5 and 9), density (6 and 10), branching factor (7). Passages are sentences. Needs the extra plots.
+    (Figures 5 and 9), the guides of the walk (Table 3), density (Figures 6 and 10), branching factor (7). Passages
+    are sentences. Needs the extra plots.
 
       clew eval paper kgp --data hotpotqa=dev.json --data musique=dev.jsonl --limit 100 --out page
+
+      clew eval paper kgp --data hotpotqa=dev.json --documents 12 --articles wikipedia.jsonl --beside onnx:minilm
+      --llm openai:gpt-4o-mini --out page     document sets as in the paper; KNN-ST beside KNN-MDR
     """
     with figure_session(
-        data, corpus, out, llm, encoder, "sentence", sentences, limit, seed, workers
+        data,
+        corpus,
+        out,
+        llm,
+        encoder,
+        "sentence",
+        sentences,
+        limit,
+        seed,
+        workers,
+        documents,
+        articles,
+        beside,
     ) as experiments:
         from clew.papers.kgp import write_kgp_page
 

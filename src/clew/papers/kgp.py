@@ -4,8 +4,9 @@
   question's seed passages in one hop. SF-EM is 1 if seeds and neighbours have all gold evidence; precision is the
   share of them that has any. As a graph grows denser, SF-EM rises and precision falls; the better graph has the
   higher curve.
-- Performance and latency against density (Figures 6 and 10), and against the branching factor (Figure 7).
-- The main comparison of methods (Table 1).
+- Performance and latency against density (Figures 6 and 10), and against the branching factor (Figure 7): of the walk
+  that a language model guides, or without one of the walk "w/o LM".
+- The main comparison of methods (Table 1), and of the guides of the walk (Table 3).
 
 Each measured question is written to disk before the next one, so an interrupted analysis continues.
 """
@@ -127,8 +128,9 @@ KNOBS: dict[str, tuple[str, tuple[float, ...]]] = {
     "knn": ("k", (1, 2, 5, 10, 20, 50, 100)),
     "entities": ("prior", (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95)),
 }
-#: The walk of the analyses: the paper's, which without a language model is its "w/o LM" (Supplementary 8.2).
-WALK = "kgp-paper"
+#: The walk of the analyses: guided by a language model (KGP-T5 and KGP-LLaMA), or the paper's "w/o LM"
+#: (Supplementary 8.2).
+WALK_WITH_MODEL, WALK = "kgp-paper(guide=generated)", "kgp-paper"
 BRANCHES = tuple(range(1, 11))
 #: Passages or paths that every method of the paper retrieves (Supplementary 8.2).
 BUDGET = 30
@@ -138,27 +140,39 @@ ANSWER_METRICS = ("F1", "EM", "accuracy")
 LATENCY_METRIC = "walk-seconds"
 
 
+def default_walk(settings: EvaluationSettings) -> str:
+    """Return the walk of the analyses that the given models allow."""
+    return WALK if settings.llm is None else WALK_WITH_MODEL
+
+
 def graphs_by_knob(graphs: Sequence[str]) -> dict[Recipe, tuple[str, float]]:
     """Return the recipe of each graph at each value of its parameter, with (graph, value).
 
-    Raises UsageError for a graph without an entry in :data:`KNOBS`.
+    A graph may have other options: ``knn(vectors=NAME)``. Raises UsageError for one without an entry in
+    :data:`KNOBS`.
     """
-    for name in graphs:
-        if name not in KNOBS:
-            raise UsageError(f"no knob is known for the graph '{name}'", f"Known: {', '.join(KNOBS)}")
+    recipes = {graph: parse_recipe(graph) for graph in graphs}
+    for recipe in recipes.values():
+        if recipe.name not in KNOBS:
+            raise UsageError(f"no knob is known for the graph '{recipe.name}'", f"Known: {', '.join(KNOBS)}")
     return {
-        make_recipe(name, {KNOBS[name][0]: value}): (name, value)
-        for name in graphs
-        for value in KNOBS[name][1]
+        recipe.with_options(**{KNOBS[recipe.name][0]: value}): (graph, value)
+        for graph, recipe in recipes.items()
+        for value in KNOBS[recipe.name][1]
     }
 
 
 def find_buildable_graphs(experiment: Experiment) -> tuple[list[str], dict[str, str]]:
-    """Return the graphs that can be built over the first question's corpus, and the problems of the others."""
+    """Return the graphs that can be built over the first question's corpus, and the problems of the others.
+
+    With a second encoder the graph ``knn`` comes twice: KNN-ST beside KNN-MDR.
+    """
     buildable, problems = [], {}
+    beside = experiment.settings.beside
+    graphs = [*KNOBS, *([str(make_recipe("knn", {"vectors": beside.name}))] if beside else [])]
     with open_stores(experiment.questions, experiment.settings, experiment.progress("corpus")) as store_for:
         store = store_for(experiment.questions.examples[0])
-        for name in KNOBS:
+        for name in graphs:
             try:
                 registry.build_graph(name, store, encoder=experiment.settings.encoder)
             except UsageError as error:
@@ -236,27 +250,27 @@ def graph_statistics(series: Series) -> list[dict[str, Any]]:
     """Return the columns of Tables 2 and 4 for each graph with its default parameter: means over questions."""
     rows = []
     for name, points in series.items():
-        default_value = REGISTRY.component("graph", name).options[KNOBS[name][0]]
+        recipe = parse_recipe(name)
+        knob = KNOBS[recipe.name][0]
+        default_value = REGISTRY.component("graph", recipe.name).options[knob]
         (point,) = [point for point in points if point["knob"] == default_value]
         columns = ("questions", "documents", "passages", "words", "edges", "density", "neighbours")
         rows.append(
             {
-                "graph": str(make_recipe(name, {KNOBS[name][0]: default_value})),
+                "graph": str(recipe.with_options(**{knob: default_value})),
                 **{key: point[key] for key in columns},
             }
         )
     return rows
 
 
-def density_recipes(graphs: Sequence[str], walk: str = WALK) -> list[str]:
+def density_recipes(graphs: Sequence[str], walk: str) -> list[str]:
     """Return ``walk`` over each graph at each value of its parameter. Raises UsageError."""
     recipe = _parse_walk(walk)
     return [str(recipe.with_options(graph=graph)) for graph in graphs_by_knob(graphs)]
 
 
-def measure_density(
-    experiment: Experiment, graphs: Sequence[str], walk: str = WALK
-) -> dict[str, list[Point]]:
+def measure_density(experiment: Experiment, graphs: Sequence[str], walk: str) -> dict[str, list[Point]]:
     """Return the performance and latency of ``walk`` over each graph at each value of its parameter (Figures 6, 10).
 
     The latency is the time in seconds spent choosing neighbours, per question, as in the paper's Section 5.3. Raises
@@ -275,7 +289,7 @@ def measure_density(
 
 
 def measure_branching(
-    experiment: Experiment, walk: str = WALK, budget: int = BUDGET, branches: Sequence[int] = BRANCHES
+    experiment: Experiment, walk: str, budget: int = BUDGET, branches: Sequence[int] = BRANCHES
 ) -> list[Point]:
     """Return the performance of ``walk`` with each branching factor at the same budget of paths (Figure 7).
 
@@ -288,9 +302,7 @@ def measure_branching(
     ]
 
 
-def branching_recipes(
-    walk: str = WALK, budget: int = BUDGET, branches: Sequence[int] = BRANCHES
-) -> list[str]:
+def branching_recipes(walk: str, budget: int = BUDGET, branches: Sequence[int] = BRANCHES) -> list[str]:
     """Return ``walk`` with each branching factor at the same budget. Raises UsageError."""
     recipe = _parse_walk(walk)
     return [
@@ -386,8 +398,9 @@ def graph_sections(experiment: Experiment, graphs: Sequence[str]) -> tuple[Secti
     return statistics_section, quality_section
 
 
-def density_section(experiment: Experiment, graphs: Sequence[str], walk: str = WALK) -> Section:
+def density_section(experiment: Experiment, graphs: Sequence[str], walk: str | None = None) -> Section:
     """Return performance and latency against density (Figures 6 and 10). Raises UsageError."""
+    walk = walk or default_walk(experiment.settings)
     series = measure_density(experiment, graphs, walk)
     measure = "F1" if experiment.settings.llm else "SF-EM"
     write_json(experiment.folder, "density", {"walk": walk, "graphs": series})
@@ -403,8 +416,9 @@ def density_section(experiment: Experiment, graphs: Sequence[str], walk: str = W
     )
 
 
-def branching_section(experiment: Experiment, walk: str = WALK, budget: int = BUDGET) -> Section:
+def branching_section(experiment: Experiment, walk: str | None = None, budget: int = BUDGET) -> Section:
     """Return performance against the branching factor at a constant budget (Figure 7). Raises UsageError."""
+    walk = walk or default_walk(experiment.settings)
     points = measure_branching(experiment, walk, budget)
     measures = ["SF-EM", "SF-coverage", *(ANSWER_METRICS if experiment.settings.llm else ())]
     write_json(experiment.folder, "branching", {"walk": walk, "budget": budget, "points": points})
@@ -466,6 +480,43 @@ def table_1_recipes(settings: EvaluationSettings) -> list[str]:
     return [*from_memory, *reading, *reasoning, *walks, f"kgp(reader={reader})", f"golden(reader={reader})"]
 
 
+def table_3_recipes(settings: EvaluationSettings, graphs: Sequence[str]) -> list[str]:
+    """Return the walks of Table 3, which differ only in their guide: without a language model, with the given one
+    (LLaMA, T5), and with the encoder (MDR).
+
+    The graph is the paper's TAGME graph, ``entities``, where passages are annotated, else the first of ``graphs``.
+    """
+    graph = "entities" if "entities" in graphs else graphs[0]
+    guides = [
+        "question",
+        *(["generated"] if settings.llm else []),
+        *(["encoder"] if settings.encoder else []),
+    ]
+    walks = (
+        parse_recipe(WALK).with_options(graph=parse_recipe(graph), guide=parse_recipe(guide))
+        for guide in guides
+    )
+    return [str(walk) for walk in walks]
+
+
+def guides_section(experiment: Experiment, graphs: Sequence[str]) -> Section:
+    """Return the comparison of guides over one graph (Table 3). Raises UsageError."""
+    recipes = table_3_recipes(experiment.settings, graphs)
+    metrics = [*(TABLE_1_ANSWERS if experiment.settings.llm else ()), *TABLE_1_EVIDENCE, *TABLE_1_COSTS]
+    missing = [
+        *([] if experiment.settings.llm else ["a language model (--llm)"]),
+        *([] if experiment.settings.encoder else ["an encoder (--encoder)"]),
+        *([] if "entities" in graphs else ["the TAGME graph (clew eval annotate)"]),
+    ]
+    return Section(
+        f"Guides of the walk, {experiment.questions.title}",
+        'The same walk with different guides (paper: Table 3): `question` is its "w/o LM", `generated` a language '
+        "model, `encoder` MDR." + (f" Not at hand: {'; '.join(missing)}." if missing else ""),
+        command_line("run", [experiment], [word for recipe in recipes for word in ("--recipe", recipe)]),
+        runs_table(experiment.folder.load_runs(recipes), metrics),
+    )
+
+
 def write_kgp_page(experiments: Sequence[Experiment]) -> tuple[Path, Path]:
     """Run the paper's experiments over each data set, write ``page.md`` and ``page.html``, and return their paths.
 
@@ -479,10 +530,14 @@ def write_kgp_page(experiments: Sequence[Experiment]) -> tuple[Path, Path]:
         graphs, problems = find_buildable_graphs(experiment)
         sections = [*graph_sections(experiment, graphs)]
         # All recipes in one run, so that the corpus of a question is built and encoded only once.
-        experiment.run([*dict.fromkeys([*recipes, *density_recipes(graphs), *branching_recipes()])])
+        walk, guides = default_walk(settings), table_3_recipes(settings, graphs)
+        experiment.run(
+            [*dict.fromkeys([*recipes, *guides, *density_recipes(graphs, walk), *branching_recipes(walk)])]
+        )
         if settings.llm is not None:
-            grade_folder(experiment.folder, settings.llm, experiment.progress, recipes)
+            grade_folder(experiment.folder, settings.llm, experiment.progress, [*recipes, *guides])
         runs += experiment.folder.load_runs(recipes)
+        sections += [guides_section(experiment, graphs)]
         sections += [density_section(experiment, graphs), branching_section(experiment)]
         parts += [
             f"## {experiment.questions.title}",

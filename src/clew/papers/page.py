@@ -107,7 +107,12 @@ def command_line(name: str, experiments: Sequence[Experiment], more_options: Seq
     words += ["--corpus", questions.corpus]
     # The command of a paper fixes the unit of passages.
     words += [] if name.startswith("paper ") else ["--passages", settings.passages]
-    words += ["--sentences", str(settings.sentences)]
+    if settings.documents is None:
+        words += ["--sentences", str(settings.sentences)]
+    else:
+        words += ["--documents", str(settings.documents)]
+    words += ["--articles", str(settings.articles)] if settings.articles is not None else []
+    words += ["--beside", settings.beside_name] if settings.beside is not None else []
     words += [word for dataset in questions.pool for word in ("--pool", dataset)]
     words += [word for place in settings.graphs for word in ("--graph", place)]
     words += ["--gold-triples"] if questions.triples else []

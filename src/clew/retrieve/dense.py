@@ -77,15 +77,19 @@ class TwoHopSearch:
     nearest to the question followed by the first passage. A passage is ranked by the best pair that contains it, and
     the path of a second passage is the pair. Any encoder can be used, but with one that was not trained for two hops
     this is no longer MDR.
+
+    With ``pairs``, ``k`` counts pairs and not passages: the KGP paper's MDR reads "the top 30" of 45 pairs
+    (Supplementary 8.2), which are 31 to 60 passages.
     """
 
     snapshot: Snapshot
     encoder: Encoder
     first: int = 15
     then: int = 3
+    pairs: bool = False
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
-        """Return the ``k`` first passages of the best pairs, best first."""
+        """Return the ``k`` first passages of the best pairs, best first; with ``pairs``, those of the ``k`` best."""
         allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         index = self.snapshot.vectors(self.encoder.name)
         vector = self.encoder.encode([question.text], query=True)
@@ -118,10 +122,10 @@ class TwoHopSearch:
         # Of each passage the best pair that contains it: its row, score and path.
         row_of_first = dict(zip((node.id for node in first_nodes), rows.tolist(), strict=True))
         best: dict[str, tuple[int, float, tuple[str, ...]]] = {}
-        for negative, first_id, id, row in sorted(pairs):
+        for negative, first_id, id, row in sorted(pairs)[: k if self.pairs else None]:
             best.setdefault(first_id, (row_of_first[first_id], -negative, (first_id,)))
             best.setdefault(id, (row, -negative, (first_id, id)))
-        ranked = list(best.values())[:k]
+        ranked = list(best.values())[: None if self.pairs else k]
         nodes = self.snapshot.nodes(np.array([row for row, *_ in ranked], dtype=np.int64))
         return [
             Hit(node, score, path, ("nearest to question and passage",) if len(path) > 1 else ())

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -35,6 +35,34 @@ if TYPE_CHECKING:
     from clew.evaluate.run_folder import Experiment, RunFolder
     from clew.evaluate.setup import EvaluationSettings, QuestionSet
     from clew.parse.documents.builder import PassageUnit
+
+
+#: Options of commands that build a corpus for each question.
+DocumentCount: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="The corpus of a question (--corpus question): its gold documents and random ones, N in all.",
+        show_default="by --sentences",
+    ),
+]
+Articles: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Whole articles as JSON lines with title and text; --documents draws from them too.",
+        show_default=False,
+    ),
+]
+SecondEncoder: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="A second encoder, for the graph knn(vectors=NAME): KNN-ST beside KNN-MDR.",
+        show_default=False,
+    ),
+]
 
 
 def parse_unit(passages: str) -> PassageUnit:
@@ -66,15 +94,19 @@ def evaluation_settings(
     seed: int,
     graphs: Sequence[str] = (),
     cache: bool = True,
+    documents: int | None = None,
+    articles: Path | None = None,
+    beside: str | None = None,
+    record: Path | None = None,
 ) -> EvaluationSettings:
     """Return the settings of a run with its models loaded. ``llm`` is None for the configured model, ``()`` for none.
 
-    Raises UsageError, MissingExtra.
+    ``record`` is a file for all prompts and replies. Raises UsageError, MissingExtra.
     """
     from clew.evaluate.setup import EvaluationSettings
     from clew.knowledge_base.registry import load_encoder
 
-    model = None if llm == () else configured_model(llm, cache=cache, charged=True)
+    model = None if llm == () else configured_model(llm, cache=cache, charged=True, record=record)
     encoder_name = choose_encoder(encoder)
     return EvaluationSettings(
         model,
@@ -85,6 +117,10 @@ def evaluation_settings(
         (model_name(llm) or "") if model else "",
         encoder_name or "",
         tuple(graphs),
+        documents,
+        articles,
+        load_encoder(beside, remember=True) if beside else None,
+        beside or "",
     )
 
 
@@ -98,6 +134,9 @@ def evaluation_session(
     seed: int,
     workers: int,
     what: str = "questions and passages",
+    documents: int | None = None,
+    articles: Path | None = None,
+    beside: str | None = None,
 ) -> Iterator[Callable[[QuestionSet], Experiment]]:
     """Yield a factory of experiments with the configured models; ``what`` says what the models are sent.
 
@@ -106,9 +145,11 @@ def evaluation_session(
     """
     from clew.evaluate.run_folder import Experiment
 
-    settings = evaluation_settings(llm, encoder, passages, sentences, seed)
-    announce_text_destination(what, settings.llm)
-    announce_text_destination(what, settings.encoder)
+    settings = evaluation_settings(
+        llm, encoder, passages, sentences, seed, documents=documents, articles=articles, beside=beside
+    )
+    for model in (settings.llm, settings.encoder, settings.beside):
+        announce_text_destination(what, model)
     try:
         yield lambda questions: Experiment(questions, settings, out, workers, show_progress, print_estimate)
     except KeyboardInterrupt:
@@ -197,6 +238,9 @@ def run(
             min=1, metavar="N", help="Size of a question's corpus, with negatives (--corpus question)."
         ),
     ] = 700,
+    documents: DocumentCount = None,
+    articles: Articles = None,
+    beside: SecondEncoder = None,
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Sample N questions.", show_default=False)
     ] = None,
@@ -204,6 +248,14 @@ def run(
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Answer N questions at the same time.")
     ] = 1,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Record all model calls, so that --llm replay:FILE repeats the run without a model.",
+            show_default=False,
+        ),
+    ] = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Do not reuse replies that the model gave earlier.")
     ] = False,
@@ -230,10 +282,23 @@ def run(
     from clew.evaluate.run_folder import evaluate_recipes
     from clew.evaluate.setup import load_questions
 
-    settings = evaluation_settings(llm, encoder, passages, sentences, seed, graph or (), cache=not no_cache)
+    settings = evaluation_settings(
+        llm,
+        encoder,
+        passages,
+        sentences,
+        seed,
+        graph or (),
+        cache=not no_cache,
+        documents=documents,
+        articles=articles,
+        beside=beside,
+        record=record,
+    )
     recipes = recipe or ["default"]
     announce_text_destination("questions and passages", settings.llm)
-    announce_text_destination(describe_encoder_input("questions and passages", recipes), settings.encoder)
+    for model in (settings.encoder, settings.beside):
+        announce_text_destination(describe_encoder_input("questions and passages", recipes), model)
     announce_search_destination("questions and the queries made of them", recipes)
     calls = "no model calls" if settings.llm is None else f"each by {settings.llm.name}"
     try:

@@ -130,6 +130,12 @@ class DatasetFile:
         return digest.hexdigest()
 
 
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def _matching_formats(path: Path) -> list[str]:
     """Return the formats in which the first record of a file can be read."""
     matching = []

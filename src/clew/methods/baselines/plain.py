@@ -25,8 +25,8 @@ from clew.methods.answering import read_answer
     paper="Karpukhin et al., EMNLP 2020",
 )
 @component(
-    "mdr(retriever=twohop, k=30)",
-    summary="the KGP paper's baseline MDR: 30 passages of the best pairs, by an encoder trained for that",
+    "mdr(retriever=twohop(pairs=yes), k=30)",
+    summary="the KGP paper's baseline MDR: the 30 best pairs of passages, by an encoder trained for that",
     paper="Xiong et al., ICLR 2021",
 )
 @dataclass(frozen=True, slots=True)
