@@ -62,19 +62,23 @@ class Language:
 
 
 def documents(language: Language, passages: int, seed: int) -> Iterator[ParsedDocument]:
-    """Yield documents of a hundred passages; a quarter of the words is the document's own."""
+    """Yield documents of a hundred passages, fewer in the last."""
     for number in range(-(-passages // PER_DOCUMENT)):
-        rng = np.random.default_rng((seed, number))
-        own = language.draw(rng, 60)
-        builder = DocumentBuilder()
-        count = min(PER_DOCUMENT, passages - number * PER_DOCUMENT)
-        for passage in range(count):
-            if passage % 20 == 0:
-                builder.add_heading(1, " ".join(language.words[rng.choice(own, 3)]).capitalize())
-            builder.add_paragraph(_passage(language, rng, own))
-        title = f"Report {number} on {language.words[own[0]]}"
-        data = f"{seed} {number} {count}".encode()
-        yield builder.finish(data=data, title=title, media_type="text/plain", parser="benchmark/1")
+        yield make_document(language, number, min(PER_DOCUMENT, passages - number * PER_DOCUMENT), seed)
+
+
+def make_document(language: Language, number: int, count: int, seed: int) -> ParsedDocument:
+    """Return a document of ``count`` passages; a quarter of the words is the document's own."""
+    rng = np.random.default_rng((seed, number))
+    own = language.draw(rng, 60)
+    builder = DocumentBuilder()
+    for passage in range(count):
+        if passage % 20 == 0:
+            builder.add_heading(1, " ".join(language.words[rng.choice(own, 3)]).capitalize())
+        builder.add_paragraph(_passage(language, rng, own))
+    title = f"Report {number} on {language.words[own[0]]}"
+    data = f"{seed} {number} {count}".encode()
+    return builder.finish(data=data, title=title, media_type="text/plain", parser="benchmark/1")
 
 
 def _passage(language: Language, rng: np.random.Generator, own: np.ndarray) -> str:
@@ -137,7 +141,7 @@ def build(folder: Path, language: Language, passages: int, seed: int) -> Store:
         if number % 200 == 199:
             base.catch_up()
     base.catch_up()
-    print(f"  text: {time.perf_counter() - started:.0f} s")
+    print(f"  text: {time.perf_counter() - started:.0f} s, {time.process_time():.0f} s of CPU so far")
     return base
 
 
@@ -187,8 +191,44 @@ def measure(base: Store, language: Language, options: argparse.Namespace, passag
             method = registry.build_method(recipe, base, encoder=encoder)
             line = timed(partial(search, method, 30), asked[: options.walks])
             print(f"  walk {recipe}{with_encoder}: {line} ms", flush=True)
+    measure_changes(base, language, passages, options.seed, clustered)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     print(f"  peak memory of this process so far: {peak:.0f} MB", flush=True)
+
+
+def measure_changes(
+    base: Store, language: Language, passages: int, seed: int, encoder: Clustered | None
+) -> None:
+    """Print what it takes to add one more document and to remove it, each with the next walk, which makes again what
+    is kept for a generation."""
+    document = make_document(language, passages, PER_DOCUMENT, seed)
+    question = "What was " + " ".join(document.text.split()[:4]) + "?"
+
+    def walk() -> None:
+        registry.build_method("kgp", base, encoder=encoder).retrieve(Question(question), 30)
+
+    def add() -> None:
+        base.put_document(document, Location("/benchmark/more.txt", "/benchmark", len(document.text), 0, 0))
+        base.catch_up()
+        if encoder is not None:
+            base.encode(encoder)
+
+    def remove() -> None:
+        base.remove(["/benchmark/more.txt"])
+        base.catch_up()
+
+    walk()
+    for name, change in (("add", add), ("remove", remove)):
+        wall, cpu = time.perf_counter(), time.process_time()
+        change()
+        changed, changed_cpu = time.perf_counter() - wall, time.process_time() - cpu
+        walk()
+        total = time.perf_counter() - wall
+        print(
+            f"  {name} one document of {PER_DOCUMENT} passages: {changed:.2f} s ({changed_cpu:.2f} s of CPU); "
+            f"with the first walk after it {total:.2f} s",
+            flush=True,
+        )
 
 
 def main() -> None:
