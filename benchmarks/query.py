@@ -205,7 +205,7 @@ def measure_changes(
     question = "What was " + " ".join(document.text.split()[:4]) + "?"
 
     def walk() -> None:
-        registry.build_method("kgp", base, encoder=encoder).retrieve(Question(question), 30)
+        search(registry.build_method("kgp", base, encoder=encoder), 30, question)
 
     def add() -> None:
         base.put_document(document, Location("/benchmark/more.txt", "/benchmark", len(document.text), 0, 0))
