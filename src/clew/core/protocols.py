@@ -524,6 +524,35 @@ class PropertyGraph(GraphSchema, GraphNodes, NodeLookup, GraphEdges, NodeTextInd
     """
 
 
+@runtime_checkable
+class QueriedGraph(Protocol):
+    """A mounted graph, whose source answers SPARQL in its own IRIs."""
+
+    @property
+    def type_property(self) -> str:
+        """The IRI of the property that gives the types of nodes."""
+        ...
+
+    def type_iris(self, type: str) -> list[str]:
+        """Return the IRIs of a type."""
+        ...
+
+    def relation_iri(self, relation: str) -> str:
+        """Return the IRI of a relation."""
+        ...
+
+    def iris(self, rows: Rows) -> list[str]:
+        """Return the IRI of each row."""
+        ...
+
+    def select_nodes(self, query: str) -> Rows:
+        """Return the rows of the resources that the one variable of a SELECT query can be, ascending.
+
+        Raises RemoteError, and UsageError where there are more than the mount lists.
+        """
+        ...
+
+
 class EntityLinker(Protocol):
     """Finds the nodes of a graph that names refer to."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from clew.triples.engine.substitution import substitute
 from clew.triples.language.typed_chain import NOT
 from clew.triples.language.typed_parsing import parse_typed_statements
 from clew.triples.language.wordings import exclude_named_nodes
-from clew.triples.query import Compilation, compile_question, solve_question, to_sparql
+from clew.triples.query import Compilation, compile_question, solve_question, write_query
 from clew.triples.query.evaluation import (
     Element,
     FunnelStep,
@@ -117,8 +118,11 @@ class ExactAnswers:
         terms: dict[str, None] = {}
         edges: dict[EdgePattern, None] = {}
         _collect(self.question.group, terms, edges)
-        candidates = self._candidates(rows, list(edges))
-        answers = find_answer_edges(graph, list(edges), candidates, pattern.target, rows)
+        # The source of a mounted graph is asked for the edges of the pattern alone.
+        answers = None
+        if not graph.is_mounted:
+            candidates = self._candidates(rows, list(edges))
+            answers = find_answer_edges(graph, list(edges), candidates, pattern.target, rows)
         for row, entity in zip(rows, graph.entities(np.array(rows)), strict=True):
             evidence: dict[object, tuple[Hit, ...]] = {}
             if answers is None:
@@ -264,13 +268,22 @@ def explain_readings(graphs: Sequence[PropertyGraph], question: Question) -> lis
 
 def explain_reading(graph: PropertyGraph, typed: TypedChain, question: Question) -> ExactReading:
     """Return what typed triples mean in a graph. Raises UsageError for a question without a meaning."""
-    if graph.is_mounted:
-        return ExactReading(graph.name, missing=("the graph itself: it is mounted",))
     compilation = _compile(graph, typed, question)
     if compilation.question is None:
         return ExactReading(graph.name, missing=compilation.missing)
-    funnel = tuple(measure_funnel(graph, compilation.question))
-    return ExactReading(graph.name, to_sparql(compilation.question), funnel, preferences=typed.preferences)
+    if not graph.is_mounted:
+        funnel = tuple(measure_funnel(graph, compilation.question))
+        sparql = write_query(graph, compilation.question)
+        return ExactReading(graph.name, sparql, funnel, preferences=typed.preferences)
+    try:
+        sparql = write_query(graph, compilation.question)
+    except UsageError as error:
+        return ExactReading(graph.name, missing=(str(error),))
+    # Parts of the question alone may be what a mounted graph cannot be asked.
+    with suppress(UsageError):
+        funnel = tuple(measure_funnel(graph, compilation.question))
+        return ExactReading(graph.name, sparql, funnel, preferences=typed.preferences)
+    return ExactReading(graph.name, sparql, preferences=typed.preferences)
 
 
 def _compile(graph: PropertyGraph, typed: TypedChain, question: Question) -> Compilation:
@@ -282,8 +295,6 @@ def _compile(graph: PropertyGraph, typed: TypedChain, question: Question) -> Com
 def _answer_in(
     graph: PropertyGraph, typed: TypedChain, question: Question, only_types: bool
 ) -> ExactAnswers | None:
-    if graph.is_mounted:
-        return None
     started = time.perf_counter()
     compilation = _compile(graph, typed, question)
     if compilation.question is None:
@@ -291,6 +302,11 @@ def _answer_in(
     elements = list_elements(compilation.question)
     if all(isinstance(element.part, str) for element in elements) and not (only_types and elements):
         return None
+    if graph.is_mounted:
+        try:
+            write_query(graph, compilation.question)
+        except UsageError:
+            return None  # it cannot be asked exactly; the near reading says what was not looked up
     rows = solve_question(graph, compilation.question).astype(np.int64)
     return ExactAnswers(graph, typed, compilation.question, rows, time.perf_counter() - started)
 

@@ -144,8 +144,17 @@ class MountedGraph:
         return {iri: label for iri, (_, label) in best.items()}
 
     @property
-    def _type(self) -> str:
+    def type_property(self) -> str:
+        """The IRI of the property that gives the types of nodes."""
         return str(self._schema()["type"])
+
+    def type_iris(self, type: str) -> list[str]:
+        """Return the IRIs of a type."""
+        return [iri for iri, (label, _) in self._schema()["types"].items() if label == type]
+
+    def relation_iri(self, relation: str) -> str:
+        """Return the IRI of a relation."""
+        return self.relations()[relation].id or relation
 
     def types(self) -> Mapping[str, int]:
         """Return the node types, with the number of nodes of each; none of a Wikibase, where counting takes hours."""
@@ -201,13 +210,18 @@ class MountedGraph:
         for batch in split_iris(list(dict.fromkeys(iris))):
             query = (
                 f"SELECT ?x ?p ?o WHERE {{ {values_clause('x', batch)} ?x ?p ?o "
-                f"FILTER(isLiteral(?o) || ?p = <{self._type}>) {self._options.language_filter('o')} }}"
+                f"FILTER(isLiteral(?o) || ?p = <{self.type_property}>) {self._options.language_filter('o')} }}"
             )
             for solution in self.endpoint.select(query):
                 pair = (solution["p"]["value"], solution["o"])
                 statements.setdefault(solution["x"]["value"], []).append(pair)
         types = self.labels(
-            {term["value"] for pairs in statements.values() for iri, term in pairs if iri == self._type}
+            {
+                term["value"]
+                for pairs in statements.values()
+                for iri, term in pairs
+                if iri == self.type_property
+            }
         )
         return [self._entity(iri, statements.get(iri, []), types) for iri in iris]
 
@@ -225,11 +239,11 @@ class MountedGraph:
         types = sorted(
             type_labels.get(value["value"], iri_label(value["value"]))
             for property, value in statements
-            if property == self._type
+            if property == self.type_property
         )
         properties: dict[str, list[Any]] = {}
         for property, value in sorted(statements, key=lambda pair: (pair[0], pair[1]["value"])):
-            if property not in {LABEL, ALIAS, *_TEXTS, self._type}:
+            if property not in {LABEL, ALIAS, *_TEXTS, self.type_property}:
                 properties.setdefault(iri_label(property), []).append(_scalar(value))
         return Entity(
             f"{self.name}:{iri}",
@@ -241,15 +255,31 @@ class MountedGraph:
             tuple(types[1:]),
         )
 
+    def iris(self, rows: Rows) -> list[str]:
+        """Return the IRI of each row."""
+        return [self._iris[row] for row in np.asarray(rows).tolist()]
+
+    def select_nodes(self, query: str) -> Rows:
+        """Return the rows of the resources that the one variable of a SELECT query can be, ascending.
+
+        Raises RemoteError, and UsageError where there are more than the mount lists.
+        """
+        solutions = self.endpoint.select(f"{query} LIMIT {self._options.most + 1}")
+        if len(solutions) > self._options.most:
+            raise UsageError(
+                f"'{self.name}' has more than {self._options.most:,} answers", "Ask for something narrower"
+            )
+        terms = [term for solution in solutions for term in solution.values() if term["type"] == "uri"]
+        return np.unique(self._assign_rows(term["value"] for term in terms))
+
     def rows_of_type(self, type: str) -> Rows:
         """Return the rows of a type, ascending. Raises RemoteError where there are too many to ask for."""
-        schema = self._schema()["types"]
-        iris = [iri for iri, (label, _) in schema.items() if label == type]
-        if not schema:  # a Wikibase, whose types are nodes like any other
+        iris = self.type_iris(type)
+        if not self._schema()["types"]:  # a Wikibase, whose types are nodes like any other
             iris = [self._iris[row] for row in self.find_by_name(type).tolist()]
         if not iris:
             return np.empty(0, dtype=np.int64)
-        pattern = f"{values_clause('t', iris)} ?x <{self._type}> ?t FILTER(isIRI(?x))"
+        pattern = f"{values_clause('t', iris)} ?x <{self.type_property}> ?t FILTER(isIRI(?x))"
         solutions = self.endpoint.select(f"SELECT DISTINCT ?x {{ {pattern} }} LIMIT {self._options.most + 1}")
         if len(solutions) > self._options.most:
             raise RemoteError(

@@ -16,6 +16,7 @@ import numpy as np
 
 from clew.core.arrays import run_offsets
 from clew.core.errors import UsageError
+from clew.core.protocols import QueriedGraph
 from clew.core.text import scalar_text
 from clew.triples.engine.candidates import Candidates, as_set, is_member, unique_rows
 from clew.triples.engine.edges import Edges
@@ -23,6 +24,7 @@ from clew.triples.engine.patterns import Pattern, TypedTriple, Variable
 from clew.triples.engine.predicates import PropertyTest
 from clew.triples.engine.substitution import substitute
 from clew.triples.language.typed_chain import NOT
+from clew.triples.query.mounted import solve_at_source
 from clew.triples.query.question import mentioned_terms
 
 if TYPE_CHECKING:
@@ -46,8 +48,11 @@ MAX_NEAR_BINDINGS = 200_000
 def solve_question(graph: PropertyGraph, question: GraphQuestion, max_bindings: int = MAX_BINDINGS) -> RowSet:
     """Return the rows of all answers, ascending.
 
-    Raises UsageError where the bindings of unknowns that depend on each other are more than ``max_bindings``.
+    Raises UsageError where the bindings of unknowns that depend on each other are more than ``max_bindings``, and as
+    :func:`~clew.triples.query.mounted.solve_at_source` does.
     """
+    if isinstance(graph, QueriedGraph):
+        return solve_at_source(graph, question).astype(np.uint32)
     solver = _Solver(graph, question, max_bindings)
     rows = solver.solve_set(question.group, question.target)
     for ranking in question.rankings:

@@ -387,7 +387,7 @@ class _Compiler:
             and quantifier in (None, NOT)
             and not (triple.inverse or triple.repeated)
         )
-        if is_value and (not relations or not len(self._rows(triple.tail.text))):
+        if is_value and not (relations and self._names(triple.tail.text)):
             test = Predicate(f"#{head}", property, "=", triple.tail.text, negated=quantifier == NOT)
             if not self._has_value(test):
                 self.missing[f"value '{triple.tail.text}' of '{property}'"] = None
@@ -459,7 +459,7 @@ class _Compiler:
             return f"#{term.unknown}"
         self.fresh += 1
         name = f"={self.fresh}"
-        texts = self._alternatives(term.text, lambda text: bool(len(self._rows(text))))
+        texts = self._names(term.text)
         wanted = self.typed.constant_types.get(term.text, ())
         types = self._types(wanted) if wanted else ()
         rows = np.unique(np.concatenate([self._rows(text) for text in texts or [term.text]]))
@@ -479,6 +479,10 @@ class _Compiler:
             if text == entity.name or text in entity.aliases
         ]
         return np.array(exact, dtype=np.int64)
+
+    def _names(self, text: str) -> list[str]:
+        """Return the names that a text joins by "or", which nodes all have to be called; none otherwise."""
+        return self._alternatives(text, lambda name: bool(len(self._rows(name))))
 
     def _has_value(self, test: Predicate) -> bool:
         """Return whether a node has the value of a property that a test asks for. Numbers need not occur: they are

@@ -13,7 +13,7 @@ from clew.triples.engine.predicates import is_day, may_be_year
 from clew.triples.language.typed_chain import NOT
 
 if TYPE_CHECKING:
-    from clew.triples.engine.patterns import Predicate
+    from clew.triples.engine.patterns import DirectedRelation, Predicate
     from clew.triples.query.question import Count, EdgePattern, GraphQuestion, Group, Ranking
 
 _OPERATORS = {"=": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -33,16 +33,19 @@ _LOCAL_NAME = re.compile(rf"(?:[{_LETTERS}]|%..)(?:[{_LETTERS}-]|%..)*(?:\.(?:[{
 
 def to_sparql(question: GraphQuestion) -> str:
     """Return the query whose answers are those of the question, as nodes."""
-    return _Writer(question).write()
+    return QueryWriter(question).write()
 
 
 @dataclass(slots=True)
-class _Writer:
+class QueryWriter:
+    """Writes the SPARQL of a question over the RDF view of an imported graph."""
+
     question: GraphQuestion
     fresh: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def write(self) -> str:
+        """Return the query."""
         target = _variable(self.question.target)
         body = [*self._group(self.question.group, ()), *self._answer_nodes(target)]
         query = ["SELECT DISTINCT " + target + " WHERE {", *_indent(body), "}"]
@@ -106,16 +109,16 @@ class _Writer:
         ]
 
     def _edge(self, edge: EdgePattern) -> str:
-        paths = [
-            ("^" if directed.inverse else "") + shorten_iri("r", directed.relation or "")
-            for directed in edge.relations
-        ]
+        paths = [("^" if directed.inverse else "") + self._relation(directed) for directed in edge.relations]
         path = "|".join(paths)
         if edge.repeated:
             path = f"({path})+"
         elif len(paths) > 1:
             path = f"({path})"
         return f"{self._name(edge.head)} {path} {self._name(edge.tail)} ."
+
+    def _relation(self, directed: DirectedRelation) -> str:
+        return shorten_iri("r", directed.relation or "")
 
     def _count(self, count: Count, around: tuple[Group, ...]) -> list[str]:
         inside = [self._edge(count.edge), *self._group(count.group, around)]
