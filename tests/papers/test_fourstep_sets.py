@@ -36,6 +36,13 @@ def test_oracle_triples_of_metaqa_need_no_model(tmp_path):
     loose = cells(text, "Oracle triples", "any relation")
     # Any relation of Di Reed's: Plover as well; so with the others, whose sets are larger than the gold ones.
     assert loose["set-EM"].startswith("0.000 [")
+    # As they are printed, lines 14 and 19 of Algorithm 2 leave the question of one triple; corrected, all of them.
+    printed, corrected = (
+        cells(text, "Oracle triples", label)
+        for label in ("paper=yes, as printed", "paper=yes, lines corrected")
+    )
+    assert printed["set-EM"].startswith("0.333 [") and "focus(form=none, k=20, paper=yes)" in text
+    assert corrected["Hit@1"].startswith("1.000 [") and corrected["set-EM"].startswith("0.667 [")
     assert "--gold-triples" in text and "metaqa (films, gold triples)" in text
 
 

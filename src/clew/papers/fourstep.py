@@ -56,6 +56,9 @@ LIST_LENGTH = 20
 GRAPH_ALONE: dict[str, Value] = {"sources": Recipe("none")}
 #: The paper's rule for relations: edge types are ignored, "restricting it turned out to be error-prone" (Section 4).
 ANY_RELATION: dict[str, Value] = {"relations": Recipe("any")}
+#: The paper's own form and nothing more (:mod:`clew.methods.focus.paper`): Algorithm 2 as it is printed, and with
+#: lines 14 and 19 corrected.
+PRINTED, CORRECTED = "paper=yes, as printed", "paper=yes, lines corrected"
 VSS, UNTYPED, TYPED = "VSS", "4StepFocus, any relation", "4StepFocus, typed relations"
 
 
@@ -172,10 +175,19 @@ def plan_recipes(shared_settings: EvaluationSettings, samples: int = 1) -> Plan:
         }
         return str(make_recipe("focus", {**options, **({"samples": samples} if samples > 1 else {})}))
 
+    def own_form(**options: Value) -> str:
+        return str(make_recipe("focus", {"form": Recipe("none"), "k": LIST_LENGTH, "paper": True, **options}))
+
     methods = {"BM25": read(Recipe("bm25-nodes"))}
     if shared_settings.encoder is not None:
         methods |= {VSS: read(Recipe("vss")), "Multi-VSS": read(Recipe("multi-vss"))}
-    oracle = {"typed relations": focus("none"), "any relation": focus("none", any_relation=True)}
+    oracle = {
+        "typed relations": focus("none"),
+        "any relation": focus("none", any_relation=True),
+        PRINTED: own_form(),
+        CORRECTED: own_form(lines=Recipe("corrected")),
+        f"{CORRECTED}, any relation": own_form(lines=Recipe("corrected"), **ANY_RELATION),
+    }
     if shared_settings.llm is None:
         return Plan(methods, {}, {}, oracle)
     if shared_settings.encoder is not None:
@@ -555,7 +567,9 @@ def _oracle_section(experiment: Experiment, plan: Plan) -> Section:
     return Section(
         f"Oracle triples, {experiment.questions.title}",
         "The triples that the questions' types spell out replace the model's, which tests the steps after the first "
-        "alone. set-EM is the share of questions whose candidates are exactly the gold answers.",
+        "alone. set-EM is the share of questions whose candidates are exactly the gold answers. paper=yes is the paper's "
+        "own form: Algorithms 1 to 3, without what clew adds. As printed, lines 14 and 19 of Algorithm 2 compare "
+        "each end of a triplet with its own neighbours, and of chains over two unknowns nothing is left.",
         run_command(oracle_experiment, list(plan.oracle.values())),
         _methods_table(runs, list(plan.oracle), experiment),
     )
