@@ -3,6 +3,7 @@
     python benchmarks/graph_import.py                     # the shared film graph, 130,311 triples
     python benchmarks/graph_import.py --edges 20000000    # and a generated one (2 million nodes)
     python benchmarks/graph_import.py --compare 200000 2000000   # the generated one by clew, Polars and DuckDB
+    python benchmarks/graph_import.py --formats 2000000   # the generated one from each format
     python benchmarks/graph_import.py --edit 2000000      # edits of the generated one beside importing it
 
 The generated graph has the shape of a citation graph: papers with texts, authors, institutions and fields of study,
@@ -311,6 +312,55 @@ def compare(edges: int, seed: int) -> None:
             )
 
 
+def write_formats(folder: Path, options: list[str]) -> dict[str, list[str]]:
+    """Write the generated tables in other formats too; return the options that add each, by what it is called."""
+    import pyarrow
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    nodes, edges = (Path(path) for path in options[1::2])
+    formats = {"CSV": options}
+    weighted = folder / "weighted.csv"
+    with edges.open(encoding="utf-8") as source, weighted.open("w", encoding="utf-8") as file:
+        file.write(next(source).rstrip("\n") + ",weight:int\n")
+        file.writelines(f"{line[:-1]},{number % 7}\n" for number, line in enumerate(source))
+    formats["CSV, a property of each edge"] = ["--nodes", str(nodes), "--edges", str(weighted)]
+    lines = folder / "graph.jsonl"
+    with lines.open("w", encoding="utf-8") as file:
+        with nodes.open(encoding="utf-8") as source:
+            next(source)
+            for line in source:
+                id, kind, name, text, year = line.rstrip("\n").split(",")
+                node = {"id": id, "types": [kind], "name": name, "text": text}
+                file.write(json.dumps(node | ({"year": int(year)} if year else {})) + "\n")
+        with edges.open(encoding="utf-8") as source:
+            next(source)
+            file.writelines(json.dumps(line.rstrip("\n").split(",")) + "\n" for line in source)
+    formats["JSON lines"] = [str(lines)]
+    read = {name: pyarrow.csv.read_csv(path) for name, path in (("nodes", nodes), ("edges", edges))}
+    read["nodes"] = read["nodes"].rename_columns(["id", "type", "name", "text", "year"])
+    for name, table in read.items():
+        pyarrow.parquet.write_table(table, folder / f"{name}.parquet")
+    formats["Parquet"] = [word for name in read for word in (f"--{name}", str(folder / f"{name}.parquet"))]
+    return formats
+
+
+def compare_formats(edges: int, seed: int) -> None:
+    """Import a generated graph from each format, and print a line for each."""
+    with tempfile.TemporaryDirectory() as files:
+        formats = write_formats(Path(files), generate(Path(files), edges, seed))
+        print(f"\n{edges:,} rows of edges, {edges // 10:,} of nodes; load {os.getloadavg()[0]:.1f}")
+        print("\n| from | edges | s | processor s | peak MB |\n|---|---|---|---|---|")
+        for name, options in formats.items():
+            with tempfile.TemporaryDirectory() as folder:
+                figures = run_step("add", folder, options)
+            print(
+                f"| {name} | {figures['edges']:,} | {figures['seconds']:.1f} | {figures['CPU seconds']:.1f} "
+                f"| {figures['peak MB']:,.0f} |",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Run the benchmark, or one step of it in this process."""
     parser = argparse.ArgumentParser(
@@ -321,6 +371,7 @@ def main() -> None:
     parser.add_argument(
         "--compare", type=int, nargs="+", help="sizes, in edges, to import with clew and others"
     )
+    parser.add_argument("--formats", type=int, default=0, help="size, in edges, to import from each format")
     parser.add_argument("--edit", type=int, default=0, help="size, in edges, of a generated graph to edit")
     parser.add_argument("--step", choices={**STEPS, **LIBRARIES, **EDIT_STEPS}, help=argparse.SUPPRESS)
     parser.add_argument("--kb", type=Path, help=argparse.SUPPRESS)
@@ -338,9 +389,11 @@ def main() -> None:
         return
     for edges in chosen.compare or ():
         compare(edges, chosen.seed)
+    if chosen.formats:
+        compare_formats(chosen.formats, chosen.seed)
     if chosen.edit:
         compare_edits(chosen.edit, chosen.seed)
-    if chosen.compare or chosen.edit:
+    if chosen.compare or chosen.formats or chosen.edit:
         return
     if FILMS.is_file():
         measure("the film graph", [str(FILMS)])
