@@ -568,8 +568,8 @@ def _oracle_section(experiment: Experiment, plan: Plan) -> Section:
         f"Oracle triples, {experiment.questions.title}",
         "The triples that the questions' types spell out replace the model's, which tests the steps after the first "
         "alone. set-EM is the share of questions whose candidates are exactly the gold answers. paper=yes is the "
-        "paper's own form: Algorithms 1 to 3, without what clew adds. As printed, lines 14 and 19 of Algorithm 2 compare "
-        "each end of a triplet with its own neighbours, and nothing is left of chains over two unknowns.",
+        "paper's own form: Algorithms 1 to 3, without what clew adds. As printed, lines 14 and 19 of Algorithm 2 "
+        "compare each end of a triplet with its own neighbours, and nothing is left of chains over two unknowns.",
         run_command(oracle_experiment, list(plan.oracle.values())),
         _methods_table(runs, list(plan.oracle), experiment),
     )
