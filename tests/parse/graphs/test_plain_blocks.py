@@ -165,3 +165,24 @@ def test_a_bad_row_far_into_a_file_is_named_with_its_line():
         "g.csv: line 312: the head has more than one line; is a quotation mark never closed?",
         "g.csv: line 323: the head is empty",
     ]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("a", " r ", "b"), ("b", "r", "a"), ("a", "r", "b"), ("c", "s", "c")],
+        [("a", "r", "b"), ("a", "", "b"), ("a", "r\ns", "c")],
+        [("a", "r", None), ("a", "r", "b")],
+        [("ä" * 9, "r", "b\tc"), ("a\x00", "r", "b")],
+    ],
+)
+@pytest.mark.parametrize("skip", [False, True])
+def test_parquet_triples_are_read_as_rows_are(tmp_path, rows, skip):
+    pa = pytest.importorskip("pyarrow", reason="the extra 'graphs' is not installed")
+    from pyarrow import parquet
+
+    names = ("head", "relation", "tail")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    parquet.write_table(pa.table(columns), tmp_path / "g.parquet")
+    outcome = read_both_ways("g.parquet", (tmp_path / "g.parquet").read_bytes(), skip)
+    assert outcome[2] or outcome[4]

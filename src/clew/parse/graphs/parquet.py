@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 from clew.core.errors import MissingExtra, UnreadableFile
 from clew.core.protocols import GraphSink
-from clew.parse.graphs.columns import columns_of_kind, row_reader, unknown_columns_error
+from clew.parse.graphs.columns import (
+    are_triples,
+    batch_reader,
+    columns_of_kind,
+    row_reader,
+    unknown_columns_error,
+)
 from clew.parse.graphs.files import BadRow, RowErrors
 from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
 
@@ -39,14 +46,19 @@ def _read_parquet(
             if columns is None:
                 raise unknown_columns_error(str(path), names, options.kind)
             read_row = row_reader(columns, sink, typed=True)
+            # Edges of three columns of texts are added at once; other cells have types of their own.
+            read_rows = batch_reader(columns, sink) if are_triples(columns) else None
             total, done = max(file.metadata.num_rows, 1), 0
             for batch in file.iter_batches(_BATCH):
-                rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-                for number, cells in enumerate(rows, 1):
-                    try:
-                        read_row(cells)
-                    except BadRow as error:
-                        errors.add(path, done + number, str(error))
+                cells_of = [column.to_pylist() for column in batch.columns]
+                rows = list(zip(*cells_of, strict=True))
+                is_text = read_rows is not None and all(type(cell) is str for cell in chain(*cells_of))
+                if not (is_text and read_rows is not None and read_rows(rows)):
+                    for number, cells in enumerate(rows, 1):
+                        try:
+                            read_row(cells)
+                        except BadRow as error:
+                            errors.add(path, done + number, str(error))
                 done += batch.num_rows
                 report_progress(size * done // total)
     except (ArrowException, OSError) as error:
