@@ -272,7 +272,7 @@ def test_hits_are_entities_of_the_types_that_may_answer(base, films) -> None:
 def test_an_entity_is_shown_with_its_graph_and_called_by_its_name(base, films) -> None:
     hit = NodeRetriever(base.snapshot(), "bm25", NodeBM25).retrieve(Question("beggar"), 1)[0]
     assert describe_place(hit.node) == "graph films" and hit_title(hit) == "Kismet"
-    assert numbered_contexts([hit]).startswith("[1] graph films\nname: Kismet")
+    assert numbered_contexts([hit])[0].startswith("[1] graph films\nname: Kismet")
 
 
 def test_what_leaves_the_machine_is_named() -> None:

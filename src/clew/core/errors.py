@@ -13,6 +13,8 @@ ClewError                     problem and hint; the command line prints both and
 │   └── Damaged               a file of the base is missing, truncated or does not match its manifest
 └── ModelError                a language model or encoder
     ├── Unavailable           busy, disconnected or too slow: the same call may succeed later
+    │   └── TimedOut          it took longer than allowed; not called again
+    ├── ContextExceeded       the prompt is longer than the model's context
     ├── BudgetExceeded        stopped before a call that would exceed the limit
     └── BadCompletion         the model replied, but not in the requested form
 """
@@ -99,6 +101,14 @@ class Unavailable(ModelError):
     def __init__(self, problem: str, hint: str = "", retry_after: float | None = None) -> None:
         super().__init__(problem, hint)
         self.retry_after = retry_after
+
+
+class TimedOut(Unavailable):
+    """A model that was too slow: to call it again would take as long again."""
+
+
+class ContextExceeded(ModelError):
+    """A prompt that is longer than the model's context, or of which the server read a part only."""
 
 
 class BudgetExceeded(ModelError):

@@ -123,6 +123,10 @@ class Prompt:
     ``extract``), so that roles can use different models and the ledger can count them separately. ``sample``
     distinguishes equal prompts whose replies are to be drawn independently, at a temperature: caches and recordings
     use it as part of their key; it is not sent to the model.
+
+    ``form`` says what a reply that is no free text looks like (``numbers``, ``yes-no``, ``score``, ``chain``):
+    servers that can are made to keep to it. ``optional`` are parts of ``user`` that may be left out, in this order,
+    where the prompt is longer than the model's context: exemplars, and passages from the least relevant on.
     """
 
     user: str
@@ -133,6 +137,8 @@ class Prompt:
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
     sample: int = 0
+    form: str = ""
+    optional: tuple[str, ...] = ()
 
 
 class PromptTemplate(Protocol):
@@ -174,6 +180,12 @@ class LanguageModel(Protocol):
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError."""
         ...
+
+
+def context_of(model: LanguageModel | None) -> int | None:
+    """Return how many tokens a model takes for a prompt and its reply together, None where it is not known."""
+    context = getattr(model, "context", None)
+    return context if isinstance(context, int) else None
 
 
 class Encoder(Protocol):

@@ -464,7 +464,8 @@ class Usage:
     """The cost of model calls: calls, tokens in and out, seconds of waiting, money in US dollars.
 
     ``money`` is ``None`` where no price is known for the model, which is not the same as free.
-    ``estimated``: some of the tokens were counted by rule, because the model did not report them.
+    ``estimated``: some of the tokens were counted by rule, because the model did not report them. ``left_out`` counts
+    the passages and exemplars that prompts had to do without, because the model's context was too small for them.
     """
 
     calls: int = 0
@@ -473,6 +474,7 @@ class Usage:
     seconds: float = 0.0
     money: float | None = 0.0
     estimated: bool = False
+    left_out: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Add two usages; unknown money stays unknown."""
@@ -484,6 +486,7 @@ class Usage:
             self.seconds + other.seconds,
             (self.money or 0.0) + (other.money or 0.0) if known else None,
             self.estimated or other.estimated,
+            self.left_out + other.left_out,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -494,6 +497,7 @@ class Usage:
             "tokens_out": self.tokens_out,
             "seconds": round(self.seconds, 3),
             "money": self.money,
+            **({"left_out": self.left_out} if self.left_out else {}),
         }
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from clew.core.errors import NotFound
-from clew.core.protocols import PropertyGraph, Snapshot
+from clew.core.protocols import Prompt, PropertyGraph, Snapshot
 from clew.core.types import ENTITY, TRIPLE, Entity, Hit, Node, Quote
 
 #: The suffix of a file name; "St. Louis" has none.
@@ -26,9 +27,16 @@ def describe_place(node: Node) -> str:
     return ", ".join(parts)
 
 
-def numbered_contexts(hits: Sequence[Hit]) -> str:
+def numbered_contexts(hits: Sequence[Hit]) -> list[str]:
     """Return hits as numbered sources, each with its place."""
-    return "\n\n".join(f"[{n}] {describe_place(hit.node)}\n{hit.node.text}" for n, hit in enumerate(hits, 1))
+    return [f"[{n}] {describe_place(hit.node)}\n{hit.node.text}" for n, hit in enumerate(hits, 1)]
+
+
+def make_passages_optional(prompt: Prompt, passages: Sequence[str], separator: str = "\n\n") -> Prompt:
+    """Return a prompt whose passages, shown divided by ``separator``, may be left out one by one where it is too
+    long for the model: the last, least relevant, first. The first one stays."""
+    parts = [separator + passage for passage in reversed(passages[1:])]
+    return replace(prompt, optional=(*prompt.optional, *parts))
 
 
 def take_fitting(hits: Sequence[Hit], characters: int) -> list[Hit]:
@@ -50,9 +58,9 @@ def hit_title(hit: Hit) -> str:
     return _ENDING.sub("", hit.node.document_name) or hit.node.document_name
 
 
-def titled_contexts(hits: Sequence[Hit]) -> str:
+def titled_contexts(hits: Sequence[Hit]) -> list[str]:
     """Return hits as passages under the titles of their documents, as in the prompts of the papers."""
-    return "\n\n".join(f"Title: {hit_title(hit)}\n{hit.node.text}" for hit in hits)
+    return [f"Title: {hit_title(hit)}\n{hit.node.text}" for hit in hits]
 
 
 def triple_hit(

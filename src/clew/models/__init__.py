@@ -14,6 +14,9 @@
 Several language models, one per role, are joined by commas: ``read=openai:gpt-4o,guide=ollama:llama3.1``. A model
 without a role serves all other roles; without such a model, the one of ``read`` does.
 
+What stands behind a question mark are settings of a model that is asked over a network, such as
+``ollama:qwen3?context=16384&think=on`` (:class:`clew.models.openai.ModelSettings`).
+
 Heavy libraries are imported when a model that needs them is created, not before.
 """
 
@@ -63,13 +66,20 @@ _ROLE = re.compile(r"\s*([A-Za-z_]+)=(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A parsed name: ``openai`` and ``gpt-4o-mini``; for a URL, its scheme and the whole name."""
+    """A parsed name: ``openai`` and ``gpt-4o-mini``; for a URL, its scheme and the whole name. ``settings`` is what
+    stands behind a question mark (:class:`clew.models.openai.ModelSettings`)."""
 
     scheme: str
     rest: str
+    settings: str = ""
+
+    @property
+    def canonical(self) -> str:
+        """The name without its settings, under which replies are stored."""
+        return self.rest if self.scheme in {"http", "https"} else f"{self.scheme}:{self.rest}"
 
     def __str__(self) -> str:
-        return self.rest if self.scheme in {"http", "https"} else f"{self.scheme}:{self.rest}"
+        return f"{self.canonical}?{self.settings}" if self.settings else self.canonical
 
 
 def parse_name(text: str, known: dict[str, str]) -> ModelName:
@@ -82,14 +92,19 @@ def parse_name(text: str, known: dict[str, str]) -> ModelName:
         raise UsageError(error.problem, f"{near}The forms are {', '.join(known.values())}")
     if not rest:
         raise UsageError(f"'{text}' names no model", f"Write it as {known[scheme]}")
+    settings = ""
+    if scheme in _REMOTE:
+        head, mark, model = rest.rpartition("#") if scheme in {"http", "https"} else ("", "", rest)
+        model, _, settings = model.partition("?")
+        rest = f"{head}{mark}{model}"
     if scheme not in {"http", "https"}:
-        return ModelName(scheme, rest)
-    url, _, model = text.strip().partition("#")
+        return ModelName(scheme, rest, settings)
+    url, _, model = f"{scheme}:{rest}".partition("#")
     # The name is stored with every answer.
     refuse_password(url, "the address of a model", "Give the key as CLEW_API_KEY")
     if not model or not urlsplit(url).hostname:
         raise UsageError(f"'{text}' needs an address and a model", f"Write it as {known[scheme]}")
-    return ModelName(scheme, f"{url.rstrip('/')}#{model}")
+    return ModelName(scheme, f"{url.rstrip('/')}#{model}", settings)
 
 
 def parse_encoder_name(text: str) -> ModelName:
@@ -110,6 +125,10 @@ def parse_roles(text: str) -> dict[str, ModelName]:
         if role in names:
             raise UsageError(f"two models for {f'the role {role!r}' if role else 'all roles'}: '{text}'")
         names[role] = parse_name(name, LANGUAGE_MODELS)
+        if names[role].settings:
+            from clew.models.openai import ModelSettings
+
+            ModelSettings.parse(names[role].settings)
     return names
 
 
@@ -124,12 +143,12 @@ def resolve_endpoint(name: ModelName) -> Endpoint:
         url = _openai_url()
         if key is None and not is_loopback(url):
             raise UsageError(f"'{name}' needs a key", "Set OPENAI_API_KEY")
-        canonical = str(name) if url == OPENAI else f"{url}#{name.rest}"
+        canonical = name.canonical if url == OPENAI else f"{url}#{name.rest}"
         return Endpoint(canonical, url, name.rest, key, "OPENAI_API_KEY")
     if name.scheme == "ollama":
-        return Endpoint(str(name), OLLAMA, name.rest, environment("CLEW_API_KEY"))
+        return Endpoint(name.canonical, OLLAMA, name.rest, environment("CLEW_API_KEY"))
     url, _, model = name.rest.partition("#")
-    return Endpoint(str(name), url, model, environment("CLEW_API_KEY"))
+    return Endpoint(name.canonical, url, model, environment("CLEW_API_KEY"))
 
 
 def describe_destination(name: str) -> str:
@@ -255,11 +274,13 @@ def _wrapped_model(
         from clew.models.cassette import ReplayModel
 
         return ReplayModel(name.rest)
+    from clew.models.openai import ModelSettings
     from clew.models.wrappers import BudgetedModel, RetryingModel, RetryPolicy
 
     model = _shared_model(name)
     if name.scheme != "local":
-        model = RetryingModel(model, retries or RetryPolicy())
+        tries = name.settings and ModelSettings.parse(name.settings).tries
+        model = RetryingModel(model, retries or (RetryPolicy(tries=tries) if tries else RetryPolicy()))
     if budget is not None:
         model = BudgetedModel(model, budget)
     if cache:
@@ -275,7 +296,7 @@ def _shared_model(name: ModelName) -> LanguageModel:
     Weights are gigabytes, and connections and what an endpoint has refused are worth keeping.
     """
     endpoint = None if name.scheme == "local" else resolve_endpoint(name)
-    key: object = endpoint or name.rest
+    key: object = (endpoint, name.settings) if endpoint else name.rest
     with _models_lock:
         model = _MODELS_IN_USE.get(key)
         if model is None:
@@ -284,9 +305,9 @@ def _shared_model(name: ModelName) -> LanguageModel:
 
                 model = LocalModel(name.rest)
             else:
-                from clew.models.openai import OpenAIModel
+                from clew.models.openai import ModelSettings, OpenAIModel
 
-                model = OpenAIModel(endpoint)
+                model = OpenAIModel(endpoint, settings=ModelSettings.parse(name.settings))
             _MODELS_IN_USE[key] = model
     return model
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from clew.core.config import cache_path
 from clew.core.errors import Damaged, StoreError
-from clew.core.protocols import Completion, LanguageModel, Prompt
+from clew.core.protocols import Completion, LanguageModel, Prompt, context_of
 from clew.core.types import Usage
 
 CACHE_FILE = "completions.sqlite"
@@ -37,6 +37,8 @@ def prompt_to_dict(prompt: Prompt) -> dict[str, Any]:
     fields = asdict(prompt) | {"stop": list(prompt.stop), "schema": prompt.schema and dict(prompt.schema)}
     if not prompt.sample:
         del fields["sample"]
+    # Neither is a word that the model reads.
+    del fields["form"], fields["optional"]
     return fields
 
 
@@ -140,6 +142,11 @@ class CachedModel:
     def name(self) -> str:
         """The name of the model inside."""
         return self.model.name
+
+    @property
+    def context(self) -> int | None:
+        """The context of the model inside, in tokens."""
+        return context_of(self.model)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError, StoreError."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from clew.core.errors import ModelError, NotFound
-from clew.core.protocols import Completion, LanguageModel, Prompt
+from clew.core.protocols import Completion, LanguageModel, Prompt, context_of
 from clew.models.cache import completion_from_dict, completion_to_dict, json_digest, prompt_to_dict
 
 #: Characters of a prompt that an error message shows.
@@ -32,6 +32,11 @@ class RecordingModel:
     def name(self) -> str:
         """The name of the model inside."""
         return self.model.name
+
+    @property
+    def context(self) -> int | None:
+        """The context of the model inside, in tokens."""
+        return context_of(self.model)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from clew.core.errors import ModelError, Unavailable
+from clew.core.errors import ModelError, TimedOut, Unavailable
 
 if TYPE_CHECKING:
     import openai
 
 OPENAI = "https://api.openai.com/v1"
 #: Seconds to wait for a connection; a running server accepts one at once.
-_CONNECT = 10.0
+CONNECT = 10.0
 _TRY_LATER = frozenset({408, 409, 425, 429})
 
 
@@ -48,7 +48,7 @@ class Endpoint:
             base_url=self.url,
             api_key=self.key or "none",
             max_retries=0,
-            timeout=openai.Timeout(timeout, connect=min(_CONNECT, timeout)),
+            timeout=openai.Timeout(timeout, connect=min(CONNECT, timeout)),
             http_client=self._local_client(),
         )
         if self.url != OPENAI:
@@ -76,12 +76,19 @@ class Endpoint:
         import openai
 
         if isinstance(error, openai.APITimeoutError):
-            return Unavailable(f"{self.url} did not answer within {timeout:g} seconds")
+            return self.too_slow(f"did not answer within {timeout:g} seconds")
         if isinstance(error, openai.APIConnectionError):
             return self._explain_connection_error(error)
         if isinstance(error, openai.APIStatusError):
             return self._explain_status(error)
         return ModelError(f"{self.url}: {error}")
+
+    def too_slow(self, what: str) -> TimedOut:
+        """Return the error of a call that took too long; ``what`` says which limit it reached."""
+        return TimedOut(
+            f"{self.url} {what}",
+            f"Allow it more ({self.name}?first=600&total=1800, in seconds), a shorter prompt, or a smaller model",
+        )
 
     def _explain_connection_error(self, error: openai.APIConnectionError) -> ModelError:
         cause = type(error.__cause__).__name__

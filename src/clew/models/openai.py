@@ -7,6 +7,7 @@ Endpoints differ in a few features: whether they take a JSON schema, any JSON, o
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,18 +15,32 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from clew.core.errors import BadCompletion
-from clew.core.prompts.replies import schema_instruction
+from clew.core.errors import BadCompletion, ContextExceeded, ModelError, UsageError, unknown_name_error
+from clew.core.prompts.replies import clean_reply, schema_instruction
 from clew.core.protocols import Completion, Prompt
 from clew.core.types import Usage
 from clew.models.costs import cost_in_dollars, count_prompt_tokens, count_tokens
-from clew.models.endpoint import Endpoint, refusal_text
+from clew.models.endpoint import CONNECT, Endpoint, refusal_text
+from clew.models.servers import (
+    ServerFacts,
+    StreamedReply,
+    add_server_options,
+    ollama_body,
+    probe_server,
+    read_json_lines,
+    server_root,
+    server_schema,
+)
 from clew.models.wrappers import map_threads
 
 if TYPE_CHECKING:
     import openai
 
+#: Tokens of a prompt from which on what was sent and what was read are compared; and the share that must be read,
+#: since the rule counts up to a third too many on some languages and tables.
+_SMALL_PROMPT, _READ_SHARE = 256, 0.5
 _TOO_LONG = ("context length", "context_length", "context size", "too long", "maximum context")
+_SERVER_OPTIONS = ("grammar", "structured_outputs", "chat_template_kwargs", "regex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +51,11 @@ class Dialect:
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
     system: bool = True
+    server_options: bool = True
 
     def request_body(self, prompt: Prompt) -> dict[str, Any]:
         """Return the body of a request for a prompt, without the model's name."""
-        body: dict[str, Any] = {"messages": self._messages(prompt), self.limit: prompt.max_tokens}
+        body: dict[str, Any] = {"messages": self.messages(prompt), self.limit: prompt.max_tokens}
         if self.temperature:
             body["temperature"] = prompt.temperature
         if prompt.stop:
@@ -56,6 +72,8 @@ class Dialect:
         text = complaint.casefold()
         if any(words in text for words in _TOO_LONG):
             return None
+        if self.server_options and any(words in text for words in _SERVER_OPTIONS):
+            return replace(self, server_options=False)
         if self.limit == "max_tokens" and "max_completion_tokens" in text:
             return replace(self, limit="max_completion_tokens")
         if self.temperature and "temperature" in text:
@@ -67,7 +85,8 @@ class Dialect:
             return replace(self, structure="json_object" if self.structure == "json_schema" else "text")
         return None
 
-    def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
+    def messages(self, prompt: Prompt) -> list[dict[str, str]]:
+        """Return the messages of a prompt."""
         system = prompt.system
         if prompt.schema is not None and self.structure != "json_schema":
             system = f"{system}\n\n{schema_instruction(prompt.schema)}".strip()
@@ -89,85 +108,327 @@ def _is_strict(schema: Mapping[str, Any]) -> bool:
 
 #: Long enough for a small model on a slow machine to read thirty passages.
 TIMEOUT = 180.0
+#: Seconds until the first token, and until the last, of a server that sends a reply as it is written.
+FIRST_TOKEN, TOTAL = 300.0, 900.0
 WORKERS = 4
+#: Tokens that a model which thinks may spend on it, beside those of the reply.
+THOUGHT_TOKENS = 2048
 #: HTTP statuses with which endpoints refuse a feature of a request.
 _REFUSED = frozenset({400, 422, 501})
 
 
-class OpenAIModel:
-    """A language model at ``endpoint``; ``workers`` calls run at once.
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How a model is asked: the end of its name, ``ollama:qwen3?context=16384&think=1024&parallel=2``.
 
-    Features that the endpoint refuses are left out from then on (:class:`Dialect`). Raises ModelError with the
-    reason, Unavailable (a ModelError) where the same call may succeed later.
+    ``context`` in tokens, if the server's own is not to be asked; ``parallel`` calls at once; ``first`` and ``total``
+    seconds until the first and the last token; ``tries`` for a server that is busy; ``think`` the tokens for
+    thoughts, 0 for none.
     """
 
-    def __init__(self, endpoint: Endpoint, *, workers: int = WORKERS, timeout: float = TIMEOUT) -> None:
+    context: int | None = None
+    parallel: int | None = None
+    first: float | None = None
+    total: float | None = None
+    tries: int | None = None
+    think: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> ModelSettings:
+        """Return the settings of ``context=8192&think=off``. Raises UsageError."""
+        values: dict[str, Any] = {}
+        for part in filter(None, text.split("&")):
+            name, _, value = part.partition("=")
+            if name not in _SETTINGS:
+                raise unknown_name_error("setting of a model", name, _SETTINGS)
+            if name == "think" and value in _THINK_WORDS:
+                value = str(_THINK_WORDS[value])
+            if not value.isdigit() or (name != "think" and not int(value)):
+                raise UsageError(f"the setting '{name}' of a model is '{value}'", "It is a whole number")
+            values[name] = int(value)
+        return cls(**values)
+
+
+_SETTINGS = ("context", "parallel", "first", "total", "tries", "think")
+_THINK_WORDS = {"off": 0, "no": 0, "on": THOUGHT_TOKENS, "yes": THOUGHT_TOKENS}
+_CONTEXT_SAID = re.compile(
+    r"(?:maximum context length is|context size \(|context length of(?: only)?|available context size \()\s*(\d+)"
+)
+_NEEDED_SAID = re.compile(r"(?:request \(|requested(?: about)?|resulted in|prompt (?:is|has)) ?(\d+) tokens")
+
+
+class OpenAIModel:
+    """A language model at ``endpoint``.
+
+    The server is asked what it is (:mod:`clew.models.servers`). A prompt that is longer than the model's context goes
+    without its optional parts, as many as it takes, and the usage says so; one that is still too long is an error,
+    and so is a reply for which the server read less than was sent. Features that the endpoint refuses are left out
+    from then on (:class:`Dialect`). Thoughts are switched off where they can be; a model that thinks nevertheless gets
+    tokens for it. ``timeout`` is the limit of a call where the reply comes in one piece.
+
+    Raises ModelError with the reason: Unavailable where the same call may succeed later, TimedOut, ContextExceeded.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        workers: int = WORKERS,
+        timeout: float = TIMEOUT,
+        settings: ModelSettings = ModelSettings(),
+    ) -> None:
         self.endpoint = endpoint
-        self.workers = workers
-        self.timeout = timeout
+        self.workers = settings.parallel or workers
+        self.timeout = settings.total or timeout
+        self.settings = settings
         self._dialect = Dialect()
         self._lock = threading.Lock()
+        self._facts: ServerFacts | None = None
+        self._learned_context: int | None = None
+        #: The greatest number of tokens that the server counted for one that the rule counts.
+        self._token_ratio = 1.0
+        self._thoughts = settings.think
+        self._turns: threading.Semaphore | None = None
 
     @property
     def name(self) -> str:
         """Canonical name, such as ``openai:gpt-4o-mini``."""
         return self.endpoint.name
 
+    @property
+    def server(self) -> ServerFacts:
+        """What the server says of itself; asked once, and again as long as nobody answers."""
+        with self._lock:
+            if self._facts is None:
+                self._facts = probe_server(self._client, self.endpoint)
+            return self._facts or ServerFacts()
+
+    @property
+    def context(self) -> int | None:
+        """The tokens of a prompt and its reply together, None where it is not known."""
+        return self.settings.context or self._learned_context or self.server.context
+
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError."""
+        facts = self.server
+        if self.settings.context and facts.kind == "ollama":
+            facts = replace(facts, context=self.settings.context)
         with self._lock:
-            self._client  # noqa: B018 - made once, before the threads start
-        return map_threads(self._complete, prompts, self.workers)
+            if self._turns is None:
+                self._turns = threading.Semaphore(self.settings.parallel or facts.parallel or self.workers)
+        return map_threads(lambda prompt: self._complete(prompt, facts), prompts, self.workers)
 
     @cached_property
     def _client(self) -> openai.OpenAI:
         return self.endpoint.connect(self.timeout, self)
 
-    def _complete(self, prompt: Prompt) -> Completion:
-        started = time.perf_counter()
-        known = dialect = self._dialect
-        while True:
-            reply, refusal = self._send(dialect, prompt)
-            if refusal is None:
-                break
-            dialect = refusal
-        if dialect is not known:
-            # Stored only once it was accepted, since a refusal may have had another reason.
-            self._dialect = dialect
-        return self._completion(reply, prompt, time.perf_counter() - started)
+    def _complete(self, prompt: Prompt, facts: ServerFacts) -> Completion:
+        assert self._turns is not None
+        with self._turns:
+            started = time.perf_counter()
+            known = dialect = self._dialect
+            sent, left_out = self._fit(prompt)
+            while True:
+                try:
+                    outcome = self._send(dialect, sent, facts)
+                except ContextExceeded:
+                    shorter, more = self._fit(sent)
+                    if not more:
+                        raise
+                    sent, left_out = shorter, left_out + more
+                    continue
+                if isinstance(outcome, Dialect):
+                    dialect = outcome
+                elif self._spent_on_thoughts(outcome, sent):
+                    self._thoughts = THOUGHT_TOKENS
+                else:
+                    break
+            if dialect is not known:
+                # Stored only once it was accepted, since a refusal may have had another reason.
+                self._dialect = dialect
+            return self._completion(outcome, sent, left_out, time.perf_counter() - started)
 
-    def _send(self, dialect: Dialect, prompt: Prompt) -> tuple[Any, Dialect | None]:
+    def _fit(self, prompt: Prompt) -> tuple[Prompt, int]:
+        """Return a prompt without as many of its optional parts as it takes to fit, and how many these are.
+
+        Raises ContextExceeded if it does not fit without all of them.
+        """
+        context = self.context
+        if context is None:
+            return prompt, 0
+        # A reply seldom has its greatest length: a small context keeps a quarter for it.
+        room = context - min(prompt.max_tokens + self._thoughts, context // 4)
+        needed = count_prompt_tokens(prompt) * self._token_ratio
+        left_out = 0
+        optional = list(prompt.optional)
+        user = prompt.user
+        while needed > room and optional:
+            part = optional.pop(0)
+            if part in user:
+                user = user.replace(part, "", 1)
+                left_out += 1
+                needed -= count_tokens(part) * self._token_ratio
+        # The rule is wrong by a fifth at times; the server has the last word.
+        if needed > 1.2 * context:
+            raise self._too_long(prompt, int(needed), context)
+        return replace(prompt, user=user, optional=tuple(optional)), left_out
+
+    def _too_long(self, prompt: Prompt, needed: int, context: int | None) -> ContextExceeded:
+        size = f"a context of {context:,} tokens" if context else "a smaller context"
+        larger = {
+            "ollama": f"{self.name}?context={max(4096, 2 * needed)}",
+            "llama.cpp": "llama-server --ctx-size",
+            "vllm": "vllm serve --max-model-len",
+        }.get(self.server.kind, "a model with a longer one")
+        return ContextExceeded(
+            f"a '{prompt.role}' prompt of about {needed:,} tokens does not fit: {self.name} has {size}",
+            f"Give it a longer context ({larger}), or ask with fewer passages or exemplars (k=3, shots=5)",
+        )
+
+    def _send(self, dialect: Dialect, prompt: Prompt, facts: ServerFacts) -> StreamedReply | Dialect:
         """Return the reply, or the dialect to try instead."""
         import openai
 
         try:
-            body = dialect.request_body(prompt)
-            return self._client.chat.completions.create(model=self.endpoint.model, **body), None
+            if facts.kind == "ollama":
+                return self._stream_ollama(dialect, prompt, facts)
+            longer = replace(prompt, max_tokens=prompt.max_tokens + self._thoughts)
+            if prompt.schema is not None and facts.kind != "openai":
+                longer = replace(longer, schema=server_schema(prompt))
+            body = dialect.request_body(longer)
+            if facts.kind == "openai":
+                return self._read_whole(
+                    self._client.chat.completions.create(model=self.endpoint.model, **body)
+                )
+            if dialect.server_options:
+                body = add_server_options(body, facts, prompt, bool(self._thoughts))
+            return self._stream(body)
         except openai.APIStatusError as error:
-            next_dialect = dialect.step_down(f"{error.param} {refusal_text(error)}", prompt)
+            complaint = refusal_text(error)
+            if error.status_code in _REFUSED and any(words in complaint.casefold() for words in _TOO_LONG):
+                raise self._learn_context(complaint, prompt) from error
+            next_dialect = dialect.step_down(f"{error.param} {complaint}", prompt)
             if error.status_code not in _REFUSED or next_dialect is None:
                 raise self.endpoint.explain_error(error, self.timeout) from error
-            return None, next_dialect
+            return next_dialect
         except openai.OpenAIError as error:
-            raise self.endpoint.explain_error(error, self.timeout) from error
+            raise self.endpoint.explain_error(error, self._first_limit(facts)) from error
         except ValueError as error:  # the SDK lets the JSON error of a damaged body through
             raise self._wrong_reply(str(error)) from error
 
-    def _completion(self, reply: Any, prompt: Prompt, seconds: float) -> Completion:
+    def _learn_context(self, complaint: str, prompt: Prompt) -> ContextExceeded:
+        """Note what a refusal says of the context, and return its error."""
+        needed = int(match[1]) if (match := _NEEDED_SAID.search(complaint)) else 0
+        if match := _CONTEXT_SAID.search(complaint):
+            self._learned_context = int(match[1])
+        estimate = count_prompt_tokens(prompt)
+        context = self._learned_context or self.context
+        # It counts more than the rule: at least what makes the prompt too long.
+        least = needed or (context or 0) + 1
+        self._token_ratio = max(self._token_ratio * 1.1, least / estimate)
+        error = self._too_long(prompt, needed or estimate, context)
+        return ContextExceeded(error.problem, f"{error.hint}. It says: {complaint[:200]}")
+
+    def _first_limit(self, facts: ServerFacts) -> float:
+        return self.timeout if facts.kind == "openai" else self.settings.first or FIRST_TOKEN
+
+    def _read_whole(self, reply: Any) -> StreamedReply:
         choices = getattr(reply, "choices", None)
         if not choices or getattr(choices[0], "message", None) is None:
             raise self._wrong_reply(str(reply)[:100])
-        message = choices[0].message
-        text = cut_at_stop(message.content or getattr(message, "refusal", None) or "", prompt.stop)
-        usage = self._usage(getattr(reply, "usage", None), prompt, text, seconds)
-        return Completion(text, usage, self.name)
+        message, usage = choices[0].message, getattr(reply, "usage", None)
+        return StreamedReply(
+            message.content or getattr(message, "refusal", None) or "",
+            getattr(message, "reasoning_content", None) or "",
+            getattr(usage, "prompt_tokens", None),
+            getattr(usage, "completion_tokens", None),
+            choices[0].finish_reason or "",
+        )
 
-    def _usage(self, reported: Any, prompt: Prompt, text: str, seconds: float) -> Usage:
-        tokens_in = getattr(reported, "prompt_tokens", None)
-        tokens_out = getattr(reported, "completion_tokens", None)
+    def _stream(self, body: dict[str, Any]) -> StreamedReply:
+        """Return a reply of a llama.cpp or vLLM server, read as it is written."""
+        import openai
+
+        first = self.settings.first or FIRST_TOKEN
+        started = time.perf_counter()
+        reply = StreamedReply()
+        with self._client.chat.completions.create(
+            model=self.endpoint.model,
+            stream=True,
+            stream_options={"include_usage": True},
+            timeout=openai.Timeout(first, connect=min(CONNECT, first)),
+            **body,
+        ) as stream:
+            for chunk in stream:
+                reply.add_chunk(chunk)
+                self._check_total(started)
+        return reply
+
+    def _stream_ollama(self, dialect: Dialect, prompt: Prompt, facts: ServerFacts) -> StreamedReply:
+        """Return a reply of Ollama's own chat, read as it is written."""
+        import openai
+
+        first = self.settings.first or FIRST_TOKEN
+        started = time.perf_counter()
+        reply = StreamedReply()
+        body = ollama_body(
+            self.endpoint,
+            facts,
+            prompt,
+            dialect.messages(replace(prompt, schema=None)),
+            think=bool(self._thoughts),
+            tokens=prompt.max_tokens + self._thoughts,
+        )
+        client = self._client.with_options(timeout=openai.Timeout(first, connect=min(CONNECT, first)))
+        url = f"{server_root(self.endpoint.url)}/api/chat"
+        kind = openai.Stream[object]
+        with client.post(url, body=body, cast_to=kind, stream=True, stream_cls=kind) as stream:
+            for line in read_json_lines(stream.response.iter_lines()):
+                if "error" in line:
+                    raise ModelError(f"{self.endpoint.url}: {line['error']}")
+                reply.add_line(line)
+                self._check_total(started)
+        return reply
+
+    def _check_total(self, started: float) -> None:
+        total = self.settings.total or TOTAL
+        if time.perf_counter() - started > total:
+            raise self.endpoint.too_slow(f"did not finish its reply within {total:g} seconds")
+
+    def _spent_on_thoughts(self, reply: StreamedReply, prompt: Prompt) -> bool:
+        """Return whether thoughts took all tokens of a reply; they are given tokens of their own from then on."""
+        is_thought = bool(reply.thoughts) or "<think" in reply.text
+        return (
+            reply.finish == "length"
+            and is_thought
+            and not clean_reply(reply.text)
+            and self._thoughts < THOUGHT_TOKENS
+        )
+
+    def _completion(self, reply: StreamedReply, prompt: Prompt, left_out: int, seconds: float) -> Completion:
+        estimate = count_prompt_tokens(prompt)
+        if (
+            isinstance(reply.tokens_in, int)
+            and estimate >= _SMALL_PROMPT
+            and reply.tokens_in >= _SMALL_PROMPT
+        ):
+            self._token_ratio = max(self._token_ratio, reply.tokens_in / estimate)
+            if reply.tokens_in < estimate * _READ_SHARE:
+                error = self._too_long(prompt, estimate, reply.tokens_in)
+                raise ContextExceeded(
+                    f"{self.endpoint.url} read {reply.tokens_in:,} tokens of a '{prompt.role}' prompt of about "
+                    f"{estimate:,}: it cut the rest off without a word",
+                    error.hint,
+                )
+        usage = self._usage(reply, prompt, seconds)
+        text = cut_at_stop(reply.text, prompt.stop)
+        return Completion(text, replace(usage, left_out=left_out), self.name)
+
+    def _usage(self, reply: StreamedReply, prompt: Prompt, seconds: float) -> Usage:
+        tokens_in, tokens_out = reply.tokens_in, reply.tokens_out
         estimated = not isinstance(tokens_in, int) or not isinstance(tokens_out, int)
         if not isinstance(tokens_in, int) or not isinstance(tokens_out, int):
-            tokens_in, tokens_out = count_prompt_tokens(prompt), count_tokens(text)
+            tokens_in, tokens_out = count_prompt_tokens(prompt), count_tokens(reply.text)
         money = cost_in_dollars(self.name, tokens_in, tokens_out)
         return Usage(1, tokens_in, tokens_out, seconds, money, estimated)
 

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from clew.core.errors import BudgetExceeded, Unavailable, UsageError
-from clew.core.protocols import Completion, LanguageModel, Prompt
+from clew.core.errors import BudgetExceeded, TimedOut, Unavailable, UsageError
+from clew.core.protocols import Completion, LanguageModel, Prompt, context_of
 from clew.core.types import Usage
 from clew.models.costs import estimate_usage, price
 
@@ -48,7 +48,7 @@ class RetryPolicy:
 
     The wait starts at ``first_wait`` seconds and doubles; up to half is added at random, so that callers who were
     refused together do not return together. An endpoint that names a time (``Retry-After``) is obeyed, unless the
-    time is longer than ``longest_wait``.
+    time is longer than ``longest_wait``. One that was too slow is not called again.
     """
 
     tries: int = 5
@@ -61,6 +61,8 @@ class RetryPolicy:
         for attempt in range(1, self.tries):
             try:
                 return function()
+            except TimedOut:
+                raise
             except Unavailable as error:
                 wait = error.retry_after
                 if wait is None:
@@ -84,6 +86,11 @@ class RetryingModel:
     def name(self) -> str:
         """The name of the model inside."""
         return self.model.name
+
+    @property
+    def context(self) -> int | None:
+        """The context of the model inside, in tokens."""
+        return context_of(self.model)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError."""
@@ -156,6 +163,11 @@ class BudgetedModel:
         """The name of the model inside."""
         return self.model.name
 
+    @property
+    def context(self) -> int | None:
+        """The context of the model inside, in tokens."""
+        return context_of(self.model)
+
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises BudgetExceeded and ModelError."""
         number = self.budget.reserve(estimate_usage(prompts, self.name))
@@ -181,6 +193,12 @@ class RoleRouter:
         """``guide=ollama:llama3.1,openai:gpt-4o``, which :func:`clew.models.parse_roles` parses back."""
         parts = [f"{role}={model.name}" for role, model in sorted(self.models.items())]
         return ",".join([*parts, *([self.default.name] if self.default else [])])
+
+    @property
+    def context(self) -> int | None:
+        """The smallest context of its models, in tokens."""
+        models = (*self.models.values(), self.default)
+        return min((size for model in models if (size := context_of(model)) is not None), default=None)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order: one batch for each model. Raises ModelError, UsageError."""

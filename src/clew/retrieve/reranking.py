@@ -119,11 +119,13 @@ class ListwiseReranker:
         if len(candidates) < 2:
             return list(hits)
         started = time.perf_counter()
-        listing = "\n\n".join(
+        listing = [
             f"[{number}]\n{hit.node.text[:MAX_CHARACTERS_IN_LIST].rstrip()}"
             for number, hit in enumerate(candidates, 1)
-        )
-        prompt = self.template.render(question=question, candidates=listing)
+        ]
+        prompt = self.template.render(question=question, candidates="\n\n".join(listing))
+        # Where the model's context is too small the last candidates stay below the others.
+        prompt = replace(prompt, optional=tuple(f"\n\n{each}" for each in reversed(listing[1:])))
         completions = _complete(self.model, [prompt], trail)
         if completions is None:
             return list(hits)

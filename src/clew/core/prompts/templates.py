@@ -79,7 +79,7 @@ _BUILT_IN = Path(__file__).parent
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _FILE = re.compile(r"\A---\n(?P<header>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
 _PART = re.compile(r"^# (system|user|exemplar)[ \t]*$", re.MULTILINE)
-_KEYS = {"role", "variables", "max_tokens", "stop", "exemplars"}
+_KEYS = {"role", "variables", "max_tokens", "stop", "exemplars", "form"}
 #: Where the exemplars of a few-shot prompt go.
 _SHOTS = re.compile(r"\{\{\s*exemplars\s*\}\}")
 
@@ -89,7 +89,8 @@ class Template:
     """A prompt with variables to fill in.
 
     ``name`` is ``read-cited.v1``; for a user's own file it ends with the hash of its content, so that a trail
-    distinguishes the two.
+    distinguishes the two. ``form`` is the form of a reply that is no free text, as
+    :class:`~clew.core.protocols.Prompt` has it; ``shots`` are the exemplars that it shows.
     """
 
     name: str
@@ -99,6 +100,8 @@ class Template:
     max_tokens: int = 512
     stop: tuple[str, ...] = ()
     schema: Mapping[str, Any] | None = None
+    form: str = ""
+    shots: tuple[str, ...] = ()
 
     @property
     def variables(self) -> frozenset[str]:
@@ -119,6 +122,9 @@ class Template:
             schema=self.schema,
             max_tokens=self.max_tokens,
             stop=self.stop,
+            form=self.form,
+            # The last ones may go first: exemplars are in the order of their use.
+            optional=tuple(f"{shot}\n\n" for shot in reversed(self.shots)),
         )
 
     def parse(self, reply: str) -> Any:
@@ -186,8 +192,9 @@ def _read(path: Path, folder: Path | None, shown: _ShotOptions) -> Template:
     if not limit.isdigit():
         raise UsageError(f"prompt file {path}: max_tokens is '{limit}'", "It must be a whole number")
     name, user = path.name.removesuffix(".md"), parts["user"]
+    shots: tuple[str, ...] = ()
     if "exemplars" in header:
-        user, digest = _with_exemplars(path, header["exemplars"], parts, folder, shown)
+        user, shots, digest = _with_exemplars(path, header["exemplars"], parts, folder, shown)
         name += "".join(f"+{suffix}" for suffix in (shown.exemplars, digest) if suffix)
     template = Template(
         name=name,
@@ -196,6 +203,8 @@ def _read(path: Path, folder: Path | None, shown: _ShotOptions) -> Template:
         system=parts.get("system", ""),
         max_tokens=int(limit),
         stop=tuple(word.replace("\\n", "\n") for word in header.get("stop", "").split()),
+        form=header.get("form", ""),
+        shots=shots,
     )
     _check_variables(f"prompt file {path} is declared", set(header["variables"].split()), template.variables)
     return template
@@ -203,8 +212,8 @@ def _read(path: Path, folder: Path | None, shown: _ShotOptions) -> Template:
 
 def _with_exemplars(
     path: Path, declared: str, parts: Mapping[str, str], folder: Path | None, shown: _ShotOptions
-) -> tuple[str, str]:
-    """Return the user part with its exemplars filled in, and the digest of their file if it is a user's."""
+) -> tuple[str, tuple[str, ...], str]:
+    """Return the user part with its exemplars filled in, these, and the digest of their file if it is a user's."""
     name, _, number = declared.partition(" ")
     if "exemplar" not in parts or not _SHOTS.search(parts["user"]) or not number.strip().isdigit():
         raise UsageError(
@@ -221,8 +230,9 @@ def _with_exemplars(
             raise UsageError(
                 f"{exemplars.path}: exemplar {place} has no '{missing[0]}'", f"{path.name} shows it"
             )
-    written = "\n\n".join(_fill(parts["exemplar"], shot) for shot in exemplars.shots[:count])
-    return _SHOTS.sub(lambda _: written, parts["user"]).strip(), exemplars.digest
+    texts = tuple(_fill(parts["exemplar"], shot) for shot in exemplars.shots[:count])
+    written = "\n\n".join(texts)
+    return _SHOTS.sub(lambda _: written, parts["user"]).strip(), texts, exemplars.digest
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:

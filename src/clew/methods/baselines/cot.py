@@ -22,7 +22,7 @@ from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Retri
 from clew.core.trail import ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.evidence import titled_contexts
+from clew.methods.evidence import make_passages_optional, titled_contexts
 from clew.methods.prompting import (
     AutoCount,
     Task,
@@ -117,8 +117,9 @@ class ChainOfThought:
 
     def _sample(self, question: Question, hits: Sequence[Hit]) -> list[Completion]:
         """Return the model's reasonings; a single one is drawn at temperature 0."""
-        contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
-        prompt = self.template.render(question=question.text, contexts=contexts)
+        contexts = titled_contexts(hits)
+        prompt = self.template.render(question=question.text, contexts="\n\n".join([*contexts, ""]))
+        prompt = make_passages_optional(prompt, contexts)
         if self.samples > 1:
             prompt = replace(prompt, temperature=self.temperature)
         return self.model.complete([replace(prompt, sample=number) for number in range(self.samples)])

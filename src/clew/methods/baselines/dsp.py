@@ -25,7 +25,7 @@ from clew.core.text import normalise
 from clew.core.trail import HopStep, ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.evidence import titled_contexts
+from clew.methods.evidence import make_passages_optional, titled_contexts
 from clew.methods.prompting import parse_final_answer
 
 _QUERY = re.compile(r"(?:search\s+)?query(?:\s+\d+)?\W*:\W*(?P<query>[^\n]*)", re.IGNORECASE)
@@ -65,7 +65,7 @@ class _SearchState:
 
     def context(self) -> str:
         """Return the context of the next hop."""
-        parts = (" ".join(self.summaries), titled_contexts(self.last_hits))
+        parts = (" ".join(self.summaries), "\n\n".join(titled_contexts(self.last_hits)))
         return "\n".join(part for part in parts if part) or "none yet"
 
     def has_asked(self, query: str) -> bool:
@@ -154,6 +154,7 @@ class DSP:
         """Return the query of the next hop, "" if the model wants none."""
         started = time.perf_counter()
         prompt = self.template.render(question=question.text, context=state.context())
+        prompt = make_passages_optional(prompt, titled_contexts(state.last_hits))
         completion = self.model.complete([prompt])[0]
         summary, query = parse_reply(completion.text)
         if summary:
@@ -174,8 +175,9 @@ class DSP:
     def _predict(self, question: Question, hits: Sequence[Hit], recorder: TrailRecorder) -> str:
         """Return the answer of the model's chain of thought over the passages."""
         started = time.perf_counter()
-        contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
-        prompt = self.predict.render(question=question.text, contexts=contexts)
+        contexts = titled_contexts(hits)
+        prompt = self.predict.render(question=question.text, contexts="\n\n".join([*contexts, ""]))
+        prompt = make_passages_optional(prompt, contexts)
         completion = self.model.complete([prompt])[0]
         final = parse_final_answer(completion.text)
         recorder.add(

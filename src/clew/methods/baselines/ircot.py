@@ -21,7 +21,7 @@ from clew.core.text import sentence_spans
 from clew.core.trail import ReasonStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import read_answer, record_stop
-from clew.methods.evidence import titled_contexts
+from clew.methods.evidence import make_passages_optional, titled_contexts
 
 #: A thought with these words is the last one.
 _DONE = re.compile(r"\b(?:so )?the answer is\b", re.IGNORECASE)
@@ -84,9 +84,11 @@ class IRCoT:
     ) -> str:
         """Return the next sentence of the reasoning."""
         started = time.perf_counter()
+        contexts = titled_contexts(hits)
         prompt = self.template.render(
-            question=question.text, contexts=titled_contexts(hits), thoughts=" ".join(thoughts)
+            question=question.text, contexts="\n\n".join(contexts), thoughts=" ".join(thoughts)
         )
+        prompt = make_passages_optional(prompt, contexts)
         completion = self.model.complete([prompt])[0]
         text = read_text(completion.text)
         spans = sentence_spans(text)

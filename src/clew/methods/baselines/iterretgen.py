@@ -22,7 +22,7 @@ from clew.core.text import normalise
 from clew.core.trail import ReasonStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.evidence import titled_contexts
+from clew.methods.evidence import make_passages_optional, titled_contexts
 from clew.methods.prompting import parse_final_answer
 
 
@@ -94,8 +94,10 @@ class IterRetGen:
     ) -> tuple[str, str]:
         """Return the model's whole reasoning over the passages, and its answer."""
         started = time.perf_counter()
-        contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
-        prompt = self.template.render(question=question.text, contexts=contexts)
+        contexts = titled_contexts(hits)
+        shown = "\n\n".join([*contexts, ""])
+        prompt = self.template.render(question=question.text, contexts=shown)
+        prompt = make_passages_optional(prompt, contexts)
         completion = self.model.complete([prompt])[0]
         thought = " ".join(clean_reply(completion.text).split())
         final = parse_final_answer(completion.text)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from clew.core.component import PromptFile, Recipe, Resources, component
@@ -95,6 +95,11 @@ class _Transcript:
     def __str__(self) -> str:
         """The steps so far, and the beginning of the next."""
         return "\n".join([*self.steps, f"Thought {len(self.steps) + 1}:"])
+
+    def observations(self) -> list[str]:
+        """Return the observations, each from the second line on, the oldest first, to be left out of a prompt that is
+        too long."""
+        return [rest for step in self.steps if (rest := "".join(step.partition("\nTitle: ")[1:]))]
 
     def add_step(self, reply: Reply, observation: str) -> None:
         """Add a step with its observation."""
@@ -194,6 +199,7 @@ class ReAct:
         """Return the model's next thought and action."""
         started = time.perf_counter()
         prompt = self.template.render(question=question.text, steps=str(transcript))
+        prompt = replace(prompt, optional=(*prompt.optional, *transcript.observations()))
         completion = self.model.complete([prompt])[0]
         reply = parse_reply(completion.text)
         recorder.add(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from clew.core.component import Resources
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
-from clew.core.protocols import LanguageModel, PromptTemplate, Reranker, Trail
+from clew.core.protocols import LanguageModel, PromptTemplate, Reranker, Trail, context_of
 from clew.core.trail import ParagraphsStep
 from clew.core.types import Hit, Node, StoppedStep, Usage
 from clew.methods.d3.context_window import ContextWindow, one_line, pack, truncate_all
@@ -38,8 +38,12 @@ RERANKED_PARAGRAPHS, PARAGRAPH_WORDS = 10, 32
 
 
 def create_window(resources: Resources, context: int, max_packed: int | None = None) -> ContextWindow:
-    """Return the context of the configured model: ``context`` tokens, ``max_packed`` of them for texts."""
+    """Return the context of the configured model: ``context`` tokens, or fewer if its server has fewer,
+    ``max_packed`` of them for texts."""
     tools = resources.tools
+    if (known := context_of(resources.model)) is not None:
+        # The rule counts a tenth too few at times.
+        context = min(context, int(0.9 * known))
     return ContextWindow(tools.count_tokens, tools.count_prompt_tokens, context, max_packed)
 
 

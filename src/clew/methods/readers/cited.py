@@ -22,7 +22,7 @@ from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
 from clew.core.trail import CitedReadStep
 from clew.core.types import Answer, Hit, Question, Quote
-from clew.methods.evidence import numbered_contexts, take_fitting
+from clew.methods.evidence import make_passages_optional, numbered_contexts, take_fitting
 from clew.methods.prompting import parse_final_answer
 from clew.methods.readers import NOT_FOUND
 
@@ -161,7 +161,9 @@ class CitedReader:
         self, question: Question, hits: Sequence[Hit], step: CitedReadStep
     ) -> tuple[dict[str, Any], str, CitedReadStep]:
         """Return the reply as the schema has it, the model's name, and the step with how the reply came about."""
-        prompt = self.template.render(question=question.text, contexts=numbered_contexts(hits))
+        contexts = numbered_contexts(hits)
+        prompt = self.template.render(question=question.text, contexts="\n\n".join(contexts))
+        prompt = make_passages_optional(prompt, contexts)
         completion = self.model.complete([prompt])[0]
         usage, model = completion.usage, completion.model
         try:

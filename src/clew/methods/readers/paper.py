@@ -14,7 +14,7 @@ from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Snapshot, Trail
 from clew.core.trail import PromptReadStep, ReadOutcomeStep
 from clew.core.types import Answer, Hit, Question
-from clew.methods.evidence import take_fitting
+from clew.methods.evidence import make_passages_optional, take_fitting
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.cited import find_verbatim
 
@@ -55,7 +55,9 @@ class PaperReader:
             trail.add(ReadOutcomeStep("paper", "nothing to read"))
             return Answer(NOT_FOUND, abstained=True, reader="paper")
         started = time.perf_counter()
-        prompt = self.template.render(question=question.text, contexts=self._contexts(hits))
+        contexts = self._contexts(hits)
+        prompt = self.template.render(question=question.text, contexts="\n".join(contexts))
+        prompt = make_passages_optional(prompt, contexts, "\n")
         completion = self.model.complete([prompt])[0]
         text = clean_reply(completion.text)
         answered = not is_refusal(text)
@@ -79,14 +81,14 @@ class PaperReader:
             reader="paper",
         )
 
-    def _contexts(self, hits: Sequence[Hit]) -> str:
+    def _contexts(self, hits: Sequence[Hit]) -> list[str]:
         paths = [hit.path if len(hit.path) > 1 else () for hit in hits]
         texts = iter(self.texts([id for path in paths for id in path]))
         contexts = [
             "\n".join(next(texts) for _ in path) if path else hit.node.text
             for hit, path in zip(hits, paths, strict=True)
         ]
-        return "\n".join(f"{number}: {context}" for number, context in enumerate(contexts, 1))
+        return [f"{number}: {context}" for number, context in enumerate(contexts, 1)]
 
 
 _LABEL = re.compile(r"^\W*answer\s*:\s*", re.IGNORECASE)
@@ -121,9 +123,11 @@ class HopReader:
         started = time.perf_counter()
         shown = [take_fitting(each, self.characters) for each in hits]
         prompts = [
-            self.template.render(context=_context(each), question=question.text)
-            for question, each in zip(questions, shown, strict=True)
-            if each
+            make_passages_optional(
+                self.template.render(context="\n\n".join(contexts), question=question.text), contexts
+            )
+            for question, contexts in zip(questions, map(_contexts, shown), strict=True)
+            if contexts
         ]
         completions = iter(self.model.complete(prompts) if prompts else ())
         seconds = (time.perf_counter() - started) / max(len(prompts), 1)
@@ -161,11 +165,11 @@ class HopReader:
         return Answer(text, evidence, quotes, usage=completion.usage, reader=completion.model)
 
 
-def _context(hits: Sequence[Hit]) -> str:
+def _contexts(hits: Sequence[Hit]) -> list[str]:
     """Return the passages, each under the title of its document and its headings."""
     contexts = []
     for hit in hits:
         name = hit.node.document_name
         title = " > ".join((name.rpartition(".")[0] or name, *hit.node.headings))
         contexts.append(f"{title}\n{hit.node.text}")
-    return "\n\n".join(contexts)
+    return contexts
