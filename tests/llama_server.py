@@ -1,5 +1,5 @@
-"""A real llama.cpp server on loopback with SmolLM2-135M-Instruct: too small to be believed, real enough to break what is
-naive.
+"""A real llama.cpp server on loopback with SmolLM2-135M-Instruct: too small to be believed, real enough to break
+what is naive.
 
 Run as a program it serves until its standard input closes: ``python tests/llama_server.py CONTEXT``.
 """

@@ -163,8 +163,8 @@ class OpenAIModel:
     The server is asked what it is (:mod:`clew.models.servers`). A prompt that is longer than the model's context goes
     without its optional parts, as many as it takes, and the usage says so; one that is still too long is an error,
     and so is a reply for which the server read less than was sent. Features that the endpoint refuses are left out
-    from then on (:class:`Dialect`). Thoughts are switched off where they can be; a model that thinks nevertheless gets
-    tokens for it. ``timeout`` is the limit of a call where the reply comes in one piece.
+    from then on (:class:`Dialect`). Thoughts are switched off where they can be; a model that thinks nevertheless
+    gets tokens for it. ``timeout`` is the limit of a call where the reply comes in one piece.
 
     Raises ModelError with the reason: Unavailable where the same call may succeed later, TimedOut, ContextExceeded.
     """
