@@ -4,6 +4,8 @@ import doctest
 
 import pytest
 
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question
 from clew.methods.chain import method, text_source, unknowns
 from clew.methods.chain.method import derive_answer, find_strands
 from clew.methods.chain.unknowns import (
@@ -254,3 +256,55 @@ def test_names_with_what_divides_a_chain_are_written_so_that_they_parse_back():
 )  # fmt: skip
 def test_short_answers(kind, sentence, question, answer):
     assert extract_short_answer(kind, sentence, question) == answer
+
+
+class Source:
+    """A source that knows some tails by head and relation, and records what it was asked."""
+
+    def __init__(self, name, **tails):
+        self.name = name
+        self.tails = {tuple(key.split("__")): value for key, value in tails.items()}
+        self.asked = []
+
+    def fill(self, question, hops, trail):
+        self.asked += [str(hop.triple) for hop in hops]
+        values = [self.tails.get((str(hop.known_term), hop.triple.relation)) for hop in hops]
+        return [value and Filling(self.name, tuple(map(Candidate, value.split("|")))) for value in values]
+
+
+@pytest.mark.parametrize(
+    "chain, ours, papers",
+    [
+        # The graph knows the first hop, the text the second: both orders fill the chain.
+        (
+            "Kismet >> director >> #1; #1 >> born >> #2; final answer: #2",
+            {1: "Ada", 2: "Ellery"},
+            {1: "Ada", 2: "Ellery"},
+        ),
+        # The text knows the first, the graph the second: the graph's only turn was before the text's.
+        ("Ellery >> mayor >> #1; #1 >> party >> #2; final answer: #2", {1: "Bo", 2: "Reds"}, {1: "Bo"}),
+        # A triple before the one that gives its head: within a turn no algorithm goes back.
+        (
+            "#1 >> born >> #2; Kismet >> director >> #1; final answer: #2",
+            {1: "Ada", 2: "Ellery"},
+            {1: "Ada", 2: "Ellery"},
+        ),
+        ("#1 >> party >> #2; Dun >> chief >> #1; final answer: #2", {1: "Bo", 2: "Reds"}, {1: "Bo"}),
+    ],
+)
+def test_the_order_of_the_paper_gives_each_source_one_turn_for_the_whole_chain(chain, ours, papers):
+    for fill, expected in ((method.fill_in_order, ours), (method.fill_by_algorithms, papers)):
+        graph = Source("kg", Kismet__director="Ada|Eve", Bo__party="Reds", Dun__chief="Bo")
+        text = Source("text", Ada__born="Ellery", Ellery__mayor="Bo")
+        filled = FilledChain(parse_chain(chain))
+        fill(filled, (graph, text), Question("Who?"), TrailRecorder())
+        assert dict(filled.best_values) == expected
+        if fill is method.fill_by_algorithms:
+            assert all(len(fillings) == 1 and fillings[0].count == 1 for fillings in filled.fillings.values())
+
+
+def test_the_order_of_the_paper_asks_each_triple_at_most_once_of_each_source():
+    graph, text = Source("kg"), Source("text")
+    filled = FilledChain(parse_chain("A >> r >> #1; #1 >> s >> #2; final answer: #2"))
+    method.fill_by_algorithms(filled, (graph, text), Question("Who?"), TrailRecorder())
+    assert graph.asked == text.asked == ["A >> r >> #1"] and not filled.fillings

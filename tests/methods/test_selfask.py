@@ -187,3 +187,11 @@ def test_ask_takes_method_and_retriever(tmp_path, monkeypatch, retriever):
     assert done.exit_code == 0, done.output
     recipe = json.loads(done.stdout)["recipe"]
     assert recipe.startswith("selfask(") and f"retriever={retriever}" in recipe
+
+
+def test_the_models_own_final_answer_is_taken_as_in_the_paper(base):
+    answer, _ = run(base, agent, recipe="selfask(final=model)")
+    assert (answer.text, answer.reader, answer.abstained) == ("Dunmere", "model", False)
+    assert [step.name for step in answer.trail][-1] == "follow up"
+    short, _ = run(base, agent, recipe="selfask(final=model, rounds=1)")
+    assert [step.name for step in short.trail].count("follow up") == 2  # the second asks for the answer

@@ -241,6 +241,10 @@ class ModelTools(Protocol):
         """Return the trained reader of a name: ``clew:reader`` or ``onnx:FOLDER``. Raises UsageError, NotFound."""
         ...
 
+    def model_settings(self, model: str) -> Mapping[str, str]:
+        """Return what a check of a model (``clew doctor --llm``) gave for choices that recipes leave open."""
+        ...
+
     def count_tokens(self, text: str) -> int:
         """Return about how many tokens a text has."""
         ...
@@ -323,10 +327,18 @@ class Resources:
             reader = self.choose(Auto(with_model, "span", baseline="extractive"))
         return self.reader(reader), recipe.with_options(reader=reader)
 
+    def model_setting(self, name: str, default: str) -> str:
+        """Return what the check of the configured model gave for a choice, ``default`` if it was not checked."""
+        return (
+            default if self.model is None else self.tools.model_settings(self.model.name).get(name, default)
+        )
+
     def choose(self, auto: Auto) -> Recipe:
         """Return what ``auto`` stands for here."""
         configured = self.model if auto.requires == "model" else self.encoder
-        if configured is not None:
+        # A model that was checked and cannot quote or abstain does not read.
+        reads = auto.present != "cited" or self.model_setting("reader", "cited") == "cited"
+        if configured is not None and reads:
             return Recipe(auto.present)
         trained = default_reader()
         if auto.baseline and trained == "none":

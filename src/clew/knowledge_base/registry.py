@@ -421,6 +421,11 @@ class _Models:
 
         return create_span_reader(name)
 
+    def model_settings(self, model: str) -> Mapping[str, str]:
+        from clew.knowledge_base.model_check import saved_settings
+
+        return saved_settings(model)
+
     def count_tokens(self, text: str) -> int:
         from clew.models.costs import count_tokens
 

@@ -128,17 +128,32 @@ def doctor(
     checksums: Annotated[
         bool, typer.Option("--checksums/--quick", help="Check the contents of every file, or only its size.")
     ] = True,
+    llm: Annotated[
+        str | None,
+        typer.Option(
+            "--llm",
+            metavar="MODEL",
+            help="Check this language model instead, with twenty short prompts.",
+            show_default=False,
+        ),
+    ] = None,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Check the knowledge base, and rebuild indexes that are missing or damaged.
+    """Check the knowledge base, and rebuild indexes that are missing or damaged; with --llm, check a language model.
 
-    Exits with status 1 if a fault was found and not repaired.
+    Exits with status 1 if a fault was found and not repaired. What a model can do is kept, and methods go by it where
+    a recipe leaves a choice open.
 
       clew doctor
 
+      clew doctor --llm ollama:llama3.1
+
       clew doctor --check-only --json
     """
+    if llm is not None:
+        _check_model(llm, as_json)
+        return
     with clew.open(kb) as base:
         findings = base.doctor(repair=repair, checksums=checksums)
     if as_json:
@@ -150,6 +165,23 @@ def doctor(
         print(format_count(len(findings), "finding") if findings else "all is well")
     if not all(finding.repaired for finding in findings):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _check_model(llm: str, as_json: bool) -> None:
+    from clew.knowledge_base.model_check import check_model, save_report
+    from clew.models import create_language_model, describe_destination
+
+    print_note(f"clew: twenty prompts over invented facts; {describe_destination(llm)}")
+    report = check_model(create_language_model(llm), lambda name: print_note(f"clew: {name}"))
+    save_report(report)
+    if as_json:
+        print_json(report.to_dict())
+        return
+    print(f"{report.model}, a context of {report.context or 'unknown'} tokens")
+    for ability in report.abilities:
+        problem = f"  {ability.problem}" if ability.problem else ""
+        print(f"  {ability.name:18} {ability.right} of {ability.asked}{problem}")
+    print(f"used where a recipe leaves it open: {', '.join(f'{k}={v}' for k, v in report.settings.items())}")
 
 
 def recipes(as_json: Json = False) -> None:

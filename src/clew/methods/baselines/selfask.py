@@ -5,7 +5,8 @@ for it, until the model gives the final answer.
 
 Deviations: follow-up questions are answered by the reader from the documents, not by a search engine. The final
 answer is read from the evidence of all follow-up questions, so that it rests on quotes like any other answer; the
-trail has the model's own final answer. A question without follow-ups is answered from the hits for itself. The
+trail has the model's own final answer, and ``final=model`` takes it, as the paper does. A question without
+follow-ups is answered from the hits for itself. The
 demonstrations are our own.
 """
 
@@ -14,16 +15,16 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
-from clew.core.component import Auto, PromptFile, component
+from clew.core.component import PromptFile, Recipe, Resources, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import is_refusal
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import normalise
 from clew.core.trail import FollowUpStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
-from clew.methods.answering import read_answer, record_stop
+from clew.methods.answering import model_answer, record_stop
 from clew.methods.readers import NOT_FOUND
 
 _FOLLOW_UP = re.compile(
@@ -94,8 +95,9 @@ class _Exchange:
 
 
 @component(
-    "selfask(retriever=search)",
-    summary="Self-Ask: follow-up questions, each answered from what a retriever finds, until the final answer",
+    "selfask(retriever=search, reader=auto)",
+    summary="Self-Ask: follow-up questions, each answered from what a retriever finds, until the final answer; "
+    "final=model as for iterretgen",
     paper="Press et al., Findings of EMNLP 2023",
 )
 @dataclass(frozen=True, slots=True)
@@ -103,35 +105,61 @@ class SelfAsk:
     """Asks follow-up questions until the final answer: at most ``rounds``, each answered from ``k`` hits.
 
     A repeated follow-up question, or a reply without one, ends the asking as well. The final answer is read from at
-    most ``budget`` hits. ``template`` is the prompt ``selfask``.
+    most ``budget`` hits. With ``final`` ``model`` it is the model's own, as in the paper, unchecked; the model is
+    asked once more if the rounds end before it. ``template`` is the prompt ``selfask``.
     """
 
     retriever: Retriever
     model: LanguageModel
-    template: Annotated[PromptTemplate, PromptFile("selfask")]
-    reader: Annotated[Reader, Auto("cited", "span", baseline="extractive")]
+    template: PromptTemplate
+    reader: Reader
+    final: Literal["reader", "model"] = "reader"
     k: int = 10
     rounds: int = 5
     budget: int = 30
     recipe: str = "selfask"
 
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        recipe: Recipe,
+        retriever: Retriever,
+        model: LanguageModel,
+        template: Annotated[PromptTemplate, PromptFile("selfask")],
+        reader: Recipe,
+        final: Literal["reader", "model"] = "reader",
+        k: int = 10,
+        rounds: int = 5,
+        budget: int = 30,
+    ) -> SelfAsk:
+        """Return the method with a reader that answers follow-up questions, and the last one too unless the model
+        does."""
+        chosen, recipe = resources.choose_reader(recipe)
+        return cls(retriever, model, template, chosen, final, k, rounds, budget, str(recipe))
+
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in the evidence of all follow-up questions."""
         recorder = TrailRecorder.forwarding_to(trail)
-        exchange = _Exchange()
+        exchange, final = _Exchange(), ""
         try:
             while len(exchange.turns) < self.rounds and not recorder.should_stop():
                 reply = self._ask(question, exchange, recorder)
+                final = reply.final or final
                 if not reply.question or exchange.has_asked(reply.question):
                     break
                 self._answer_follow_up(Question(reply.question, question.scope), exchange, recorder)
+            if self.final == "model" and not final and exchange.turns and not recorder.should_stop():
+                final = self._ask(question, exchange, recorder).final
             if not exchange.turns:
                 exchange.add_hits(
                     retrieve_with_trail(self.retriever, question, self.k, recorder, question.text)
                 )
         except BudgetExceeded as error:
             record_stop(recorder, error)
-        return read_answer(self.reader, question, exchange.hits(self.budget), recorder, self.recipe)
+        hits = exchange.hits(self.budget)
+        reader = self.reader if self.final == "reader" else None
+        return model_answer(reader, question, final, hits, recorder, self.recipe)
 
     def _ask(self, question: Question, exchange: _Exchange, recorder: TrailRecorder) -> Reply:
         """Return the model's next follow-up question, or its final answer."""

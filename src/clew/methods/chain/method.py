@@ -12,7 +12,7 @@ Deviations, each on purpose:
 - A triple whose tail is known and whose head is not may be asked as well: a graph and text know both directions.
 - The sources take turns hop by hop, so that a value from a later source may open a hop that an earlier one knows. In
   the paper each source has one turn for the whole chain, so a hop that only the graph knows stays open after one that
-  only the text knows.
+  only the text knows; ``order=paper`` does that (:func:`fill_by_algorithms`).
 - Several chains are tried, in the order of self-consistency, until one is filled from evidence and its answer is of
   the kind that the question asks for (the paper's future work: semantic filtering).
 - Comparisons of dates and numbers, yes or no, and counting are decided by rule where possible
@@ -42,6 +42,7 @@ from clew.methods.chain.unknowns import (
     SHOWN_VALUES,
     Candidate,
     FilledChain,
+    Filling,
     KnowledgeSource,
     answer_type_mismatch,
     parse_sources,
@@ -71,7 +72,8 @@ from clew.triples.language.chain import Chain, Limits
 class ChainMethod:
     """The whole method, over ``sources`` and, with ``memory``, the model's memory.
 
-    ``choose`` is ``order`` (:func:`fill_in_order`) or ``hop`` (:func:`fill_by_hop`). At most ``tries`` chains are
+    ``choose`` is ``order`` (:func:`fill_in_order`) or ``hop`` (:func:`fill_by_hop`); ``order`` ``paper`` is
+    :func:`fill_by_algorithms`, whatever ``choose`` says. At most ``tries`` chains are
     filled. ``writer`` None: only questions that come with a chain can be answered. ``claims``: the question is a
     claim; the model judges the filled chain (Appendix K), and the answer is FEVER's label. ``retriever``, ``k`` and
     ``reader`` answer a question for which no chain can be written.
@@ -83,6 +85,7 @@ class ChainMethod:
     retriever: Retriever
     reader: Reader
     choose: Literal["order", "hop"] = "order"
+    order: Literal["hops", "paper"] = "hops"
     tries: int = 3
     claims: bool = False
     k: int = 10
@@ -102,12 +105,13 @@ class ChainMethod:
         k: int = 10,
         values: int = 3,
         samples: int = 1,
-        form: Literal["fewshot", "structured"] = "fewshot",
+        form: Literal["auto", "fewshot", "structured"] = "auto",
         task: Task = "question",
         shots: Annotated[AutoCount, AtLeast(0)] = "auto",
         least: AutoCount = "auto",
         most: int = 4,
         choose: Literal["order", "hop"] = "order",
+        order: Literal["hops", "paper"] = "hops",
         tries: int = 3,
     ) -> ChainMethod:
         """Return the method with the sources of a recipe; without a model it fills only chains that it is given.
@@ -126,7 +130,9 @@ class ChainMethod:
                 raise UsageError(
                     f"option 'most' of 'chain' must be a whole number from {shortest} up: {most}"
                 )
-            if form == "structured":
+            # Without a check of the model, the paper's exemplars; claims have no structured form.
+            checked = resources.model_setting("form", "fewshot") if task == "question" else "fewshot"
+            if (checked if form == "auto" else form) == "structured":
                 template = load_prompt("chain-structured")
             else:
                 template = load_task_prompt("chain-parse", task, shots, exemplars)
@@ -140,6 +146,7 @@ class ChainMethod:
             retriever,
             reader,
             choose=choose,
+            order=order,
             tries=tries,
             claims=task == "claim",
             k=k,
@@ -177,6 +184,8 @@ class ChainMethod:
     def _fill_from_evidence(self, question: Question, attempt: ChainAttempt, recorder: TrailRecorder) -> None:
         """Fill a chain from the sources, and derive its answer if it follows by rule."""
         fill = fill_in_order if self.choose == "order" else fill_by_hop
+        if self.order == "paper":
+            fill = fill_by_algorithms
         fill(attempt.filled, self.sources, question, recorder)
         record_conflicts(attempt.filled, recorder)
         self._derive_answer(question, attempt, recorder)
@@ -252,6 +261,31 @@ def fill_in_order(
                     filled.add(hop.unknown, filling)
         if not any(hop.unknown in filled.fillings for hop in hops):
             break
+
+
+def fill_by_algorithms(
+    filled: FilledChain, sources: Sequence[KnowledgeSource], question: Question, trail: Trail
+) -> None:
+    """Fill a chain as Algorithms 1 and 2 are printed: each source has one turn, in their order, for the whole chain.
+
+    In its turn a source goes once through the triples as they are written. A triple whose head is known by then and
+    whose tail is an open unknown is asked for; its first value is put in everywhere at once, and all that the next
+    triples are asked with. A triple whose head is not known is skipped, and so is one whose tail is known: neither
+    algorithm goes back, nor from a tail to a head. Raises what a source raises; the values so far stay.
+    """
+    for source in sources:
+        for triple in filled.chain.triples:
+            if trail.should_stop():
+                return
+            number = triple.tail.unknown
+            if number is None or number in filled.fillings:
+                continue
+            hop = filled.forward_hop(triple)
+            if hop is None:
+                continue
+            (filling,) = source.fill(question, [hop], trail)
+            if filling is not None:
+                filled.add(number, Filling(filling.source, filling.candidates[:1], graph=filling.graph))
 
 
 def fill_by_hop(

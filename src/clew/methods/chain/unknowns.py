@@ -235,6 +235,15 @@ class FilledChain:
                     hops[number] = self._hop(triple, known, number, inverse)
         return [hops[number] for number in sorted(hops)]
 
+    def forward_hop(self, triple: Triple) -> Hop | None:
+        """Return the hop from a triple's head to its tail, None where the head is open or the tail is not."""
+        number = triple.tail.unknown
+        if number is None or number in self.fillings or number in triple.head.unknowns:
+            return None
+        if not all(unknown in self.fillings for unknown in triple.head.unknowns):
+            return None
+        return self._hop(triple, triple.head, number, False)
+
     def _hop(self, triple: Triple, known: Term, number: int, inverse: bool) -> Hop:
         filling = self.fillings[known.unknown][0] if known.unknown is not None else None
         return Hop(triple.fill(self.best_values), self._known_values(known), number, inverse, filling)

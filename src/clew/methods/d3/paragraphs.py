@@ -277,7 +277,8 @@ def create_selector(
     """Return the strategy for paragraphs, None for ``encoder``. Raises UsageError if it needs a model and there is
     none."""
     if strategy == "auto":
-        strategy = "encoder" if resources.model is None else "base"
+        may_choose = resources.model is not None and resources.model_setting("paragraphs", "base") == "base"
+        strategy = "base" if may_choose else "encoder"
     if strategy == "encoder":
         return None
     if strategy == "cross-encoder":
