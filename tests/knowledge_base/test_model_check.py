@@ -96,8 +96,8 @@ def test_the_result_is_kept_and_methods_go_by_it(monkeypatch, tmp_path):
         store = Store.open(tmp_path / "kb", create=True)
         resources = registry.open_resources(store, create_language_model(server.llm), None)
         assert resources.choose(Auto("cited", "none")).name == "none"
-            other = registry.open_resources(store, create_language_model(f"{server.url}#other"), None)
-            assert other.choose(Auto("cited", "none")).name == "cited"
+        other = registry.open_resources(store, create_language_model(f"{server.url}#other"), None)
+        assert other.choose(Auto("cited", "none")).name == "cited"
     (tmp_path / "model-reports.json").write_text("{")
     assert saved_settings(server.llm) == {}
 
