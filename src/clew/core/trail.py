@@ -226,6 +226,29 @@ class SummaryFallbackStep(Step):
     instead: str
 
 
+# Plain questions
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionReading(StepValue):
+    """One meaning of a plain question: typed triples (or a chain), the graph, the probability among all readings, the
+    number of its answers, and what speaks against it, None where it may be answered."""
+
+    triples: str
+    graph: str
+    probability: float
+    answers: int | None = None
+    doubts: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsStep(Step):
+    """A plain question was read as typed triples, without a language model; the likeliest reading first."""
+
+    name = "readings"
+    readings: tuple[QuestionReading, ...]
+
+
 # Chain
 
 

@@ -591,6 +591,16 @@ class FallbackStep(Step):
     reply: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RouteStep(Step):
+    """It was decided what answers a question: ``method``, why, and what else could be asked."""
+
+    name = "route"
+    method: str
+    reason: str
+    alternatives: tuple[str, ...] | None = None
+
+
 # The trained reader
 
 
@@ -830,6 +840,12 @@ class Answer:
             dict.fromkeys(f"the model's {step.asked_for} could not be used: {step.used}" for step in steps)
         )
 
+    @property
+    def route(self) -> str:
+        """Where the answer comes from and why, where that was decided; "" where there was nothing to decide."""
+        steps = [step for step in self.trail if isinstance(step, RouteStep)]
+        return f"From the {steps[-1].method}: {steps[-1].reason}" if steps else ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the answer with evidence, quotes and trail; ``stopped`` is the budget that ended it, or null."""
         return {
@@ -837,6 +853,7 @@ class Answer:
             "abstained": self.abstained,
             "stopped": self.stop_reason or None,
             "fallbacks": list(self.fallbacks),
+            "route": self.route or None,
             "reader": self.reader,
             "recipe": self.recipe,
             "evidence": [hit.to_dict() for hit in self.evidence],

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 #: is used. The order is that of ``clew recipes``. A test compares this table with the declarations themselves.
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "recipe": {
+        "router": "clew.methods.router:Router",
+        "graph": "clew.methods.graph_questions:GraphQuestions",
         "kgp": "clew.methods.kgp.method:KGP",
         "kgp-paper": "clew.methods.kgp.method:KGP",
         "read": "clew.methods.baselines.plain:RetrieveAndRead",
@@ -227,8 +229,9 @@ def _load(kind: str, name: str) -> Component:
 REGISTRY = ComponentRegistry()
 
 
-#: What measures best on the data that we develop on (docs/benchmarks.md).
-DEFAULT_METHOD = Recipe("kgp")
+#: What ``default`` stands for: the method that decides which other one answers, and the retriever that measures best
+#: on the data that we develop on (docs/benchmarks).
+DEFAULT_METHOD, DEFAULT_RETRIEVER = Recipe("router"), Recipe("kgp")
 
 
 def build_method(
@@ -259,7 +262,7 @@ def build_retriever(
     encoder: Encoder | None = None,
 ) -> Retriever:
     """Return the retriever that ``recipe`` names, over the base as it is now. Raises UsageError, PluginError."""
-    parsed = _parse(recipe)
+    parsed = DEFAULT_RETRIEVER if recipe.strip() == "default" else parse_recipe(recipe)
     if parsed.name in REGISTRY.names("recipe") and parsed.name not in REGISTRY.names("retriever"):
         raise UsageError(f"'{parsed.name}' answers, it does not search", "Name a retriever: clew recipes")
     return open_resources(base, llm, encoder).retriever(parsed)

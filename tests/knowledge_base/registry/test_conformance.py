@@ -203,6 +203,14 @@ def answers_triples(name: str, worlds: Worlds) -> None:
     assert set(written.values) == expected
 
 
+def answers_plainly(name: str, worlds: Worlds) -> None:
+    """The question is in plain words; the same in words that the graph does not have is not answered."""
+    answer = check_method(name, worlds.films(), question="Which films did Ilse Varnholt direct?")
+    assert set(answer.values) == {film_world.SALT, film_world.LOW, film_world.GLASS}
+    unsure = check_method(name, worlds.films(), question=FILM_QUESTION)
+    assert unsure.abstained and "dreamlike" in unsure.text
+
+
 def joins_documents(name: str, worlds: Worlds, recipe: str = "") -> None:
     assert check_graph(recipe or name, worlds.documents(), encoder=ENCODER) > 0
 
@@ -243,6 +251,8 @@ def wat_reply(text: str) -> dict:
 #: By kind and name, the check of each entry. Those that take more than the sample documents stand out by their check.
 CHECKS: dict[str, dict[str, Callable[[str, Worlds], None]]] = {
     "recipe": {
+        "router": answers_documents,
+        "graph": answers_plainly,
         "kgp": answers_documents,
         "kgp-paper": answers_sentences,
         "read": answers_documents,

@@ -56,6 +56,9 @@ def print_answer(view: AnswerView, limit: int, alternatives: bool = False) -> No
     out = make_console()
     out.print(_heading(view))
     out.print(Padding(_text(view), (0, 0, 1, 2)))
+    if route := view.data.get("route"):
+        out.print(Text(route, style="dim"))
+        out.print()
     if view.ranked or view.substitutions:
         _print_unmet_constraints(view)
     if view.ranked:

@@ -1,0 +1,297 @@
+"""Plain questions over graphs, read without a language model.
+
+    python benchmarks/plain_questions.py train       # writes src/clew/triples/questions/weights.json
+    python benchmarks/plain_questions.py metaqa      # cross-validation over question types and over templates
+    python benchmarks/plain_questions.py packages    # forty questions over Debian's packages, never trained on
+    python benchmarks/plain_questions.py 2wiki       # 2WikiMultihopQA's questions over its gold triples
+    python benchmarks/plain_questions.py ordinary    # questions about documents beside the film graph: false routing
+    python benchmarks/plain_questions.py speed --nodes 2000000
+
+MetaQA's questions are asked in their own words, without the brackets around the topic. A template is a question with
+its topic masked. In a fold, the scorer is trained on the other four fifths of the types, or of the templates;
+``seen`` puts questions into folds one by one. The lexicon of words was written by hand, knowing MetaQA's domain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import clew
+from clew.core.protocols import Encoder, PropertyGraph
+from clew.evaluate.datasets.graphs import METAQA_RELATIONS
+from clew.models.encoders import RememberingEncoder
+from clew.triples.language.typed_chain import TypedChain
+from clew.triples.query import compile_question, solve_question
+from clew.triples.questions.names import NameMatch, find_names
+from clew.triples.questions.parser import PlainParser, open_space, write_path
+from clew.triples.questions.paths import FEATURES, PathSpace, QuestionWords, measure_paths
+from clew.triples.questions.scoring import PathScorer, train_scorer
+from clew.triples.questions.words import split_words
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT.parent / "shared" / "data"
+WEIGHTS = ROOT / "src" / "clew" / "triples" / "questions" / "weights.json"
+FOLDS = 5
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A question with the features of all its paths, which of them are right, and what is needed to solve them."""
+
+    text: str
+    type: str
+    template: str
+    hops: int
+    gold: frozenset[str]
+    names: tuple[NameMatch, ...]
+    owners: NDArray[np.int64]
+    paths: NDArray[np.int64]
+    features: Array
+    right: NDArray[np.bool_]
+
+    @property
+    def of_training(self) -> tuple[Array, NDArray[np.bool_]]:
+        """The likeliest wrong paths, a sample of the others, and the right one."""
+        scores = PathScorer.from_mapping({}).scores(self.features)
+        spread = np.arange(0, len(scores), max(1, len(scores) // 20))
+        chosen = np.unique(np.concatenate([np.argsort(-scores)[:50], np.flatnonzero(self.right), spread]))
+        return self.features[chosen], self.right[chosen]
+
+
+def base_with(folder: str, *files: tuple[str, Path]) -> clew.KnowledgeBase:
+    """Return a base with graphs."""
+    base = clew.open(folder, create=True)
+    for name, path in files:
+        base.graphs.add([path], name=name)
+    return base
+
+
+def read_metaqa(space: PathSpace, encoder: Encoder, number: int) -> Iterator[Candidates]:
+    """Yield MetaQA's development questions with their candidates."""
+    relations = {name.replace(" ", "_"): place for place, name in enumerate(space.relations)}
+    for hops in (2, 3):
+        lines = (DATA / "metaqa" / f"dev_{hops}hop.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in lines[:number]:
+            record = json.loads(line)
+            topic = re.search(r"\[(.+?)\]", record["question"])
+            assert topic is not None
+            gold = []
+            for before, after in pairwise(record["type"].split("_to_")):
+                inverse = after == "movie"
+                gold.append(2 * relations[METAQA_RELATIONS[before if inverse else after]] + inverse)
+            text = record["question"].replace("[", "").replace("]", "")
+            words = split_words(text)
+            asked = QuestionWords.read(words, space, encoder)
+            names = tuple(find_names(space.graph, text, words))
+            paths = [space.paths(space.at_rows(name.rows)) for name in names]
+            features = [
+                measure_paths(asked, name, of_name, space) for name, of_name in zip(names, paths, strict=True)
+            ]
+            owners = np.repeat(np.arange(len(names)), [len(of_name) for of_name in paths])
+            together = np.concatenate(paths) if paths else np.empty((0, 3), dtype=np.int64)
+            target = np.array([*gold, *[-1] * (3 - len(gold))])
+            is_topic = np.array([name.name == topic[1] for name in names], dtype=np.bool_)
+            right = (together == target).all(axis=1) & is_topic[owners]
+            yield Candidates(
+                text,
+                record["type"],
+                record["question"].replace(topic[0], "[]"),
+                hops,
+                frozenset(record["answers"]),
+                names,
+                owners,
+                together,
+                np.concatenate(features) if features else np.empty((0, len(FEATURES))),
+                right,
+            )
+
+
+def solve(space: PathSpace, candidates: Candidates, place: int) -> frozenset[str]:
+    """Return the names of the answers of a path."""
+    hops = [hop for hop in candidates.paths[place].tolist() if hop >= 0]
+    if space.is_property(hops[-1]):
+        return frozenset()
+    name = candidates.names[candidates.owners[place]].name
+    # The data set leaves its topic out of every answer; that Woody Allen directed films that he wrote is no error.
+    return names_of(space.graph, write_path(name, hops, space)) - {name}
+
+
+def names_of(graph: PropertyGraph, typed: TypedChain) -> frozenset[str]:
+    """Return the names of the answers to typed triples."""
+    question = compile_question(graph, typed).question
+    if question is None:
+        return frozenset()
+    rows = solve_question(graph, question).astype(np.int64)
+    return frozenset(entity.name for entity in graph.entities(rows))
+
+
+def train(questions: Sequence[Candidates]) -> PathScorer:
+    """Return the scorer trained on the questions that have a right path."""
+    return train_scorer([each.of_training for each in questions if each.right.any()])
+
+
+def choose_temperature(pairs: Sequence[tuple[Array, bool]]) -> float:
+    """Return the temperature under which the probability of the best path is right most nearly; at least 1, because
+    a person's questions are harder than MetaQA's."""
+
+    def loss(temperature: float) -> float:
+        total = 0.0
+        for scores, is_right in pairs:
+            likelihood = np.exp((scores - scores.max()) / temperature)
+            probability = float(np.clip(1 / likelihood.sum(), 1e-6, 1 - 1e-6))
+            total -= np.log(probability if is_right else 1 - probability)
+        return total
+
+    return float(min(np.arange(1.0, 4.01, 0.1), key=loss))
+
+
+def cross_validate(
+    questions: Sequence[Candidates], space: PathSpace, key: Callable[[Candidates], object], label: str
+) -> list[tuple[Array, bool]]:
+    """Print Hits@1 and exact sets by folds over ``key``; return the scores of each question and whether the best is
+    right."""
+    keys = sorted({str(key(each)) for each in questions})
+    random.Random(0).shuffle(keys)
+    fold_of = {each: place % FOLDS for place, each in enumerate(keys)}
+    outcomes: dict[int, list[tuple[bool, bool, bool]]] = {2: [], 3: []}
+    pairs: list[tuple[Array, bool]] = []
+    for fold in range(FOLDS):
+        scorer = train([each for each in questions if fold_of[str(key(each))] != fold])
+        for each in questions:
+            if fold_of[str(key(each))] != fold:
+                continue
+            if not len(each.paths):
+                outcomes[each.hops].append((False, False, False))
+                continue
+            scores = scorer.scores(each.features)
+            answers, best = frozenset[str](), int(scores.argmax())
+            for place in np.argsort(-scores, kind="stable")[:3].tolist():
+                answers = solve(space, each, place)
+                if answers:
+                    best = place
+                    break
+            first = min(answers) if answers else ""
+            outcomes[each.hops].append((first in each.gold, answers == each.gold, bool(each.right[best])))
+            pairs.append((scores, answers == each.gold))
+    for hops, of_hops in outcomes.items():
+        shares = np.mean(np.array(of_hops), axis=0)
+        print(
+            f"{label:10s} {hops} hops  {len(of_hops):5d} questions  Hits@1 {shares[0]:.3f}  exact set {shares[1]:.3f}"
+            f"  gold path {shares[2]:.3f}"
+        )
+    return pairs
+
+
+def report_calibration(pairs: Sequence[tuple[Array, bool]], temperature: float) -> None:
+    """Print how often the best path is right by its probability."""
+    bins: dict[str, list[tuple[float, bool]]] = {}
+    for scores, is_right in pairs:
+        likelihood = np.exp((scores - scores.max()) / temperature)
+        probability = float(1 / likelihood.sum())
+        name = next(
+            name
+            for least, name in ((0.9, ">= 0.9"), (0.6, "0.6 - 0.9"), (0.0, "< 0.6"))
+            if probability >= least
+        )
+        bins.setdefault(name, []).append((probability, is_right))
+    for name, values in sorted(bins.items()):
+        probabilities, right = zip(*values, strict=True)
+        print(
+            f"probability {name:9s} {len(values):5d} questions  mean {np.mean(probabilities):.3f}"
+            f"  right {np.mean(right):.3f}"
+        )
+
+
+def run_metaqa(number: int, write: bool) -> None:
+    """Cross-validate; with ``write``, train on everything and write the weights."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = base_with(folder, ("films", DATA / "metaqa" / "graph.tsv"))
+        with base:
+            graph = base.store.snapshot().graph("films")
+            encoder = base.encoding.encoder()
+            assert encoder is not None
+            space = open_space(graph)
+            questions = list(read_metaqa(space, RememberingEncoder(encoder), number))
+            reached = np.mean([bool(each.right.any()) for each in questions])
+            print(f"{len(questions)} questions; the gold path is among the candidates of {reached:.3f}")
+            pairs = cross_validate(questions, space, lambda each: each.type, "types")
+            if write:
+                scorer = train(questions)
+                temperature = choose_temperature(pairs)
+                weights = {
+                    name: round(float(weight), 3)
+                    for name, weight in zip(FEATURES, scorer.weights, strict=True)
+                }
+                content = {"temperature": round(temperature, 2), "weights": weights}
+                WEIGHTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+                print(f"temperature {temperature:.1f}; wrote {WEIGHTS.name}")
+                return
+            report_calibration(pairs, json.loads(WEIGHTS.read_text(encoding="utf-8"))["temperature"])
+            cross_validate(questions, space, lambda each: (each.type, each.template), "templates")
+            cross_validate(questions, space, lambda each: each.text, "seen")
+
+
+def run_ordinary(show: bool) -> None:
+    """Print how many questions about documents would be answered from the film graph."""
+    from structure import ordinary_questions
+
+    questions = list(ordinary_questions())
+    for name, file in (
+        ("2WikiMultihopQA", "2wikimultihopqa/train500.jsonl"),
+        ("HotpotQA", "hotpotqa/train100.jsonl"),
+    ):
+        lines = (DATA / file).read_text(encoding="utf-8").splitlines()
+        known = {question for _, question in questions}
+        questions += [
+            (f"{name}, the rest", text)
+            for text in (json.loads(line)["question"] for line in lines)
+            if text not in known
+        ]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        base_with(folder, ("films", DATA / "metaqa" / "graph.tsv")) as base,
+    ):
+        parser = PlainParser(base.encoding.encoder())
+        graph = base.store.snapshot().graph("films")
+        routed: dict[str, list[tuple[str, str]]] = {}
+        sizes: dict[str, int] = {}
+        for source, question in questions:
+            sizes[source] = sizes.get(source, 0) + 1
+            readings = parser.read(question, [graph])
+            if readings and readings[0].is_sure:
+                routed.setdefault(source, []).append((question, readings[0].triples))
+        for source, size in sizes.items():
+            print(f"{source:26s} {size:4d} questions  {len(routed.get(source, [])):3d} to the graph")
+        for source, of_source in routed.items() if show else ():
+            for question, triples in of_source:
+                print(f"{source}: {question}\n    {triples}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["train", "metaqa", "ordinary"])
+    parser.add_argument("--show", action="store_true", help="print the questions that went wrong")
+    parser.add_argument("--number", type=int, default=2000, help="questions of each number of hops")
+    arguments = parser.parse_args()
+    if arguments.what in ("train", "metaqa"):
+        run_metaqa(arguments.number, write=arguments.what == "train")
+    elif arguments.what == "ordinary":
+        run_ordinary(arguments.show)
+
+
+if __name__ == "__main__":
+    main()

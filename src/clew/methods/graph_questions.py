@@ -1,0 +1,175 @@
+"""Plain questions over graphs, answered without a language model.
+
+:class:`clew.triples.questions.PlainParser` writes the question as typed triples, ``focus`` or ``chain`` answers
+them, so that the trail shows what a person could have written, edited and asked again. An answer is given only for a
+reading that accounts for every word; otherwise the likeliest readings are shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from clew.core.component import Recipe, Resources, component, make_recipe
+from clew.core.errors import UsageError
+from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
+from clew.core.trail import ChainStep, QuestionReading, ReadingsStep, TrailRecorder, TriplesStep
+from clew.core.types import Answer, Question, Step
+from clew.triples.questions import PlainParser, Reading
+
+#: How an answer lists the readings of a question that it does not answer.
+UNSURE = "Not sure what this asks of the graphs."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphAnswer:
+    """What the graphs have to say to a question: its readings, and the answer to the one that is sure, if any."""
+
+    readings: tuple[Reading, ...]
+    answer: Answer | None = None
+
+    @property
+    def sure(self) -> Reading | None:
+        """The reading that is answered, None where none is sure."""
+        return self.readings[0] if self.readings and self.readings[0].is_sure else None
+
+
+@component(
+    "graph",
+    kind="recipe",
+    summary="plain questions over graphs, read as typed triples by clew's own parser, without a language model; "
+    "where it is not sure it shows the readings",
+)
+@dataclass(frozen=True, slots=True)
+class GraphQuestions:
+    """Answers plain questions from the graphs of a base. ``focus`` executes typed triples, ``chain`` chains."""
+
+    snapshot: Snapshot
+    parser: PlainParser
+    focus: Method
+    chain: Method
+    recipe: str = "graph"
+
+    @classmethod
+    def build(cls, resources: Resources, recipe: str) -> GraphQuestions:
+        """Return the method. Raises UsageError."""
+        alone = replace(resources, model=None)
+        focus = make_recipe("focus", {"sources": "kg", "form": Recipe("none"), "reader": Recipe("short")})
+        chain = make_recipe("chain", {"sources": "kg", "reader": Recipe("short")})
+        return cls(
+            resources.snapshot,
+            PlainParser(resources.encoder),
+            resources.registry.build("recipe", focus, alone),
+            resources.registry.build("recipe", chain, alone),
+            recipe,
+        )
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return the answer, or an abstention that shows the readings. Raises UsageError where there is no graph."""
+        graphs = graphs_in_scope(self.snapshot, question)
+        if not graphs:
+            raise UsageError(
+                "'graph' answers from knowledge graphs and there is none here",
+                "Add one: clew graph add FILE; or ask the documents: --method kgp",
+            )
+        recorder = TrailRecorder.forwarding_to(trail)
+        result = self.ask_graphs(question, graphs, recorder)
+        if result.answer is not None:
+            return replace(result.answer, recipe=self.recipe)
+        return Answer(
+            describe_readings(result.readings),
+            trail=tuple(recorder.steps),
+            usage=recorder.usage(),
+            abstained=True,
+            reader="graph",
+            recipe=self.recipe,
+        )
+
+    def read(self, question: Question, graphs: Sequence[PropertyGraph], trail: Trail) -> tuple[Reading, ...]:
+        """Return the readings of a question, likeliest first."""
+        started = time.perf_counter()
+        readings = tuple(self.parser.read(question.text, graphs))
+        trail.add(readings_step(readings, time.perf_counter() - started))
+        return readings
+
+    def ask_graphs(
+        self, question: Question, graphs: Sequence[PropertyGraph], recorder: TrailRecorder
+    ) -> GraphAnswer:
+        """Return the readings of a question and, where one is sure and has answers, its answer."""
+        readings = self.read(question, graphs, recorder)
+        return GraphAnswer(readings, self.execute(question, readings, recorder))
+
+    def execute(
+        self, question: Question, readings: Sequence[Reading], recorder: TrailRecorder
+    ) -> Answer | None:
+        """Return the answer of the first reading where it is sure and the graph has an answer; else None."""
+        if not readings or not readings[0].is_sure:
+            return None
+        reading = readings[0]
+        method = self.chain if reading.is_chain else self.focus
+        scoped = replace(
+            question, chain=reading.triples, scope=replace(question.scope, graphs=frozenset([reading.graph]))
+        )
+        answer = method.answer(scoped, _ParserTrail(recorder))
+        if answer.abstained or not answer.values:
+            return None
+        text = answer.text
+        if reading.asks_count:
+            text = f"{reading.count:,}: {text}" if reading.count is not None else text
+        return replace(answer, text=text, trail=tuple(recorder.steps), usage=recorder.usage())
+
+
+@dataclass(frozen=True, slots=True)
+class _ParserTrail:
+    """Passes steps on, and says of the triples of a question that the parser wrote them."""
+
+    trail: Trail
+
+    def add(self, step: Step) -> None:
+        if isinstance(step, TriplesStep | ChainStep):
+            step = replace(step, written_by="clew's parser")
+        self.trail.add(step)
+
+    def should_stop(self) -> bool:
+        return self.trail.should_stop()
+
+
+def graphs_in_scope(snapshot: Snapshot, question: Question) -> list[PropertyGraph]:
+    """Return the graphs that may answer a question."""
+    wanted = question.scope.graphs
+    return [snapshot.graph(name) for name in snapshot.graphs() if wanted is None or name in wanted]
+
+
+def readings_step(readings: Sequence[Reading], seconds: float) -> Step:
+    """Return the step that shows readings."""
+    return ReadingsStep(
+        tuple(
+            QuestionReading(
+                reading.triples,
+                reading.graph,
+                round(reading.probability, 3),
+                reading.count,
+                "; ".join(reading.doubts) or None,
+            )
+            for reading in readings
+        ),
+        seconds=seconds,
+    )
+
+
+def describe_readings(readings: Sequence[Reading]) -> str:
+    """Return the readings of a question that is not answered, each as it can be asked again."""
+    worth = [reading for reading in readings if reading.count != 0 or reading is readings[0]]
+    if not worth:
+        return f"{UNSURE} No name in it is a node of a graph; names are compared in full: clew graph show GRAPH NAME."
+    lines = [f"{UNSURE} It may mean:"]
+    for number, reading in enumerate(worth, 1):
+        size = "" if reading.count is None else f", {reading.count:,} answer{'s' * (reading.count != 1)}"
+        option = "--chain" if reading.is_chain else "--triples"
+        lines.append(
+            f"{number}. {option} '{reading.triples}'  ({reading.graph}, {reading.probability:.0%}{size})"
+        )
+        if reading.doubts:
+            lines.append(f"   {'; '.join(reading.doubts)}")
+    return "\n".join(lines)

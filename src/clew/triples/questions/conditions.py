@@ -1,0 +1,364 @@
+"""What a question asks besides its path: further names, comparisons with numbers, superlatives, and counting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from clew.triples.language.chain import Chain, Term, Triple
+from clew.triples.language.typed_chain import NOT, Condition, Superlative
+from clew.triples.questions.paths import NAMES_RELATION
+from clew.triples.questions.words import label_affinity, read_label
+
+if TYPE_CHECKING:
+    from clew.triples.language.typed_chain import TypedChain
+    from clew.triples.questions.names import NameMatch
+    from clew.triples.questions.paths import PathSpace, QuestionWords
+
+#: A further name less plausible than this is taken for a word.
+MIN_PLAUSIBILITY = 0.25
+#: Words before a name that belong to it.
+_BEFORE = 4
+_NUMBER = r"(?P<{}>\d[\d,]*(?:\.\d+)?)"
+_RANGE = re.compile(
+    rf"\b(?:between|from)\s+{_NUMBER.format('low')}\s+(?:and|to)\s+{_NUMBER.format('high')}", re.I
+)
+_COMPARISON = re.compile(
+    r"\b(?P<words>after|since|before|until|in|during|over|above|more than|greater than|larger than|at least|"
+    r"less than|under|below|fewer than|smaller than|at most|later than|earlier than)\s+"
+    + _NUMBER.format("value")
+    + r"\b",
+    re.I,
+)
+_TESTS = {
+    "after": ">",
+    "since": ">=",
+    "before": "<",
+    "until": "<=",
+    "in": "=",
+    "during": "=",
+    "over": ">",
+    "above": ">",
+    "more than": ">",
+    "greater than": ">",
+    "larger than": ">",
+    "later than": ">",
+    "at least": ">=",
+    "less than": "<",
+    "under": "<",
+    "below": "<",
+    "fewer than": "<",
+    "smaller than": "<",
+    "earlier than": "<",
+    "at most": "<=",
+}
+_OF_TIME = frozenset({"after", "since", "before", "until", "in", "during", "later than", "earlier than"})
+#: Superlatives: highest or lowest, and the word for what is measured, "" where the next word says it.
+_SUPERLATIVES = {
+    "latest": (True, "year"),
+    "newest": (True, "year"),
+    "recent": (True, "year"),
+    "oldest": (False, "year"),
+    "earliest": (False, "year"),
+    "first": (False, "year"),
+    "highest": (True, ""),
+    "lowest": (False, ""),
+    "largest": (True, "size"),
+    "biggest": (True, "size"),
+    "greatest": (True, ""),
+    "smallest": (False, "size"),
+    "longest": (True, "length"),
+    "shortest": (False, "length"),
+    "tallest": (True, "height"),
+}
+_NEGATIONS = frozenset("not except excluding without no never neither nor but".split()) | {
+    "aren't",
+    "isn't",
+    "don't",
+    "doesn't",
+}
+_CONTRACTED = re.compile(r"n['’]t$")
+
+
+@dataclass(slots=True)
+class Additions:
+    """What is added to the triples of a path. ``words`` are the places of the words that it accounts for,
+    ``relations`` the numbers of its relations, ``notes`` what could not be expressed."""
+
+    triples: list[tuple[Triple, bool]] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    superlatives: list[Superlative] = field(default_factory=list)
+    asks_count: bool = False
+    words: set[int] = field(default_factory=set)
+    relations: set[int] = field(default_factory=set)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changes_answers(self) -> bool:
+        """Whether anything restricts the answers of the path."""
+        return bool(self.triples or self.conditions or self.superlatives)
+
+    def apply(self, path: TypedChain) -> TypedChain:
+        """Return the path with everything added."""
+        triples = path.chain.triples + tuple(triple for triple, _ in self.triples)
+        first = len(path.chain.triples)
+        negated = {first + place: NOT for place, (_, is_not) in enumerate(self.triples) if is_not}
+        return replace(
+            path,
+            chain=Chain(triples, path.chain.answer),
+            quantifiers={**path.quantifiers, **negated},
+            conditions=(*path.conditions, *self.conditions),
+            superlatives=(*path.superlatives, *self.superlatives),
+        )
+
+
+def find_additions(
+    question: str,
+    asked: QuestionWords,
+    name: NameMatch,
+    names: Sequence[NameMatch],
+    hops: Sequence[int],
+    space: PathSpace,
+    path: TypedChain,
+) -> Additions:
+    """Return what a question asks besides a path from ``name``."""
+    additions = Additions()
+    texts = [word.text for word in asked.words]
+    additions.asks_count = any(pair in (["how", "many"], ["number", "of"]) for pair in _pairs(texts))
+    if additions.asks_count:
+        additions.words |= {place for place, text in enumerate(texts) if text in ("many", "number")}
+    taken = _add_comparisons(question, asked, name, hops, space, additions)
+    for other in names:
+        if other.overlaps(name) or any(other.first <= place < other.last for place in taken):
+            continue
+        if other.plausibility < MIN_PLAUSIBILITY or _is_explained(asked, other, hops, space):
+            continue
+        if any(other.first <= place < other.last for place in additions.words):
+            continue  # the same words under another writing
+        _add_name(asked, name, other, hops, space, additions)
+    _add_superlatives(asked, name, hops, space, additions)
+    additions.notes += unexpressed_negations(asked, name, additions)
+    return additions
+
+
+def is_denied(asked: QuestionWords, name: NameMatch, names: Sequence[NameMatch]) -> bool:
+    """Return whether a negation stands before a name, with no other name between them."""
+    for place in range(name.first - 1, max(-1, name.first - 1 - _BEFORE), -1):
+        if any(
+            other.first <= place < other.last and other.plausibility >= MIN_PLAUSIBILITY for other in names
+        ):
+            return False
+        if _is_negation(asked.words[place].text):
+            return True
+    return False
+
+
+def unexpressed_negations(asked: QuestionWords, name: NameMatch, additions: Additions) -> tuple[str, ...]:
+    """Return the negations of a question that nothing in its additions stands for."""
+    return tuple(
+        f"'{word.text}' is not expressed"
+        for place, word in enumerate(asked.words)
+        if _is_negation(word.text) and place not in additions.words and not name.first <= place < name.last
+    )
+
+
+def _pairs(texts: Sequence[str]) -> list[list[str]]:
+    return [list(pair) for pair in pairwise(texts)]
+
+
+def _is_explained(asked: QuestionWords, other: NameMatch, hops: Sequence[int], space: PathSpace) -> bool:
+    """Return whether the words of a possible name are wording that the path stands for already."""
+    if other.plausibility >= 0.6:
+        return False
+    relations = [hop // 2 for hop in hops]
+    for place in range(other.first, other.last):
+        word = asked.words[place]
+        if not word.is_content:
+            continue
+        by_type = asked.type_affinities[place].max() if space.has_types else 0.0
+        if (
+            max(asked.affinities[place, relations].max(), by_type) < NAMES_RELATION
+            and place not in asked.focus
+        ):
+            return False
+    return True
+
+
+def _leaving(number: int, hops: Sequence[int], name: NameMatch, space: PathSpace) -> frozenset[int]:
+    """Return the directed relations that leave the nodes of unknown ``number``."""
+    return frozenset(space.following(hops[number - 1])) if number else space.at_rows(name.rows)
+
+
+def _add_name(
+    asked: QuestionWords,
+    name: NameMatch,
+    other: NameMatch,
+    hops: Sequence[int],
+    space: PathSpace,
+    additions: Additions,
+) -> None:
+    """Join a further name to the unknown that its relation fits best."""
+    from_other = space.at_rows(other.rows)
+    near = range(max(0, other.first - _BEFORE), min(len(asked.words), other.last + 2))
+    near_words = [
+        place
+        for place in near
+        if not name.first <= place < name.last and not other.first <= place < other.last
+    ]
+    best: tuple[float, int, int] | None = None
+    for number in range(len(hops), 0, -1):
+        leaving = _leaving(number, hops, name, space)
+        for directed in sorted(leaving):
+            if space.is_property(directed) or directed ^ 1 not in from_other:
+                continue
+            worded = max((float(asked.affinities[place, directed // 2]) for place in near_words), default=0.0)
+            own = label_affinity(asked.words[other.last - 1].stem, space.labels[directed // 2])
+            of_type = _type_said(asked, near_words, directed, space)
+            forwards = 0.2 if not directed % 2 else 0.0
+            score = worded + of_type + 0.3 * own + forwards + (0.25 if number == len(hops) else 0.0)
+            if best is None or score > best[0] + 1e-9:
+                best = score, number, directed
+    text = other.name
+    additions.words |= set(range(other.first, other.last))
+    if best is None:
+        additions.notes += (f"no relation joins '{text}' to what is asked",)
+        return
+    _, number, directed = best
+    negated = any(_is_negation(asked.words[place].text) for place in near if place < other.first)
+    unknown, constant = Term(f"#{number}"), Term(text, is_name=True)
+    relation = space.relations[directed // 2]
+    triple = Triple(constant, relation, unknown) if directed % 2 else Triple(unknown, relation, constant)
+    additions.triples.append((triple, negated))
+    additions.relations.add(directed // 2)
+    additions.words |= {place for place in near_words if _is_negation(asked.words[place].text)}
+
+
+def _type_said(asked: QuestionWords, near: Sequence[int], directed: int, space: PathSpace) -> float:
+    """Return how far the words beside a name name the type that a relation leads to ("the section vcs")."""
+    if not space.has_types or not near:
+        return 0.0
+    types = space.types_at[directed]
+    return float((asked.type_affinities[near] * types[None]).max())
+
+
+def _is_negation(text: str) -> bool:
+    return text in _NEGATIONS or bool(_CONTRACTED.search(text))
+
+
+def _add_comparisons(
+    question: str,
+    asked: QuestionWords,
+    name: NameMatch,
+    hops: Sequence[int],
+    space: PathSpace,
+    additions: Additions,
+) -> set[int]:
+    """Add the comparisons with numbers, and return the places of their words."""
+    taken: set[int] = set()
+    start, end = asked.words[name.first].start, asked.words[name.last - 1].end
+    matches = [(match, "between") for match in _RANGE.finditer(question)]
+    matches += [
+        (match, match["words"].casefold())
+        for match in _COMPARISON.finditer(question)
+        if not any(match.start() < other.end() and other.start() < match.end() for other, _ in matches)
+    ]
+    for match, words in matches:
+        if match.start() < end and start < match.end():
+            continue  # "2 Days in the Valley": part of the name
+        places = {
+            place for place, word in enumerate(asked.words) if match.start() <= word.start < match.end()
+        }
+        low = _value(match["low"] if words == "between" else match["value"])
+        high = _value(match["high"]) if words == "between" else None
+        is_year = 1000 <= low <= 2200 and (words in _OF_TIME or words == "between") and low.is_integer()
+        target = _measured(asked, hops, space, name, "time" if is_year else "", places)
+        if target is None:
+            if words in {"in", "during"}:
+                continue  # "in 24 Hours": a name may follow
+            additions.notes += (f"nothing in the graph can be compared for '{match.group()}'",)
+            taken |= places
+            continue
+        number, relation = target
+        test = "between" if words == "between" else _TESTS[words]
+        additions.conditions.append(Condition(number, space.relations[relation], test, low, high))
+        additions.relations.add(relation)
+        taken |= places
+    additions.words |= taken
+    return taken
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def _measured(
+    asked: QuestionWords,
+    hops: Sequence[int],
+    space: PathSpace,
+    name: NameMatch,
+    kind: str,
+    places: set[int],
+    word: str = "",
+) -> tuple[int, int] | None:
+    """Return the unknown and the relation or property that a comparison is about: numbers, named by a word of the
+    question or of the given kind. None where there is none, or nothing tells which."""
+    best: tuple[float, int, int] | None = None
+    for number in range(len(hops), 0, -1):
+        if space.is_property(hops[number - 1]):
+            continue
+        for directed in sorted(_leaving(number, hops, name, space)):
+            relation = directed // 2
+            if directed % 2 or not space.leads_to_numbers[directed]:
+                continue
+            label = space.labels[relation]
+            worded = float(
+                max(
+                    (
+                        asked.affinities[place, relation]
+                        for place in range(len(asked.words))
+                        if not name.first <= place < name.last
+                    ),
+                    default=0.0,
+                )
+            )
+            by_word = (
+                max((label_affinity(each, label) for each in read_label(word).stems), default=0.0)
+                if word
+                else 0.0
+            )
+            by_kind = 0.8 if kind and kind in label.kinds else 0.0
+            score = max(worded, by_word, by_kind)
+            if score >= NAMES_RELATION and (best is None or score > best[0] + 1e-9):
+                best = score, number, relation
+    return None if best is None else best[1:]
+
+
+def _add_superlatives(
+    asked: QuestionWords, name: NameMatch, hops: Sequence[int], space: PathSpace, additions: Additions
+) -> None:
+    for place, word in enumerate(asked.words):
+        if word.text not in _SUPERLATIVES or name.first <= place < name.last or place in additions.words:
+            continue
+        highest, measure = _SUPERLATIVES[word.text]
+        kind = "time" if measure == "year" else ""
+        places = {place}
+        if word.text == "recent" and place and asked.words[place - 1].text == "most":
+            places.add(place - 1)
+        target = _measured(asked, hops, space, name, kind, places, measure)
+        additions.words |= places
+        if target is None or target[0] != len(hops):
+            additions.notes += (f"nothing in the graph tells which is '{word.text}'",)
+            continue
+        number, relation = target
+        if relation >= space.edge_relations:
+            superlative = Superlative(number, highest, property=space.relations[relation])
+        else:
+            additions.notes += (
+                f"'{word.text}' compares values that are nodes; typed triples rank properties only",
+            )
+            continue
+        additions.superlatives.append(superlative)
+        additions.relations.add(relation)

@@ -1,0 +1,387 @@
+"""A plain question as typed triples over a graph, without a language model.
+
+The names in the question are looked up in the graph (:mod:`clew.triples.questions.names`); from each, the paths of
+one to three hops are scored against the question's other words (:mod:`clew.triples.questions.paths`,
+:mod:`clew.triples.questions.scoring`); conditions, further names and superlatives are added to the best
+(:mod:`clew.triples.questions.conditions`). What comes out is what a person could have written, and is executed
+as such.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.core.errors import UsageError
+from clew.triples.language.chain import Chain, Term, Triple
+from clew.triples.language.typed_chain import Condition, TypedChain
+from clew.triples.language.wordings import OWN_VALUE
+from clew.triples.query import compile_question, solve_question
+from clew.triples.questions.conditions import Additions, find_additions, is_denied
+from clew.triples.questions.names import NameMatch, find_names
+from clew.triples.questions.paths import (
+    MAX_RELATIONS,
+    NAMES_RELATION,
+    PathSpace,
+    QuestionWords,
+    measure_paths,
+)
+from clew.triples.questions.scoring import PathScorer, load_scorer
+from clew.triples.questions.words import GENERIC, PERSON_WORDS, split_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.core.arrays import Floats
+    from clew.core.protocols import Encoder, PropertyGraph
+    from clew.triples.engine.candidates import RowSet
+
+#: Readings that are executed to see whether they have answers, and that are shown.
+MAX_TRIED, SHOWN_READINGS = 6, 3
+#: A reading with at least this probability, all of whose words are accounted for, is answered.
+SURE = 0.6
+#: A reading whose relation no word names has to be at least this likely.
+OBVIOUS = 0.9
+#: After a reading with at least this probability no other is looked at.
+SETTLED = 0.95
+#: Names less plausible than this do not make a question one about a graph.
+MIN_PLAUSIBILITY = 0.35
+#: Graphs whose paths are remembered in a process.
+_REMEMBERED = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """One meaning of a question in one graph.
+
+    ``triples`` are typed triples or, where ``is_chain``, a chain whose last hop reads a property. ``probability`` is
+    among all readings of the question. ``left_out`` are the words that nothing in it stands for, ``notes`` say what
+    it could not express. ``count`` is the number of answers, None for a chain.
+    """
+
+    graph: str
+    triples: str
+    probability: float
+    name: str
+    hops: tuple[str, ...]
+    is_chain: bool = False
+    asks_count: bool = False
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    explained: float = 0.0
+    plausibility: float = 0.0
+    names_end: bool = False
+    count: int | None = None
+    answers: bytes = b""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it may be answered: likely enough, every hop and every word accounted for, and not empty."""
+        return (
+            self.probability >= SURE
+            and self.is_explained
+            and self.plausibility >= MIN_PLAUSIBILITY
+            and not self.left_out
+            and not self.notes
+            and self.count != 0
+        )
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether the question names every hop. Where it names only what is asked ("films of Ada Pell"), the one
+        relation that leads there has to leave hardly another."""
+        return self.explained >= NAMES_RELATION or (self.names_end and self.probability >= OBVIOUS)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against it, in words; nothing where it is sure."""
+        doubts = []
+        if self.probability < SURE:
+            doubts.append(f"another reading is about as likely ({self.probability:.0%})")
+        if not self.is_explained:
+            doubts.append("no word of the question names one of its relations")
+        if self.plausibility < MIN_PLAUSIBILITY:
+            doubts.append(f"'{self.name}' may not be meant as a name")
+        if self.left_out:
+            doubts.append(f"nothing stands for: {', '.join(self.left_out)}")
+        if self.count == 0:
+            doubts.append("it has no answers")
+        return (*doubts, *self.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainParser:
+    """Reads plain questions. ``encoder`` compares words that neither stems nor the lexicon know; None: they stay
+    open. Spaces of graphs are remembered in the process.
+    """
+
+    encoder: Encoder | None = None
+    scorer: PathScorer = field(default_factory=load_scorer)
+
+    def read(self, question: str, graphs: Sequence[PropertyGraph]) -> list[Reading]:
+        """Return the readings of a question in all graphs, the likeliest first, at most :data:`SHOWN_READINGS`.
+
+        A reading without answers comes after those that have some. Mounted graphs are not read: each look-up would be
+        a query over a network.
+        """
+        drafts: list[_Draft] = []
+        for graph in graphs:
+            if not graph.is_mounted and graph.size:
+                drafts += self._draft(question, graph)
+        if not drafts:
+            return []
+        base = _softmax(np.array([draft.score for draft in drafts]))
+        order = np.argsort(-base, kind="stable")
+        tried: dict[int, Reading] = {}
+        scores = np.array([draft.score for draft in drafts])
+        for place in order[:MAX_TRIED].tolist():
+            reading, gain = drafts[place].finish(abs(self.scorer.weight("words unexplained")))
+            tried[place] = reading
+            scores[place] += gain
+            if base[place] >= SETTLED and reading.count != 0:
+                break
+        # What the graph rules out leaves its share to the others.
+        if any(reading.count != 0 for reading in tried.values()):
+            scores[[place for place, reading in tried.items() if reading.count == 0]] = -np.inf
+        return _merge_readings(tried, _softmax(scores))[:SHOWN_READINGS]
+
+    def _draft(self, question: str, graph: PropertyGraph) -> list[_Draft]:
+        """Return the paths from the names of a question in one graph, each with its score."""
+        words = split_words(question)
+        names = find_names(graph, question, words)
+        if not names:
+            return []
+        space = open_space(graph)
+        asked = QuestionWords.read(words, space, self.encoder)
+        allowed = _allowed_relations(asked, space)
+        drafts: list[_Draft] = []
+        denied = [name for name in names if is_denied(asked, name, names)]
+        for name in names:
+            if name in denied and len(denied) < len(names):
+                continue  # "not directed by Ada" is a condition on what another name leads to
+            paths = space.paths(space.at_rows(name.rows), allowed)
+            if not len(paths):
+                continue
+            features = measure_paths(asked, name, paths, space)
+            scores = self.scorer.scores(features)
+            best = np.argsort(-scores, kind="stable")[: 2 * MAX_TRIED]
+            rest = np.delete(scores, best)
+            drafts += [
+                _Draft(question, space, asked, name, names, paths[place], float(scores[place]))
+                for place in best
+            ]
+            if len(rest):  # the others count for the probability, not one by one
+                together = float(rest.max() + np.log(np.exp(rest - rest.max()).sum()))
+                drafts[-1] = replace(drafts[-1], score=float(np.logaddexp(drafts[-1].score, together)))
+        return drafts
+
+
+def _softmax(scores: Floats) -> Floats:
+    likelihood = np.exp(scores - scores.max())
+    shares: Floats = likelihood / likelihood.sum()
+    return shares
+
+
+def _merge_readings(readings: Mapping[int, Reading], probabilities: Floats) -> list[Reading]:
+    """Return the readings with their probabilities, likeliest first, those without answers last. Readings with the
+    same answers are one: films with Ada and Joel, films with Joel and Ada."""
+    merged: dict[tuple[str, object], Reading] = {}
+    for place, reading in sorted(readings.items(), key=lambda item: -probabilities[item[0]]):
+        probability = float(probabilities[place])
+        key = reading.graph, reading.answers or reading.triples
+        known = merged.get(key)
+        if known is None:
+            merged[key] = replace(reading, probability=probability)
+        else:
+            clearer = min(known, reading, key=lambda each: len(each.doubts))
+            merged[key] = replace(clearer, probability=known.probability + probability)
+    return sorted(merged.values(), key=lambda each: (each.count == 0, -each.probability))
+
+
+def _allowed_relations(asked: QuestionWords, space: PathSpace) -> frozenset[int] | None:
+    """Return the relations of a large schema that the words of a question speak for; None for a small schema."""
+    if len(space.relations) <= MAX_RELATIONS:
+        return None
+    best = asked.affinities.max(axis=0)
+    kinds = (
+        np.array([asked.kind in label.kinds for label in space.labels]) if asked.kind else np.zeros(len(best))
+    )
+    order = np.argsort(-(best + 0.3 * kinds), kind="stable")[:MAX_RELATIONS]
+    return frozenset(order.tolist())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draft:
+    """A path from a name with its score, before its conditions are looked for and it is executed."""
+
+    question: str
+    space: PathSpace
+    asked: QuestionWords
+    name: NameMatch
+    names: Sequence[NameMatch]
+    path: NDArray[np.int64]
+    score: float
+
+    @property
+    def hops(self) -> list[int]:
+        return [hop for hop in self.path.tolist() if hop >= 0]
+
+    def finish(self, per_word: float) -> tuple[Reading, float]:
+        """Return the reading with its conditions, executed, and what the words that its conditions account for add to
+        its score: ``per_word`` each. Its probability is not known yet."""
+        graph, space, hops = self.space.graph, self.space, self.hops
+        words = tuple(space.relations[hop // 2] + (" (backwards)" if hop % 2 else "") for hop in hops)
+        affinity = self.asked.affinities.copy()
+        affinity[self.name.first : self.name.last] = 0
+        of_hops = [float(affinity[:, hop // 2].max()) for hop in hops]
+        explained = min(
+            _explained_by_kind(self.asked, space, hop, score)
+            for hop, score in zip(hops, of_hops, strict=True)
+        )
+        plain = write_path(self.name.name, hops, space)
+        additions = find_additions(self.question, self.asked, self.name, self.names, hops, space, plain)
+        left_out = self._left_out(additions)
+        notes = (*additions.notes, *self._ends_elsewhere())
+        common = {
+            "graph": graph.name,
+            "probability": 1.0,
+            "name": self.name.name,
+            "hops": words,
+            "asks_count": additions.asks_count,
+            "left_out": left_out,
+            "explained": explained,
+            "plausibility": self.name.plausibility,
+            "names_end": len(hops) == 1 and self._names_end(),
+        }
+        if space.is_property(hops[-1]):
+            chain = str(Chain(plain.chain.triples, plain.chain.answer))
+            if additions.changes_answers or additions.asks_count:
+                notes = (*notes, "a property is read of all nodes, without conditions")
+            reading = Reading(
+                triples=chain,
+                is_chain=True,
+                notes=notes,
+                count=0 if additions.changes_answers else None,
+                **common,  # type: ignore[arg-type]
+            )
+            return reading, 0.0
+        typed = replace(additions.apply(plain), preferences=left_out)
+        rows = solve_triples(graph, replace(typed, preferences=()))
+        reading = Reading(
+            triples=str(typed),
+            notes=notes,
+            count=len(rows),
+            answers=rows.tobytes(),
+            **common,  # type: ignore[arg-type]
+        )
+        on_path = affinity[:, [hop // 2 for hop in hops]].max(axis=1)
+        by_conditions = (
+            affinity[:, sorted(additions.relations)].max(axis=1) if additions.relations else on_path
+        )
+        gain = per_word * float(np.clip(by_conditions - on_path, 0, None).sum())
+        return reading, gain
+
+    def _ends_elsewhere(self) -> tuple[str, ...]:
+        """Return a note where the path leads to another type than the question asks for."""
+        asked, space, last = self.asked, self.space, self.hops[-1]
+        if not space.has_types:
+            return ()
+        types = space.types_at[last]
+        if asked.kind == "person":
+            persons = space.end_kinds()["person"]
+            return () if persons[last] or not persons.any() else ("it does not lead to a person",)
+        places = [place for place in asked.focus if not self.name.first <= place < self.name.last]
+        if asked.kind or not places or space.is_property(last):
+            return ()
+        wanted = asked.type_affinities[places].max(axis=0)
+        if wanted.max(initial=0.0) < NAMES_RELATION or (wanted * types).max() >= NAMES_RELATION:
+            return ()
+        return (f"it does not lead to a {space.type_labels[int(wanted.argmax())].text}",)
+
+    def _names_end(self) -> bool:
+        """Return whether the question names the type that the path leads to."""
+        places = [place for place in self.asked.focus if not self.name.first <= place < self.name.last]
+        if not places or not self.space.has_types:
+            return False
+        return bool(
+            (self.asked.type_affinities[places] * self.space.types_at[self.hops[-1]][None]).max()
+            >= NAMES_RELATION
+        )
+
+    def _left_out(self, additions: Additions) -> tuple[str, ...]:
+        """Return the content words that neither a name, a relation, a type nor a condition stands for."""
+        asked, space, hops = self.asked, self.space, self.hops
+        on_path = sorted({hop // 2 for hop in hops} | set(additions.relations))
+        types = bool(space.type_labels)
+        left = []
+        for place, word in enumerate(asked.words):
+            is_capital = place > 0 and self.question[word.start].isupper() and len(word.text) > 1
+            is_wording = not word.is_content or word.text in GENERIC or word.text in PERSON_WORDS
+            if is_wording and not is_capital:
+                continue
+            if self.name.first <= place < self.name.last or place in additions.words:
+                continue
+            if asked.affinities[place, on_path].max() >= NAMES_RELATION:
+                continue
+            if types and asked.type_affinities[place].max() >= NAMES_RELATION:
+                continue
+            if place in asked.focus[-1:] and hops[-1] % 2 and not space.has_types and not asked.kind:
+                continue  # "which songs": a graph without types does not name what its relations begin at
+            left.append(word.text)
+        return tuple(dict.fromkeys(left))
+
+
+def _explained_by_kind(asked: QuestionWords, space: PathSpace, hop: int, score: float) -> float:
+    """Return how far the question names a hop: "when" and "where" name a hop to a time or a place as well."""
+    if asked.kind in ("time", "place") and not hop % 2 and asked.kind in space.labels[hop // 2].kinds:
+        return max(score, NAMES_RELATION)
+    return score
+
+
+def write_path(name: str, hops: Sequence[int], space: PathSpace) -> TypedChain:
+    """Return a path from a name as typed triples. Where it goes back the way it came, it leads to other nodes than
+    the name: films by the director of Kismet are other films."""
+    triples, conditions = [], []
+    previous = Term(name, is_name=True)
+    for number, hop in enumerate(hops, 1):
+        unknown, relation = Term(f"#{number}"), space.relations[hop // 2]
+        triples.append(
+            Triple(unknown, relation, previous) if hop % 2 else Triple(previous, relation, unknown)
+        )
+        if number == 2 and hop == hops[0] ^ 1:
+            conditions.append(Condition(number, OWN_VALUE, "=", name, negated=True))
+        previous = unknown
+    return TypedChain(Chain(tuple(triples), len(triples)), conditions=tuple(conditions))
+
+
+def solve_triples(graph: PropertyGraph, typed: TypedChain) -> RowSet:
+    """Return the rows of the answers to typed triples in a graph; none where it cannot hold them."""
+    try:
+        compiled = compile_question(graph, typed).question
+    except UsageError:
+        compiled = None
+    return np.empty(0, dtype=np.uint32) if compiled is None else solve_question(graph, compiled)
+
+
+_SPACES: OrderedDict[tuple[object, ...], PathSpace] = OrderedDict()
+_LOCK = Lock()
+
+
+def open_space(graph: PropertyGraph) -> PathSpace:
+    """Return the paths of a graph, remembered while the graph stays as it is."""
+    schema = graph.relations()
+    key = graph.name, graph.size, tuple((name, relation.edges) for name, relation in schema.items())
+    with _LOCK:
+        if key in _SPACES:
+            _SPACES.move_to_end(key)
+            return replace(_SPACES[key], graph=graph)
+        space = PathSpace.of_graph(graph)
+        _SPACES[key] = space
+        while len(_SPACES) > _REMEMBERED:
+            _SPACES.popitem(last=False)
+        return space

@@ -1,0 +1,191 @@
+"""The words of a question, and how far each of them names a relation or a type of a graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.core.text import is_stop_term, stem
+from clew.triples.linking.relation_words import verbalise_relation
+
+if TYPE_CHECKING:
+    from clew.core.arrays import Floats
+    from clew.core.protocols import Encoder
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
+#: The affinity of a word that a relation's own name has, and of one that means the same by the lexicon.
+SAME_STEM, SAME_CONCEPT = 1.0, 0.9
+#: Cosines of single words below the first say nothing; at the second, a word is as good as half a synonym.
+COSINE_FLOOR, COSINE_FULL = 0.45, 0.9
+#: The affinity of a word that only the encoder thinks alike is at most this.
+MOST_BY_ENCODER = 0.6
+#: Words of a question that name no relation by themselves.
+GENERIC = frozenset(
+    "list name find give show tell me many much person people individual other another same share shared common also "
+    "together co film films movie movies book books song songs album albums work works item items entry entries main "
+    "primary thing things one ones kind all any every each some listed fall".split()
+)
+#: Words of names of relations that carry no meaning of their own.
+_EMPTY = frozenset("has have is was are in by of on at to for the a an from with us".split())
+PERSON_WORDS = frozenset("person people individual individuals man woman persons".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a question: its text in lower case, its stem, and its place in characters."""
+
+    text: str
+    stem: str
+    start: int
+    end: int
+
+    @property
+    def is_content(self) -> bool:
+        """Whether it may name a relation or a type."""
+        return not is_stop_term(self.stem) and self.text not in QUESTION_WORDS
+
+
+#: Function words of questions that a list of stop words for passages does not have.
+QUESTION_WORDS = frozenset(
+    "who whom whose which what when where how does did do list name find give show tell me".split()
+)
+
+
+def split_words(question: str) -> list[Word]:
+    """Return the words of a question in order; a hyphen separates words, an apostrophe with s does too."""
+    words = []
+    for match in _WORD.finditer(question):
+        text = re.sub(r"['’]s?$", "", match.group().casefold())
+        if text:
+            words.append(Word(text, stem(text), match.start(), match.start() + len(text)))
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """Words that name about the same relation, and the kind of thing that it leads to ("" where that is open)."""
+
+    kind: str
+    stems: frozenset[str]
+
+
+@cache
+def load_concepts() -> tuple[Concept, ...]:
+    """Return the concepts of ``lexicon.txt``."""
+    text = files("clew.triples.questions").joinpath("lexicon.txt").read_text(encoding="utf-8")
+    concepts = []
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("#"):
+            kind, *words = line.split()
+            concepts.append(Concept("" if kind == "-" else kind, frozenset(map(stem, words))))
+    return tuple(concepts)
+
+
+@cache
+def _concepts_of_stem() -> dict[str, frozenset[int]]:
+    places: dict[str, set[int]] = {}
+    for number, concept in enumerate(load_concepts()):
+        for each in concept.stems:
+            places.setdefault(each, set()).add(number)
+    return {each: frozenset(numbers) for each, numbers in places.items()}
+
+
+@lru_cache(maxsize=1 << 14)
+def concepts_of(word_stem: str) -> frozenset[int]:
+    """Return the numbers of the concepts that have a stem."""
+    return _concepts_of_stem().get(word_stem, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A relation, property or type as words: its name spelled out, the stems that mean something, their concepts."""
+
+    text: str
+    stems: tuple[str, ...]
+    kinds: frozenset[str]
+
+    @property
+    def is_agentive(self) -> bool:
+        """Whether it leads to what acts: ``directed by``, ``author``."""
+        return self.text.endswith(" by") or ("person" in self.kinds and not self.text.endswith(("s", "of")))
+
+
+@lru_cache(maxsize=1 << 14)
+def read_label(name: str) -> Label:
+    """Return the words of a relation, a property or a type."""
+    text = verbalise_relation(name)
+    stems = tuple(dict.fromkeys(stem(word) for word in text.split() if word not in _EMPTY))
+    kinds = frozenset(load_concepts()[number].kind for each in stems for number in concepts_of(each)) - {""}
+    return Label(text, stems or tuple(map(stem, text.split())), kinds)
+
+
+@lru_cache(maxsize=1 << 16)
+def label_affinity(word_stem: str, label: Label) -> float:
+    """Return how far a word names a label, from 0 to 1: by its stem, by the lexicon; of labels of several words by
+    the share that it covers."""
+    concepts = concepts_of(word_stem)
+    scores = [_stem_affinity(word_stem, concepts, each) for each in label.stems]
+    best = max(scores, default=0.0)
+    if not best:
+        return 0.0
+    return best * (0.7 + 0.3 * sum(score > 0 for score in scores) / len(scores))
+
+
+def _stem_affinity(word_stem: str, concepts: frozenset[int], other: str) -> float:
+    if word_stem == other or _has_same_root(word_stem, other):
+        return SAME_STEM
+    return SAME_CONCEPT if concepts & concepts_of(other) else 0.0
+
+
+def _has_same_root(first: str, second: str) -> bool:
+    """Return whether two stems differ in a suffix only: ``direct`` and ``director``, not ``act`` and ``action``."""
+    short, long = sorted((first, second), key=len)
+    return len(short) >= 5 and long.startswith(short) and len(long) - len(short) <= 4
+
+
+def measure_affinities(
+    words: Sequence[Word], labels: Sequence[Label], encoder: Encoder | None = None
+) -> Floats:
+    """Return how far each word names each label, (words, labels), from 0 to 1.
+
+    Words that the stems and the lexicon say nothing about are compared by ``encoder``, one word with one label.
+    """
+    scores = np.zeros((len(words), len(labels)))
+    for place, word in enumerate(words):
+        if word.is_content:
+            scores[place] = [label_affinity(word.stem, label) for label in labels]
+    if encoder is None or not labels:
+        return scores
+    open_places = [
+        place
+        for place, word in enumerate(words)
+        if word.is_content
+        and word.text not in GENERIC
+        and not scores[place].any()
+        and not word.text.isdigit()
+    ]
+    if open_places:
+        cosines = encoder.encode([words[place].text for place in open_places]) @ _label_vectors(
+            encoder, tuple(label.text for label in labels)
+        )
+        strength = (cosines - COSINE_FLOOR) / (COSINE_FULL - COSINE_FLOOR)
+        scores[open_places] = MOST_BY_ENCODER * np.clip(strength, 0, 1)
+    return scores
+
+
+_VECTORS: dict[tuple[str, str], Floats] = {}
+
+
+def _label_vectors(encoder: Encoder, labels: tuple[str, ...]) -> Floats:
+    """Return the vectors of labels as columns, (dimension, labels); each is encoded once in a process."""
+    missing = [label for label in dict.fromkeys(labels) if (encoder.name, label) not in _VECTORS]
+    if missing:
+        for label, vector in zip(missing, encoder.encode(missing), strict=True):
+            _VECTORS[encoder.name, label] = vector.astype(np.float64)
+    return np.stack([_VECTORS[encoder.name, label] for label in labels], axis=1)

@@ -1,0 +1,121 @@
+"""Plain questions over the film world: the triples that they are read as, and those that are not answered.
+
+The questions were written before the parser read them; those that it failed then are among them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import film_world
+from clew.store.store import Store
+from clew.triples.questions import PlainParser
+from clew.triples.questions.names import find_names
+from clew.triples.questions.words import split_words
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    """The film world; of its relations both directions are asked."""
+    with Store.open(tmp_path_factory.mktemp("questions"), create=True) as store:
+        yield film_world.films(store)
+
+
+def read(graph, question):
+    return PlainParser().read(question, [graph])
+
+
+@pytest.mark.parametrize(
+    ("question", "triples", "count"),
+    [
+        ("Who directed The Tin Parade?", '"The Tin Parade" >> directed_by >> #1; final answer: #1', 1),
+        ("who directed the salt orchard", '"The Salt Orchard" >> directed_by >> #1; final answer: #1', 1),
+        (
+            "Which films did Ilse Varnholt direct?",
+            "#1 >> directed_by >> Ilse Varnholt; final answer: #1",
+            3,
+        ),
+        ("Where was Ilse Varnholt born?", "Ilse Varnholt >> born_in >> #1; final answer: #1", 1),
+        ("Who was born in Dunmere?", "#1 >> born_in >> Dunmere; final answer: #1", 2),
+        (
+            "Where was the director of Low Water born?",
+            "Low Water >> directed_by >> #1; #1 >> born_in >> #2; final answer: #2",
+            1,
+        ),
+        (
+            "Which actors played in films directed by Marit Solheim?",
+            "#1 >> directed_by >> Marit Solheim; #1 >> starred_actors >> #2; final answer: #2",
+            3,
+        ),
+        (
+            "Which films directed by Ilse Varnholt do not star Emil Szarka?",
+            "#1 >> directed_by >> Ilse Varnholt; not #1 >> starred_actors >> Emil Szarka; final answer: #1",
+            2,
+        ),
+        (
+            "Which films did Ilse Varnholt direct after 1931?",
+            "#1 >> directed_by >> Ilse Varnholt; #1.release_year > 1931; final answer: #1",
+            2,
+        ),
+        (
+            "What is the latest film directed by Ilse Varnholt?",
+            "#1 >> directed_by >> Ilse Varnholt; highest #1.release_year; final answer: #1",
+            1,
+        ),
+        (
+            "which films share an actor with The Tin Parade?",
+            '"The Tin Parade" >> starred_actors >> #1; #2 >> starred_actors >> #1; '
+            'not #2.value = "The Tin Parade"; final answer: #2',
+            3,
+        ),
+        ("What colour is Low Water?", "Low Water >> colour >> #1; final answer: #1", None),
+    ],
+)
+def test_a_clear_question_is_read_as_triples(graph, question, triples, count):
+    best = read(graph, question)[0]
+    assert (best.triples, best.count, best.is_sure) == (triples, count, True)
+
+
+def test_two_names_are_one_reading_in_either_order(graph):
+    best = read(graph, "Which films star both Emil Szarka and Ruben Achterberg?")[0]
+    assert best.is_sure and best.count == 2
+    assert best.triples.count("starred_actors") == 2
+
+
+def test_how_many_asks_for_a_count(graph):
+    best = read(graph, "How many films did Marit Solheim direct?")[0]
+    assert best.is_sure and best.asks_count and best.count == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "doubt"),
+    [
+        ("Which dreamlike films did Ilse Varnholt direct?", "dreamlike"),
+        ("Who produced Low Water?", "produced"),
+        ("Which films were not directed by Ilse Varnholt?", "'not' is not expressed"),
+        ("Which towns are the actors of Nine Lanterns from?", "does not lead to a town"),
+        ("Who is the tallest actor in Low Water?", "tallest"),
+        ("Which films of Ilse Varnholt were released after 1931?", "another reading"),
+        ("Did Ilse Varnholt direct Low Water?", "no relation joins"),
+        ("Which films did Ilse Varnholt direct with a budget over 5000?", "budget"),
+    ],
+)
+def test_an_unclear_question_is_not_answered(graph, question, doubt):
+    readings = read(graph, question)
+    assert readings and not any(reading.is_sure for reading in readings)
+    assert any(doubt in text for text in readings[0].doubts)
+
+
+def test_what_no_triple_says_becomes_a_preference(graph):
+    assert "#1 ~ dreamlike" in read(graph, "Which dreamlike films did Ilse Varnholt direct?")[0].triples
+
+
+def test_a_question_without_a_name_of_the_graph_has_no_reading(graph):
+    assert read(graph, "Who designed the harbour?") == []
+
+
+def test_names_are_the_longest_and_as_the_graph_writes_them(graph):
+    question = "who directed the tin parade and Low Water"
+    names = find_names(graph, question, split_words(question))
+    assert {name.name for name in names} == {"The Tin Parade", "Low Water"}
+    assert [name.is_exact for name in names if name.name == "Low Water"] == [True]
