@@ -32,12 +32,14 @@ from clew.core.protocols import Encoder, PropertyGraph
 from clew.evaluate.datasets.graphs import METAQA_RELATIONS
 from clew.models.encoders import RememberingEncoder
 from clew.triples.language.typed_chain import TypedChain
+from clew.triples.language.typed_parsing import parse_typed
 from clew.triples.query import compile_question, solve_question
 from clew.triples.questions.names import NameMatch, find_names
-from clew.triples.questions.parser import PlainParser, open_space, write_path
+from clew.triples.questions.parser import PlainParser, Reading, open_space, write_path
 from clew.triples.questions.paths import FEATURES, PathSpace, QuestionWords, measure_paths
 from clew.triples.questions.scoring import PathScorer, train_scorer
 from clew.triples.questions.words import split_words
+from real_graphs import Packages, read_packages, write_packages
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -62,12 +64,12 @@ class Candidates:
     right: NDArray[np.bool_]
 
     @property
-    def of_training(self) -> tuple[Array, NDArray[np.bool_]]:
+    def of_training(self) -> tuple[Array, Array]:
         """The likeliest wrong paths, a sample of the others, and the right one."""
         scores = PathScorer.from_mapping({}).scores(self.features)
         spread = np.arange(0, len(scores), max(1, len(scores) // 20))
         chosen = np.unique(np.concatenate([np.argsort(-scores)[:50], np.flatnonzero(self.right), spread]))
-        return self.features[chosen], self.right[chosen]
+        return self.features[chosen], self.right[chosen].astype(np.float64)
 
 
 def base_with(folder: str, *files: tuple[str, Path]) -> clew.KnowledgeBase:
@@ -279,11 +281,99 @@ def run_ordinary(show: bool) -> None:
                 print(f"{source}: {question}\n    {triples}")
 
 
+def run_packages(show: bool) -> None:
+    """Print how many of the forty questions over Debian's packages are right, wrong, or left as readings."""
+    packages = read_packages()
+    if packages is None:
+        raise SystemExit("apt-cache knows no packages here")
+    lines = (ROOT / "benchmarks" / "data" / "package_questions.tsv").read_text(encoding="utf-8").splitlines()
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_packages(packages, Path(folder) / "debian.jsonl")
+        with base_with(folder + "/kb", ("debian", path)) as base:
+            graph = base.store.snapshot().graph("debian")
+            parser = PlainParser(base.encoding.encoder())
+            outcomes: dict[str, int] = {}
+            for line in lines:
+                question, expected = line.split("\t")
+                gold = follow(packages, expected)
+                readings = parser.read(question, [graph])
+                best = readings[0] if readings else None
+                if best is None or not best.is_sure:
+                    outcome = (
+                        "unsure, right among the readings"
+                        if gold is not None
+                        and any(answers_of(graph, reading) == gold for reading in readings)
+                        else "unsure"
+                    )
+                    outcome = "unsure, as it should be" if gold is None else outcome
+                else:
+                    outcome = "right" if answers_of(graph, best) == gold else "WRONG"
+                outcomes[outcome] = outcomes.get(outcome, 0) + 1
+                if show and outcome != "right":
+                    print(f"{outcome}: {question}\n    {best.triples if best else '-'}")
+            for outcome, number in sorted(outcomes.items()):
+                print(f"{outcome:34s} {number}")
+
+
+def answers_of(graph: PropertyGraph, reading: Reading) -> frozenset[str]:
+    """Return the names or values that a reading gives; for a chain to a property, that property of the name."""
+    if not reading.is_chain:
+        return names_of(graph, parse_typed(reading.triples))
+    if len(reading.hops) != 1:
+        return frozenset()
+    entities = graph.entities(graph.find_by_name(reading.name))
+    return frozenset(
+        str(entity.properties[reading.hops[0]]) for entity in entities if reading.hops[0] in entity.properties
+    )
+
+
+def follow(packages: Packages, text: str) -> frozenset[str] | None:
+    """Return the names that the steps of ``package_questions.tsv`` lead to; None for a question without an answer."""
+    if text == "none":
+        return None
+    words = re.split(r"\s+(?=[<>!&?.-]\s(?!\d)|max\s)", text.removeprefix("count "))
+    first = words.pop(0)
+    return _step_into(packages, first.removeprefix("@"), words)
+
+
+def _step_into(packages: Packages, start: str, steps: Sequence[str]) -> frozenset[str]:
+    names = {start}
+    steps = list(steps)
+    while steps:
+        sign, _, rest = steps.pop(0).partition(" ")
+        rest = rest.strip()
+        if sign == ">":
+            names = {clean(other) for name in names for other in packages.targets(rest).get(name, ())}
+        elif sign == "<":
+            names = {
+                name for name, others in packages.targets(rest).items() if names & set(map(clean, others))
+            }
+        elif sign == "-":
+            names -= {rest}
+        elif sign in "&!":
+            others = _step_into(packages, rest.removeprefix("@"), [steps.pop(0)])
+            names = names & others if sign == "&" else names - others
+        elif sign == "?":
+            property, _, least = rest.partition(" > ")
+            names = {name for name in names if packages.properties[name].get(property, 0) > float(least)}
+        elif sign == "max":
+            most = max(packages.properties[name][rest] for name in names)
+            names = {name for name in names if packages.properties[name][rest] == most}
+        elif sign == ".":
+            names = {str(packages.properties[name][rest]) for name in names}
+    return frozenset(names)
+
+
+def clean(name: str) -> str:
+    """Return a maintainer without the address."""
+    return name.split(" <")[0] or name
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["train", "metaqa", "ordinary"])
+    parser.add_argument("what", choices=["train", "metaqa", "ordinary", "packages"])
     parser.add_argument("--show", action="store_true", help="print the questions that went wrong")
     parser.add_argument("--number", type=int, default=2000, help="questions of each number of hops")
     arguments = parser.parse_args()
@@ -291,6 +381,8 @@ def main() -> None:
         run_metaqa(arguments.number, write=arguments.what == "train")
     elif arguments.what == "ordinary":
         run_ordinary(arguments.show)
+    elif arguments.what == "packages":
+        run_packages(arguments.show)
 
 
 if __name__ == "__main__":

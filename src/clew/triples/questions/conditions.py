@@ -144,6 +144,13 @@ def find_additions(
     return additions
 
 
+def asks_measure(question: str, asked: QuestionWords) -> bool:
+    """Return whether a question compares or ranks by a number; the number is then no answer."""
+    return bool(_COMPARISON.search(question) or _RANGE.search(question)) or any(
+        word.text in _SUPERLATIVES for word in asked.words
+    )
+
+
 def is_denied(asked: QuestionWords, name: NameMatch, names: Sequence[NameMatch]) -> bool:
     """Return whether a negation stands before a name, with no other name between them."""
     for place in range(name.first - 1, max(-1, name.first - 1 - _BEFORE), -1):

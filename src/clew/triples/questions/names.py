@@ -22,6 +22,7 @@ LONGEST_NAME, MAX_NAMES = 14, 6
 HOPELESS = 0.1
 #: Nodes of the same name beyond these are not looked at.
 MAX_ROWS = 64
+_CODED = re.compile(r"\w(?:[:_/.@+]+|-)\w")
 _QUOTES = re.compile(r"[\"“”«»\[\]]")
 
 
@@ -142,7 +143,10 @@ def _plausibility(question: str, words: Sequence[Word], start: int, end: int) ->
         question[word.start].isupper() and (place + start > 0 or len(span) > 1)
         for place, word in enumerate(span)
     )
-    is_coded = any(any(character.isdigit() for character in word.text) for word in span)
+    # Identifiers, such as works-with::dtp or libc6.
+    is_coded = bool(_CODED.search(question[span[0].start : span[-1].end])) or any(
+        any(character.isdigit() for character in word.text) for word in span
+    )
     if own == 0:
         return 0.5 if capitals and start > 0 else 0.02 * len(span)
     if own == 1 and wording and not capitals and not is_coded:

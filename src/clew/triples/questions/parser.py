@@ -22,13 +22,14 @@ from clew.triples.language.chain import Chain, Term, Triple
 from clew.triples.language.typed_chain import Condition, TypedChain
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.query import compile_question, solve_question
-from clew.triples.questions.conditions import Additions, find_additions, is_denied
+from clew.triples.questions.conditions import Additions, asks_measure, find_additions, is_denied
 from clew.triples.questions.names import NameMatch, find_names
 from clew.triples.questions.paths import (
     MAX_RELATIONS,
     NAMES_RELATION,
     PathSpace,
     QuestionWords,
+    count_mentions,
     measure_paths,
 )
 from clew.triples.questions.scoring import PathScorer, load_scorer
@@ -160,6 +161,7 @@ class PlainParser:
         asked = QuestionWords.read(words, space, self.encoder)
         allowed = _allowed_relations(asked, space)
         drafts: list[_Draft] = []
+        measured = asks_measure(question, asked)
         denied = [name for name in names if is_denied(asked, name, names)]
         for name in names:
             if name in denied and len(denied) < len(names):
@@ -167,6 +169,11 @@ class PlainParser:
             paths = space.paths(space.at_rows(name.rows), allowed)
             if not len(paths):
                 continue
+            if measured:
+                last = paths[np.arange(len(paths)), (paths >= 0).sum(axis=1) - 1]
+                paths = paths[last // 2 < space.edge_relations]
+                if not len(paths):
+                    continue
             features = measure_paths(asked, name, paths, space)
             scores = self.scorer.scores(features)
             best = np.argsort(-scores, kind="stable")[: 2 * MAX_TRIED]
@@ -284,6 +291,11 @@ class _Draft:
             affinity[:, sorted(additions.relations)].max(axis=1) if additions.relations else on_path
         )
         gain = per_word * float(np.clip(by_conditions - on_path, 0, None).sum())
+        # A word that names a relation of the path does not name that of a condition as well.
+        mentions = count_mentions(affinity, affinity.max(axis=1))
+        for relation in additions.relations:
+            uses = sum(hop // 2 == relation for hop in hops) + 1
+            gain -= 0.5 * per_word * max(0.0, uses - max(float(mentions[relation]), 1.0))
         return reading, gain
 
     def _ends_elsewhere(self) -> tuple[str, ...]:

@@ -253,6 +253,8 @@ def _noun_phrase(words: Sequence[Word], begin: int) -> tuple[int, ...]:
     places: list[int] = []
     for place in range(begin, min(begin + 5, len(words))):
         word = words[place]
+        if places and word.text.endswith(("ed", "ing")):
+            break  # "packages maintained by"
         if word.text in _BREAKS and (places or word.text not in {"of", "in"}):
             break
         if word.is_content and (word.text not in QUESTION_WORDS):
@@ -332,7 +334,7 @@ def measure_paths(
     same = (relation[:, 1:] == relation[:, :-1]) & used[:, 1:]
     returning = same & (inverse[:, 1:] != inverse[:, :-1])
     returns, returns_late = returning[:, 0], returning[:, 1]
-    mentions = _count_mentions(affinity, strongest)
+    mentions = count_mentions(affinity, strongest)
     hops_of = np.zeros((len(paths), len(space.relations)))
     for hop in range(MAX_HOPS):
         np.add.at(hops_of, (here, relation[:, hop]), used[:, hop])
@@ -407,7 +409,7 @@ def measure_paths(
     return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
 
 
-def _count_mentions(affinity: Floats, strongest: Floats) -> Floats:
+def count_mentions(affinity: Floats, strongest: Floats) -> Floats:
     """Return how many phrases name each relation; words side by side ("release years") are one phrase."""
     naming = (affinity >= NAMES_RELATION) & (affinity >= 0.9 * strongest[:, None])
     begins = naming.copy()

@@ -53,13 +53,15 @@ PRIOR: Mapping[str, float] = {
     "words left out of names": -0.8,
     "name not written exactly": -0.7,
 }
-#: Features that the training data cannot teach, because it has no questions of one hop, no types, no capitals to
-#: doubt, and for each name one direction only: their weights stay those of :data:`PRIOR`.
+#: Features that the training data cannot teach: all of its paths of three hops go back the way they came, and it has
+#: no questions of one hop, no types, no capitals to doubt, and for each name one direction only. Their weights stay
+#: those of :data:`PRIOR`.
 FIXED = frozenset(
     {
         "hops 1",
         "hops 2",
         "hops 3",
+        "returns at the start, not asked for",
         "focus is type of the end",
         "focus is another type",
         "direction of the first hop fits",
