@@ -20,12 +20,15 @@ The tables are made by numbered migrations. A migration is never edited once rel
   whose positions among the pairs of the relation are ``number`` * 1,024 and the next 1,023.
 * ``document.digest`` is a hash of the document's part of the canonical dump; ``stamp`` is a number of 63 bits made
   from the key, by which arrays recognise the document they were made from.
+* ``state`` counts in ``leftovers`` the removals whose derived data may still be there, and notes in ``scrub`` that
+  the write-ahead log still has removed text. A removal that is killed is finished when the base is next opened.
 * ``kept`` holds derived values: what a maker computed for a part of a document (a summary of a section). It is in the
   database, and not beside the segments, so that the transaction that removes a document removes its values too.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -142,9 +145,32 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE TABLE mount (name TEXT PRIMARY KEY, url TEXT NOT NULL, options TEXT NOT NULL) WITHOUT ROWID;
     """,
+    """
+    INSERT OR IGNORE INTO state VALUES ('leftovers', 0);
+    """,
 )
 
 DATABASE_FILE = "base.sqlite"
+#: Suffixes of the folder of vectors that are being rewritten: the smaller ones, and those before. A process that is
+#: killed in between leaves them.
+UNFINISHED_VECTORS = (".new", ".old")
+#: A base that is being made; it gets its name when it is complete.
+_UNFINISHED_FILE = "base.sqlite.unfinished"
+#: Errors of SQLite that say that the disk does not take a write. What was committed before is not touched by them.
+_REFUSED_WRITES = {
+    "SQLITE_FULL": "it is full",
+    "SQLITE_IOERR_WRITE": "a write failed",
+    "SQLITE_IOERR_FSYNC": "a write could not be completed",
+    "SQLITE_IOERR_DIR_FSYNC": "a write could not be completed",
+    "SQLITE_IOERR_TRUNCATE": "a file could not be cut",
+    "SQLITE_IOERR_SHMSIZE": "a file could not grow",
+    "SQLITE_READONLY": "it is read-only",
+    "SQLITE_READONLY_DIRECTORY": "it is read-only",
+    "SQLITE_READONLY_DBMOVED": "the file was moved away",
+}
+#: Files that opening and writing a base may need at once.
+_DESCRIPTORS = 8
+_MORE_DESCRIPTORS = "Allow this process more open files (ulimit -n), or end others"
 #: Seconds to wait for another process's write. A write takes milliseconds, a large removal a few seconds.
 LOCK_TIMEOUT = 60.0
 
@@ -173,9 +199,16 @@ def translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        message = str(error)
+        message, code = str(error), error.sqlite_errorname
         if "locked" in message or "busy" in message:
             raise Locked(f"{path} is locked by another program", "Close it and try again") from error
+        if code in _REFUSED_WRITES:
+            raise StoreError(
+                f"the disk of {path} refuses to write ({_REFUSED_WRITES[code]}); nothing that was stored is lost",
+                "Make room on the disk, or see what is wrong with it, and try again",
+            ) from error
+        if code.startswith("SQLITE_CANTOPEN") and count_free_descriptors() < _DESCRIPTORS:
+            raise StoreError(f"{path} cannot be opened: too many open files", _MORE_DESCRIPTORS) from error
         if "disk I/O" in message or "malformed" in message or "no such" in message:
             raise _damage_error(path, message) from error
         raise StoreError(
@@ -222,15 +255,30 @@ class Database:
 
     @staticmethod
     def create(folder: Path, settings: dict[str, str]) -> None:
-        """Create the database in ``folder`` unless another process just did."""
-        path = folder / DATABASE_FILE
+        """Create the database in ``folder`` unless another process just did.
+
+        It is made under another name and renamed when it is complete, so that a process that is killed meanwhile
+        leaves no half of it.
+        """
+        path, unfinished = folder / DATABASE_FILE, folder / _UNFINISHED_FILE
         with hold_lock(folder / "write.lock"), translate_errors(path):
-            connection = connect(path, write=True)
+            if path.exists() and not _is_empty(path):
+                return
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                Path(f"{unfinished}{suffix}").unlink(missing_ok=True)
+            connection = connect(unfinished, write=True)
             try:
-                if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-                    _migrate(connection, 0, settings)
+                _migrate(connection, 0, settings)
             finally:
                 connection.close()
+            unfinished.replace(path)
+
+    @staticmethod
+    def exists(folder: Path) -> bool:
+        """Return whether there is a database in ``folder``. One without tables, which a process that was killed while
+        it made it may leave, is none."""
+        path = folder / DATABASE_FILE
+        return path.exists() and not _is_empty(path)
 
     def _check_version(self) -> None:
         reader = connect(self.path, write=False)
@@ -296,22 +344,22 @@ class Database:
                     writer.execute("ROLLBACK")
                 raise
 
-    def scrub(self) -> bool:
+    def scrub(self, timeout: float = LOCK_TIMEOUT) -> bool:
         """Empty the write-ahead log, so that no removed text remains in it; return whether that was possible.
 
         A reader of another process can prevent it for the length of a read; ``state`` then notes that the log is
         still to be emptied, and the next writer does it.
         """
-        with hold_lock(self._lock), self._turns, translate_errors(self.path):
+        with hold_lock(self._lock, timeout), self._turns, translate_errors(self.path):
             writer = self._open_writer()
             if not writer.execute("SELECT value FROM state WHERE name = 'scrub'").fetchone()[0]:
                 return True
-            # Cleared first, so that the checkpoint moves this write out of the log, too.
+            # The note is cleared last, since this process may be killed in between.
+            if writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                return False
             writer.execute("UPDATE state SET value = 0 WHERE name = 'scrub'")
-            busy = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            if busy:
-                writer.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
-            return not busy
+            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return True
 
     def _open_writer(self) -> sqlite3.Connection:
         if self._writer is None:
@@ -332,6 +380,41 @@ class Database:
             with hold_lock(self._lock), self._turns, translate_errors(self.path):
                 self._writer.close()
                 self._writer = None
+
+
+def _is_empty(path: Path) -> bool:
+    """Return whether a database has no tables. One of more than two pages of SQLite has some."""
+    if path.stat().st_size > 8192:
+        return False
+    with translate_errors(path):
+        connection = connect(path, write=False)
+        try:
+            return bool(connection.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])
+        finally:
+            connection.close()
+
+
+def count_free_descriptors() -> int:
+    """Return how many of a few files this process could open now, at most :data:`_DESCRIPTORS`."""
+    opened: list[int] = []
+    try:
+        while len(opened) < _DESCRIPTORS:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        pass
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return len(opened)
+
+
+def note_removal(connection: sqlite3.Connection) -> None:
+    """Note in the transaction of a removal what is to be done after it: the write-ahead log still has the text, and
+    derived data may be there (:meth:`clew.store.store.Store.finish_removals`)."""
+    connection.execute(
+        "UPDATE state SET value = CASE name WHEN 'scrub' THEN 1 ELSE value + 1 END "
+        "WHERE name IN ('scrub', 'leftovers')"
+    )
 
 
 def _migrate(connection: sqlite3.Connection, version: int, settings: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 from clew.core.errors import Damaged, NotFound
 from clew.core.types import SECTION, TABLE, Box, Document, Location, Node, ParsedDocument, ParsedNode
-from clew.store.database import PIECE_LENGTH
+from clew.store.database import PIECE_LENGTH, note_removal
 from clew.store.dump import document_stamp, dump_document, hash_lines
 
 #: Values per SQL statement; every build of SQLite accepts 999.
@@ -426,8 +426,7 @@ def delete_without_location(connection: sqlite3.Connection, first: int) -> bool:
     for table in ("piece", "tally", "kept"):
         connection.execute(f"DELETE FROM {table} WHERE document = ?", (first,))
     connection.execute("DELETE FROM document WHERE first_row = ?", (first,))
-    # The write-ahead log still contains the deleted text; it is emptied after the transaction.
-    connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+    note_removal(connection)
     return True
 
 

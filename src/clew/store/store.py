@@ -22,7 +22,7 @@ from clew.core.config import expand_path
 from clew.core.errors import Locked, NotFound, StoreError, UsageError
 from clew.core.types import Document, GraphInfo, Location, Node, ParsedDocument
 from clew.store import documents
-from clew.store.database import DATABASE_FILE, Database, hold_lock
+from clew.store.database import DATABASE_FILE, LOCK_TIMEOUT, UNFINISHED_VECTORS, Database, hold_lock
 from clew.store.dump import dump_document, dump_setting, hash_lines
 from clew.store.graphs import tables
 
@@ -94,7 +94,7 @@ class Store:
         path = Path(path)
         if passages not in PASSAGE_UNITS:
             raise UsageError(f"passages cannot be '{passages}'", f"Known: {', '.join(PASSAGE_UNITS)}")
-        if not cls.exists(path):
+        if not Database.exists(path):
             if not create:
                 raise NotFound(f"no knowledge base at {path}", "Make one: clew add FOLDER")
             try:
@@ -105,6 +105,7 @@ class Store:
                 ) from error
             Database.create(path, {PASSAGES_SETTING: passages})
         store = cls(path, Database(path))
+        store._finish_interrupted_removals()
         if create and store.passage_unit != passages and passages != "paragraph":
             store.close()
             raise UsageError(
@@ -116,7 +117,7 @@ class Store:
     @staticmethod
     def exists(path: str | Path) -> bool:
         """Return whether there is a knowledge base in ``path``."""
-        return (Path(path) / DATABASE_FILE).exists()
+        return Database.exists(Path(path))
 
     def __enter__(self) -> Self:
         return self
@@ -282,14 +283,43 @@ class Store:
         """
         with self.database.write_transaction() as connection:
             removed = documents.remove_paths(connection, paths)
-        self.database.scrub()
-        if removed and vector_counts(self.derived):
+        self.finish_removals()
+        return removed
+
+    def finish_removals(self, timeout: float = LOCK_TIMEOUT) -> None:
+        """Delete what a removal leaves: vectors, data of graphs, and text in the write-ahead log.
+
+        The database counts the removals that are not finished; a process that was killed in between is followed by
+        one that opens the base. ``timeout``: seconds to wait for other processes. Raises Locked.
+        """
+        with self.database.read_transaction() as connection:
+            leftovers = documents.read_counter(connection, "leftovers")
+        if (leftovers and vector_counts(self.derived)) or self._has_unfinished_vectors():
             from clew.store.vectors import clear_removed_vectors
 
-            with hold_lock(self._index_lock):
+            with hold_lock(self._index_lock, timeout):
                 clear_removed_vectors(self.database, self.derived)
             self._snapshot = None
-        return removed
+        if leftovers:
+            if any((self.derived / name).exists() for name in ("graphs", "mounts", "nodes", "rdf")):
+                self.graphs.delete_stale_files(timeout)
+            with self.database.write_transaction(truth=False) as connection:
+                # Another removal that was committed meanwhile has raised the count.
+                connection.execute(
+                    "UPDATE state SET value = 0 WHERE name = 'leftovers' AND value = ?", (leftovers,)
+                )
+        self.database.scrub(timeout)
+
+    def _finish_interrupted_removals(self) -> None:
+        """Finish what a killed process began, unless another process is at work or nothing can be written."""
+        with self.database.read_transaction() as connection:
+            counts = [documents.read_counter(connection, name) for name in ("leftovers", "scrub")]
+        if any(counts) or self._has_unfinished_vectors():
+            with suppress(StoreError, OSError):
+                self.finish_removals(timeout=0)
+
+    def _has_unfinished_vectors(self) -> bool:
+        return any(path.suffix in UNFINISHED_VECTORS for path in self.derived.glob("vectors/*"))
 
     # Graphs
 
@@ -409,7 +439,7 @@ class Store:
         from clew.store.vectors import VectorFiles
 
         findings = []
-        for path in sorted(self.derived.glob("vectors/*")):
+        for path in sorted(_vector_folders(self.derived)):
             vector_files = VectorFiles(path)
             if not vector_files.read_manifest():
                 if repair:
@@ -442,17 +472,23 @@ def indexed_documents(derived: Path) -> set[tuple[int, int]]:
 def vector_counts(derived: Path) -> dict[str, int]:
     """Return the number of vectors of each encoder."""
     counts = {}
-    for path in sorted(derived.glob("vectors/*/vectors.json")):
+    for path in sorted(folder / "vectors.json" for folder in _vector_folders(derived)):
         with suppress(OSError, ValueError, KeyError):
             manifest = json.loads(path.read_text(encoding="utf-8"))
             counts[str(manifest["name"])] = int(manifest["count"])
     return counts
 
 
+def _vector_folders(derived: Path) -> list[Path]:
+    """Return the folders of vectors, without those that are being rewritten."""
+    return [path for path in derived.glob("vectors/*") if path.suffix not in UNFINISHED_VECTORS]
+
+
 def manifest_times(derived: Path) -> tuple[tuple[str, int], ...]:
     """Return the manifests of derived data with the time of their last change, in nanoseconds."""
     times = []
-    for path in sorted([derived / "segments" / "segments.json", *derived.glob("vectors/*/vectors.json")]):
+    vectors = (folder / "vectors.json" for folder in _vector_folders(derived))
+    for path in sorted([derived / "segments" / "segments.json", *vectors]):
         with suppress(FileNotFoundError):
             times.append((str(path), path.stat().st_mtime_ns))
     return tuple(times)

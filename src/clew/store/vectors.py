@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ from clew.core.text import add_headings, hash_term
 from clew.core.types import RETRIEVED_KINDS, SECTION, ParsedNode
 from clew.store.array_files import write_manifest
 from clew.store.binary_index import BinaryIndex, BinaryIndexFile
-from clew.store.database import Database
+from clew.store.database import UNFINISHED_VECTORS, Database
 from clew.store.documents import DocumentEntry, read_entries, read_parsed_document
 
 if TYPE_CHECKING:
@@ -165,14 +166,14 @@ class VectorFiles:
         removed = ~live_slots(rows, live)
         if removed.mean() > MAX_DEAD_SHARE:
             remaining = ~removed
-            fresh = VectorFiles(self.folder.with_suffix(".new"))
-            fresh.append(manifest["name"], np.array(vectors[remaining]), rows[remaining], texts[remaining])
-            (self.folder / "signs.u64").unlink(missing_ok=True)
-            for file in ("vectors.f32", "rows.i64", "texts.u64", "signs.u64", MANIFEST):
-                # The manifest last: until then the smaller files do not match the old count, and are rebuilt.
-                if (fresh.folder / file).exists():
-                    (fresh.folder / file).replace(self.folder / file)
-            fresh.folder.rmdir()
+            fresh, old = (self.folder.with_name(self.folder.name + suffix) for suffix in UNFINISHED_VECTORS)
+            shutil.rmtree(fresh, ignore_errors=True)
+            VectorFiles(fresh).append(
+                manifest["name"], np.array(vectors[remaining]), rows[remaining], texts[remaining]
+            )
+            self.folder.rename(old)
+            fresh.rename(self.folder)
+            shutil.rmtree(old)
             return
         blank = np.flatnonzero(removed & (texts != 0))
         if len(blank):
@@ -329,6 +330,7 @@ def encode_missing(
     database: Database, derived: Path, encoder: Encoder, progress: Callable[[int, int], None]
 ) -> int:
     """Encode every passage and table row without a vector; return how many vectors were made or reused."""
+    finish_rewriting(derived)
     files = VectorFiles(vectors_folder(derived, encoder.name))
     with database.read_transaction() as connection:
         entries = read_entries(connection)
@@ -351,10 +353,24 @@ def encode_missing(
 
 def clear_removed_vectors(database: Database, derived: Path) -> None:
     """Blank the vectors of removed nodes, for every encoder."""
+    finish_rewriting(derived)
     with database.read_transaction() as connection:
         live = live_mask(read_entries(connection))
     for path in derived.glob("vectors/*"):
         VectorFiles(path).clear_removed(live)
+
+
+def finish_rewriting(derived: Path) -> None:
+    """Finish or undo what a process began that was killed in :meth:`VectorFiles.clear_removed`."""
+    fresh_suffix, old_suffix = UNFINISHED_VECTORS
+    for old in derived.glob(f"vectors/*{old_suffix}"):
+        folder = old.with_name(old.name.removesuffix(old_suffix))
+        if folder.exists():
+            shutil.rmtree(old)
+        else:
+            old.rename(folder)
+    for fresh in derived.glob(f"vectors/*{fresh_suffix}"):
+        shutil.rmtree(fresh)
 
 
 def live_mask(entries: list[DocumentEntry]) -> Mask:

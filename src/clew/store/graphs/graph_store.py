@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.errors import Damaged, NotFound, UsageError, refuse_password, unknown_name_error
 from clew.core.types import GRAPH_EDITED, GraphInfo, GraphSource
-from clew.store.database import Database, hold_lock
+from clew.store.database import LOCK_TIMEOUT, Database, hold_lock
 from clew.store.graphs import tables
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class GraphStore:
         self._open_imported(stored, progress and (lambda done, nodes: progress(nodes + done, total)))
         if progress:
             progress(total, total)
-        self._delete_stale_files()
+        self.delete_stale_files()
         return status
 
     def edit_graph(self, name: str, edits: GraphEdits, *, iris: bool = False) -> GraphEditCounts:
@@ -115,7 +115,7 @@ class GraphStore:
         self._database.scrub()
         if edited.digest != stored.digest:
             self._update_derived(stored, edited, opened, change)
-            self._delete_stale_files()
+            self.delete_stale_files()
         return counts
 
     def _find_imported(self, name: str) -> StoredGraph:
@@ -160,7 +160,7 @@ class GraphStore:
         with self._database.write_transaction() as connection:
             removed = tables.remove_graph(connection, name)
         self._database.scrub()
-        self._delete_stale_files()
+        self.delete_stale_files()
         return removed
 
     def mount(self, name: str, url: str, options: MountOptions) -> MountedGraph:
@@ -273,11 +273,11 @@ class GraphStore:
     def _digests(self) -> list[str]:
         return [graph.digest for graph in self._read_graphs()]
 
-    def _delete_stale_files(self) -> None:
-        """Delete the derived data of graphs and mounts that are gone."""
+    def delete_stale_files(self, timeout: float = LOCK_TIMEOUT) -> None:
+        """Delete the derived data of graphs and mounts that are gone. Raises Locked after ``timeout`` seconds."""
         from clew.store.graphs import arrays, node_index, rdf_view
 
-        with hold_lock(self._lock):
+        with hold_lock(self._lock, timeout):
             rdf_view.delete_stale_stores(self._derived, self._digests(), _ABANDONED)
             arrays.delete_stale_arrays(self._derived, self._digests())
             self._delete_stale_mount_files()

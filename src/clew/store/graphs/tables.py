@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from clew.core.errors import Damaged, UsageError, unknown_name_error
 from clew.core.types import Entity, GraphInfo, GraphSource
+from clew.store.database import note_removal
 from clew.store.dump import dump_line
 
 if TYPE_CHECKING:
@@ -117,8 +118,8 @@ def store_graph(
     if stored is not None:
         _delete(connection, stored.number)
     _insert(connection, name, packed, sources_json, options)
-    # A large graph goes through the write-ahead log, which is emptied after the transaction.
-    connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+    # A large graph goes through the write-ahead log too, which is emptied after the transaction.
+    note_removal(connection)
     return "added" if stored is None else "replaced"
 
 
@@ -159,7 +160,7 @@ def update_graph(connection: sqlite3.Connection, graph: StoredGraph, options: st
         "UPDATE graph SET digest = ?, nodes = ?, edges = ?, relations = ?, options = ? WHERE number = ?",
         (graph.digest, graph.nodes, graph.edges, canonical_json(graph.relations), options, graph.number),
     )
-    connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+    note_removal(connection)
 
 
 def write_blob(
@@ -203,7 +204,7 @@ def remove_graph(connection: sqlite3.Connection, name: str) -> GraphInfo:
         connection.execute("DELETE FROM mount WHERE name = ?", (name,))
     else:
         _delete(connection, {graph.name: graph.number for graph in read_graphs(connection)}[name])
-    connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+    note_removal(connection)
     return infos[name]
 
 
