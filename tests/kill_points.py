@@ -121,7 +121,7 @@ def run_killed(act: Callable[[Path], None], folder: Path, point: int) -> bool:
             return connection
 
         sys.addaudithook(hook)
-        sqlite3.connect = connect
+        sqlite3.connect = connect  # type: ignore[assignment]
         status = 1
         try:
             act(folder)
