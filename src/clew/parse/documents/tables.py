@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from clew.core.cell_values import label_overrides, read_scale, read_unit
+from clew.core.cell_values import label_overrides, read_cell, read_scale, read_unit
 from clew.core.types import HEADERS_UNCERTAIN, Column, RowPlace, Table
 
 Row = tuple[str, ...]
@@ -54,40 +55,63 @@ def _with_unit(column: Column, unit: str, scale: float | None) -> Column:
     return replace(column, unit=own_unit or unit, scale=own_scale or scale or 1.0)
 
 
-def place_rows(rows: Sequence[Row], levels: Sequence[int] = ()) -> tuple[RowPlace, ...]:
+def place_rows(rows: Sequence[Row], levels: Sequence[float] = ()) -> tuple[RowPlace, ...]:
     """Return the place of each row: what kind it is, and in which groups it stands.
 
     A row with its label alone heads the group of rows below it. The group ends with the next heading that is not
     indented more; where labels are indented (``levels``, one per row) with the first row that is indented no more
-    than its heading; else with the total that names it or adds it up. A total that closes a group stands in the
-    groups around it.
+    than its heading; else with a total. A total stands in the groups around the one that it closes; one that does not
+    say of what stands in the innermost group whose rows add up to it.
     """
     places: list[RowPlace] = []
     headings: list[_Group] = []
+    is_heading = [bool(row and row[0].strip()) and not any(cell.strip() for cell in row[1:]) for row in rows]
+    heads_group = _heads_groups(rows, is_heading, levels)
     for number, row in enumerate(rows):
         level = levels[number] if levels else 0
         label = row[0].strip() if row else ""
-        has_values = any(cell.strip() for cell in row[1:])
-        if label and not has_values:
-            while headings and headings[-1].level >= level:
+        if is_heading[number]:
+            while headings and headings[-1].level >= level and heads_group[number]:
                 headings.pop()
-            places.append(RowPlace("heading", level, tuple(group.name for group in headings)))
-            headings.append(_Group(label.rstrip(": "), level, number))
+            places.append(RowPlace("heading", _whole(level), tuple(group.name for group in headings)))
+            if heads_group[number]:
+                below = levels[number + 1] if levels and number + 1 < len(rows) else level
+                headings.append(_Group(label.rstrip(": "), level, number, below))
             continue
-        while headings and headings[-1].ends_before(level):
-            headings.pop()
         kind: Literal["values", "total"] = "total" if _TOTAL.search(label) else "values"
         if kind == "total":
-            headings = _close_groups(headings, label, level)
-        if headings and headings[-1].is_indented is None:
-            headings[-1].is_indented = level > headings[-1].level
+            headings = _close_groups(headings, label, level, rows, number)
+        else:
+            while headings and headings[-1].ends_before(level):
+                headings.pop()
         unit, scale = label_overrides(label) if label else ("", None)
         if scale is None and headings:
             unit, scale = label_overrides(headings[-1].name)
-        groups = tuple(group.name for group in headings)
-        place = RowPlace(kind, level, groups, unit, scale)
+        place = RowPlace(kind, _whole(level), tuple(group.name for group in headings), unit, scale)
         places.append(_PLAIN if place == _PLAIN else place)
     return tuple(places)
+
+
+def _heads_groups(rows: Sequence[Row], is_heading: Sequence[bool], levels: Sequence[float]) -> list[bool]:
+    """Return which headings head a group.
+
+    Where some rows are indented below a heading, those of any group are, but for a heading with a colon right above
+    a row of values.
+    """
+    if not levels:
+        return list(is_heading)
+    below = zip(rows, is_heading, levels, [*is_heading[1:], True], [*levels[1:], -2.0], strict=True)
+    indents, heads = False, []
+    for row, heading, level, is_next_heading, next_level in below:
+        indents = indents or (heading and next_level > level)
+        heads.append(
+            heading and (next_level > level or (row[0].rstrip().endswith(":") and not is_next_heading))
+        )
+    return heads if indents else list(is_heading)
+
+
+def _whole(level: float) -> int:
+    return max(0, math.ceil(level))
 
 
 #: Most rows of a long table share this place.
@@ -96,31 +120,64 @@ _PLAIN = RowPlace()
 
 @dataclass(slots=True)
 class _Group:
-    """A heading, the number of its row, and whether its rows are indented (None before the first)."""
+    """A heading, its level, the number of its row, and the level of the row below it."""
 
     name: str
-    level: int
+    level: float
     start: int
-    is_indented: bool | None = None
+    below: float
 
-    def ends_before(self, level: int) -> bool:
+    def ends_before(self, level: float) -> bool:
         """Return whether a row of values at ``level`` stands outside."""
-        return level < self.level or (bool(self.is_indented) and level <= self.level)
+        if math.ceil(self.below) > math.ceil(self.level):
+            return math.ceil(level) <= math.ceil(self.level)
+        return level < self.level or (self.below > self.level and level <= self.level)
 
 
-def _close_groups(headings: Sequence[_Group], label: str, level: int) -> list[_Group]:
+def _close_groups(
+    headings: Sequence[_Group], label: str, level: float, rows: Sequence[Row], number: int
+) -> list[_Group]:
     """Return the groups that a total stands in: without the one that it closes, or that it is no part of."""
     remaining = list(headings)
-    words = set(re.findall(r"\w{3,}", label.casefold())) - {"total", "net", "and", "the"}
+    words = set(re.findall(r"\w{3,}", label.casefold())) - {
+        "total",
+        "totals",
+        "subtotal",
+        "net",
+        "and",
+        "the",
+    }
+    if not words:
+        while remaining and not _adds_up(rows, remaining[-1].start + 1, number):
+            remaining.pop()
+        return remaining or [group for group in headings if level > group.level or _PERIOD.search(group.name)]
     while remaining:
         group = remaining[-1]
         names_group = bool(words & set(re.findall(r"\w{3,}", group.name.casefold())))
-        if _PERIOD.search(group.name) or (level > group.level and not names_group):
+        if _PERIOD.search(group.name) and not group.ends_before(level):
+            break
+        if level > group.level and not names_group:
             break
         remaining.pop()
-        if names_group:
+        if names_group and remaining and not remaining[-1].ends_before(level):
             break
     return remaining
+
+
+def _adds_up(rows: Sequence[Row], start: int, total: int) -> bool:
+    """Return whether the rows from ``start`` add up to the row ``total``: in one column at least, and in none not."""
+    agreements = 0
+    for column in range(1, len(rows[total])):
+        whole = read_cell(rows[total][column])
+        values = [read_cell(row[column]).number for row in rows[start:total]]
+        parts = [value for value in values if value is not None]
+        if whole.number is None or len(parts) < 2:
+            continue
+        decimals = len(re.sub(r"\D", "", whole.text.partition(".")[2]))
+        if abs(sum(parts) - whole.number) > 0.51 * len(parts) * 10**-decimals:
+            return False
+        agreements += 1
+    return agreements > 0
 
 
 def table_to_markdown(table: Table) -> str:

@@ -63,17 +63,35 @@ class Line:
     @property
     def box(self) -> Box:
         """The rectangle around it, estimated from baseline and font size."""
-        return Box(
-            self.page,
-            round(self.x0, 1),
-            round(self.y - 0.85 * self.size, 1),
-            round(self.x1, 1),
-            round(self.y + self.size / 4, 1),
-        )
+        return words_box(self.page, self.words)
 
     def split_cells(self) -> list[Line]:
         """Return the parts that wide gaps separate."""
         return [Line(self.page, tuple(part)) for part in _split(self.words, CELL_GAP)]
+
+
+def words_box(page: int, words: Sequence[Word]) -> Box:
+    """Return the rectangle around words on one baseline, left to right."""
+    size = median(word.size for word in words)
+    y = words[0].y
+    edges = (words[0].x0, y - 0.85 * size, max(word.x1 for word in words), y + size / 4)
+    return Box(page, *(round(edge, 1) for edge in edges))
+
+
+def union_box(boxes: Sequence[Box]) -> Box:
+    """Return the rectangle around boxes of one page."""
+    return Box(
+        boxes[0].page,
+        min(box.x0 for box in boxes),
+        min(box.y0 for box in boxes),
+        max(box.x1 for box in boxes),
+        max(box.y1 for box in boxes),
+    )
+
+
+def bounding_box(lines: Sequence[Line]) -> Box:
+    """Return the rectangle around lines of one page."""
+    return union_box([line.box for line in lines])
 
 
 @dataclass(slots=True)

@@ -20,18 +20,11 @@ from clew.core.errors import UnreadableFile
 from clew.core.types import Box, ParsedDocument, Table
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.pdf import MEDIA_TYPE
-from clew.parse.documents.pdf.lines import Line, PageLines, extract_lines
-from clew.parse.documents.pdf.tables import (
-    SNAP,
-    Grid,
-    bounding_box,
-    build_table,
-    find_grids,
-    find_tables,
-    read_grid,
-    split_line,
-)
-from clew.parse.documents.pdf.words import Page, read_page
+from clew.parse.documents.pdf.cells import split_line
+from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, read_grid
+from clew.parse.documents.pdf.lines import Line, PageLines, bounding_box, extract_lines
+from clew.parse.documents.pdf.tables import build_table, find_tables, is_chart, split_at_headers
+from clew.parse.documents.pdf.words import Page, Rule, read_page
 
 _NUMBERED = re.compile(
     r"^(?P<part>part\s+[ivx]+\b)|^(?P<item>item\s+\d+[a-z]?\b)|^(?P<note>note\s+\d+\b)"
@@ -199,7 +192,7 @@ def _page_blocks(page_lines: PageLines, headings: Headings) -> list[Block]:
         outside = tuple(word for word in line.words if not any(grid.contains(word) for grid in grids))
         if grid is not None and not any(block.grid is grid for block in blocks):
             # A table stands at the place of its first line, after the lines so far.
-            blocks += _text_blocks(lines, headings)
+            blocks += _text_blocks(lines, headings, page_lines.page.rules)
             lines = []
             words = [word for page_line in page_lines.lines for word in page_line.words]
             blocks.append(Block([], table=read_grid(grid, words, _take_caption(blocks, line)), grid=grid))
@@ -208,20 +201,28 @@ def _page_blocks(page_lines: PageLines, headings: Headings) -> list[Block]:
         if grid is not None:
             grid_block = next(block for block in blocks if block.grid is grid)
             grid_block.lines.append(line)
-    return blocks + _text_blocks(lines, headings)
+    return blocks + _text_blocks(lines, headings, page_lines.page.rules)
 
 
-def _text_blocks(lines: Sequence[Line], headings: Headings) -> list[Block]:
+def _text_blocks(lines: Sequence[Line], headings: Headings, rules: Sequence[Rule]) -> list[Block]:
     """Return the paragraphs, headings and tables without rules of lines outside of grids."""
     rows = [split_line(line) for line in lines]
     blocks: list[Block] = []
     position = 0
     for start, end in find_tables(rows):
+        parts = split_at_headers(rows[start:end])
+        tables = [build_table(part, "", rules) for part in parts]
+        if all(map(is_chart, tables)):
+            continue
         blocks += _paragraphs(lines[position:start], headings)
         caption = _take_caption(blocks, rows[start].line)
-        blocks.append(
-            Block([row.line for row in rows[start:end]], table=build_table(rows[start:end], caption))
-        )
+        for part, table in zip(parts, tables, strict=True):
+            blocks.append(
+                Block(
+                    [row.line for row in part],
+                    table=replace(table, caption=f"{caption} {table.caption}".strip()),
+                )
+            )
         position = end
     return blocks + _paragraphs(lines[position:], headings)
 
@@ -323,8 +324,11 @@ def _with_header_as_row(before: Block, block: Block, table: Table) -> Table:
     return replace(
         table,
         header=("",) * len(table.header),
+        columns=(),
         rows=(table.header, *table.rows),
         row_pages=(block.grid.page, *table.row_pages),
+        cell_boxes=((None,) * len(table.header), *table.cell_boxes),
+        headers_uncertain=False,
     )
 
 
@@ -342,6 +346,8 @@ def _join_two_tables(first: Table, second: Table) -> Table | None:
         rows=first.rows + second.rows,
         boxes=first.boxes + second.boxes,
         row_pages=first.row_pages + second.row_pages,
+        row_places=first.row_places + second.row_places,
+        cell_boxes=first.cell_boxes + second.cell_boxes,
     )
 
 

@@ -1,13 +1,9 @@
-"""Tables of a PDF: those with ruled cells, and those whose columns are only aligned.
+"""Tables of a PDF without a grid, also those that are ruled in one direction only.
 
-Horizontal and vertical rules that touch each other make a grid; each cell has the words between its ruling lines.
-Cells between which a piece of rule is missing are one merged cell. pdfplumber finds the same tables from the same
-lines at a tenth of the speed.
-
-Tables without a grid, also those that are ruled in one direction only, are found from the positions of their cells.
-Wide gaps separate the cells of a line, after ``$``, ``%`` and parentheses, which filings set apart, have joined their
-number. Lines with several cells that follow each other are a table. The positions of the numbers give its columns,
-and the lines above the first row of numbers its header.
+They are found from the positions of their cells. Wide gaps separate the cells of a line, after ``$``, ``%`` and
+parentheses, which filings set apart, have joined their number. Lines with several cells that follow each other are a
+table. The positions of the numbers give its columns, and the lines above the first row of numbers its header
+(:mod:`clew.parse.documents.pdf.headers`).
 """
 
 from __future__ import annotations
@@ -16,312 +12,19 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 
-import numpy as np
-from numpy.typing import NDArray
-
+from clew.core.cell_values import read_scale
 from clew.core.types import Box, Table
-from clew.parse.documents.pdf.lines import CELL_GAP, Line
-from clew.parse.documents.pdf.words import Page, Rule, Word
+from clew.parse.documents.pdf.cells import Cell, Row
+from clew.parse.documents.pdf.headers import Edges, are_uncertain, is_numbering, read_header, split_label
+from clew.parse.documents.pdf.lines import Line, bounding_box, union_box
+from clew.parse.documents.pdf.words import BOLD, Rule
+from clew.parse.documents.tables import place_rows
 
-#: Rules meet if their ends or positions differ by no more than this, in points.
-SNAP = 3.0
-#: A grid with more lines in one direction is a drawing.
-MAX_LINES = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A grid: the positions of its lines (``xs`` and ``ys``, ascending), and the rules that form them."""
-
-    page: int
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
-    horizontal: tuple[Rule, ...]
-    vertical: tuple[Rule, ...]
-
-    def contains(self, word: Word) -> bool:
-        """Return whether a word stands inside the grid."""
-        x, y = word_centre(word)
-        return self.xs[0] < x < self.xs[-1] and self.ys[0] < y < self.ys[-1]
-
-    @property
-    def box(self) -> Box:
-        """The rectangle around it."""
-        edges = (self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
-        return Box(self.page, *(round(edge, 1) for edge in edges))
-
-
-def word_centre(word: Word) -> tuple[float, float]:
-    """Return the middle of a word, a third of its size above the baseline."""
-    return (word.x0 + word.x1) / 2, word.y - word.size / 3
-
-
-def find_grids(page: Page) -> list[Grid]:
-    """Return the ruled grids of a page that hold a table, from the top."""
-    horizontal = [rule for rule in page.rules if rule[2] - rule[0] >= rule[3] - rule[1]]
-    vertical = [rule for rule in page.rules if rule[2] - rule[0] < rule[3] - rule[1]]
-    if len(horizontal) < 3 or len(vertical) < 3:
-        return []
-    grids = []
-    for rows, columns in _group_touching(horizontal, vertical):
-        ys = _merge_positions([(rule[1] + rule[3]) / 2 for rule in rows])
-        xs = _merge_positions([(rule[0] + rule[2]) / 2 for rule in columns])
-        if 3 <= len(xs) <= MAX_LINES and 3 <= len(ys) <= MAX_LINES:
-            grids.append(Grid(page.number, xs, ys, tuple(rows), tuple(columns)))
-    grids = [grid for grid in grids if _is_table(grid, page.words)]
-    return sorted(grids, key=lambda grid: (grid.ys[0], grid.xs[0]))
-
-
-def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> Table:
-    """Return the cells of a grid as a table.
-
-    The text of a cell that is merged downwards, or in the header, is in each of its cells; that of one that is merged
-    across the body is in the first.
-    """
-    area = _merged_cells(grid)
-    texts = _cell_texts(grid, area, words)
-    rows, columns = area.shape
-    head = _header_rows(area, texts)
-    cells = [
-        [
-            texts[area[row, column]]
-            if row < head or column == 0 or area[row, column] != area[row, column - 1]
-            else ""
-            for column in range(columns)
-        ]
-        for row in range(rows)
-    ]
-    header = tuple(
-        " ".join(dict.fromkeys(part for part in column if part)) for column in zip(*cells[:head], strict=True)
-    )
-    body = [row for row in cells[head:] if any(row)]
-    return Table(
-        header or ("",) * columns,
-        tuple(tuple(row) for row in body),
-        caption,
-        (grid.box,),
-        (grid.page,) * len(body),
-    )
-
-
-def _group_touching(horizontal: list[Rule], vertical: list[Rule]) -> list[tuple[list[Rule], list[Rule]]]:
-    """Return the groups of rules in which each rule meets another one that runs the other way."""
-    rows, columns = np.array(horizontal), np.array(vertical)
-    meets = (
-        (rows[:, None, 0] - SNAP <= columns[None, :, 2])
-        & (rows[:, None, 2] + SNAP >= columns[None, :, 0])
-        & (columns[None, :, 1] - SNAP <= rows[:, None, 3])
-        & (columns[None, :, 3] + SNAP >= rows[:, None, 1])
-    )
-    # Labels spread along the crossings until nothing changes: the smallest number of a group wins.
-    label = np.arange(len(horizontal))
-    while True:
-        column_label = np.where(meets, label[:, None], len(horizontal)).min(axis=0)
-        row_label = np.where(meets, column_label[None, :], len(horizontal)).min(axis=1)
-        new_label = np.minimum(label, row_label)
-        if np.array_equal(new_label, label):
-            break
-        label = new_label
-    groups = []
-    for number in np.unique(label):
-        group_rows = [horizontal[n] for n in np.flatnonzero(label == number)]
-        group_columns = [vertical[n] for n in np.flatnonzero(column_label == number)]
-        if group_columns:
-            groups.append((group_rows, group_columns))
-    return groups
-
-
-def _merge_positions(values: Sequence[float]) -> tuple[float, ...]:
-    """Return the values in ascending order, with the mean in place of those that nearly agree."""
-    groups: list[list[float]] = []
-    for value in sorted(values):
-        if groups and value - groups[-1][-1] <= SNAP:
-            groups[-1].append(value)
-        else:
-            groups.append([value])
-    return tuple(sum(group) / len(group) for group in groups)
-
-
-def _merged_cells(grid: Grid) -> NDArray[np.int64]:
-    """Return for each cell, in an array (rows, columns), the number of the merged cell that it is part of."""
-    xs, ys = np.array(grid.xs), np.array(grid.ys)
-    x, y = (xs[1:] + xs[:-1]) / 2, (ys[1:] + ys[:-1]) / 2
-    has_wall = np.zeros((len(y), len(x) - 1), dtype=np.bool_)
-    for x0, top, x1, bottom in grid.vertical:
-        column = int(np.argmin(np.abs(xs - (x0 + x1) / 2))) - 1
-        if 0 <= column < len(x) - 1:
-            has_wall[(y > top - SNAP) & (y < bottom + SNAP), column] = True
-    has_floor = np.zeros((len(y) - 1, len(x)), dtype=np.bool_)
-    for x0, top, x1, bottom in grid.horizontal:
-        row = int(np.argmin(np.abs(ys - (top + bottom) / 2))) - 1
-        if 0 <= row < len(y) - 1:
-            has_floor[row, (x > x0 - SNAP) & (x < x1 + SNAP)] = True
-    area = np.arange(len(y) * len(x)).reshape(len(y), len(x))
-    while True:
-        before = area.copy()
-        lower = np.minimum(area[:, 1:], area[:, :-1])
-        area[:, 1:][~has_wall], area[:, :-1][~has_wall] = lower[~has_wall], lower[~has_wall]
-        lower = np.minimum(area[1:], area[:-1])
-        area[1:][~has_floor], area[:-1][~has_floor] = lower[~has_floor], lower[~has_floor]
-        if np.array_equal(before, area):
-            return area
-
-
-def _cell_texts(grid: Grid, area: NDArray[np.int64], words: Sequence[Word]) -> dict[int, str]:
-    words_of: dict[int, list[Word]] = {int(number): [] for number in np.unique(area)}
-    for word in words:
-        if grid.contains(word):
-            x, y = word_centre(word)
-            row, column = np.searchsorted(grid.ys, y) - 1, np.searchsorted(grid.xs, x) - 1
-            words_of[int(area[row, column])].append(word)
-    return {number: _cell_text(cell_words) for number, cell_words in words_of.items()}
-
-
-def _cell_text(words: Sequence[Word]) -> str:
-    """Return the words of a cell in reading order; a word divided at a line's end is joined."""
-    lines: list[list[Word]] = []
-    for word in sorted(words, key=lambda word: (word.y, word.x0)):
-        if lines and word.y - lines[-1][0].y < 0.5 * word.size:
-            lines[-1].append(word)
-        else:
-            lines.append([word])
-    joined = ""
-    for line in lines:
-        text = " ".join(word.text for word in sorted(line, key=lambda word: word.x0))
-        is_divided = joined.endswith("-") and joined[-2:-1].islower() and text[:1].islower()
-        joined = joined[:-1] + text if is_divided else f"{joined} {text}".strip()
-    return joined
-
-
-def _header_rows(area: NDArray[np.int64], texts: dict[int, str]) -> int:
-    """Return how many rows are header: the first and those merged with it, 0 if one has values."""
-    first = 1
-    while first < len(area) and np.intersect1d(area[first - 1], area[first]).size:
-        first += 1
-    has_numbers = [any(is_number(texts[n]) for n in row[1:].tolist()) for row in area]
-    return first if first < len(area) and not any(has_numbers[:first]) else 0
-
-
-def _is_table(grid: Grid, words: Sequence[Word]) -> bool:
-    """Return whether at least two rows, and half of all, have words in two cells. The lines of a chart do not."""
-    area = _merged_cells(grid)
-    texts = _cell_texts(grid, area, words)
-    is_filled = [sum(bool(texts[n]) for n in set(row.tolist())) >= 2 for row in area]
-    return sum(is_filled) >= max(2, len(is_filled) / 2)
-
-
-_NUMBER = re.compile(r"^[($€£¥+\-–—−]*\s*[\d.,]*\d[\d.,]*\s*[)%]*[)%]*(?:x|bps|pts?\.?)?(?:\s?\(\w\))?$")
-_NO_VALUE = re.compile(r"^[$€£]?\s*[-–—−]+\s*%?$|^(?:n/?a|nm|\*+|n/m)$", re.IGNORECASE)
-_YEAR = re.compile(r"^(?:fy)?\s?(?:19|20)\d\d(?:\s?\(\w\))?$", re.IGNORECASE)
-_BULLET = re.compile(r"^(?:[•·▪■◦‣*\-–—o]|\(?[a-z0-9ivx]{1,4}[.)])$", re.IGNORECASE)
-_LEADER = re.compile(r"(?:\s?[.·…_]){4,}\s*")
-_CURRENCIES = frozenset("$€£¥")
-#: Words before a number that belong to it, however far filings set them apart, and words after it.
-_OPENING = frozenset({*_CURRENCIES, "($", "(", "$("})
-_CLOSING = frozenset({"%", ")", ")%", "%)"})
 #: A table has at least so many lines with several cells.
 MIN_ROWS = 2
-
-
-def is_number(text: str) -> bool:
-    """Return whether a cell's text is a number, or a mark for a missing one."""
-    return bool(_NUMBER.match(text) or _NO_VALUE.match(text))
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of a line: its words and their text."""
-
-    text: str
-    words: tuple[Word, ...]
-
-    @property
-    def x0(self) -> float:
-        """Left edge."""
-        return self.words[0].x0
-
-    @property
-    def x1(self) -> float:
-        """Right edge."""
-        return self.words[-1].x1
-
-    def split(self) -> list[Cell]:
-        """Return the parts that are separated by gaps wider than between words, narrower than between cells."""
-        parts: list[list[Word]] = [[self.words[0]]]
-        for word in self.words[1:]:
-            if word.x0 - parts[-1][-1].x1 > 0.5 * word.size:
-                parts.append([])
-            parts[-1].append(word)
-        return [Cell(_join_words(part), tuple(part)) for part in parts]
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether it is a number, or a mark for a missing one."""
-        return is_number(self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line as cells."""
-
-    line: Line
-    cells: tuple[Cell, ...]
-
-    @property
-    def is_tabular(self) -> bool:
-        """Whether it looks like a row of a table: several cells, and no list item or heading with its number."""
-        if len(self.cells) < 2:
-            return False
-        if len(self.cells) == 2 and _BULLET.match(self.cells[0].text):
-            return False
-        short = all(len(cell.text) <= 60 for cell in self.cells[1:])
-        return short or any(cell.is_numeric for cell in self.cells[1:])
-
-    @property
-    def numeric_cells(self) -> list[Cell]:
-        """The cells that hold numbers."""
-        return [cell for cell in self.cells if cell.is_numeric]
-
-    @property
-    def is_heading_like(self) -> bool:
-        """Whether it has no numbers but years, so that it heads columns rather than fills them."""
-        return all(_YEAR.match(cell.text) for cell in self.numeric_cells)
-
-
-def split_line(line: Line) -> Row:
-    """Return a line as cells."""
-    parts: list[list[Word]] = []
-    for word in line.words:
-        if _LEADER.fullmatch(word.text):
-            continue
-        if parts and _joins(parts[-1], word):
-            parts[-1].append(word)
-        else:
-            parts.append([word])
-    cells = [Cell(_join_words(part), tuple(part)) for part in parts]
-    return Row(line, tuple(cell for cell in cells if cell.text))
-
-
-def _joins(part: Sequence[Word], word: Word) -> bool:
-    """Return whether a word belongs to the cell whose words so far are ``part``."""
-    before = part[-1]
-    gap = word.x0 - before.x1
-    size = max(min(before.size, word.size), 4.0)
-    if before.text in _OPENING and (word.text[:1].isdigit() or word.text.startswith(("(", "-", "—", "–"))):
-        return gap < 12 * size
-    if word.text in _CLOSING and (before.text[-1:].isdigit() or before.text.endswith((")", "—", "–"))):
-        return gap < 3 * size
-    if word.text in {"$", "€", "£"}:
-        return False
-    are_numbers = bool(_NUMBER.match(before.text)) and bool(_NUMBER.match(word.text))
-    return gap <= (0.45 if are_numbers else CELL_GAP) * size
-
-
-def _join_words(part: Sequence[Word]) -> str:
-    text = _LEADER.sub(" ", " ".join(word.text for word in part)).strip()
-    text = re.sub(r"([$€£¥(])\s+(?=[\d(.—–-])", r"\1", text)
-    return re.sub(r"(?<=[\d)])\s+([%)])", r"\1", text)
 
 
 def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
@@ -333,10 +36,12 @@ def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
             start += 1
             continue
         end, last = start + 1, start
-        while end < len(rows) and _continues(rows[last].line, rows[end], end - last):
+        while end < len(rows) and _continues(rows[last], rows[end], end - last):
             if rows[end].is_tabular:
                 last = end
             end += 1
+        while last + 1 < end and _ends_label(rows[last], rows[last + 1]):
+            last += 1
         body = [row for row in rows[start : last + 1] if row.is_tabular]
         columns = _find_columns(body) if len(body) >= MIN_ROWS else []
         if columns and tables and _is_same_table(rows, tables[-1], start):
@@ -346,6 +51,15 @@ def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
             tables.append((_start_of_header(rows, start, least, columns), last + 1))
         start = last + 1
     return tables
+
+
+def _ends_label(row: Row, following: Row) -> bool:
+    """Return whether a line is the rest of the label of a table's last row."""
+    size = max(following.line.size, 4.0)
+    gap = following.line.y - row.line.y
+    is_rest = following.line.text[:1].islower() or row.line.text.count("(") > row.line.text.count(")")
+    is_beside = len(following.cells) == 1 and following.line.x1 < row.cells[-1].x0
+    return is_beside and (gap < 0.6 * size or (is_rest and gap < 1.4 * size))
 
 
 def _start_of_header(
@@ -367,7 +81,7 @@ def _is_same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> 
     """Return whether lines continue the table before them: they have no header, and little is in between."""
     between = rows[before[1] : start]
     first, last = rows[start], rows[before[1] - 1]
-    if len(between) > 4 or first.line.page != last.line.page or not 0 < first.line.y - last.line.y < 120:
+    if len(between) > 7 or first.line.page != last.line.page or not 0 < first.line.y - last.line.y < 120:
         return False
     if not first.numeric_cells or first.is_heading_like or any(len(row.line.text) > 200 for row in between):
         return False
@@ -376,23 +90,30 @@ def _is_same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> 
     return bool(below) and all(any(x0 < b and a < x1 for a, b in above) for x0, x1 in below)
 
 
-def _continues(last: Line, row: Row, distance: int) -> bool:
-    """Return whether a line continues the table whose last row is ``last``, ``distance`` lines above."""
-    line = row.line
+def _continues(last_row: Row, row: Row, distance: int) -> bool:
+    """Return whether a line continues the table whose last row is ``last_row``, ``distance`` lines above."""
+    line, last = row.line, last_row.line
     if line.page != last.page or line.y < last.y:
         return False
     gap = (line.y - last.y) / max(line.size, 4.0)
     if row.is_tabular:
         return gap < 3.2 * distance + 1.5
     # A group heading or the rest of a label: short, close, and few of them in a row.
-    return distance <= 3 and gap < 2.6 * distance + 0.5 and line.x1 - line.x0 < 320 and len(line.text) < 110
+    is_short = line.x1 - line.x0 < 320 and len(line.text) < 110
+    is_label = line.x1 < last_row.cells[1].x0 - 4 and line.x0 < last_row.cells[0].x1 and len(line.text) < 170
+    return distance <= 4 and gap < 2.6 * distance + 0.5 and (is_short or is_label)
 
 
 def _find_columns(body: Sequence[Row]) -> list[tuple[float, float]]:
     """Return the edges of the columns after the first: those of the cells with numbers, else of all cells."""
     value_rows = [row for row in body if not row.is_heading_like]
+    left = min((row.line.x0 for row in body), default=0.0)
+    # The first cell is a label, even if it is a number, unless it stands apart from where labels begin.
     spans = [
-        (cell.x0, cell.x1) for row in value_rows for cell in row.numeric_cells if cell is not row.cells[0]
+        (cell.x0, cell.x1)
+        for row in value_rows
+        for cell in row.numeric_cells
+        if cell is not row.cells[0] or cell.x0 > left + 80
     ]
     if len(spans) < len(body) * 0.5:
         spans = [(cell.x0, cell.x1) for row in body for cell in row.cells[1:]]
@@ -420,11 +141,91 @@ def _merge_overlapping(spans: Sequence[tuple[float, float]]) -> list[tuple[float
     return [(x0, x1) for x0, x1 in merged]
 
 
-def build_table(rows: Sequence[Row], caption: str) -> Table:
-    """Return lines as a table: its header, and rows of a label and a cell for each column."""
+def split_at_headers(rows: Sequence[Row]) -> list[Sequence[Row]]:
+    """Return the parts of a table with headers of their own: lines of names over columns, below rows of numbers."""
     columns = _find_columns([row for row in rows if row.is_tabular])
-    left = columns[0][0]
-    placed = [_place_cells(row, columns, left) for row in rows]
+    starts = [0]
+    start: int | None = None  # of the names since the last numbers
+    has_numbers = False
+    for number, row in enumerate(rows):
+        if row.numeric_cells and not row.is_heading_like:
+            if start is not None and has_numbers and _heads_columns(rows[start:number], columns):
+                starts.append(start)
+            start, has_numbers = None, True
+        elif start is None and split_label(row, columns)[1]:
+            start = number
+    return [rows[a:b] for a, b in pairwise([*starts, len(rows)])]
+
+
+def _heads_columns(rows: Sequence[Row], columns: Sequence[Edges]) -> bool:
+    """Return whether lines without numbers name at least two columns and most of all."""
+    most = max(len(split_label(row, columns)[1]) for row in rows)
+    return most >= max(2, 0.6 * len(columns))
+
+
+@dataclass(slots=True)
+class _TableRow:
+    """A row of a table: its lines, and the cells of its label and of each value column."""
+
+    lines: list[Line]
+    slots: list[list[Cell]]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(_join_cells(cells) for cells in self.slots)
+
+    @property
+    def label(self) -> str:
+        return _join_cells(self.slots[0])
+
+    @property
+    def has_values(self) -> bool:
+        return any(self.slots[1:])
+
+    @property
+    def boxes(self) -> tuple[Box | None, ...]:
+        return tuple(union_box([cell.box for cell in cells]) if cells else None for cells in self.slots)
+
+
+def _join_cells(cells: Sequence[Cell]) -> str:
+    joined = ""
+    for cell in cells:
+        is_divided = joined.endswith("-") and joined[-2:-1].islower() and cell.text[:1].islower()
+        joined = f"{joined}{cell.text}" if is_divided else f"{joined} {cell.text}".strip()
+    return joined
+
+
+def build_table(rows: Sequence[Row], caption: str, rules: Sequence[Rule] = ()) -> Table:
+    """Return lines as a table: its header, and rows of a label and a cell for each column.
+
+    ``rules`` are the ruling lines of the page on which the table begins.
+    """
+    columns = _find_columns([row for row in rows if row.is_tabular])
+    head = _count_header_lines(rows, columns)
+    header = read_header(rows[:head], columns, _rules_of_header(rows, head, rules))
+    body = _join_lines([_TableRow([row.line], _place_cells(row, columns)) for row in rows[head:]])
+    texts = tuple(row.texts for row in body)
+    has_remark = read_scale(caption) is not None
+    remarks = [] if has_remark else [remark for remark in header.remarks if remark not in caption]
+    counts = [sum(cell.is_numeric for row in body for cell in row.slots[n + 1]) for n in range(len(columns))]
+    return Table(
+        header.names,
+        texts,
+        " ".join(part for part in (caption, *remarks) if part),
+        _boxes([row.line for row in rows]),
+        tuple(row.lines[-1].page for row in body),
+        columns=header.columns,
+        row_places=place_rows(texts, _levels(body, columns[0][0])),
+        cell_boxes=tuple(row.boxes for row in body),
+        headers_uncertain=header.is_shared
+        or are_uncertain([column.path for column in header.columns[1:]], counts),
+    )
+
+
+def _count_header_lines(rows: Sequence[Row], columns: Sequence[Edges]) -> int:
+    """Return how many of the first lines are header."""
+    if is_numbering(rows[0]) and len(rows[0].cells) == len(columns) and len(rows) > 1:
+        return 1
     head = next(
         (n for n, row in enumerate(rows) if row.is_tabular and row.numeric_cells and not row.is_heading_like),
         len(rows),
@@ -432,100 +233,165 @@ def build_table(rows: Sequence[Row], caption: str) -> Table:
     if head == len(rows):
         head = 1 if rows[0].is_tabular and len(rows) > 1 else 0
     # A label without values right above the first row of numbers is a group heading, not a header.
-    while head > 0 and not any(placed[head - 1][1:]) and placed[head - 1][0]:
+    while head > 0:
+        labels, cells = split_label(rows[head - 1], columns)
+        if cells or not labels or read_scale(labels[0].text) is not None:
+            break
         head -= 1
-    _repeat_centred_headers(placed[:head], rows[:head], columns)
-    header = tuple(" ".join(part for part in column if part) for column in zip(*placed[:head], strict=True))
-    body = _join_labels(placed[head:], [row.line.page for row in rows[head:]])
-    boxes = _boxes([row.line for row in rows])
-    return Table(
-        header if head else ("",) * (len(columns) + 1),
-        tuple(tuple(cells) for cells, _ in body),
-        caption,
-        boxes,
-        tuple(page for _, page in body),
-    )
+    return head
 
 
-def _place_cells(row: Row, columns: Sequence[tuple[float, float]], left: float) -> list[str]:
-    """Return the texts of a row: its label, then one per column. A cell over several columns is in each of them."""
-    placed: list[list[str]] = [[] for _ in range(len(columns) + 1)]
+def _rules_of_header(rows: Sequence[Row], head: int, rules: Sequence[Rule]) -> list[Rule]:
+    if not head:
+        return []
+    top = rows[0].line.y
+    bottom = rows[head].line.y if head < len(rows) else rows[-1].line.y
+    return [rule for rule in rules if top < rule[1] < bottom and rule[2] - rule[0] > 2 * (rule[3] - rule[1])]
+
+
+def _place_cells(row: Row, columns: Sequence[Edges]) -> list[list[Cell]]:
+    """Return the cells of a row by their place: its label, then each column."""
+    left = columns[0][0]
+    slots: list[list[Cell]] = [[] for _ in range(len(columns) + 1)]
     for number, cell in enumerate(row.cells):
         over = [n for n, (x0, x1) in enumerate(columns) if cell.x0 < x1 and cell.x1 > x0]
         is_label = number == 0 and (cell.x1 <= left + 2 or (cell.x0 < left - 30 and not cell.is_numeric))
-        if is_label:
-            placed[0].append(cell.text)
-        elif over and (cell.is_numeric or len(row.cells) == 1):
-            centre = (cell.x0 + cell.x1) / 2
-            best = min(over, key=lambda n: abs(centre - sum(columns[n]) / 2)) if cell.is_numeric else None
-            for n in over if best is None else [best]:
-                placed[n + 1].append(cell.text)
-        elif over:
-            # Headers of neighbouring columns may stand so close that they look like one cell over both.
-            parts = cell.split()
-            apart = len(over) > 1 and len(parts) == len(over)
-            for place, n in enumerate(over):
-                placed[n + 1].append(parts[place].text if apart else cell.text)
-        elif cell.x1 <= left + 2:
-            placed[0].append(cell.text)
+        if is_label or (not over and cell.x1 <= left + 2):
+            slots[0].append(cell)
+            continue
+        parts = cell.split() if len(over) > 1 and not cell.is_numeric else [cell]
+        if len(parts) == len(over) > 1:
+            for n, part in zip(over, parts, strict=True):
+                slots[n + 1].append(part)
         else:
-            centre = (cell.x0 + cell.x1) / 2
-            n = min(range(len(columns)), key=lambda n: abs(centre - sum(columns[n]) / 2))
-            placed[n + 1].append(cell.text)
-    return [" ".join(parts) for parts in placed]
+            n = min(over or range(len(columns)), key=lambda n: abs(cell.centre - sum(columns[n]) / 2))
+            slots[n + 1].append(cell)
+    return slots
 
 
-def _repeat_centred_headers(
-    placed: list[list[str]], rows: Sequence[Row], columns: Sequence[tuple[float, float]]
-) -> None:
-    """Write each header that is centred over several columns into all of them, from the lowest line up.
-
-    They are the columns around its middle that have a header of their own below and none beside it.
-    """
-    below = [False] * len(columns)
-    for cells, row in zip(reversed(placed), reversed(rows), strict=True):
-        filled = [bool(text) for text in cells[1:]]
-        for cell in row.cells:
-            own = [n for n, text in enumerate(cells[1:]) if text == cell.text]
-            free = [below[n] and (n in own or not filled[n]) for n in range(len(columns))]
-            for n in _columns_under(cell, columns, free, own):
-                cells[n + 1] = cell.text
-        below = [a or bool(text) for a, text in zip(below, cells[1:], strict=True)]
+#: A label goes on in the next line after one of these.
+_UNFINISHED = re.compile(
+    r"(?:[-,/–—(&]|\b(?:and|or|of|the|for|to|from|in|on|by|with|at|net|attributable|related|per|other))$",
+    re.IGNORECASE,
+)
+_BARE_TOTAL = re.compile(r"^(?:sub-?)?totals?$", re.IGNORECASE)
 
 
-def _columns_under(
-    cell: Cell, columns: Sequence[tuple[float, float]], free: Sequence[bool], own: Sequence[int]
-) -> range:
-    """Return the longest run of free columns, with ``own`` among them, that has the same middle as the cell."""
-    middle = (cell.x0 + cell.x1) / 2
-    best = range(0)
-    for first in range(len(columns)):
-        for last in range(first + 1, len(columns)):
-            run = range(first, last + 1)
-            x0, x1 = columns[first][0], columns[last][1]
-            if not all(free[n] for n in run) or not all(n in run for n in own):
-                continue
-            if abs((x0 + x1) / 2 - middle) <= max(4.0, 0.08 * (x1 - x0)) and len(run) > len(best):
-                best = run
-    return best
-
-
-def _join_labels(placed: Sequence[list[str]], pages: Sequence[int]) -> list[tuple[list[str], int]]:
-    """Join labels that run over several lines, and return the rows with their pages.
-
-    A label goes on in the next line if that begins in lower case, and one of the two has no values.
-    """
-    joined: list[tuple[list[str], int]] = []
-    for cells, page in zip(placed, pages, strict=True):
-        before = joined[-1][0] if joined else None
-        is_label_only = not any(cells[1:])
-        if before and is_label_only and cells[0][:1].islower() and any(before[1:]):
-            before[0] = f"{before[0]} {cells[0]}"
-        elif before and not any(before[1:]) and not before[0].endswith(":") and cells[0][:1].islower():
-            joined[-1] = ([f"{before[0]} {cells[0]}", *cells[1:]], page)
+def _join_lines(lines: Sequence[_TableRow]) -> list[_TableRow]:
+    """Join the lines of each row: labels, and cells of words, that run over several."""
+    steps = [after.lines[0].y - before.lines[0].y for before, after in pairwise(lines) if before.has_values]
+    steps = [step for step in steps if 0 < step < 40]
+    pitch = median(steps) if steps else 0.0
+    rows: list[_TableRow] = []
+    for number, line in enumerate(lines):
+        following = lines[number + 1] if number + 1 < len(lines) else None
+        if rows and _goes_on(rows[-1], line, following, pitch):
+            rows[-1].lines += line.lines
+            for slot, cells in zip(rows[-1].slots, line.slots, strict=True):
+                slot += cells
         else:
-            joined.append((list(cells), page))
-    return joined
+            rows.append(line)
+    return rows
+
+
+def _goes_on(row: _TableRow, line: _TableRow, following: _TableRow | None, pitch: float) -> bool:
+    """Return whether a line belongs to the row above it; ``pitch`` is the usual distance of rows."""
+    above, below = row.lines[-1], line.lines[0]
+    size = max(above.size, below.size, 4.0)
+    gap = below.y - above.y
+    if above.page != below.page or not 0 < gap < 1.7 * size:
+        return False
+    if gap < 0.6 * size:
+        return True
+    is_indented = bool(row.slots[0] and line.slots[0]) and line.slots[0][0].x0 > row.slots[0][0].x0 + 2
+    is_tight = gap < (0.78 if is_indented else 0.87) * pitch and gap < 1.4 * size
+    next_gap = following.lines[0].y - below.y if following and following.lines[0].page == below.page else 0.0
+    if row.has_values and line.has_values:
+        return not line.slots[0] and is_tight and _is_rest_of_words(row, line)
+    if not line.slots[0]:
+        # Values beside a label of several lines.
+        return bool(row.slots[0]) and not row.label.endswith(":") and gap < 1.1 * size
+    return _goes_on_below(row, line, is_tight, gap / (next_gap or pitch or gap))
+
+
+def _goes_on_below(row: _TableRow, line: _TableRow, is_tight: bool, nearness: float) -> bool:
+    """Return whether the label of a row goes on in a close line below it.
+
+    ``nearness`` is the distance of the line from the row in units of its distance from the line below it.
+    """
+    label, rest = row.label, line.label
+    if not any(character.isalpha() for character in label):
+        return False
+    is_open = label.count("(") > label.count(")")
+    if (label.endswith(":") and not is_open) or (line.has_values and row.has_values):
+        return False
+    if is_open or rest[:1].islower() or (_UNFINISHED.search(label) and not row.has_values):
+        return True
+    first, second = row.slots[0][0], line.slots[0][0]
+    if (first.words[0].emphasis ^ second.words[0].emphasis) & BOLD or second.x0 < first.x0 - 1:
+        return False
+    if not row.has_values:
+        return is_tight
+    if line.has_values or rest.endswith(":"):
+        return False
+    if _BARE_TOTAL.match(label):
+        return len(rest.split()) <= 4 and nearness < 0.95
+    return is_tight and nearness < 0.87
+
+
+def _is_rest_of_words(row: _TableRow, line: _TableRow) -> bool:
+    """Return whether every cell of a line continues a cell of words of the row above."""
+    filled = [n for n, cells in enumerate(line.slots) if cells]
+    return all(
+        row.slots[n] and not line.slots[n][0].is_numeric and not row.slots[n][-1].is_numeric for n in filled
+    )
+
+
+def _levels(rows: Sequence[_TableRow], left: float) -> list[float]:
+    """Return the indentation of each row's label: 0 for the outermost, one more for each further indentation.
+
+    A label in bold among plain ones stands half a level further out, one that is centred over the labels a whole
+    level further than all.
+    """
+    starts = [row.slots[0][0].x0 for row in rows if row.slots[0]]
+    if not starts:
+        return [0.0] * len(rows)
+    least = min(starts)
+    edges: list[float] = []
+    for start in sorted(starts):
+        if not edges or start - edges[-1] > 2.5:
+            edges.append(start)
+    is_bold = [bool(row.slots[0]) and bool(row.slots[0][0].words[0].emphasis & BOLD) for row in rows]
+    marks = 2 * sum(is_bold) < len(rows)
+    levels: list[float] = []
+    for row, bold in zip(rows, is_bold, strict=True):
+        if not row.slots[0]:
+            levels.append(levels[-1] if levels else 0.0)
+            continue
+        first, last = row.slots[0][0], row.slots[0][-1]
+        middle = (first.x0 + last.x1) / 2
+        if (
+            not row.has_values
+            and first.x0 > least + 40
+            and abs(middle - (least + left) / 2) < 0.15 * (left - least)
+        ):
+            levels.append(-1.0)
+            continue
+        level = float(max(n for n, edge in enumerate(edges) if first.x0 >= edge - 0.1))
+        levels.append(level - 0.5 * (bold and marks))
+    return levels
+
+
+def is_chart(table: Table) -> bool:
+    """Return whether a table is really the labels of a chart: numbers beside which nothing is named.
+
+    Rows of a real table may be numbered, but are full.
+    """
+    rows = [row for row in table.rows if any(row[1:])]
+    if any(character.isalpha() for row in rows for character in row[0]):
+        return False
+    filled = sum(bool(cell) for row in rows for cell in row)
+    return len(rows) < 3 or not all(row[0] for row in rows) or filled < 0.5 * len(rows) * len(rows[0])
 
 
 def _boxes(lines: Sequence[Line]) -> tuple[Box, ...]:
@@ -533,15 +399,3 @@ def _boxes(lines: Sequence[Line]) -> tuple[Box, ...]:
     for line in lines:
         by_page.setdefault(line.page, []).append(line)
     return tuple(bounding_box(page_lines) for page_lines in by_page.values())
-
-
-def bounding_box(lines: Sequence[Line]) -> Box:
-    """Return the rectangle around lines of one page."""
-    boxes = [line.box for line in lines]
-    return Box(
-        boxes[0].page,
-        min(box.x0 for box in boxes),
-        min(box.y0 for box in boxes),
-        max(box.x1 for box in boxes),
-        max(box.y1 for box in boxes),
-    )

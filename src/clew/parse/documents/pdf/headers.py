@@ -1,0 +1,289 @@
+"""The header of a table without a grid: which names stand over which columns.
+
+Each cell of a header line covers one column or several neighbouring ones: those over which its underline runs, else
+those that it stands over, else those in whose middle it is centred and that have names of their own below. What
+covers a column, from top to bottom, is its path. A table whose number columns do not each have a path of their own
+has uncertain headers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from clew.core.cell_values import read_scale
+from clew.core.types import Column
+from clew.parse.documents.pdf.cells import Cell, Row
+from clew.parse.documents.pdf.words import Rule
+
+#: The left and right edge of a column.
+Edges = tuple[float, float]
+
+_REMARK = re.compile(r"^\(?\W*(?:un)?audited\W*\)?$", re.IGNORECASE)
+#: The name of a column that says what its numbers are, not whose.
+_KIND = re.compile(
+    r"^\W*(?:%|\$|€|£|per\s?cent(?:age)?|amount|change|margin|ratio|%\s*of\s+\w+|percent\s+(?:to|of)\s+\w+)\W*$",
+    re.I,
+)
+_OPEN_PERIOD = re.compile(
+    r"\b(?:ended|ending|as of|as at|at|years?|months?|quarters?|[A-Z][a-z]+ \d{1,2})\W*$", re.I
+)
+_YEAR = re.compile(r"^\W*(?:fy\s?)?(?:19|20)\d\d\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A name over the columns from ``first`` to ``last``."""
+
+    first: int
+    last: int
+    text: str
+
+
+@dataclass(slots=True)
+class Header:
+    """The ``columns`` with their names, that of the labels first, and ``remarks``: units and remarks for the table.
+
+    ``is_shared``: two names of one line stand over the same column.
+    """
+
+    columns: tuple[Column, ...]
+    remarks: list[str] = field(default_factory=list)
+    is_shared: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The path of each column as one text."""
+        return tuple(" ".join(column.path) for column in self.columns)
+
+
+def is_numbering(row: Row) -> bool:
+    """Return whether the cells of a line number the columns: 1, 2, 3, ..."""
+    texts = [cell.text for cell in row.cells]
+    return len(texts) > 1 and texts == [str(number) for number in range(1, len(texts) + 1)]
+
+
+def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[Rule]) -> Header:
+    """Return the header of a table from its header lines, the edges of its value columns, and horizontal rules."""
+    underlines = _join_rules(rules)
+    label: list[str] = []
+    remarks: list[str] = []
+    lines: list[list[Span]] = []
+    has_name = [False] * len(columns)
+    is_shared = False
+    for row in reversed(rows):
+        labels, cells = split_label(row, columns)
+        label = [cell.text for cell in labels] + label
+        if len(cells) == 1 and (read_scale(cells[0].text) is not None or _REMARK.match(cells[0].text)):
+            remarks.insert(0, cells[0].text)
+            continue
+        below = [_path(lines, number) for number in range(len(columns))]
+        spans = _spans_of_groups(cells, columns, below) or _spans(cells, columns, underlines, has_name)
+        is_shared = is_shared or _share_a_column(spans)
+        for span in spans:
+            has_name[span.first : span.last + 1] = [True] * (span.last - span.first + 1)
+        lines.insert(0, spans)
+    paths = _name_kinds([_path(lines, number) for number in range(len(columns))])
+    name = " ".join(label)
+    if name and _OPEN_PERIOD.search(name):
+        # "Years ended December 31," in the corner goes on in "2022" over a column.
+        paths = [
+            (name, *path) if path and _YEAR.match(path[0]) and len(path[0]) < 10 else path for path in paths
+        ]
+    return Header((Column((name,) if name else ()), *map(Column, paths)), remarks, is_shared)
+
+
+def _share_a_column(spans: Sequence[Span]) -> bool:
+    return any(before.last >= after.first for before, after in pairwise(spans))
+
+
+def split_label(row: Row, columns: Sequence[Edges]) -> tuple[list[Cell], list[Cell]]:
+    """Return the cells of a header line that stand over the labels, and those over columns."""
+    left = columns[0][0]
+    size = max(row.line.size, 4.0)
+    count = 0
+    for number, cell in enumerate(row.cells):
+        is_left = cell.x1 <= left + 2
+        # A name that begins far left of the numbers and ends over the first of them belongs to the labels, unless
+        # it is centred over them.
+        reaches = cell.x0 < left - 6 * size and abs(cell.centre - sum(columns[0]) / 2) > 3 * size
+        reaches = reaches and cell.x1 < columns[0][1] + size and len(row.cells) > number + 1
+        if not is_left and not reaches:
+            break
+        count = number + 1
+    labels, cells = list(row.cells[:count]), list(row.cells[count:])
+    # A name just left of a narrow column of numbers heads it, if the line has a name for each other column.
+    if labels and len(cells) == len(columns) - 1 and left - labels[-1].x1 < 3 * size and len(labels) > 1:
+        cells.insert(0, labels.pop())
+    return labels, cells
+
+
+def _join_rules(rules: Sequence[Rule]) -> list[Rule]:
+    """Return horizontal rules with the pieces joined that touch each other in one line."""
+    joined: list[list[float]] = []
+    for x0, top, x1, bottom in sorted(rules, key=lambda rule: (round((rule[1] + rule[3]) / 4), rule[0])):
+        y = (top + bottom) / 2
+        if joined and abs(joined[-1][1] - y) < 1.5 and x0 - joined[-1][2] < 1.0:
+            joined[-1][2] = max(joined[-1][2], x1)
+        else:
+            joined.append([x0, y, x1])
+    return [(x0, y, x1, y) for x0, y, x1 in joined]
+
+
+def _spans(
+    cells: Sequence[Cell], columns: Sequence[Edges], underlines: Sequence[Rule], has_name: Sequence[bool]
+) -> list[Span]:
+    """Return the columns that each cell of a header line covers.
+
+    A cell over one column is often a line of that column's own name, centred as a name over its neighbours would be.
+    It is taken for the latter if a line is drawn below it, or if the cells of its line then cover all columns.
+    """
+    over = [_columns_below(cell, columns) for cell in cells]
+    if len(cells) == len(columns) > 1 and over == [[number] for number in range(len(columns))]:
+        return [Span(number, number, cell.text) for number, cell in enumerate(cells)]
+    spans: list[Span] = []
+    waiting: list[tuple[Cell, list[int]]] = []
+    for cell, own in zip(cells, over, strict=True):
+        covered = _underlined_columns(cell, cells, columns, underlines)
+        parts = cell.split() if len(own) > 1 and not covered else []
+        if len(covered) > 1:
+            spans.append(Span(covered[0], covered[-1], cell.text))
+        elif len(parts) == len(own) > 1:
+            spans += [Span(n, n, part.text) for n, part in zip(own, parts, strict=True)]
+        else:
+            waiting.append((cell, own))
+    taken = {n for span in spans for n in range(span.first, span.last + 1)}
+    runs: list[list[int]] = []
+    for number, (cell, own) in enumerate(waiting):
+        others = taken | {n for place, (_, beside) in enumerate(waiting) if place != number for n in beside}
+        free = [has_name[n] and n not in others for n in range(len(columns))]
+        runs.append(_centred_columns(cell, columns, free, own))
+    covers_all = sorted([*taken, *(n for run in runs for n in run)]) == list(range(len(columns)))
+    for (cell, own), run in zip(waiting, runs, strict=True):
+        is_wide = len(run) > 1 and (
+            covers_all or len(own) > 1 or _is_underlined(cell, run, columns, underlines)
+        )
+        chosen = run if is_wide else own
+        spans.append(Span(chosen[0], chosen[-1], cell.text))
+    return sorted(spans, key=lambda span: span.first)
+
+
+def _spans_of_groups(
+    cells: Sequence[Cell], columns: Sequence[Edges], below: Sequence[tuple[str, ...]]
+) -> list[Span]:
+    """Return the groups of columns that the cells of a header line name, where the names below repeat in each group.
+
+    2022 and 2021 over Balance, Income, Balance, Income name two columns each. Empty where the names do not repeat.
+    """
+    size = len(columns) // max(len(cells), 1)
+    if len(cells) < 2 or size < 2 or size * len(cells) != len(columns) or len(set(below[:size])) < size:
+        return []
+    spans = []
+    for number, cell in enumerate(cells):
+        first, last = number * size, (number + 1) * size - 1
+        x0, x1 = columns[first][0], columns[last][1]
+        if abs((x0 + x1) / 2 - cell.centre) > 0.15 * (x1 - x0):
+            return []
+        if not all(below[first : last + 1]) or list(below[first : last + 1]) != list(below[:size]):
+            return []
+        spans.append(Span(first, last, cell.text))
+    return spans
+
+
+def _columns_below(cell: Cell, columns: Sequence[Edges]) -> list[int]:
+    """Return the columns that a cell stands over, the nearest where it stands between two."""
+    over = [n for n, (x0, x1) in enumerate(columns) if cell.x0 < x1 and cell.x1 > x0]
+    return over or [
+        min(range(len(columns)), key=lambda n: max(columns[n][0] - cell.x1, cell.x0 - columns[n][1]))
+    ]
+
+
+def _rules_below(cell: Cell, underlines: Sequence[Rule]) -> list[Rule]:
+    y, size = cell.words[0].y, max(cell.words[0].size, 4.0)
+    return [rule for rule in underlines if -0.2 * size < rule[1] - y < 1.0 * size]
+
+
+def _underlined_columns(
+    cell: Cell, line: Sequence[Cell], columns: Sequence[Edges], underlines: Sequence[Rule]
+) -> list[int]:
+    """Return the columns over the rule that underlines a cell, and this cell of its line alone."""
+    for x0, _, x1, _ in _rules_below(cell, underlines):
+        if not (x0 - 4 <= cell.x0 and cell.x1 <= x1 + 4) or x0 < columns[0][0] - 40:
+            continue
+        if any(other is not cell and x0 < other.centre < x1 for other in line):
+            continue
+        overlaps = [(min(x1, right) - max(x0, left)) / (right - left) for left, right in columns]
+        if covered := [n for n, overlap in enumerate(overlaps) if overlap > 0.5]:
+            return covered
+    return []
+
+
+def _is_underlined(
+    cell: Cell, run: Sequence[int], columns: Sequence[Edges], underlines: Sequence[Rule]
+) -> bool:
+    """Return whether rules run below a cell over most of some columns."""
+    rules = _rules_below(cell, underlines)
+    covered = sum(
+        max(0.0, min(rule[2], columns[n][1]) - max(rule[0], columns[n][0])) for n in run for rule in rules
+    )
+    return covered > 0.6 * sum(columns[n][1] - columns[n][0] for n in run)
+
+
+def _centred_columns(
+    cell: Cell, columns: Sequence[Edges], free: Sequence[bool], own: Sequence[int]
+) -> list[int]:
+    """Return the longest run of free columns, with ``own`` among them, that has the same middle as the cell."""
+    best = list(own)
+    for first in range(own[0] + 1):
+        for last in range(max(own[-1], first + 1), len(columns)):
+            run = list(range(first, last + 1))
+            x0, x1 = columns[first][0], columns[last][1]
+            is_free = all(free[n] or n in own for n in run) and any(free[n] for n in run)
+            is_centred = abs((x0 + x1) / 2 - cell.centre) <= max(4.0, 0.1 * (x1 - x0))
+            if is_free and is_centred and len(run) > len(best):
+                best = run
+    return best
+
+
+def _path(lines: Sequence[Sequence[Span]], column: int) -> tuple[str, ...]:
+    """Return the names over a column from the top; lines of one name are joined."""
+    names: list[Span] = []
+    for spans in lines:
+        for span in spans:
+            if not span.first <= column <= span.last:
+                continue
+            if names and (names[-1].first, names[-1].last) == (span.first, span.last):
+                if span.text != names[-1].text:
+                    names[-1] = replace(span, text=_join_text(names[-1].text, span.text))
+            else:
+                names.append(span)
+    return tuple(span.text for span in names)
+
+
+def _join_text(above: str, below: str) -> str:
+    return above + below if above.endswith("-") and below[:1].isupper() is False else f"{above} {below}"
+
+
+def _name_kinds(paths: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the paths; one that only says "%" or "Change", as others do, also has the path to its left."""
+    named: list[tuple[str, ...]] = []
+    for number, path in enumerate(paths):
+        is_repeated = paths.count(path) > 1
+        left = named[number - 1] if number else ()
+        if path and is_repeated and _KIND.match(path[-1]) and left and not _KIND.match(left[-1]):
+            path = (*(left if len(path) == 1 else left[-1:]), *path)
+        named.append(path)
+    return named
+
+
+def are_uncertain(paths: Sequence[tuple[str, ...]], numbers: Sequence[int]) -> bool:
+    """Return whether the columns with numbers do not each have a path of their own.
+
+    ``numbers`` has how many numbers each column holds. A single column of numbers needs no name.
+    """
+    named = [path for path, count in zip(paths, numbers, strict=True) if count]
+    if len(named) < 2:
+        return False
+    return len(set(named)) < len(named) or not all(named)
