@@ -214,7 +214,10 @@ def row_texts(table: Table) -> Iterator[str]:
 
 def _row_title(table: Table) -> str:
     introduction = table.introduction if len(table.introduction) <= _MAX_INTRODUCTION else ""
-    parts = [introduction, table.caption, HEADERS_UNCERTAIN if table.headers_uncertain else ""]
+    corner = " ".join(table.columns[0].path) if table.columns else ""
+    is_scale_elsewhere = read_scale(corner) is None or read_scale(table.caption) is not None
+    mark = HEADERS_UNCERTAIN if table.headers_uncertain else ""
+    parts = [introduction, table.caption, "" if is_scale_elsewhere else corner, mark]
     return "".join(f"{part.rstrip(':.')}. " for part in parts if part)
 
 

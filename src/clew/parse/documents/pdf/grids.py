@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.types import Box, Table
+from clew.core.types import Box, Column, Table
 from clew.parse.documents.pdf.cells import is_number
+from clew.parse.documents.pdf.headers import are_uncertain
 from clew.parse.documents.pdf.words import Page, Rule, Word
 
 #: Rules meet if their ends or positions differ by no more than this, in points.
@@ -85,17 +86,37 @@ def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> Table:
         ]
         for row in range(rows)
     ]
-    header = tuple(
-        " ".join(dict.fromkeys(part for part in column if part)) for column in zip(*cells[:head], strict=True)
-    )
-    body = [row for row in cells[head:] if any(row)]
+    paths = [
+        tuple(dict.fromkeys(part for part in column if part)) for column in zip(*cells[:head], strict=True)
+    ] or [()] * columns
+    body = [row for row in range(head, rows) if any(cells[row])]
+    texts_of_body = tuple(tuple(cells[row]) for row in body)
+    numbers = [
+        sum(is_number(row[column]) for row in texts_of_body if row[column]) for column in range(1, columns)
+    ]
     return Table(
-        header or ("",) * columns,
-        tuple(tuple(row) for row in body),
+        tuple(" ".join(path) for path in paths),
+        texts_of_body,
         caption,
         (grid.box,),
         (grid.page,) * len(body),
+        columns=tuple(map(Column, paths)),
+        cell_boxes=tuple(
+            tuple(
+                _cell_box(grid, area, row, column) if cells[row][column] else None
+                for column in range(columns)
+            )
+            for row in body
+        ),
+        headers_uncertain=are_uncertain(paths[1:], numbers),
     )
+
+
+def _cell_box(grid: Grid, area: NDArray[np.int64], row: int, column: int) -> Box:
+    """Return the rectangle of a cell, of the whole merged cell that it is part of."""
+    rows, columns = np.nonzero(area == area[row, column])
+    edges = (grid.xs[columns.min()], grid.ys[rows.min()], grid.xs[columns.max() + 1], grid.ys[rows.max() + 1])
+    return Box(grid.page, *(round(edge, 1) for edge in edges))
 
 
 def _group_touching(horizontal: list[Rule], vertical: list[Rule]) -> list[tuple[list[Rule], list[Rule]]]:

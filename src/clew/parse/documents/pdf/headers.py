@@ -8,6 +8,7 @@ has uncertain headers.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -30,16 +31,21 @@ _KIND = re.compile(
 _OPEN_PERIOD = re.compile(
     r"\b(?:ended|ending|as of|as at|at|years?|months?|quarters?|[A-Z][a-z]+ \d{1,2})\W*$", re.I
 )
+_PERIOD_NAME = re.compile(
+    r"(?:fy\s?)?(?:19|20)\d\d\b|[QH][1-4]\b|(?:\w+ )?(?:quarter|months)\b", re.IGNORECASE
+)
 _YEAR = re.compile(r"^\W*(?:fy\s?)?(?:19|20)\d\d\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A name over the columns from ``first`` to ``last``."""
+    """A name over the columns from ``first`` to ``last``; its left and right edge."""
 
     first: int
     last: int
     text: str
+    x0: float = 0.0
+    x1: float = 0.0
 
 
 @dataclass(slots=True)
@@ -58,6 +64,22 @@ class Header:
         """The path of each column as one text."""
         return tuple(" ".join(column.path) for column in self.columns)
 
+    def name_percents(self, are_percents: Sequence[bool]) -> None:
+        """Add "%" to the path of each column of percents that shares its name with the column to its left.
+
+        A column of percents without a name, right of one of amounts, shares its name: a header over both stands often
+        over the first alone. ``are_percents`` says which of the value columns hold percents.
+        """
+        paths = [column.path for column in self.columns]
+        for number, is_percent in enumerate(are_percents, 1):
+            left = paths[number - 1]
+            is_shared = number > 1 and bool(left) and not are_percents[number - 2]
+            if is_percent and is_shared and (not paths[number] or paths[number] == left):
+                paths[number] = (*left, "%")
+        self.columns = tuple(
+            replace(column, path=path) for column, path in zip(self.columns, paths, strict=True)
+        )
+
 
 def is_numbering(row: Row) -> bool:
     """Return whether the cells of a line number the columns: 1, 2, 3, ..."""
@@ -68,6 +90,7 @@ def is_numbering(row: Row) -> bool:
 def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[Rule]) -> Header:
     """Return the header of a table from its header lines, the edges of its value columns, and horizontal rules."""
     underlines = _join_rules(rules)
+    edges = _widen_to_rules(columns, underlines)
     label: list[str] = []
     remarks: list[str] = []
     lines: list[list[Span]] = []
@@ -80,10 +103,13 @@ def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[R
             remarks.insert(0, cells[0].text)
             continue
         below = [_path(lines, number) for number in range(len(columns))]
-        spans = _spans_of_groups(cells, columns, below) or _spans(cells, columns, underlines, has_name)
+        spans = _spans_of_groups(cells, edges, below) or _spans(cells, columns, edges, underlines, has_name)
         is_shared = is_shared or _share_a_column(spans)
         for span in spans:
             has_name[span.first : span.last + 1] = [True] * (span.last - span.first + 1)
+            if span.first == span.last:
+                x0, x1 = edges[span.first]
+                edges[span.first] = (min(x0, span.x0), max(x1, span.x1))
         lines.insert(0, spans)
     paths = _name_kinds([_path(lines, number) for number in range(len(columns))])
     name = " ".join(label)
@@ -115,7 +141,8 @@ def split_label(row: Row, columns: Sequence[Edges]) -> tuple[list[Cell], list[Ce
         count = number + 1
     labels, cells = list(row.cells[:count]), list(row.cells[count:])
     # A name just left of a narrow column of numbers heads it, if the line has a name for each other column.
-    if labels and len(cells) == len(columns) - 1 and left - labels[-1].x1 < 3 * size and len(labels) > 1:
+    is_name = len(labels) > 1 or bool(labels and _PERIOD_NAME.match(labels[-1].text))
+    if is_name and len(cells) == len(columns) - 1 and left - labels[-1].x1 < 6 * size:
         cells.insert(0, labels.pop())
     return labels, cells
 
@@ -132,26 +159,43 @@ def _join_rules(rules: Sequence[Rule]) -> list[Rule]:
     return [(x0, y, x1, y) for x0, y, x1 in joined]
 
 
+def _widen_to_rules(columns: Sequence[Edges], underlines: Sequence[Rule]) -> list[Edges]:
+    """Return the columns as wide as the rules in the header that each run over one of them alone."""
+    edges = list(columns)
+    for x0, _, x1, _ in underlines:
+        over = [n for n, (left, right) in enumerate(columns) if x0 < right and x1 > left]
+        if len(over) == 1:
+            left, right = edges[over[0]]
+            edges[over[0]] = (min(left, x0), max(right, x1))
+    return edges
+
+
 def _spans(
-    cells: Sequence[Cell], columns: Sequence[Edges], underlines: Sequence[Rule], has_name: Sequence[bool]
+    cells: Sequence[Cell],
+    columns: Sequence[Edges],
+    edges: Sequence[Edges],
+    underlines: Sequence[Rule],
+    has_name: Sequence[bool],
 ) -> list[Span]:
-    """Return the columns that each cell of a header line covers.
+    """Return the columns that each cell of a header line covers; ``edges`` are the columns with their names.
 
     A cell over one column is often a line of that column's own name, centred as a name over its neighbours would be.
     It is taken for the latter if a line is drawn below it, or if the cells of its line then cover all columns.
     """
     over = [_columns_below(cell, columns) for cell in cells]
     if len(cells) == len(columns) > 1 and over == [[number] for number in range(len(columns))]:
-        return [Span(number, number, cell.text) for number, cell in enumerate(cells)]
+        return [Span(number, number, cell.text, cell.x0, cell.x1) for number, cell in enumerate(cells)]
     spans: list[Span] = []
     waiting: list[tuple[Cell, list[int]]] = []
     for cell, own in zip(cells, over, strict=True):
         covered = _underlined_columns(cell, cells, columns, underlines)
         parts = cell.split() if len(own) > 1 and not covered else []
+        if len(parts) == 1 and all(_YEAR.fullmatch(word.text) for word in cell.words):
+            parts = [Cell(cell.page, word.text, (word,)) for word in cell.words]
         if len(covered) > 1:
-            spans.append(Span(covered[0], covered[-1], cell.text))
+            spans.append(Span(covered[0], covered[-1], cell.text, cell.x0, cell.x1))
         elif len(parts) == len(own) > 1:
-            spans += [Span(n, n, part.text) for n, part in zip(own, parts, strict=True)]
+            spans += [Span(n, n, part.text, part.x0, part.x1) for n, part in zip(own, parts, strict=True)]
         else:
             waiting.append((cell, own))
     taken = {n for span in spans for n in range(span.first, span.last + 1)}
@@ -159,14 +203,14 @@ def _spans(
     for number, (cell, own) in enumerate(waiting):
         others = taken | {n for place, (_, beside) in enumerate(waiting) if place != number for n in beside}
         free = [has_name[n] and n not in others for n in range(len(columns))]
-        runs.append(_centred_columns(cell, columns, free, own))
+        runs.append(_centred_columns(cell, edges, free, own))
     covers_all = sorted([*taken, *(n for run in runs for n in run)]) == list(range(len(columns)))
     for (cell, own), run in zip(waiting, runs, strict=True):
         is_wide = len(run) > 1 and (
             covers_all or len(own) > 1 or _is_underlined(cell, run, columns, underlines)
         )
         chosen = run if is_wide else own
-        spans.append(Span(chosen[0], chosen[-1], cell.text))
+        spans.append(Span(chosen[0], chosen[-1], cell.text, cell.x0, cell.x1))
     return sorted(spans, key=lambda span: span.first)
 
 
@@ -234,17 +278,18 @@ def _is_underlined(
 def _centred_columns(
     cell: Cell, columns: Sequence[Edges], free: Sequence[bool], own: Sequence[int]
 ) -> list[int]:
-    """Return the longest run of free columns, with ``own`` among them, that has the same middle as the cell."""
-    best = list(own)
+    """Return the run of free columns, with ``own`` among them, that has the same middle as the cell."""
+    candidates: list[tuple[float, list[int]]] = [(math.inf, list(own))]
     for first in range(own[0] + 1):
         for last in range(max(own[-1], first + 1), len(columns)):
             run = list(range(first, last + 1))
             x0, x1 = columns[first][0], columns[last][1]
+            offset = abs((x0 + x1) / 2 - cell.centre)
             is_free = all(free[n] or n in own for n in run) and any(free[n] for n in run)
-            is_centred = abs((x0 + x1) / 2 - cell.centre) <= max(4.0, 0.1 * (x1 - x0))
-            if is_free and is_centred and len(run) > len(best):
-                best = run
-    return best
+            if is_free and offset <= max(4.0, 0.1 * (x1 - x0)):
+                candidates.append((offset, run))
+    least = min(offset for offset, _ in candidates)
+    return max((run for offset, run in candidates if offset <= least + 4), key=len)
 
 
 def _path(lines: Sequence[Sequence[Span]], column: int) -> tuple[str, ...]:

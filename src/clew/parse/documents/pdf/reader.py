@@ -17,6 +17,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from clew.core.errors import UnreadableFile
+from clew.core.text import sentence_spans
 from clew.core.types import Box, ParsedDocument, Table
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.pdf import MEDIA_TYPE
@@ -136,6 +137,10 @@ def _round_size(size: float) -> float:
 
 _BULLET = re.compile(r"^(?:[•·▪■◦‣●○]|\(?[a-z0-9ivx]{1,3}[.)])\s", re.IGNORECASE)
 _HYPHEN = re.compile(r"(?<=[a-z])[-\u2010]$")
+_INTRODUCES = re.compile(
+    r":\s*$|\b(?:following|below|as follows)\b|\b(?:table|schedule)s?\b.*\b(?:summari[sz]|show|present|provid|set)",
+    re.IGNORECASE | re.DOTALL,
+)
 #: A caption has at most so many lines above its table.
 MAX_CAPTION_LINES = 4
 
@@ -216,13 +221,15 @@ def _text_blocks(lines: Sequence[Line], headings: Headings, rules: Sequence[Rule
             continue
         blocks += _paragraphs(lines[position:start], headings)
         caption = _take_caption(blocks, rows[start].line)
+        introduction, statement = _introduction(blocks, rows[start].line), _statement(blocks)
         for part, table in zip(parts, tables, strict=True):
-            blocks.append(
-                Block(
-                    [row.line for row in part],
-                    table=replace(table, caption=f"{caption} {table.caption}".strip()),
-                )
+            named = replace(
+                table,
+                caption=f"{caption} {table.caption}".strip(),
+                introduction=introduction,
+                statement=statement,
             )
+            blocks.append(Block([row.line for row in part], table=named))
         position = end
     return blocks + _paragraphs(lines[position:], headings)
 
@@ -296,6 +303,24 @@ def _take_caption(blocks: list[Block], first: Line) -> str:
     return " ".join(reversed(parts)).rstrip(":")
 
 
+def _introduction(blocks: Sequence[Block], first: Line) -> str:
+    """Return the sentence that ends the paragraph above a table, if it introduces one; "" otherwise."""
+    last = blocks[-1] if blocks else None
+    if last is None or last.table is not None or last.level is not None or last.lines[-1].page != first.page:
+        return ""
+    sentence = last.text[slice(*sentence_spans(last.text)[-1])] if last.text else ""
+    is_near = first.y - last.lines[-1].y < MAX_CAPTION_LINES * 2 * max(first.size, 6.0)
+    return sentence if is_near and _INTRODUCES.search(sentence) else ""
+
+
+def _statement(blocks: Sequence[Block]) -> str:
+    """Return the heading under which a table stands, if only tables and short paragraphs are in between."""
+    for block in reversed(blocks[-6:]):
+        if block.level is not None:
+            return block.text
+    return ""
+
+
 def _join_tables(pages: list[list[Block]]) -> None:
     """Join tables that run over pages: the last of a page with the first of the next, if their columns are alike."""
     last: Block | None = None
@@ -364,7 +389,7 @@ def _join_paragraphs(pages: list[list[Block]]) -> None:
         before = last if last and last.table is None and last.level is None else None
 
 
-PARSER = "pdf/1"
+PARSER = "pdf/2"
 #: A file with more pages is refused rather than read for an hour.
 MAX_PAGES = 20_000
 #: Further entries of the outline are ignored.

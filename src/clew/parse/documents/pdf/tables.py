@@ -25,6 +25,9 @@ from clew.parse.documents.tables import place_rows
 
 #: A table has at least so many lines with several cells.
 MIN_ROWS = 2
+_FOOTNOTE = re.compile(r"\(\w{1,2}\)$")
+#: A column that has numbers in fewer than this share of the rows may go without a name.
+_SPARSE = 0.2
 
 
 def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
@@ -113,7 +116,7 @@ def _find_columns(body: Sequence[Row]) -> list[tuple[float, float]]:
         (cell.x0, cell.x1)
         for row in value_rows
         for cell in row.numeric_cells
-        if cell is not row.cells[0] or cell.x0 > left + 80
+        if cell is not row.cells[0] or (cell.x0 > left + 80 and not _FOOTNOTE.match(cell.text))
     ]
     if len(spans) < len(body) * 0.5:
         spans = [(cell.x0, cell.x1) for row in body for cell in row.cells[1:]]
@@ -204,18 +207,27 @@ def build_table(rows: Sequence[Row], caption: str, rules: Sequence[Rule] = ()) -
     head = _count_header_lines(rows, columns)
     header = read_header(rows[:head], columns, _rules_of_header(rows, head, rules))
     body = _join_lines([_TableRow([row.line], _place_cells(row, columns)) for row in rows[head:]])
-    texts = tuple(row.texts for row in body)
+    cells = tuple(row.texts for row in body)
     has_remark = read_scale(caption) is not None
     remarks = [] if has_remark else [remark for remark in header.remarks if remark not in caption]
-    counts = [sum(cell.is_numeric for row in body for cell in row.slots[n + 1]) for n in range(len(columns))]
+    numbers = [
+        [cell.text for row in body for cell in row.slots[n] if cell.is_numeric]
+        for n in range(1, len(columns) + 1)
+    ]
+    # The sign stands beside the first number of a column, often beside no other.
+    header.name_percents([bool(texts) and "%" in texts[0] for texts in numbers])
+    counts = [
+        len(texts) if column.path or len(texts) >= _SPARSE * len(body) else 0
+        for texts, column in zip(numbers, header.columns[1:], strict=True)
+    ]
     return Table(
         header.names,
-        texts,
+        cells,
         " ".join(part for part in (caption, *remarks) if part),
         _boxes([row.line for row in rows]),
         tuple(row.lines[-1].page for row in body),
         columns=header.columns,
-        row_places=place_rows(texts, _levels(body, columns[0][0])),
+        row_places=place_rows(cells, _levels(body, columns[0][0])),
         cell_boxes=tuple(row.boxes for row in body),
         headers_uncertain=header.is_shared
         or are_uncertain([column.path for column in header.columns[1:]], counts),
