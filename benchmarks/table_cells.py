@@ -1,12 +1,14 @@
-"""Thirty table cells picked by eye from the filings: how many come back with their row and their column?
+"""Cells of tables picked by eye from pages of PDFs: does each come back with its row, column, unit and scale?
 
-The list (``data/table_cells.jsonl``: file, page from 1, row label, column label, value as printed) was written
-from the rendered pages before any parser was measured on it. A cell is recovered if one row of a table on its page
-holds it: the words of its row label stand before it, its own column header has all words of its column label
-(where headers have several lines, all of them), and its value is the printed one.
+A list (``data/table_cells*.jsonl``: file, page from 1, words of the row, words of the column, value as printed; also
+the unit, the scale, and words of groups that the row is not part of) was written from rendered pages. A cell is
+recovered if a row of a table on its page has the words of its row label in its own label and groups, and none of the
+words that do not belong there; if the path of its column has all words of the column's label and no other year; and
+if its value is the printed one. Where the headers of a table are uncertain, none of its cells is recovered, none
+wrong; a cell whose value stands in that row under another column is *wrong*.
 
-    python benchmarks/table_cells.py                # one line for each cell, then the count
-    python benchmarks/table_cells.py --folder PDFS
+    python benchmarks/table_cells.py                                   # thirty cells of the filings
+    python benchmarks/table_cells.py --cells data/table_cells_sample.jsonl --folder PDFS --folder MORE_PDFS
 """
 
 from __future__ import annotations
@@ -14,10 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.core.types import ROW, ParsedDocument
+from clew.core.cell_values import cell_value
+from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.reader import read_file
 
 HERE = Path(__file__).parent
@@ -26,17 +31,24 @@ FOLDER = HERE.parent.parent / "shared" / "data" / "financebench" / "pdfs"
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as a person reads it on the page."""
+    """A cell as a person reads it on the page. ``without`` are words of groups that its row is not part of."""
 
     file: str
     page: int
     row: str
     column: str
     value: str
+    without: str = ""
+    unit: str | None = None
+    scale: float | None = None
 
 
 def words(text: str) -> set[str]:
     return set(re.findall(r"\w+|[$%]", text.casefold()))
+
+
+def years(text: str) -> set[str]:
+    return set(re.findall(r"\b(?:19|20)\d\d\b", text))
 
 
 def value(text: str) -> str:
@@ -44,43 +56,74 @@ def value(text: str) -> str:
     return re.sub(r"[\s$%]", "", text)
 
 
-def found_in(row: str, cell: Cell) -> bool:
-    """Return whether a row's text ``caption. label: header: value; header: value`` holds the cell."""
-    parts = row.split("; ")
-    for number, part in enumerate(parts):
-        before, _, last = part.rpartition(": ")
-        # The first part also holds caption and label; the others are one header and one value.
-        label = parts[0].rpartition(": ")[0]
-        header = before if number else label.rpartition(": ")[2]
-        if value(last) == value(cell.value) and words(cell.row) <= words(label):
-            return words(cell.column) <= words(header)
-    return False
+def is_row(table: Table, number: int, cell: Cell) -> bool:
+    label = words(" ".join((*table.row_places[number].groups, table.rows[number][0])))
+    on_page = not table.row_pages or table.row_pages[number] == cell.page
+    return on_page and words(cell.row) <= label and not words(cell.without) & label
 
 
-def recovered(document: ParsedDocument, cell: Cell) -> bool:
-    rows = [node.text for node in document.nodes if node.kind == ROW and node.page == cell.page]
-    return any(found_in(row, cell) for row in rows)
+def is_column(table: Table, number: int, cell: Cell) -> bool:
+    path = " ".join(table.columns[number].path)
+    own_years = years(cell.column)
+    return words(cell.column) <= words(path) and (not own_years or years(path) <= own_years)
+
+
+def judge(document: ParsedDocument, cell: Cell) -> tuple[str, bool, bool]:
+    """Return "right", "wrong", "uncertain" or "missing", and whether unit and scale are right too."""
+    outcome = "missing"
+    tables = [node.table for node in document.nodes if node.table is not None]
+    for table in tables:
+        for row in range(len(table.rows)):
+            if not is_row(table, row, cell):
+                continue
+            places = [n for n, text in enumerate(table.rows[row]) if n and value(text) == value(cell.value)]
+            if places and table.headers_uncertain:
+                outcome = "uncertain"
+            elif any(is_column(table, n, cell) for n in places):
+                column = next(n for n in places if is_column(table, n, cell))
+                read = cell_value(table, row, column)
+                return "right", cell.unit in {None, read.unit}, cell.scale in {None, read.scale}
+            elif places and outcome == "missing":
+                outcome = "wrong"
+    return outcome, False, False
 
 
 def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--folder", type=Path, default=FOLDER)
+    options.add_argument(
+        "--folder", type=Path, action="append", help="a folder of PDFs (default: the filings)"
+    )
     options.add_argument("--cells", type=Path, default=HERE / "data" / "table_cells.jsonl")
     given = options.parse_args()
-    if not given.folder.is_dir():
-        raise SystemExit(f"no filings in {given.folder}; name their folder with --folder")
+    folders = given.folder or [FOLDER]
     cells = [Cell(**json.loads(line)) for line in given.cells.read_text(encoding="utf-8").splitlines()]
-    documents = {file: read_file(given.folder / file) for file in sorted({cell.file for cell in cells})}
-    count = 0
-    for cell in cells:
-        good = recovered(documents[cell.file], cell)
-        count += good
-        print(
-            f"{'yes' if good else 'NO ':3}  {cell.file} p. {cell.page}: {cell.row} | {cell.column} = {cell.value}"
+    paths = {path.name: path for folder in folders for path in sorted(folder.glob("*.pdf"))}
+    if absent := sorted({cell.file for cell in cells} - paths.keys()):
+        raise SystemExit(
+            f"not in {', '.join(map(str, folders))}: {', '.join(absent)}; name folders with --folder"
         )
-    print(f"{count} of {len(cells)} cells recovered with their row and column")
+    started = time.process_time()
+    documents = {file: read_file(paths[file]) for file in sorted({cell.file for cell in cells})}
+    seconds = time.process_time() - started
+    outcomes: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    typed: Counter[str] = Counter()
+    for cell in cells:
+        outcome, unit, scale = judge(documents[cell.file], cell)
+        outcomes[outcome] += 1
+        asked.update({"unit": cell.unit is not None, "scale": cell.scale is not None})
+        typed.update({"unit": unit and cell.unit is not None, "scale": scale and cell.scale is not None})
+        note = "" if outcome != "right" or (unit and scale) else f" [unit {unit}, scale {scale}]"
+        print(f"{outcome:9}  {cell.file} p. {cell.page}: {cell.row} | {cell.column} = {cell.value}{note}")
+    print(
+        f"{outcomes['right']} of {len(cells)} cells recovered with their row and column; {outcomes['wrong']} wrong, "
+        f"{outcomes['uncertain']} in tables with uncertain headers, {outcomes['missing']} missing"
+    )
+    if asked["unit"]:
+        print(f"of all: unit {typed['unit']} of {asked['unit']}, scale {typed['scale']} of {asked['scale']}")
+    print(f"{seconds:.1f} CPU seconds to parse {len(documents)} files")
 
 
 if __name__ == "__main__":

@@ -54,11 +54,17 @@ _SHARES = re.compile(
 #: Rows whose numbers are not in the table's scale.
 _UNSCALED = re.compile(
     r"\bper\s+(?:common\s+|ordinary\s+|diluted\s+|basic\s+|class\s+\w\s+)?(?:share|unit|ads|barrel|ton|tonne|day|room)\b"
-    r"|\bratios?\b|\bmargin\b|\bper\s?cent(?:age)?\b|%|\brate\b(?!\s+(?:swap|contract|derivative|lock))"
+    r"|\bratios?\b|\bmargin\b|\bper\s?cent(?:age)?\b|%|\brates?\W*(?:$|\()"
     r"|\b(?:number|headcount) of employees\b|\bbasis points\b|\bEPS\b",
     re.IGNORECASE,
 )
 _PERCENT_LABEL = re.compile(r"%|\bper\s?cent(?:age)?\b|\bmargin\b", re.IGNORECASE)
+#: Rows of counts, in which a currency of the column does not hold.
+_COUNT = re.compile(
+    r"\bshares\s+(?:used|outstanding)\b|\b(?:average|potential|dilutive|number of)[\w\s-]*\bshares\b"
+    r"|\bnumber of\b|\b(?:employees|headcount|in years|\(years\))",
+    re.IGNORECASE,
+)
 _PER_SHARE = re.compile(r"\bper\s+(?:\w+\s+){0,2}share\b|\bEPS\b", re.IGNORECASE)
 
 
@@ -146,6 +152,10 @@ def label_overrides(label: str) -> tuple[str, float | None]:
     scale = read_scale(label)
     if scale is not None:
         return read_unit(label), scale
+    if _COUNT.search(label) and not _PER_SHARE.search(label):
+        return ("shares" if "shares" in label.casefold() else "count"), (
+            1.0 if "years" in label.casefold() else None
+        )
     if not _UNSCALED.search(label):
         return "", None
     return ("%" if _PERCENT_LABEL.search(label) and not _PER_SHARE.search(label) else ""), 1.0
@@ -159,7 +169,7 @@ def cell_value(table: Table, row: int, column: int) -> CellValue:
     place = table.row_places[row] if table.row_places else RowPlace()
     head = table.columns[column] if table.columns else Column()
     own_scale = value.scale if value.scale != 1.0 else None
-    unit = value.unit or place.unit or head.unit
+    unit = value.unit or ("" if place.unit == "count" else place.unit or head.unit)
     if unit == "%":
         return CellValue("number", value.text, value.number, unit)
     scale = next(scale for scale in (own_scale, place.scale, head.scale) if scale is not None)

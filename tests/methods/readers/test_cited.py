@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from clew.core.prompts.templates import load_prompt
 from clew.core.trail import TrailRecorder
-from clew.core.types import PASSAGE, Hit, Node, Question
+from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Hit, Node, Question
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.cited import CitedReader
 from clew.models import create_language_model
@@ -41,6 +43,17 @@ def read(*replies, hits=HITS, refuses=(), **options):
     (step,) = trail.steps
     assert step.name == "read"
     return answer, step, server.requests
+
+
+def test_a_number_quoted_only_from_a_table_with_uncertain_headers_is_withheld():
+    row = hit(1, f"Tolls. {HEADERS_UNCERTAIN}. Live geese: 2; 3")
+    row = replace(row, node=replace(row.node, kind=ROW))
+    answer, step, _ = read(reply("3 pence", (1, "Live geese: 2; 3")), hits=[row])
+    assert (answer.text, answer.abstained, step.withheld) == (NOT_FOUND, True, "3 pence")
+    assert "uncertain headers" in step.outcome
+    sentence = hit(2, "Since 1931 the toll on live geese is 3 pence.")
+    answer, _, _ = read(reply("3 pence", (1, "Live geese: 2; 3")), hits=[row, sentence])
+    assert answer.text == "3 pence"
 
 
 def test_quotes_are_looked_up_and_lead_to_the_evidence():

@@ -4,7 +4,7 @@ import pytest
 
 import clew
 from clew.core.trail import SpanReadStep, TrailRecorder
-from clew.core.types import PASSAGE, ROW, Hit, Node, Question, Span
+from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Hit, Node, Question, Span
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.spans import SpanAnswerReader, passage_of_hit
 
@@ -99,6 +99,17 @@ def test_dates_and_numbers_are_preferred_where_they_are_asked_for():
     assert read(answers, "When was it built?", [hit(0, text)])[0].text == "1926"
     assert read(answers, "How many people does it hold?", [hit(0, text)])[0].text == "200"
     assert read({"When": {"spring": 9.0}}, "When was it built?", [hit(0, text)])[0].text == "spring"
+
+
+def test_a_number_does_not_rest_on_a_table_with_uncertain_headers_alone():
+    row = hit(0, f"Adjusted results. {HEADERS_UNCERTAIN}. Adjusted profit: 289; 265", ROW)
+    answers = {"What": {"289": 8.0, "Adjusted profit": 1.0}}
+    answer, _ = read(answers, "What was the adjusted profit?", [row])
+    assert (answer.text, answer.abstained) == (NOT_FOUND, True)
+    sentence = hit(1, "Adjusted profit came to 289 million in 2022.")
+    assert read(answers, "What was the adjusted profit?", [row, sentence])[0].text == "289"
+    words = {"Which": {"Adjusted profit": 8.0}}
+    assert read(words, "Which line is the first?", [row])[0].text == "Adjusted profit"
 
 
 def test_yes_and_no_answer_questions_that_ask_for_them_alone():

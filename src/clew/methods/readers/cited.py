@@ -25,6 +25,7 @@ from clew.core.types import Answer, Hit, Question, Quote
 from clew.methods.evidence import make_passages_optional, numbered_contexts, take_fitting
 from clew.methods.prompting import parse_final_answer
 from clew.methods.readers import NOT_FOUND
+from clew.methods.readers.values import has_certain_support
 
 _EQUIVALENTS = {
     **dict.fromkeys("“”„‟«»″〝〞", '"'),
@@ -246,6 +247,10 @@ def _check_reply(
         return answer, replace(step, outcome=outcome, withheld=claim)
     cited = {quote.node for quote in quotes}
     evidence = tuple(hit for hit in hits if hit.node.id in cited)
+    if not has_certain_support(claim, [hit.node for hit in evidence], [hit.node for hit in hits]):
+        answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
+        outcome = "unsupported: a number is quoted only from a table with uncertain headers"
+        return answer, replace(step, outcome=outcome, withheld=claim)
     outcome = "answered" if reply["quotes"] else "answered in a source's own words"
     return Answer(claim, evidence, quotes, rejected), replace(step, outcome=outcome)
 

@@ -27,6 +27,7 @@ from clew.core.text import (
 from clew.core.trail import ExtractiveReadStep, ReadOutcomeStep
 from clew.core.types import ROW, Answer, Hit, Question, Quote
 from clew.methods.readers import NOT_FOUND
+from clew.methods.readers.values import has_certain_support
 
 AnswerKind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
 
@@ -422,8 +423,8 @@ class ShortReader:
         kind = expected_kind(question.text)
         for quote in answer.quotes if not answer.abstained else ():
             text = extract_short_answer(kind, quote.text, question.text)
-            if text:
-                evidence = tuple(hit for hit in answer.evidence if hit.node.id == quote.node)
+            evidence = tuple(hit for hit in answer.evidence if hit.node.id == quote.node)
+            if text and has_certain_support(text, [hit.node for hit in evidence], [hit.node for hit in hits]):
                 return replace(answer, text=text, evidence=evidence, quotes=(quote,))
         return replace(answer, text=NOT_FOUND, abstained=True)
 

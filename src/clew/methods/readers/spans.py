@@ -22,7 +22,7 @@ from clew.core.types import ROW, Alternative, Answer, Hit, Node, Question, Quote
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import contains_answer, expected_kind
-from clew.methods.readers.values import EITHER, POLAR, mentions_name, parse_date
+from clew.methods.readers.values import EITHER, POLAR, has_certain_support, mentions_name, parse_date
 
 #: A quote longer than this many characters is cut around the answer.
 _LONG_QUOTE = 420
@@ -185,6 +185,8 @@ class SpanAnswerReader:
             ]
             for span in _fitting_spans(question, trimmed, group):
                 reading = self._reading(question, span, group)
+                if not has_certain_support(reading.text, [reading.hit.node], [hit.node for hit in hits]):
+                    continue
                 known = best.get(fold_name(reading.text))
                 if known is None or reading.confidence > known.confidence:
                     best[fold_name(reading.text)] = reading

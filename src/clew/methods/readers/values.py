@@ -7,9 +7,11 @@ less, the same or not.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.core.text import fold_name, normalise_name
+from clew.core.types import HEADERS_UNCERTAIN, ROW, Node
 
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
@@ -90,6 +92,31 @@ def parse_number(text: str) -> float | None:
     if match is None:
         return None
     return float(match["digits"].replace(",", "")) * _SCALE.get((match["scale"] or "").lower(), 1.0)
+
+
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def has_certain_support(text: str, cited: Sequence[Node], nodes: Sequence[Node]) -> bool:
+    """Return whether each number of an answer stands in a node other than the row of a table with uncertain headers.
+
+    In such a row it is not known what a number is of. ``cited`` are the nodes that the answer is quoted from,
+    ``nodes`` all that were read. An answer that is quoted from other nodes, or has no numbers, needs no more support.
+    """
+    numbers = _DIGITS.findall(text)
+    if not numbers or not any(_is_uncertain(node) for node in cited):
+        return True
+    certain = {
+        number
+        for node in (*cited, *nodes)
+        if not _is_uncertain(node)
+        for number in _DIGITS.findall(node.text)
+    }
+    return certain.issuperset(numbers)
+
+
+def _is_uncertain(node: Node) -> bool:
+    return node.kind == ROW and HEADERS_UNCERTAIN in node.text
 
 
 def same_value(first: str, second: str) -> bool:

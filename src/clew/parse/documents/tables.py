@@ -46,13 +46,12 @@ def complete_table(table: Table) -> Table:
 
 def _with_unit(column: Column, unit: str, scale: float | None) -> Column:
     """Return a column with the unit and scale that its names give it, else with those of the table."""
-    if column.unit or column.scale != 1.0:
-        return column
     names = " ".join(column.path)
     own_unit, own_scale = (read_unit(names), read_scale(names)) if names else ("", None)
-    if own_unit == "%":
-        return replace(column, unit="%", scale=own_scale or 1.0)
-    return replace(column, unit=own_unit or unit, scale=own_scale or scale or 1.0)
+    unit = column.unit or own_unit or unit
+    if column.scale != 1.0 or (unit == "%" and own_scale is None):
+        return replace(column, unit=unit)
+    return replace(column, unit=unit, scale=own_scale or scale or 1.0)
 
 
 def place_rows(rows: Sequence[Row], levels: Sequence[float] = ()) -> tuple[RowPlace, ...]:

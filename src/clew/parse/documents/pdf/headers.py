@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from clew.core.cell_values import read_scale
+from clew.core.cell_values import read_scale, read_unit
 from clew.core.types import Column
 from clew.parse.documents.pdf.cells import Cell, Row
 from clew.parse.documents.pdf.words import Rule
@@ -78,6 +78,15 @@ class Header:
                 paths[number] = (*left, "%")
         self.columns = tuple(
             replace(column, path=path) for column, path in zip(self.columns, paths, strict=True)
+        )
+
+    def set_units(self, units: Sequence[str]) -> None:
+        """Give each value column its unit of ``units``, unless its names give one."""
+        names = [read_unit(" ".join(column.path)) for column in self.columns[1:]]
+        values = zip(self.columns[1:], names, units, strict=True)
+        self.columns = (
+            self.columns[0],
+            *(replace(column, unit=name or unit) for column, name, unit in values),
         )
 
 
@@ -259,7 +268,9 @@ def _underlined_columns(
         if any(other is not cell and x0 < other.centre < x1 for other in line):
             continue
         overlaps = [(min(x1, right) - max(x0, left)) / (right - left) for left, right in columns]
-        if covered := [n for n, overlap in enumerate(overlaps) if overlap > 0.5]:
+        covered = [n for n, overlap in enumerate(overlaps) if overlap > 0.5]
+        # A rule under a whole line of the header says nothing about the only name that stands in it.
+        if covered and abs((x0 + x1) / 2 - cell.centre) <= max(4.0, 0.1 * (x1 - x0)):
             return covered
     return []
 

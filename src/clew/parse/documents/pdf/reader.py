@@ -16,6 +16,7 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
+from clew.core.cell_values import read_scale
 from clew.core.errors import UnreadableFile
 from clew.core.text import sentence_spans
 from clew.core.types import Box, ParsedDocument, Table
@@ -221,6 +222,7 @@ def _text_blocks(lines: Sequence[Line], headings: Headings, rules: Sequence[Rule
             continue
         blocks += _paragraphs(lines[position:start], headings)
         caption = _take_caption(blocks, rows[start].line)
+        caption = _add_scale(caption, blocks, rows[start].line)
         introduction, statement = _introduction(blocks, rows[start].line), _statement(blocks)
         for part, table in zip(parts, tables, strict=True):
             named = replace(
@@ -301,6 +303,18 @@ def _take_caption(blocks: list[Block], first: Line) -> str:
         lowest = last.lines[0]
         blocks.pop()
     return " ".join(reversed(parts)).rstrip(":")
+
+
+def _add_scale(caption: str, blocks: Sequence[Block], first: Line) -> str:
+    """Return a caption with the short line above the table that gives its scale ("In thousands"), if it lacks one."""
+    if read_scale(caption) is not None:
+        return caption
+    for block in reversed(blocks[-3:]):
+        for line in block.lines if block.table is None else ():
+            is_near = line.page == first.page and 0 < first.y - line.y < 12 * max(first.size, 6.0)
+            if is_near and len(line.text) < 60 and read_scale(line.text) is not None:
+                return f"{caption} {line.text}".strip()
+    return caption
 
 
 def _introduction(blocks: Sequence[Block], first: Line) -> str:

@@ -211,11 +211,12 @@ def build_table(rows: Sequence[Row], caption: str, rules: Sequence[Rule] = ()) -
     has_remark = read_scale(caption) is not None
     remarks = [] if has_remark else [remark for remark in header.remarks if remark not in caption]
     numbers = [
-        [cell.text for row in body for cell in row.slots[n] if cell.is_numeric]
+        [row.texts[n] for row in body if any(cell.is_numeric for cell in row.slots[n])]
         for n in range(1, len(columns) + 1)
     ]
     # The sign stands beside the first number of a column, often beside no other.
     header.name_percents([bool(texts) and "%" in texts[0] for texts in numbers])
+    header.set_units([_unit_of_column(texts) for texts in numbers])
     counts = [
         len(texts) if column.path or len(texts) >= _SPARSE * len(body) else 0
         for texts, column in zip(numbers, header.columns[1:], strict=True)
@@ -232,6 +233,15 @@ def build_table(rows: Sequence[Row], caption: str, rules: Sequence[Rule] = ()) -
         headers_uncertain=header.is_shared
         or are_uncertain([column.path for column in header.columns[1:]], counts),
     )
+
+
+def _unit_of_column(texts: Sequence[str]) -> str:
+    """Return the currency or "%" that is printed beside the first number of a column, which often is for all."""
+    currencies = {sign for text in texts for sign in "$€£¥" if sign in text}
+    first = texts[0] if texts else ""
+    if "%" in first:
+        return "" if currencies else "%"
+    return next((sign for sign in currencies if sign in first), "")
 
 
 def _count_header_lines(rows: Sequence[Row], columns: Sequence[Edges]) -> int:
@@ -267,8 +277,12 @@ def _place_cells(row: Row, columns: Sequence[Edges]) -> list[list[Cell]]:
     slots: list[list[Cell]] = [[] for _ in range(len(columns) + 1)]
     for number, cell in enumerate(row.cells):
         over = [n for n, (x0, x1) in enumerate(columns) if cell.x0 < x1 and cell.x1 > x0]
+        if not over and cell.text in "$€£¥":
+            # A currency far left of its number.
+            over = [n for n, (x0, _) in enumerate(columns) if x0 > cell.x0][:1]
         is_label = number == 0 and (cell.x1 <= left + 2 or (cell.x0 < left - 30 and not cell.is_numeric))
-        if is_label or (not over and cell.x1 <= left + 2):
+        is_currency = cell.text in "$€£¥" and bool(over)
+        if not is_currency and (is_label or (not over and cell.x1 <= left + 2)):
             slots[0].append(cell)
             continue
         parts = cell.split() if len(over) > 1 and not cell.is_numeric else [cell]

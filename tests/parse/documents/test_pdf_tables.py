@@ -1,0 +1,231 @@
+"""Tables of PDFs without a grid: which header, group, unit and place a number has. Layouts as in filings."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from clew.core.cell_values import cell_value
+from clew.core.types import HEADERS_UNCERTAIN, ROW, TABLE, ParsedDocument, Table
+from clew.parse.documents.pdf.reader import parse
+from clew.parse.documents.tables import place_rows, row_texts
+
+
+class Sheet:
+    """Draws lines of labels and right-aligned or centred cells, from the top of a page."""
+
+    def __init__(self) -> None:
+        self.stream = io.BytesIO()
+        self.canvas = Canvas(self.stream, pagesize=(612, 792))
+        self.y = 740.0
+
+    def line(self, label: str, *cells: Any, at: float = 60, step: float = 14, bold: bool = False) -> None:
+        """Draw a label at ``at`` and cells, each (right edge, text), or (middle, text, "c")."""
+        self.canvas.setFont("Helvetica-Bold" if bold else "Helvetica", 9)
+        self.canvas.drawString(at, self.y, label)
+        for x, text, *centred in cells:
+            (self.canvas.drawCentredString if centred else self.canvas.drawRightString)(x, self.y, text)
+        self.y -= step
+
+    def rule(self, x0: float, x1: float) -> None:
+        """Draw a line a little below the last line of text."""
+        self.canvas.line(x0, self.y + 11, x1, self.y + 11)
+
+    def read(self) -> ParsedDocument:
+        self.canvas.save()
+        return parse(self.stream.getvalue(), name="sheet")
+
+
+def table_of(document: ParsedDocument) -> Table:
+    (table,) = [node.table for node in document.nodes if node.table is not None]
+    return table
+
+
+def rows_of(document: ParsedDocument) -> list[str]:
+    return [node.text for node in document.nodes if node.kind == ROW]
+
+
+def test_a_unit_between_label_and_numbers_does_not_shift_the_years():
+    sheet = Sheet()
+    sheet.line("Year ended June 30,", (330, "2022"), (430, "2023"))
+    for label, values in {"Adjusted EBIT": ("289", "265"), "Adjusted EBITDA": ("410", "398")}.items():
+        sheet.line(label, (240, "$ million"), (330, values[0]), (430, values[1]))
+    table = table_of(sheet.read())
+    (first, _) = table.rows
+    places = {cell: " ".join(table.columns[n].path) for n, cell in enumerate(first)}
+    assert places["289"].endswith("2022") and places["265"].endswith("2023")
+    assert "million" not in places["289"]
+
+
+def test_headers_over_several_columns_are_told_from_lines_of_a_name():
+    # "Weighted" is a line of the name of the middle column; "2022" spans two, as the line below it shows.
+    sheet = Sheet()
+    sheet.line("", (280, "2022", "c"), (460, "2021", "c"), step=16)
+    sheet.rule(215, 345)
+    sheet.rule(395, 525)
+    sheet.line("", (310, "Weighted", "c"), (490, "Weighted", "c"), step=10)
+    sheet.line(
+        "(in thousands)", (250, "Shares", "c"), (310, "Price", "c"), (430, "Shares", "c"), (490, "Price", "c")
+    )
+    for label in ("Granted", "Vested", "Forfeited"):
+        sheet.line(label, (260, "1,993"), (325, "101.04"), (440, "1,200"), (505, "88.10"))
+    table = table_of(sheet.read())
+    assert [column.path for column in table.columns[1:]] == [
+        ("2022", "Shares"), ("2022", "Weighted Price"), ("2021", "Shares"), ("2021", "Weighted Price"),
+    ]  # fmt: skip
+    assert cell_value(table, 0, 1).amount == 1_993_000
+    assert not table.headers_uncertain
+
+
+def test_names_that_repeat_below_divide_the_names_above():
+    sheet = Sheet()
+    sheet.line("", (245, "Grants"), (395, "Options"), (545, "Units"))
+    columns = [200, 250, 300, 350, 400, 450, 500, 550, 600]
+    sheet.line("", *zip(columns, ["2022", "2021", "2020"] * 3, strict=True))
+    for label in ("Old", "New"):
+        sheet.line(label, *((x, str(x)) for x in columns))
+    table = table_of(sheet.read())
+    assert [column.path for column in table.columns[1:]] == [
+        (kind, year) for kind in ("Grants", "Options", "Units") for year in ("2022", "2021", "2020")
+    ]
+
+
+def test_indentation_and_totals_close_groups():
+    sheet = Sheet()
+    sheet.line("", (400, "2022"), (480, "2021"))
+    sheet.line("Long-term debt:")
+    sheet.line("Principal", (400, "100"), (480, "90"), at=70)
+    sheet.line("Interest", (400, "20"), (480, "10"), at=70)
+    sheet.line("Leases", (400, "30"), (480, "25"))
+    sheet.line("Total", (400, "150"), (480, "125"))
+    assert [text.partition(": 2022")[0] for text in rows_of(sheet.read())] == [
+        "Long-term debt:", "Long-term debt: Principal", "Long-term debt: Interest", "Leases", "Total",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("labels", "values", "groups"),
+    [
+        # Without indentation a total that does not say of what is that of the group that adds up to it.
+        (
+            ["Assets", "Cash", "Land", "Total"],
+            ["", "3", "4", "7"],
+            [(), ("Assets",), ("Assets",), ("Assets",)],
+        ),
+        (["Assets", "Cash", "Land", "Total"], ["", "3", "4", "9"], [(), ("Assets",), ("Assets",), ()]),
+        (["Assets", "Cash", "Total assets", "Debt"], ["", "3", "3", "1"], [(), ("Assets",), (), ()]),
+    ],
+)
+def test_a_total_stands_in_the_group_that_adds_up_to_it(labels, values, groups):
+    rows = list(zip(labels, values, strict=True))
+    places = place_rows(rows)
+    assert [place.groups for place in places] == groups
+    assert [place.kind for place in places].count("total") == 1
+
+
+def test_labels_of_several_lines_are_joined_and_headings_are_not():
+    sheet = Sheet()
+    sheet.line("", (400, "2022"), (480, "2021"), step=18)
+    sheet.line("Adjustment for gains that were reclassified", step=10)
+    sheet.line("Instruments", (400, "(1)"), (480, "2"), step=18)
+    sheet.line("Operating lease (net of", step=10)
+    sheet.line("tax) and Other", (400, "5"), (480, "6"), step=18)
+    sheet.line("Financing", step=18)
+    sheet.line("Dividends", (400, "7"), (480, "8"), step=18)
+    sheet.line("TOTAL", (400, "11"), (480, "16"), step=10)
+    sheet.line("CASH", step=18)
+    sheet.line("Rate", (400, "3%"), (480, "4%"))
+    table = table_of(sheet.read())
+    assert [row[0] for row in table.rows] == [
+        "Adjustment for gains that were reclassified Instruments", "Operating lease (net of tax) and Other",
+        "Financing", "Dividends", "TOTAL CASH", "Rate",
+    ]  # fmt: skip
+    assert table.row_places[2].kind == "heading" and table.row_places[3].groups == ("Financing",)
+
+
+def test_headers_that_cannot_be_told_apart_are_said_to_be_uncertain_and_left_out():
+    sheet = Sheet()
+    for label, values in {"Profit": ("289", "265"), "Loss": ("12", "15"), "Tax": ("7", "6")}.items():
+        sheet.line(label, (330, values[0]), (430, values[1]))
+    document = sheet.read()
+    assert table_of(document).headers_uncertain
+    assert rows_of(document)[0] == f"{HEADERS_UNCERTAIN}. Profit: 289; 265"
+    named = replace(table_of(document), header=("", "2022", "2023"), headers_uncertain=False, columns=())
+    assert next(iter(row_texts(named))) == "Profit: 2022: 289; 2023: 265"
+
+
+def test_a_second_header_starts_a_table_of_its_own():
+    sheet = Sheet()
+    for quarter, value in (("First", "10"), ("Second", "20")):
+        sheet.line("(in millions)", (400, f"{quarter} 2022"), (500, f"{quarter} 2021"))
+        for label in ("Europe", "Asia", "Africa"):
+            sheet.line(label, (400, value), (500, value))
+    texts = rows_of(sheet.read())
+    assert texts[0].endswith("Europe: First 2022: 10; First 2021: 10")
+    assert texts[-1].endswith("Africa: Second 2022: 20; Second 2021: 20")
+    assert all("(in millions)" in text for text in texts)
+
+
+def test_the_percent_column_beside_an_amount_has_a_path_of_its_own():
+    sheet = Sheet()
+    sheet.line("(dollars in millions)", (300, "2022"), (380, "2021"), (460, "Change"))
+    sheet.line("Revenue", (300, "$ 50"), (380, "$ 40"), (460, "$ 10"), (540, "25.0 %"))
+    sheet.line("Cost", (300, "30"), (380, "20"), (460, "10"), (540, "50.0"))
+    table = table_of(sheet.read())
+    assert [column.path for column in table.columns[1:]] == [
+        ("2022",),
+        ("2021",),
+        ("Change",),
+        ("Change", "%"),
+    ]
+    assert (cell_value(table, 1, 4).unit, cell_value(table, 1, 4).amount) == ("%", 50.0)
+    assert (cell_value(table, 1, 1).unit, cell_value(table, 1, 1).amount) == ("$", 30e6)
+
+
+def test_a_currency_beside_the_first_number_is_that_of_its_column_but_not_of_counts():
+    sheet = Sheet()
+    sheet.line("(in millions)", (300, "2022"), (380, "2021"))
+    sheet.line("Net income", (300, "$ 50"), (380, "$ 40"))
+    sheet.line("Tax", (300, "30"), (380, "20"))
+    sheet.line("Weighted-average shares outstanding", (300, "469.5"), (380, "477.3"))
+    table = table_of(sheet.read())
+    assert [cell_value(table, row, 1).unit for row in range(3)] == ["$", "$", "shares"]
+    assert cell_value(table, 2, 2).amount == 477.3e6
+
+
+def test_the_bars_of_a_chart_are_no_table():
+    sheet = Sheet()
+    for x, left, right in ((120, "$136", "$133"), (320, "$30", "$32")):
+        sheet.canvas.drawCentredString(x, 700, left)
+        sheet.canvas.drawCentredString(x + 80, 697, right)
+        sheet.canvas.drawCentredString(x, 600, "2022")
+        sheet.canvas.drawCentredString(x + 80, 600, "2021")
+    document = sheet.read()
+    assert [node for node in document.nodes if node.kind == TABLE] == []
+
+
+def test_a_table_keeps_its_introduction_and_the_box_of_each_cell():
+    sheet = Sheet()
+    sheet.line(
+        "We sell boats, ropes and sails. The orders that we had not filled at the end of each year, by the kind",
+        step=11,
+    )
+    sheet.line(
+        "of goods that was ordered and before any discount, were those in the following table:", step=24
+    )
+    sheet.line("", (400, "2022"), (480, "2021"))
+    y = 792 - sheet.y
+    sheet.line("Boats", (400, "12"), (480, "9"))
+    sheet.line("Ropes", (400, "3"), (480, "4"))
+    document = sheet.read()
+    table = table_of(document)
+    assert table.introduction.startswith("The orders") and table.introduction.endswith("following table:")
+    assert "The orders that we had not filled" in rows_of(document)[0]
+    label, box, _ = table.cell_boxes[0]
+    assert label is not None and label.x0 == pytest.approx(60, abs=2)
+    assert box is not None and box.page == 1
+    assert box.x1 == pytest.approx(400, abs=1) and box.y0 < y < box.y1 + 1
