@@ -250,3 +250,25 @@ def test_ranking_measures_are_those_of_trec_eval():
         for name, measure in names.items():
             ours = value(name, example=example, hit_pieces=found)
             assert ours == pytest.approx(theirs[measure]), (trial, name, ranking, gold)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "kind", "score"),
+    [
+        # Worked by hand after the official script: normalise, split, 2 * shared / (tokens + gold tokens).
+        ("Yes, they use BERT.", "Yes", "yes/no", 2 * 1 / (4 + 1)),
+        ("No", "Yes", "yes/no", 0.0),
+        ("yes", "Yes", "yes/no", 1.0),
+        ("BERT", "BERT, ELMo, GloVe", "span", 2 * 1 / (1 + 3)),
+        ("The authors use ELMo and BERT", "BERT, ELMo", "span", 2 * 2 / (5 + 2)),
+        ("an F1 of 84.2 on the test set", "84.2 F1", "span", 2 * 2 / (6 + 2)),
+        ("a a model model", "the model", "abstractive", 2 * 1 / (2 + 1)),
+        ("They crowdsource labels.", "By asking three annotators", "abstractive", 0.0),
+        ("Unanswerable", None, "unanswerable", 1.0),
+        ("The paper uses BERT", None, "unanswerable", 0.0),
+    ],
+)
+def test_token_f1_is_that_of_qaspers_official_script(answer, gold, kind, score):
+    example = Example("q", "Do they?", (), alternatives=(Annotation((gold,) if gold else (), kind),))
+    assert value("token-F1", example=example, answer=answer) == pytest.approx(score)
+    assert value(f"token-F1(type={kind})", example=example, answer=answer) == pytest.approx(score)
