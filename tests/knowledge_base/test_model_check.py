@@ -1,16 +1,13 @@
-"""``clew doctor --llm``: three servers with different abilities, and the real small model."""
+"""``clew doctor --llm``: three servers with different abilities."""
 
 import json
 
-import pytest
-
 from clew.core.component import Auto
 from clew.knowledge_base import registry
-from clew.knowledge_base.model_check import check_model, save_report, saved_settings
+from clew.knowledge_base.model_check import check_model, saved_settings
 from clew.models import create_language_model
 from clew.store.store import Store
 from command_line import run
-from llama_server import MISSING, llama_server, model_file
 from scripted import ScriptedServer
 
 CHAINS = {
@@ -100,15 +97,3 @@ def test_the_result_is_kept_and_methods_go_by_it(monkeypatch, tmp_path):
         assert other.choose(Auto("cited", "none")).name == "cited"
     (tmp_path / "model-reports.json").write_text("{")
     assert saved_settings(server.llm) == {}
-
-
-@pytest.mark.slow
-def test_the_real_small_model_is_checked(monkeypatch, tmp_path):
-    if model_file() is None:
-        pytest.skip(MISSING)
-    monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
-    with llama_server(2048) as llm:
-        report = check_model(create_language_model(llm))
-    save_report(report)
-    assert report.context == 2048 and sum(ability.asked for ability in report.abilities) == 20
-    assert report.usage.calls >= 20 and saved_settings(report.model) == report.settings

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from clew.core.config import cache_path
@@ -31,6 +31,7 @@ REPORTS = "model-reports.json"
 #: A model that does this share of an ability's prompts right is trusted with it.
 ENOUGH = 0.6
 _SHOTS = 5
+_MOST_TOKENS = 160
 #: Words before the question of a prompt that tests the context: some 700 tokens.
 _FILLER_WORDS = 500
 
@@ -185,7 +186,7 @@ def _cases() -> dict[str, list[_Case]]:
 
 @dataclass(slots=True)
 class _CountingModel:
-    """Sums up the usage of a model."""
+    """Sums up the usage of a model, and keeps replies short: small models repeat themselves to the end."""
 
     model: LanguageModel
     usage: Usage = field(default_factory=Usage)
@@ -195,7 +196,9 @@ class _CountingModel:
         return self.model.name
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Any]:
-        completions = self.model.complete(prompts)
+        completions = self.model.complete(
+            [replace(prompt, max_tokens=min(prompt.max_tokens, _MOST_TOKENS)) for prompt in prompts]
+        )
         self.usage += sum((completion.usage for completion in completions), Usage())
         return completions
 
