@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from clew.core.errors import UsageError
+
 SERPAPI_URL = "https://serpapi.com"
 #: The trained reader that comes with clew.
 DEFAULT_READER = "clew:reader"
@@ -58,6 +60,23 @@ def default_reader() -> str:
     ``none`` means that there is none: sentences are taken by their words.
     """
     return environment("CLEW_READER") or DEFAULT_READER
+
+
+def reading_limits() -> tuple[float, float]:
+    """Return what the parser may use for one file: seconds of processor time, ``CLEW_READ_SECONDS``, and MiB of
+    memory, ``CLEW_READ_MEMORY``; 0 is no limit. Raises UsageError for what is no number."""
+    limits = []
+    for name, default in (("CLEW_READ_SECONDS", 20.0), ("CLEW_READ_MEMORY", 600.0)):
+        try:
+            limit = float(environment(name) or default)
+        except ValueError:
+            limit = -1.0
+        if not 0 <= limit < float("inf"):
+            raise UsageError(
+                f"{name} is no limit: '{environment(name)}'", f"Write a number, such as {default:g}"
+            )
+        limits.append(limit)
+    return limits[0], limits[1]
 
 
 def prompts_path() -> Path | None:

@@ -99,9 +99,9 @@ class SourceFiles:
     @contextmanager
     def open_uploads(self, seconds: float | None = None, memory: int | None = None) -> Iterator[Uploads]:
         """Yield an :class:`Uploads`; ``seconds`` and ``memory`` (in bytes) limit the parsing of one file."""
-        from clew.parse.documents.pool import MEMORY_LIMIT, TIME_LIMIT, ParsePool
+        from clew.parse.documents.pool import TIME_LIMIT, ParsePool
 
-        with ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory or MEMORY_LIMIT) as pool:
+        with ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory) as pool:
             yield Uploads(self._store, pool)
 
     def original(self, document: str) -> Path:

@@ -28,6 +28,7 @@ The tables are made by numbered migrations. A migration is never edited once rel
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import threading
@@ -392,6 +393,14 @@ def _is_empty(path: Path) -> bool:
             return bool(connection.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])
         finally:
             connection.close()
+
+
+def refuse_exhaustion(error: Exception) -> None:
+    """Raise StoreError for an error that says that this process has too many open files. What cannot be opened for
+    that is not missing, and must not be taken for missing."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        place = error.filename or "a file of the knowledge base"
+        raise StoreError(f"{place} cannot be opened: too many open files", _MORE_DESCRIPTORS) from error
 
 
 def count_free_descriptors() -> int:

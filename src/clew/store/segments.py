@@ -24,7 +24,7 @@ from clew.core.mentions import count_mentions
 from clew.core.text import TEXT_VERSION, count_terms
 from clew.core.types import DOCUMENT, KINDS, RETRIEVED_KINDS, SECTION, TABLE, ParsedNode
 from clew.store.array_files import file_checksum, read_arrays, write_arrays, write_manifest
-from clew.store.database import Database
+from clew.store.database import Database, refuse_exhaustion
 from clew.store.documents import DocumentEntry, read_entries, read_parsed_document
 
 if TYPE_CHECKING:
@@ -405,7 +405,8 @@ class SegmentIndex:
         while True:
             try:
                 return [load_segment(entry["name"], self.folder, entry["files"]) for entry in listed]
-            except (Damaged, OSError, KeyError):
+            except (Damaged, OSError, KeyError) as error:
+                refuse_exhaustion(error)
                 previous, listed = listed, self.read_manifest()
                 if listed == previous:
                     return []
@@ -416,7 +417,8 @@ class SegmentIndex:
         try:
             content = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
             return list(content["segments"]) if content["maker"] == SEGMENTS_MAKER else []
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            refuse_exhaustion(error)
             return []
 
     def unindexed_documents(

@@ -22,7 +22,14 @@ from clew.core.config import expand_path
 from clew.core.errors import Locked, NotFound, StoreError, UsageError
 from clew.core.types import Document, GraphInfo, Location, Node, ParsedDocument
 from clew.store import documents
-from clew.store.database import DATABASE_FILE, LOCK_TIMEOUT, UNFINISHED_VECTORS, Database, hold_lock
+from clew.store.database import (
+    DATABASE_FILE,
+    LOCK_TIMEOUT,
+    UNFINISHED_VECTORS,
+    Database,
+    hold_lock,
+    refuse_exhaustion,
+)
 from clew.store.dump import dump_document, dump_setting, hash_lines
 from clew.store.graphs import tables
 
@@ -465,7 +472,8 @@ def indexed_documents(derived: Path) -> set[tuple[int, int]]:
     try:
         manifest = json.loads((derived / "segments" / "segments.json").read_text(encoding="utf-8"))
         return {(first, stamp) for first, stamp in manifest["documents"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        refuse_exhaustion(error)
         return set()
 
 

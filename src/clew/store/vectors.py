@@ -30,7 +30,7 @@ from clew.core.text import add_headings, hash_term
 from clew.core.types import RETRIEVED_KINDS, SECTION, ParsedNode
 from clew.store.array_files import write_manifest
 from clew.store.binary_index import BinaryIndex, BinaryIndexFile
-from clew.store.database import UNFINISHED_VECTORS, Database
+from clew.store.database import UNFINISHED_VECTORS, Database, refuse_exhaustion
 from clew.store.documents import DocumentEntry, read_entries, read_parsed_document
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ class VectorFiles:
             }
             complete = all((self.folder / name).stat().st_size >= size for name, size in needed.items())
             return dict(manifest) if complete else {}
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            refuse_exhaustion(error)
             return {}
 
     def open(self) -> tuple[Vectors, Rows, NDArray[np.uint64]]:

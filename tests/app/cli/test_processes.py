@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import clew
 from clew.app.cli.commands import app
+from clew.core.errors import StoreError
 
 COMMAND = [sys.executable, "-c", "from clew.app.cli.commands import app; app()"]
 
@@ -117,3 +118,37 @@ def test_every_option_of_every_command_is_in_its_help() -> None:
 def test_a_wrong_value_of_an_option_is_refused_with_those_that_are_right(tmp_path) -> None:
     result = CliRunner().invoke(app, ["add", str(tmp_path), "--passages", "word"])
     assert result.exit_code == 2 and "paragraph" in result.stderr and "sentence" in result.stderr
+
+
+def test_skipped_files_are_named_by_suffix(tmp_path):
+    write(tmp_path / "files", 1)
+    for name in [*(f"{number}.png" for number in range(7)), "a.zip", "README"]:
+        (tmp_path / "files" / name).write_bytes(b"\x00\x01\x02\xff" * 9)
+    shown = CliRunner().invoke(app, ["add", str(tmp_path / "files"), "--kb", str(tmp_path / "kb")])
+    assert "skipped: 9 unsupported type" in shown.output
+    assert "    .png: 0.png, 1.png, 2.png, 3.png, 4.png and 2 more\n" in shown.output
+    assert "    .zip: a.zip\n" in shown.output and "    no suffix: README\n" in shown.output
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
+def test_closed_output_and_few_descriptors_end_with_a_sentence(tmp_path):
+    write(tmp_path / "files", 1)
+    CliRunner().invoke(app, ["add", str(tmp_path / "files"), "--kb", str(tmp_path / "kb")])
+    clew_list = f"{sys.executable} -m clew list --kb {tmp_path / 'kb'}"
+    closed = subprocess.run(f"{clew_list} >&-", shell=True, capture_output=True, text=True)
+    assert closed.returncode == 0 and closed.stderr == "clew: standard output is closed; nothing is printed\n"
+    ask = f"{sys.executable} -m clew ask 'Which mill ground sacks?' --kb {tmp_path / 'kb'}"
+    few = subprocess.run(f"ulimit -n 14; {ask}", shell=True, capture_output=True, text=True)
+    assert few.returncode == 2 and "too many open files" in few.stderr.lower() and "ulimit -n" in few.stderr
+
+
+def test_a_full_disk_is_not_damage(tmp_path):
+    write(tmp_path / "files", 3, passages=400)
+    with clew.open(tmp_path / "kb", create=True) as base:
+        writer = base.store.database._open_writer()
+        (pages,) = writer.execute("PRAGMA page_count").fetchone()
+        writer.execute(f"PRAGMA max_page_count = {pages + 4}")
+        with pytest.raises(StoreError, match="nothing that was stored is lost"):
+            base.add([tmp_path / "files"], workers=1)
+    with clew.open(tmp_path / "kb") as base:
+        assert base.documents() == [] and not base.doctor()

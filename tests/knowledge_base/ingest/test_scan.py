@@ -42,6 +42,7 @@ def test_hidden_unsupported_and_special_are_counted_not_taken(tmp_path):
     scan = scan_paths([tmp_path], texts)
     assert names(scan, tmp_path) == ["a.txt"]
     assert scan.skipped == {"hidden": 3, "unsupported type": 2, "not a regular file": 1, "broken link": 1}
+    assert len(scan.unsupported) == 2
 
 
 def test_a_file_that_is_named_is_taken_whatever_its_name(tmp_path):

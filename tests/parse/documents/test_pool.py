@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.core.errors import UnreadableFile
+from clew.core.config import reading_limits
+from clew.core.errors import UnreadableFile, UsageError
 from clew.core.types import PASSAGE, ParsedDocument
 from clew.parse.documents.pool import ParsePool
 from parse_readers import announce, obey
@@ -49,7 +50,8 @@ def test_each_way_to_fail_loses_its_own_file_only(tmp_path: Path) -> None:
     assert reasons["segfault"] == "the parser crashed on it (SIGSEGV)"
     assert reasons["kill"] == "the parser crashed on it (SIGKILL)"
     assert reasons["exit"] == "the parser crashed on it (exit status 3)"
-    assert reasons["hog"] == reasons["creep"] == "it needs more memory than a parser may use"
+    limit = f"reading it takes more than {MEMORY >> 20} MiB of memory (CLEW_READ_MEMORY sets the limit)"
+    assert reasons["hog"] == reasons["creep"] == limit
     assert reasons["recurse"] == "it is nested too deeply"
     assert reasons["bug"].startswith("the parser crashed on it (KeyError: 'no such key', parse_readers.py:")
 
@@ -59,6 +61,24 @@ def test_a_file_that_takes_too_long_is_given_up_while_others_are_read(tmp_path: 
     results = outcomes(tmp_path, ["hang", "good", "good", "spin", "good", "good"], time_limit=5)
     given_up = "the parser took longer than 5 seconds"
     assert results == [given_up, "good", "good", given_up, "good", "good"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+def test_a_file_that_uses_too_much_of_the_processor_is_given_up(tmp_path: Path) -> None:
+    results = outcomes(tmp_path, ["spin", "good", "hang", "good"], processor_limit=1, time_limit=8)
+    given_up = "reading it takes more than 1 seconds of processor time (CLEW_READ_SECONDS sets the limit)"
+    assert results == [given_up, "good", "the parser took longer than 8 seconds", "good"]
+
+
+def test_limits_of_reading_are_numbers(monkeypatch) -> None:
+    monkeypatch.setenv("CLEW_READ_SECONDS", "0")
+    monkeypatch.setenv("CLEW_READ_MEMORY", "100.5")
+    assert reading_limits() == (0, 100.5)
+    for wrong in ("much", "-1", "inf", "nan"):
+        monkeypatch.setenv("CLEW_READ_MEMORY", wrong)
+        with pytest.raises(UsageError, match=f"CLEW_READ_MEMORY is no limit: '{wrong}'"):
+            reading_limits()
 
 
 @pytest.mark.slow

@@ -17,9 +17,11 @@ They are looked up when no built-in command has the name, or when help is printe
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -32,12 +34,27 @@ EXIT_FAILED, EXIT_USAGE, EXIT_BUDGET, EXIT_INTERRUPTED = 1, 2, 3, 130
 #: The group of entry points that add commands.
 ENTRY_POINTS = "clew.commands"
 
+#: What to do about errors of the system that are nobody's mistake in the program.
+_SYSTEM_HINTS: dict[int | None, str] = {
+    errno.ENOSPC: "Make room on the disk and try again; nothing that was stored is lost",
+    errno.EDQUOT: "Make room on the disk and try again; nothing that was stored is lost",
+    errno.EROFS: "Name a folder that can be written to: --kb FOLDER",
+    errno.EACCES: "Name a folder that you may write to: --kb FOLDER",
+    errno.EMFILE: "Allow this process more open files (ulimit -n)",
+    errno.ENFILE: "The system has too many open files: end other programs",
+}
+
 
 class CommandGroup(TyperGroup):
     """A group of commands that prints errors without a traceback, and finds the commands of other packages."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. A ClewError is printed as problem and hint on stderr."""
+        """Run the command. A ClewError is printed as problem and hint on stderr, as is a system that has no room, no
+        free descriptors, or no permission to write."""
+        if sys.stdout is None:  # clew list >&-
+            sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
+            if sys.stderr is not None:
+                print("clew: standard output is closed; nothing is printed", file=sys.stderr)
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -54,6 +71,13 @@ class CommandGroup(TyperGroup):
             # the interpreter's own flush at exit does not complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
+        except OSError as error:
+            if error.errno not in _SYSTEM_HINTS:
+                raise
+            place = f": {error.filename}" if error.filename else ""
+            print(f"clew: {error.strerror}{place}", file=sys.stderr)
+            print(f"      {_SYSTEM_HINTS[error.errno]}", file=sys.stderr)
+            raise typer.Exit(EXIT_USAGE) from None
         return result
 
     def list_commands(self, ctx: Any) -> list[str]:

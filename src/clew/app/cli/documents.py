@@ -106,6 +106,10 @@ def add(
         raise typer.Exit(EXIT_FAILED)
 
 
+#: Files of an unsupported type that are named, for each suffix; --json names all.
+MAX_SKIPPED_NAMES = 5
+
+
 def _print_report(report: Report) -> None:
     counts = {
         "added": len(report.added),
@@ -130,8 +134,20 @@ def _print_report(report: Report) -> None:
     if report.skipped:
         skipped = ", ".join(f"{number:,} {reason}" for reason, number in sorted(report.skipped.items()))
         print(f"  skipped: {skipped}")
+    for suffix, paths in _group_by_suffix(report.unsupported).items():
+        names = ", ".join(Path(path).name for path in paths[:MAX_SKIPPED_NAMES])
+        more = f" and {len(paths) - MAX_SKIPPED_NAMES:,} more" if len(paths) > MAX_SKIPPED_NAMES else ""
+        print(f"    {suffix or 'no suffix'}: {names}{more}")
     for path, remark in report.notes:
         print(f"  note: {path}: {remark}")
+
+
+def _group_by_suffix(paths: Sequence[str]) -> dict[str, list[str]]:
+    """Return the paths by the suffix of the file, the suffix of most files first."""
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        groups.setdefault(Path(path).suffix.lower(), []).append(path)
+    return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])))
 
 
 def _report_to_dict(report: Report) -> dict[str, Any]:
@@ -146,6 +162,7 @@ def _report_to_dict(report: Report) -> dict[str, Any]:
             for failure in report.failed
         ],
         "skipped": report.skipped,
+        "unsupported": report.unsupported,
         "notes": [{"path": path, "note": remark} for path, remark in report.notes],
         "pages": report.pages,
         "passages": report.passages,

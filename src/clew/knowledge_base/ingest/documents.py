@@ -112,6 +112,7 @@ class _AddRun:
         locations = self.base.locations()
         plan = plan_files(scan.files, locations, self.base.documents(), checksum=checksum)
         self.report.skipped = dict(scan.skipped)
+        self.report.unsupported = sorted(scan.unsupported)
         self.report.unchanged = plan.unchanged
         self.total = len(scan.failed) + len(scan.files) - plan.unchanged
         for failure in scan.failed:

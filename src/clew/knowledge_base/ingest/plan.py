@@ -28,12 +28,14 @@ class Scan:
     - ``roots`` are the given paths that exist, absolute.
     - ``failed`` are given files, and folders, that cannot be read.
     - ``skipped`` counts the other files, by reason.
+    - ``unsupported`` are the paths of those of a type that is not read.
     """
 
     files: list[Location] = field(default_factory=list)
     roots: list[str] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
+    unsupported: list[str] = field(default_factory=list)
 
 
 def scan_paths(
@@ -120,6 +122,7 @@ class _Scanner:
             self.scan.skipped[SPECIAL] += 1
         elif not self.supported(path):
             self.scan.skipped[UNSUPPORTED] += 1
+            self.scan.unsupported.append(entry.path)
         else:
             # On Windows a directory entry has no inode; the path's own status does.
             self._add_file(path, root, status if status.st_ino else path.stat())

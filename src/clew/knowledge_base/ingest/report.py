@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Stage = Literal["files", "index", "encode", "annotate", "summarise", "extract", "graph", "pack", "words"]
@@ -53,7 +53,8 @@ class Report:
 
     ``located`` are files whose bytes the base already had from another path: one document with several locations.
     ``removed`` are paths whose file no longer exists (``sync`` only). ``skipped`` counts files that are left out on
-    purpose, by reason. ``notes`` are remarks of parsers, as (path, remark).
+    purpose, by reason; ``unsupported`` are the paths of those of a type that is not read. ``notes`` are remarks of
+    parsers, as (path, remark).
     """
 
     added: list[str]
@@ -63,6 +64,7 @@ class Report:
     failed: list[Failure]
     notes: list[tuple[str, str]]
     skipped: dict[str, int]
+    unsupported: list[str] = field(default_factory=list)
     unchanged: int = 0
     pages: int = 0
     passages: int = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 
 from clew.core.errors import UnreadableFile
@@ -52,6 +54,31 @@ class Limits:
 
 LIMITS = Limits()
 """The default limits."""
+
+
+def set_processor_limit(seconds: float) -> None:
+    """End this process when it has used ``seconds`` more of processor time; 0 lifts the limit.
+
+    The kernel ends it, so that the limit holds within a library too. Windows has no such limit.
+    """
+    if sys.platform != "win32":
+        import resource
+
+        soft = resource.RLIM_INFINITY
+        if seconds:
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            soft = math.ceil(used.ru_utime + used.ru_stime + seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def extend_processor_limit(seconds: float) -> None:
+    """Allow this process ``seconds`` more of processor time, where it has a limit: a long file takes longer."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        if soft != resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_CPU, (soft + math.ceil(seconds), hard))
 
 
 def format_size(size: int) -> str:

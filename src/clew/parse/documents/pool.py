@@ -24,8 +24,10 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType, TracebackType
 from typing import Any, Self
 
+from clew.core.config import reading_limits
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
+from clew.parse.documents.limits import MIB, set_processor_limit
 from clew.parse.documents.reader import read_file
 
 Outcome = ParsedDocument | UnreadableFile
@@ -33,10 +35,10 @@ Outcome = ParsedDocument | UnreadableFile
 #: :meth:`ParsePool.read_files`, and returns a document, or another value that its caller expects.
 FileReader = Callable[..., Any]
 
-#: Seconds that one file may take. A filing of 260 pages takes ten; a thousand pages with tables, a minute.
+#: Seconds that one file may take, however busy the machine is. 260 pages of a filing take 7 of processor time.
 TIME_LIMIT = 900.0
-#: Bytes of address space that a worker may use.
-MEMORY_LIMIT = 4 << 30
+#: Seconds of processor time that a file may take for each MiB, beside those that every file may.
+SECONDS_PER_MIB = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,12 @@ class _Worker:
 
 
 class ParsePool:
-    """``workers`` processes (default: one per core) that are started when they are needed. A context manager."""
+    """``workers`` processes (default: one per core), started when they are needed. A context manager.
+
+    ``time_limit``: seconds that a file may take. ``processor_limit``: seconds of processor time, more for a large
+    file and for each page of a PDF; ``memory_limit``: bytes beyond those of the idle process; 0 is no limit, None the
+    one of :func:`clew.core.config.reading_limits`.
+    """
 
     def __init__(
         self,
@@ -63,12 +70,15 @@ class ParsePool:
         *,
         reader: FileReader = read_file,
         time_limit: float = TIME_LIMIT,
-        memory_limit: int = MEMORY_LIMIT,
+        memory_limit: int | None = None,
+        processor_limit: float | None = None,
     ) -> None:
+        seconds, mebibytes = reading_limits()
         self._size = max(workers or os.cpu_count() or 1, 1)
         self._reader = reader
         self._time_limit = time_limit
-        self._memory_limit = memory_limit
+        self._memory_limit = int(mebibytes * MIB) if memory_limit is None else memory_limit
+        self._processor_limit = seconds if processor_limit is None else processor_limit
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
@@ -140,6 +150,11 @@ class ParsePool:
             outcome = _Crash(_describe_exit(worker.process.exitcode or 0))
         if isinstance(outcome, _Crash):
             self._kill(worker)
+            if outcome.error == "SIGXCPU":
+                limit = f"{self._processor_limit:g} seconds of processor time"
+                return UnreadableFile(
+                    f"reading it takes more than {limit} (CLEW_READ_SECONDS sets the limit)"
+                )
             return UnreadableFile(f"the parser crashed on it ({outcome.error})")
         return outcome
 
@@ -147,7 +162,9 @@ class ParsePool:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(
-            target=_serve_parent, args=(theirs, self._reader, self._memory_limit), daemon=True
+            target=_serve_parent,
+            args=(theirs, self._reader, self._memory_limit, self._processor_limit),
+            daemon=True,
         )
         with _STARTING:
             # A spawned process imports the main module of its parent, and so would run a script again that has no
@@ -202,30 +219,40 @@ def _describe_exit(code: int) -> str:
         return f"signal {-code}"
 
 
-def _serve_parent(pipe: Connection, reader: FileReader, memory: int) -> None:
+def _serve_parent(pipe: Connection, reader: FileReader, memory: int, seconds: float) -> None:
     """Read the files that the parent sends, until it closes the pipe. The main function of a worker."""
     # Ctrl-C reaches every process of the terminal; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _silence_output()
     _end_with_parent()
     _limit_memory(memory)
+    refusal = UnreadableFile(
+        f"reading it takes more than {memory // MIB:,} MiB of memory (CLEW_READ_MEMORY sets the limit)"
+    )
     with _CrashReport(pipe):
         while True:
             try:
                 path, options = pipe.recv()
             except EOFError:
                 return
-            pipe.send(_read(reader, path, options))
+            with suppress(OSError):
+                set_processor_limit(seconds and seconds + SECONDS_PER_MIB * path.stat().st_size / MIB)
+            outcome = _read(reader, path, options, refusal)
+            try:
+                pipe.send(outcome)
+            except MemoryError:
+                outcome = refusal
+                pipe.send(outcome)
 
 
-def _read(reader: FileReader, path: Path, options: dict[str, Any]) -> Outcome:
+def _read(reader: FileReader, path: Path, options: dict[str, Any], refusal: UnreadableFile) -> Outcome:
     try:
         outcome: Outcome = reader(path, **options)
         return outcome
     except UnreadableFile as error:
         return error
     except MemoryError:
-        return UnreadableFile("it needs more memory than a parser may use")
+        return refusal
     except RecursionError:
         return UnreadableFile("it is nested too deeply")
 
@@ -283,12 +310,29 @@ def _wait_for_parent(parent: multiprocessing.process.BaseProcess) -> None:
 
 
 def _limit_memory(limit: int) -> None:
-    """Limit the address space, and write no core dump, which would have a person's document in it."""
+    """Limit the memory to ``limit`` bytes more than the process has now (0: no limit), and write no core dump, which
+    would have a person's document in it."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard == resource.RLIM_INFINITY or limit < hard:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    # Linux counts the data of a process. Elsewhere there is only the address space, which is mostly libraries.
+    kind, present = (resource.RLIMIT_DATA, "VmData") if sys.platform == "linux" else (resource.RLIMIT_AS, "")
+    if limit:
+        total = limit + (_read_status(present) if present else _ADDRESS_SPACE)
+        _, hard = resource.getrlimit(kind)
+        if hard == resource.RLIM_INFINITY or total < hard:
+            resource.setrlimit(kind, (total, hard))
+
+
+#: Bytes of address space that the libraries of an idle parser may have.
+_ADDRESS_SPACE = 3 << 30
+
+
+def _read_status(field: str) -> int:
+    """Return the bytes of a field of this process's status under Linux."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    return 0

@@ -207,7 +207,8 @@ def parse(data: bytes, name: str, *, unit: PassageUnit = "paragraph") -> ParsedD
     try:
         return form.parse(data, unit=unit, name=name)
     except MemoryError:
-        raise UnreadableFile("needs more memory than there is") from None
+        problem = "reading it takes more memory than there is (CLEW_READ_MEMORY sets the limit)"
+        raise UnreadableFile(problem) from None
 
 
 def read_bytes(path: Path, limits: Limits = LIMITS) -> bytes:

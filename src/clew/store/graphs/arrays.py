@@ -30,6 +30,7 @@ import numpy as np
 from clew.core.arrays import run_offsets
 from clew.core.errors import Damaged
 from clew.store.array_files import file_checksum, read_arrays
+from clew.store.database import refuse_exhaustion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -119,7 +120,8 @@ def load_arrays(folder: Path) -> GraphArrays | None:
         if manifest["maker"] != MAKER:
             return None
         return GraphArrays(manifest, read_arrays(folder, manifest["files"]))
-    except (OSError, ValueError, KeyError, TypeError, Damaged):
+    except (OSError, ValueError, KeyError, TypeError, Damaged) as error:
+        refuse_exhaustion(error)
         return None
 
 

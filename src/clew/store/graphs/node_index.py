@@ -27,7 +27,7 @@ from clew.core.arrays import cosines, range_indices, run_offsets
 from clew.core.errors import Damaged, NotFound
 from clew.core.text import TEXT_VERSION, count_terms
 from clew.store.array_files import read_arrays, write_arrays, write_manifest
-from clew.store.database import hold_lock
+from clew.store.database import hold_lock, refuse_exhaustion
 from clew.store.segments import FieldPostings, SegmentedPostings
 from clew.store.vectors import EXACT_LIMIT, SHORTLIST_PER_HIT, SHORTLIST_SIZE, VectorFiles, hash_texts
 
@@ -351,5 +351,6 @@ def _read_block(path: Path) -> FieldPostings | None:
             return None
         arrays = read_arrays(path, manifest["files"])
         return FieldPostings(*(arrays[part] for part in FieldPostings.__slots__))  # type: ignore[arg-type]
-    except (OSError, ValueError, KeyError, TypeError, Damaged):
+    except (OSError, ValueError, KeyError, TypeError, Damaged) as error:
+        refuse_exhaustion(error)
         return None

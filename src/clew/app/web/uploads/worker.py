@@ -194,7 +194,9 @@ class UploadWorker:
             "form": upload.form,
             "name": upload.name,
         }
-        with ParsePool(1, reader=read_uploaded_graph, time_limit=seconds, memory_limit=memory) as pool:
+        with ParsePool(
+            1, reader=read_uploaded_graph, time_limit=seconds, memory_limit=memory, processor_limit=0
+        ) as pool:
             ((_, outcome),) = pool.read_files([path], options={path: arguments})
         if isinstance(outcome, Exception):
             raise outcome

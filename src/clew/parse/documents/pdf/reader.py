@@ -21,6 +21,7 @@ from clew.core.errors import UnreadableFile
 from clew.core.text import sentence_spans
 from clew.core.types import Box, ParsedDocument, Table
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
+from clew.parse.documents.limits import extend_processor_limit
 from clew.parse.documents.pdf import MEDIA_TYPE
 from clew.parse.documents.pdf.cells import split_line
 from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, read_grid
@@ -406,6 +407,8 @@ def _join_paragraphs(pages: list[list[Block]]) -> None:
 PARSER = "pdf/2"
 #: A file with more pages is refused rather than read for an hour.
 MAX_PAGES = 20_000
+#: Processor time that a page may take beside what a file may; a page of a filing takes 0.03.
+SECONDS_PER_PAGE = 0.2
 #: Further entries of the outline are ignored.
 MAX_OUTLINE_ENTRIES = 5_000
 _DAMAGED = "it is not a whole PDF (truncated or damaged)"
@@ -436,6 +439,7 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
         raise UnreadableFile("it has no pages")
     if count > MAX_PAGES:
         raise UnreadableFile(f"it has {count} pages, more than {MAX_PAGES}")
+    extend_processor_limit(SECONDS_PER_PAGE * count)
     builder = DocumentBuilder(unit=unit)
     pages = [_read_page(document, index, builder) for index in range(count)]
     without_text = [page.number for page in pages if not page.words]
