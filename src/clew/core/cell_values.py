@@ -15,8 +15,10 @@ from clew.core.types import Column, RowPlace, Table
 _CURRENCY = r"US\$|[A-Z]{1,2}\$|[$€£¥₹]|(?:USD|EUR|GBP|CHF|JPY|CAD|AUD)(?![A-Za-z])"
 _AMOUNT = re.compile(
     rf"(?P<open>\()?\s*(?P<sign>[+\-−–—])?\s*(?P<unit>{_CURRENCY})?\s*(?P<inner>\()?\s*(?P<sign2>[+\-−–])?\s*"
-    rf"(?P<digits>\d{{1,3}}(?:[,'’\s\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<exponent>[eE][+-]?\d+)?"
-    rf"\s*(?P<after>%|{_CURRENCY}|x\b|bps\b|pts?\b\.?|basis points|million|billion|thousand|trillion|bn\b|mn?\b|k\b)?"
+    rf"(?P<digits>\d{{1,3}}(?:[,'’\s\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?"
+    rf"|\.\d+)(?P<exponent>[eE][+-]?\d+)?"
+    rf"\s*(?P<after>%|{_CURRENCY}|x\b|bps\b|pts?\b\.?|basis points|million|billion|thousand|trillion"
+    rf"|bn\b|mn?\b|k\b)?"
     rf"(?P<close>[\s)]*)(?P<percent>%?)\s*(?P<note>(?:\(\w{{1,2}}\)|[*†‡§])*)",
     re.IGNORECASE,
 )
@@ -33,12 +35,16 @@ _SCALES = {
     "trillion": 1e12,
 }  # fmt: skip
 _SCALE = re.compile(
-    rf"\b(?:in|expressed in|amounts? in|figures in)\s+(?:{_CURRENCY}|us\s+|u\.s\.\s+|dollars?\s+|euros?\s+)*\s*"
+    rf"\b(?:in|expressed in|amounts? in|figures in)\s+(?:{_CURRENCY}|us\s+|u\.s\.\s+|dollars?\s+"
+    rf"|euros?\s+)*\s*"
     r"(?P<word>thousand|million|billion|trillion)s?\b"
-    rf"|\b(?P<bare>thousands|millions|billions)\s+of\s+(?:u\.?s\.?\s+)?(?:dollars|euros?|pounds|yen|shares|tons|tonnes)"
+    rf"|\b(?P<bare>thousands|millions|billions)\s+of\s+(?:u\.?s\.?\s+)?(?:dollars|euros?|pounds|yen"
+    rf"|shares|tons|tonnes)"
     rf"|\((?:{_CURRENCY})?\s*(?P<bracket>thousands?|millions?|billions?)\b"
     rf"|(?:{_CURRENCY})\s*(?P<currency>thousands?|millions?|billions?|bn|mn?|000)s?\b"
-    r"|\((?P<zeros>000)(?:['’]?s|\s+omitted)?\)|\b(?P<zeros2>000)['’]s\b",
+    r"|\((?P<zeros>000)(?:['’]?s|\s+omitted)?\)|\b(?P<zeros2>000)['’]s\b"
+    r"|\b(?:USD|EUR|GBP|RMB|CHF|[$€£]) ?['’‘](?P<zeros3>000|million|thousand)\b|\b(?P<joined>inthousands"
+    r"|inmillions)\b|\b(?:USD|EUR|GBP|RMB|CHF|DKK|SEK|NOK) ?(?P<code>mn?|bn|k)\b",
     re.IGNORECASE,
 )
 _UNITS = (
@@ -127,7 +133,7 @@ def read_scale(text: str) -> float | None:
     match = _SCALE.search(text)
     if match is None:
         return None
-    word = next(filter(None, match.groups())).lower()
+    word = next(filter(None, match.groups())).lower().removeprefix("in")
     return _SCALES.get(word) or _SCALES[word.removesuffix("s")]
 
 

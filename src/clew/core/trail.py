@@ -657,6 +657,21 @@ class SpanReadStep(ReadStep):
 
 
 @dataclass(frozen=True, slots=True)
+class CalculateStep(Step):
+    """Cells of a table were looked up, or computed with. ``operation`` is what the question asks for, ``formula`` how
+    the result follows from the cells, "" for a cell alone; ``table`` is the id of the table, ``fit`` how well the
+    question's words fit its rows and columns (0 to 1)."""
+
+    name = "calculate"
+    operation: str
+    table: str
+    result: str
+    formula: str
+    fit: float
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
 class CitedReadStep(ReadStep):
     """A model answered with quotes, which were looked up in their sources.
 

@@ -807,7 +807,8 @@ class Answer:
     ``values`` are the single answers where there are several. ``from_memory`` lists the statements that rest on
     nothing but the model's memory. ``ranking`` is a ranked list of answers, best first, those that only fill it up
     included. ``confidence`` is the estimated probability that the text is right, of a reader that estimates it;
-    ``alternatives`` are its next best answers, best first.
+    ``alternatives`` are its next best answers, best first. ``formula`` shows how a number was computed from the cells
+    that are quoted, or how values were compared; "" where nothing was computed.
     """
 
     text: str
@@ -826,6 +827,7 @@ class Answer:
     constraints: ConstraintSummary | None = None
     confidence: float | None = None
     alternatives: tuple[Alternative, ...] = ()
+    formula: str = ""
 
     @property
     def stop_reason(self) -> str:
@@ -860,6 +862,7 @@ class Answer:
             "quotes": [quote.to_dict() for quote in self.quotes],
             "confidence": None if self.confidence is None else round(self.confidence, 4),
             "alternatives": [alternative.to_dict() for alternative in self.alternatives],
+            "formula": self.formula,
             "rejected": list(self.rejected_quotes),
             "values": list(self.values),
             "remembered": list(self.from_memory),

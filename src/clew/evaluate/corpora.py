@@ -81,7 +81,10 @@ def _build_whole_document(paragraphs: Sequence[Paragraph], unit: PassageUnit) ->
         for level, heading in enumerate(section[depth:], depth + 1):
             builder.add_heading(level, heading)
         open_headings = section
-        builder.add_paragraph(paragraph.text)
+        if paragraph.table:
+            builder.add_table(paragraph.table)
+        else:
+            builder.add_paragraph(paragraph.text)
     pieces = (piece for paragraph in paragraphs for piece in (*(paragraph.section or ()), "", paragraph.text))
     title = paragraphs[0].title
     data = "\0".join([title, *pieces]).encode()

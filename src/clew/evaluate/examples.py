@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal
 
-from clew.core.types import Usage
+from clew.core.types import Table, Usage
+from clew.parse.documents.tables import table_to_markdown
 
 #: The type of the expected answer; a metric can be restricted to one (``F1(type=yes/no)``).
 AnswerType = Literal["span", "yes/no", "number", "abstractive", "unanswerable", "entities", "label"]
@@ -19,16 +20,19 @@ class Paragraph:
 
     ``sentences`` are the sentences as the data set numbers them; one entry where it does not divide its paragraphs.
     ``section`` holds the headings above the paragraph, outermost first, where the data set has whole documents; None
-    where it has single paragraphs.
+    where it has single paragraphs. A ``table`` stands in place of sentences.
     """
 
     title: str
     sentences: tuple[str, ...]
     section: tuple[str, ...] | None = None
+    table: Table | None = None
 
     @property
     def text(self) -> str:
-        """The sentences joined by spaces."""
+        """The sentences joined by spaces; of a table its cells."""
+        if self.table:
+            return table_to_markdown(self.table)
         return " ".join(sentence.strip() for sentence in self.sentences if sentence.strip())
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal
 
-from clew.core.cell_values import CellValue, cell_value, read_cell
+from clew.core.cell_values import CellValue, cell_value, read_cell, read_scale
 from clew.core.types import HEADERS_UNCERTAIN, Node, RowPlace, Table
-from clew.parse.documents.tables import complete_table
+from clew.parse.documents.tables import complete_table, split_titles, trim_grid
 
 ColumnType = Literal["number", "date", "text"]
 Value = float | date | str | None
@@ -203,9 +203,12 @@ def build_data_table(table: Table, prefix: str = "", first: int = 0) -> DataTabl
     """Return a table as typed columns. The id of the n-th row (from 0) is ``prefix`` and ``first + n``."""
     width = max([len(table.header), *map(len, table.rows)], default=0)
     padded = tuple(row + ("",) * (width - len(row)) for row in table.rows)
-    table = complete_table(replace(table, rows=padded))
+    header = table.header + ("",) * (width - len(table.header))
+    count = 0 if table.columns or table.headers_uncertain else _count_more_header_rows(header, padded)
+    header = _join_header([header, *padded[:count]])
+    table = complete_table(replace(table, header=header, rows=padded[count:]))
     body = tuple(
-        DataRow(number, f"{prefix}{first + number}", row, place)
+        DataRow(number, f"{prefix}{first + count + number}", row, place)
         for number, (row, place) in enumerate(zip(table.rows, table.row_places, strict=True))
         if place.kind != "heading"
     )
@@ -217,6 +220,78 @@ def build_data_table(table: Table, prefix: str = "", first: int = 0) -> DataTabl
         for place, name in enumerate(_column_names(headers))
     )
     return DataTable("", "", "", "", 0, None, table, columns, body)
+
+
+#: A cell of a header: a period, or a remark on units.
+_HEADER_CELL = re.compile(
+    r"(?:FY ?|F)?(?:19|20)\d\d[AEFP]?|FY? ?\d\d|[A-Za-z]+\.? \d{1,2},? (?:19|20)\d\d|\D*\b(?:19"
+    r"|20)\d\d\b\D*|.*(?:in (?:thousand|million|billion)|000).*|[$€£¥]m?|\W+",
+    re.IGNORECASE,
+)
+#: A period that heads a column.
+_PERIOD_CELL = re.compile(
+    r"(?:[A-Za-z]+\.? \d{1,2},? |FY ?|F|(?:fiscal|calendar|year) |[A-Za-z]+ |Q[1-4] )?(?:(?:19|20)\d\d"
+    r"|(?<=F)\d\d|(?<=FY)\d\d)"
+    r"[AEFP]?(?: ?\(\w{1,2}\))*",
+    re.IGNORECASE,
+)
+_MAX_HEADER_ROWS = 5
+
+
+def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> int:
+    """Return how many of the first rows belong to the header: they have no label, or one that names a unit or heads
+    periods, and no value. The rows of units below the periods ("£m") are such rows."""
+    count = 0
+    has_names = any(cell.strip() for cell in header[1:])
+    has_periods = any(_PERIOD_CELL.fullmatch(cell.strip()) for cell in header[1:])
+    for row in rows[:_MAX_HEADER_ROWS]:
+        label, cells = row[0].strip() if row else "", [cell.strip() for cell in row[1:] if cell.strip()]
+        names_unit = bool(read_scale(label)) or label.startswith("(")
+        are_periods = bool(cells) and all(_PERIOD_CELL.fullmatch(cell) for cell in cells)
+        are_names = all(_HEADER_CELL.fullmatch(cell) or read_cell(cell).kind == "text" for cell in cells)
+        if label and not names_unit:
+            # The row of the periods may be labelled ("Quarters ended"), and so may the only row of names.
+            is_header = (are_periods and not has_periods) or (are_names and not has_names and len(cells) > 1)
+        else:
+            is_header = bool(cells or names_unit) and are_names
+        if not is_header:
+            break
+        has_names, has_periods = True, has_periods or are_periods
+        count += 1
+    return count if count < len(rows) else 0
+
+
+def _join_header(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return header rows as one: each column's names from top to bottom. A name with blanks to its right spans the
+    columns below which the next row has names of their own."""
+    if len(rows) == 1:
+        return tuple(rows[0])
+    spread: list[list[str]] = []
+    for number, row in enumerate(rows):
+        cells, below = list(row), rows[number + 1 :]
+        for place in range(2, len(cells)):
+            if (
+                not cells[place].strip()
+                and cells[place - 1].strip()
+                and any(under[place].strip() for under in below)
+            ):
+                cells[place] = cells[place - 1]
+        spread.append(cells)
+    return tuple(
+        " ".join(dict.fromkeys(name for name in column if name.strip()))
+        for column in zip(*spread, strict=True)
+    )
+
+
+def table_from_grid(rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table of bare cells: title lines become its caption, the first rows its header."""
+    grid = trim_grid([tuple(cell.strip() for cell in row) for row in rows])
+    titles, count = split_titles(grid)
+    body = tuple(grid[count:])
+    width = max(map(len, body), default=0)
+    count = _count_more_header_rows(("",) * width, body)
+    header = _join_header([("",) * width, *body[:count]])
+    return Table(header if any(header) else (), body[count:], " – ".join(titles))
 
 
 def _describe_column(name: str, header: str, cells: Sequence[str], table: Table, place: int) -> DataColumn:

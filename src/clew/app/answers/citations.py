@@ -136,7 +136,8 @@ def answer_remarks(view: AnswerView) -> list[str]:
     if view.abstained:
         return lines
     sure = "" if view.confidence is None else f"; confidence {format_confidence(view.confidence)}"
-    return [*lines, f"({view.describe_origin()}{sure})"]
+    computed = [view.formula] if view.formula else []
+    return [*computed, *lines, f"({view.describe_origin()}{sure})"]
 
 
 def cited_answer_to_dict(view: AnswerView) -> dict[str, Any]:

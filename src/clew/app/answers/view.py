@@ -286,7 +286,8 @@ class AnswerView:
     graph, with that name. ``constraint_summary`` says how the constraints of a question were matched; it is None for
     stored JSON, which has that only in its trail. ``supports`` are the ``quotes`` with their places.
     ``confidence`` is the estimated probability that the answer is right, None of a reader that estimates none;
-    ``alternatives`` are its next best answers, or the nearest candidates where it abstains. ``data`` is the answer's
+    ``alternatives`` are its next best answers, or the nearest candidates where it abstains. ``formula`` shows how it
+    was computed. ``data`` is the answer's
     JSON.
     """
 
@@ -297,6 +298,7 @@ class AnswerView:
     quotes: tuple[Quote, ...] = ()
     supports: tuple[SupportView, ...] = ()
     confidence: float | None = None
+    formula: str = ""
     alternatives: tuple[AlternativeView, ...] = ()
     ranked: tuple[RankedView, ...] = ()
     steps: tuple[StepView, ...] = ()
@@ -347,6 +349,7 @@ class AnswerView:
             quotes=quotes,
             supports=tuple(map(support, quotes)),
             confidence=data.get("confidence"),
+            formula=data.get("formula", ""),
             alternatives=alternatives,
             ranked=tuple(map(RankedView.from_dict, data.get("ranked") or ())),
             steps=tuple(StepView.from_dict(step, known) for step in data["trail"]),

@@ -84,7 +84,8 @@ def _heading(view: AnswerView) -> Text:
 def _text(view: AnswerView) -> Text:
     if view.confidence is None or view.abstained:
         return Text(view.text)
-    return Text.assemble((view.text, "bold"), (f"   confidence {format_confidence(view.confidence)}", "dim"))
+    confidence = (f"   confidence {format_confidence(view.confidence)}", "dim")
+    return Text.assemble((view.text, "bold"), confidence, f"\n{view.formula}" if view.formula else "")
 
 
 # Evidence

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import UsageError, unknown_name_error
-from clew.evaluate.datasets import documents, graphs, multihop
+from clew.evaluate.datasets import documents, graphs, multihop, tables
 from clew.evaluate.datasets.records import distinct_texts, read_records, require_field
 from clew.evaluate.examples import Example, Support
 
@@ -70,6 +70,8 @@ READERS: dict[str, Reader] = {
     "qasper": documents.read_qasper,
     "financebench": documents.read_financebench,
     "fever": documents.read_fever,
+    "tatqa": tables.read_tatqa,
+    "ottqa": tables.read_ottqa,
     "stark": graphs.read_stark,
     "metaqa": graphs.read_metaqa,
     "jsonl": read_own,

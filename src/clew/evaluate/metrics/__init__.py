@@ -4,7 +4,8 @@
 ``SF-EM``, ``SF-coverage``, ``SF-precision``, ``support-recall@5``, ``support-precision@5``, ``recall@5``,
 ``all-gold@5``, ``capped-recall@20``, ``MRR``, ``Hit@1``, ``set-EM``, ``set-F1``, ``evidence-P``, ``evidence-R``,
 ``evidence-F1``, ``retrieved-P``, ``retrieved-R``, ``retrieved-F1``, ``tokens``, ``calls``, ``seconds``,
-``walk-seconds``, ``money``, ``retrieval-tokens``, ``retrieval-calls``, ``answering-tokens``, ``answering-calls``.
+``TAT-EM`` and ``TAT-F1`` (:mod:`~clew.evaluate.metrics.tables`), ``walk-seconds``, ``money``,
+``retrieval-tokens``, ``retrieval-calls``, ``answering-tokens``, ``answering-calls``.
 ``evidence-`` measures the cited passages; ``retrieved-`` measures all passages that the reader was given, in the same
 way, as in the D3 paper, whose readers do not cite. ``set-`` compares a set of answers with the gold set.
 ``walk-seconds`` is the time spent choosing neighbours; methods that walk no graph have none. ``(type=yes/no)`` after
@@ -24,7 +25,7 @@ from typing import get_args
 from clew.core.errors import UsageError, unknown_name_error
 from clew.core.types import Usage
 from clew.evaluate.examples import AnswerType, Result
-from clew.evaluate.metrics import answers, evidence
+from clew.evaluate.metrics import answers, evidence, tables
 
 #: The measure of one result, None where there is nothing to measure.
 Measure = Callable[[Result], float | None]
@@ -47,6 +48,8 @@ METRICS: Mapping[str, Measure] = {
     "token-F1": lambda result: answers.best_score(answers.token_f1, result),
     "accuracy": answers.accuracy,
     "Acc": lambda result: result.grade,
+    "TAT-EM": tables.tat_exact_match,
+    "TAT-F1": tables.tat_f1,
     "SF-EM": evidence.full_coverage,
     "SF-coverage": evidence.coverage,
     "SF-precision": evidence.hit_precision,

@@ -11,18 +11,34 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
 
+from clew.core.cell_values import read_cell
 from clew.core.component import Resources, component
 from clew.core.config import DEFAULT_READER
-from clew.core.protocols import SpanModel, Trail
+from clew.core.protocols import Snapshot, SpanModel, Trail
 from clew.core.text import fold_name, query_terms, sentence_spans, title_names
-from clew.core.trail import SpanReadStep
-from clew.core.types import ROW, Alternative, Answer, Hit, Node, Question, Quote, ReaderPassage, Span
+from clew.core.trail import CalculateStep, SpanReadStep
+from clew.core.types import (
+    PASSAGE,
+    ROW,
+    TABLE,
+    Alternative,
+    Answer,
+    Hit,
+    Node,
+    Question,
+    Quote,
+    ReaderPassage,
+    Span,
+)
 from clew.methods.readers import NOT_FOUND
+from clew.methods.readers.calculation import Calculation, TableCalculator
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import contains_answer, expected_kind
 from clew.methods.readers.values import EITHER, POLAR, has_certain_support, mentions_name, parse_date
+from clew.parse.data_tables import table_from_node
 
 #: A quote longer than this many characters is cut around the answer.
 _LONG_QUOTE = 420
@@ -30,6 +46,13 @@ _LONG_QUOTE = 420
 _READ_CHARACTERS = 2400
 _REFERENCE = re.compile(r"#(\d)")
 _ABBREVIATION = re.compile(r"(?:\b[A-Za-z]|\b(?:Inc|Ltd|Co|Corp|Jr|Sr|St|No))\.$")
+#: A question is answered from the cells of a table from this fit of its words on. The words around a looked-up cell
+#: have to fit better; which periods a table has hardly depends on them.
+_MIN_FIT, _NEEDED_FIT = 0.35, {"lookup": 0.5, "periods": 0.2}
+#: At most so many tables are tried; the fit of each after the first is lowered by so much more.
+_MAX_TABLES, _RANK_LOSS = 5, 0.05
+#: At most so many cells of a formula are quoted.
+_MAX_OPERANDS = 12
 #: An answer that abstains names candidates of at least this confidence as the nearest.
 _WORTH_NAMING = 0.05
 
@@ -53,7 +76,8 @@ class SpanAnswerReader:
     with it. For each hop of a composed question, ``hop_passages`` are read that name what the hop asks about. The
     answer abstains if its confidence, the estimated probability that it is right, is below ``min_confidence``. The
     score of a span in the r-th passage (from 0) is lowered by ``rank_weight`` times log(1 + r). Up to
-    ``alternatives`` other answers are listed. ``compose`` no reads every question as a whole.
+    ``alternatives`` other answers are listed. ``compose`` no reads every question as a whole; ``calculate`` no never
+    computes with the cells of tables (:mod:`clew.methods.readers.calculation`).
     """
 
     model: SpanModel
@@ -63,6 +87,8 @@ class SpanAnswerReader:
     alternatives: int = 4
     rank_weight: float = 0.5
     compose: bool = True
+    calculate: bool = True
+    snapshot: Snapshot | None = None
 
     @classmethod
     def build(  # noqa: PLR0913 (the options of the recipe)
@@ -75,13 +101,26 @@ class SpanAnswerReader:
         alternatives: int = 4,
         rank_weight: float = 0.5,
         compose: bool = True,
+        calculate: bool = True,
     ) -> SpanAnswerReader:
         """Return the reader of a name. Raises UsageError, NotFound, ModelError."""
         span_model = resources.tools.span_model(model)
-        return cls(span_model, passages, hop_passages, min_confidence, alternatives, rank_weight, compose)
+        return cls(
+            span_model,
+            passages,
+            hop_passages,
+            min_confidence,
+            alternatives,
+            rank_weight,
+            compose,
+            calculate,
+            resources.snapshot,
+        )
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the words that answer with their quote, or abstain."""
+        if self.calculate and (answer := self._answer_by_calculation(question.text, hits, trail)):
+            return answer
         composition = compose_question(question.text) if self.compose else None
         if composition is not None and (
             answer := self._answer_by_hops(question.text, composition, hits, trail)
@@ -119,12 +158,61 @@ class SpanAnswerReader:
             )
         evidence = dict.fromkeys(reading.hit for reading in readings[: self.alternatives + 1])
         return Answer(
-            best.text,
+            best.text + self._scale_word(best, hits),
             tuple(evidence),
             (best.quote,),
             reader="span",
             confidence=best.confidence,
             alternatives=others,
+        )
+
+    def _scale_word(self, reading: Reading, hits: Sequence[Hit]) -> str:
+        """Return the scale of a number that was read in a table's row, in words: " million"; "" for none."""
+        node = reading.hit.node
+        if self.snapshot is None or not self.calculate or node.kind != ROW or node.parent is None:
+            return ""
+        if read_cell(reading.text).kind != "number":
+            return ""
+        calculator = open_calculator(node.parent, hits, self.snapshot)
+        return calculator.scale_word(node.id, reading.text)
+
+    def _answer_by_calculation(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer | None:
+        """Return the answer that the cells of a table give, None where no table fits the question well enough."""
+        if self.snapshot is None:
+            return None
+        started = time.perf_counter()
+        calculation = calculate_from_hits(question, hits, self.snapshot)
+        if calculation is None:
+            return None
+        needed = _NEEDED_FIT.get(calculation.operation, _MIN_FIT)
+        fits = calculation.confidence >= needed and not calculation.table.table.headers_uncertain
+        operands = dict.fromkeys((operand.row.id, operand.text) for operand in calculation.operands)
+        cells = list(operands)[:_MAX_OPERANDS] if fits else []
+        nodes = self.snapshot.nodes(self.snapshot.rows([id for id, _ in cells])) if cells else []
+        evidence = tuple(dict.fromkeys(_hit_of(node, hits) for node in nodes))
+        trail.add(
+            CalculateStep(
+                calculation.operation,
+                calculation.table.id,
+                calculation.text,
+                calculation.formula,
+                round(calculation.confidence, 3),
+                "answered" if fits else "not sure enough",
+                hits=evidence[:1],
+                seconds=time.perf_counter() - started,
+            )
+        )
+        if not fits:
+            return None
+        quotes = tuple(_quote_cell(node, text) for node, (_, text) in zip(nodes, cells, strict=True))
+        return Answer(
+            calculation.text,
+            evidence,
+            tuple(dict.fromkeys(quotes)),
+            reader="span",
+            confidence=calculation.confidence,
+            values=calculation.values if len(calculation.values) > 1 else (),
+            formula=calculation.formula,
         )
 
     def _answer_by_hops(
@@ -214,6 +302,50 @@ class SpanAnswerReader:
             hit = hits[span.passage]
             quote = quote_around(hit.node, span, question)
         return Reading(span.text, confidence, hit, quote)
+
+
+def calculate_from_hits(question: str, hits: Sequence[Hit], snapshot: Snapshot) -> Calculation | None:
+    """Return the best answer of the tables that are among ``hits`` or have rows among them, a better hit's first."""
+    ids = dict.fromkeys(
+        hit.node.id if hit.node.kind == TABLE else hit.node.parent or ""
+        for hit in hits
+        if hit.node.kind in {TABLE, ROW}
+    )
+    best: Calculation | None = None
+    for place, id in enumerate([id for id in ids if id][:_MAX_TABLES]):
+        answer = open_calculator(id, hits, snapshot).answer(question)
+        if answer is None:
+            continue
+        answer = replace(answer, confidence=answer.confidence * (1 - _RANK_LOSS * place))
+        if best is None or answer.confidence > best.confidence:
+            best = answer
+    return best
+
+
+def open_calculator(id: str, hits: Sequence[Hit], snapshot: Snapshot) -> TableCalculator:
+    """Return the calculator of a table node, with the passages of its document among ``hits`` around it."""
+    node = snapshot.nodes(snapshot.rows([id]))[0]
+    table = snapshot.memoize(f"table/{id}", partial(table_from_node, node), documents_only=True)
+    own = [hit.node.text for hit in hits if hit.node.document == node.document and hit.node.kind == PASSAGE]
+    around = " ".join((node.document_name.replace("_", " "), *node.headings))
+    return TableCalculator(table, " ".join(own), around)
+
+
+def _hit_of(node: Node, hits: Sequence[Hit]) -> Hit:
+    """Return the hit of a node; a row that search did not return has the score of its table's best row."""
+    scores = [hit.score for hit in hits if hit.node.parent == node.parent]
+    return next(
+        (hit for hit in hits if hit.node.id == node.id), Hit(node, max(scores, default=0.0), (node.id,))
+    )
+
+
+def _quote_cell(node: Node, cell: str) -> Quote:
+    """Return a row as a quote with one of its cells marked."""
+    span = (0, len(node.text))
+    place = next((start for before in (": ", "; ") if (start := node.text.rfind(before + cell)) >= 0), -2)
+    if not cell or place < 0:
+        return Quote(node.id, node.text, span)
+    return Quote(node.id, node.text, span, (place + 2, place + 2 + len(cell)))
 
 
 def _drop_overlaps(readings: Sequence[Reading]) -> list[Reading]:

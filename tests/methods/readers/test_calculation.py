@@ -1,0 +1,192 @@
+"""Questions over tables: worked by hand on two small tables, each wording another."""
+
+import pytest
+
+from clew.core.trail import CalculateStep, TrailRecorder
+from clew.core.types import Hit, Question, Span, Table
+from clew.methods.readers.calculation import TableCalculator, answer_from_tables, find_operation, find_periods
+from clew.methods.readers.spans import SpanAnswerReader
+from clew.parse.data_tables import build_data_table, table_from_grid
+from clew.parse.documents.builder import DocumentBuilder
+from graph_corpora import located
+
+GRID = [
+    ["", "", "Years Ended September 30,", ""],
+    ["(in millions)", "2019", "2018", "2017"],
+    ["Fixed price", "$ 1,452.4", "$ 1,146.2", "$ 1,036.9"],
+    ["Other", "44.1", "56.7", "70.8"],
+    ["Total sales", "$1,496.5", "$1,202.9", "$1,107.7"],
+    ["Operating loss", "(20)", "(30)", "—"],
+    ["Gross margin", "31.5%", "30.0%", "28.0%"],
+]
+SALES = build_data_table(table_from_grid(GRID))
+BY_YEAR = build_data_table(
+    Table(("Year", "Revenue", "Staff"), (("2021", "100", "7"), ("2022", "150", "9"), ("2023", "120", "8")))
+)
+REGIONS = build_data_table(
+    Table(
+        ("Region", "2023", "2022"),
+        (("North", "70", "40"), ("South", "20", "30"), ("East", "10", "25"), ("Total", "100", "95")),
+        "Visitors",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "formula"),
+    [
+        ("What were the total sales in 2019?", "$1,496.5 million", ""),
+        ("What was the gross margin in 2018?", "30.0%", ""),
+        (
+            "What were total sales in 2018 and 2019 respectively?",
+            "$1,202.9 million; $1,496.5 million",
+            "",
+        ),
+        ("What is the change in Other in 2019 from 2018?", "-12.6 million", "44.1 - 56.7 = -12.6"),
+        (
+            "What was the percentage change in Other between 2018 and 2019?",
+            "-22.22%",
+            "(44.1 - 56.7) / 56.7 = -22.22%",
+        ),
+        (
+            "What is the average of fixed price sales for 2018 and 2019?",
+            "1,299.3 million",
+            "($ 1,146.2 + $ 1,452.4) / 2 = 1,299.3",
+        ),
+        ("What is the average operating loss?", "-16.67 million", "((20) + (30) + —) / 3 = -16.67"),
+        (
+            "What is Other as a percentage of total sales in 2017?",
+            "6.39%",
+            "70.8 / $1,107.7 = 6.39%",
+        ),
+        ("What is the ratio of other to fixed price in 2018?", "0.05", "56.7 / $ 1,146.2 = 0.05"),
+        ("In which year were total sales the largest?", "2019", "$1,496.5 > $1,202.9 > $1,107.7"),
+        ("In which year was the gross margin lowest?", "2017", "31.5% > 30.0% > 28.0%"),
+        ("Which years did Other exceed 50 million?", "2018; 2017", "70.8 > 56.7 > 44.1"),
+        (
+            "How many years did total sales exceed $1,200 million?",
+            "2",
+            "count of 2019: $1,496.5, 2018: $1,202.9",
+        ),
+        ("What is the change in gross margin from 2017 to 2019?", "3.5%", "31.5% - 28.0% = 3.5%"),
+        ("Which years does the table provide information for?", "2019; 2018; 2017", ""),
+    ],
+)
+def test_answers_of_a_statement(question, text, formula):
+    answer = TableCalculator(SALES).answer(question)
+    assert (answer.text, answer.formula) == (text, formula)
+
+
+@pytest.mark.parametrize(
+    ("table", "question", "text"),
+    [
+        (BY_YEAR, "What was the revenue in 2022?", "150"),
+        (BY_YEAR, "What was the change in revenue from 2021 to 2023?", "20"),
+        (BY_YEAR, "In which year was the staff largest?", "2022"),
+        (BY_YEAR, "What was the average revenue from 2021 to 2023?", "123.33"),
+        (REGIONS, "Which region had the most visitors in 2022?", "North"),
+        (REGIONS, "Which region had the second highest visitors in 2022?", "South"),
+        (REGIONS, "What is the sum of North and East in 2023?", "80"),
+        (REGIONS, "What is the difference between North and South in 2023?", "50"),
+        (REGIONS, "How much did North change from 2022 to 2023?", "30"),
+    ],
+)
+def test_answers_of_other_shapes(table, question, text):
+    assert TableCalculator(table).answer(question).text == text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Why did sales fall in 2018?", "How is revenue recognised?", "What does gross margin mean?"],
+)
+def test_no_cell_answers_why_and_how(question):
+    assert TableCalculator(SALES).answer(question) is None
+
+
+def test_nothing_is_divided_by_zero():
+    table = build_data_table(Table(("", "2023", "2022"), (("Sales", "5", "0"),)))
+    assert TableCalculator(table).answer("What was the percentage change in sales from 2022 to 2023?") is None
+
+
+def test_percentages_and_amounts_are_not_added():
+    table = build_data_table(Table(("", "2023", "2022"), (("Sales", "5", "3%"),)))
+    assert TableCalculator(table).answer("What was the average of sales in 2022 and 2023?") is None
+
+
+def test_the_scale_of_the_context_counts_where_the_table_has_none():
+    table = build_data_table(Table(("", "2023"), (("Sales", "5"), ("Margin", "3%"))))
+    calculator = TableCalculator(table, "The following table shows sales (in thousands):")
+    assert calculator.answer("What were sales in 2023?").text == "5 thousand"
+    assert calculator.answer("What was the margin in 2023?").text == "3%"
+
+
+def test_the_table_that_fits_best_answers():
+    assert answer_from_tables("What was the gross margin in 2018?", [REGIONS, SALES]).table is SALES
+    assert answer_from_tables("Why?", [REGIONS, SALES]) is None
+
+
+def test_periods_and_operations():
+    assert find_periods("from 2017 to 2019") == ["2017", "2018", "2019"]
+    assert find_periods("Q2 2020 or the second quarter of 2020, FY21") == ["q2 2020", "2021"]
+    assert find_operation("What is the average percentage of sales?") == "average"
+    assert find_operation("By how much did sales increase in 2019?") == "change"
+
+
+class NoModel:
+    """A reader that finds nothing, or always the same words."""
+
+    name = "none"
+
+    def __init__(self, words=""):
+        self.words = words
+
+    def read(self, question, contexts, limit=5):
+        return [
+            [
+                Span(self.words, "text", number, place, place + len(self.words), 9.0)
+                for number, passage in enumerate(passages)
+                if self.words and (place := passage.text.find(self.words)) >= 0
+            ]
+            for passages in contexts
+        ]
+
+    def confidence(self, score):
+        return score / 10
+
+
+@pytest.fixture
+def report(base):
+    """A base with one report, and its row nodes as hits."""
+    builder = DocumentBuilder()
+    builder.add_paragraph("Sales by type of contract were as follows.")
+    builder.add_table(table_from_grid(GRID))
+    parsed = builder.finish(data=b"report", title="report", media_type="text/plain", parser="test/1")
+    base.put_document(parsed, located(parsed))
+    base.catch_up()
+    nodes = base.document_nodes(parsed.key)
+    return base.snapshot(), [Hit(node, 1.0, (node.id,)) for node in nodes if node.kind == "row"]
+
+
+def test_the_reader_quotes_each_operand(report):
+    snapshot, hits = report
+    reader = SpanAnswerReader(NoModel(), snapshot=snapshot)
+    trail = TrailRecorder()
+    # One row of the table is enough: the others are read from the base.
+    answer = reader.read(Question("What is Other as a percentage of total sales in 2019?"), hits[:1], trail)
+    assert answer.text == "2.95%"
+    assert answer.formula == "44.1 / $1,496.5 = 2.95%"
+    assert [quote.text[slice(*quote.answer)] for quote in answer.quotes] == ["44.1", "$1,496.5"]
+    assert {quote.node for quote in answer.quotes} == {hit.node.id for hit in answer.evidence}
+    (step,) = trail.steps
+    assert isinstance(step, CalculateStep) and step.outcome == "answered"
+    assert answer.to_dict()["formula"] == answer.formula
+
+
+def test_a_question_that_fits_no_row_is_read(report):
+    snapshot, hits = report
+    reader = SpanAnswerReader(NoModel("44.1"), snapshot=snapshot)
+    answer = reader.read(Question("What did the emperor eat?"), hits, TrailRecorder())
+    assert answer.text == "44.1 million"
+    assert answer.quotes[0].text[slice(*answer.quotes[0].answer)] == "44.1"
+    off = SpanAnswerReader(NoModel("44.1"), snapshot=snapshot, calculate=False)
+    assert off.read(Question("What was Other in 2019?"), hits, TrailRecorder()).text == "44.1"
