@@ -11,15 +11,24 @@ set, seed 0 of reading.py); nobody looked at the other fifth, ``held out``. Ther
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import math
 import random
 import re
+import resource
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import duckdb
+import numpy as np
+import openpyxl
+
+import clew
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Hit, Question, Scope
 from clew.evaluate.corpora import build_documents, document_location, pool_paragraphs
@@ -125,6 +134,197 @@ def tatqa(options: argparse.Namespace) -> None:
         )
 
 
+#: Twenty questions over the generated files, written before anything was run, each with its SQL.
+SQL_QUESTIONS = (
+    (
+        "rows of orders",
+        "select count(*) from orders",
+    ),
+    (
+        "total amount by region",
+        "select region, round(sum(amount), 2) from orders group by region order by region",
+    ),
+    (
+        "total amount of 2022",
+        "select round(sum(amount), 2) from orders where year(day) = 2022",
+    ),
+    (
+        "units by product, five most",
+        "select product, sum(units) u from orders group by product order by u desc, product limit 5",
+    ),
+    (
+        "largest order",
+        "select order_id, amount from orders order by amount desc, order_id limit 1",
+    ),
+    (
+        "three regions with the highest mean",
+        "select region, round(avg(amount), 4) m from orders group by region order by m desc limit 3",
+    ),
+    (
+        "orders over 4,000 in the North",
+        "select count(*) from orders where region = 'North' and amount > 4000",
+    ),
+    (
+        "orders by year",
+        "select year(day) y, count(*) from orders group by y order by y",
+    ),
+    (
+        "months with most units",
+        "select month(day) m, sum(units) u from orders group by m order by u desc, m limit 3",
+    ),
+    (
+        "distinct products in the South",
+        "select count(distinct product) from orders where region = 'South'",
+    ),
+    (
+        "share of the East in percent",
+        "select round(100 * sum(amount) filter (region = 'East') / sum(amount), 4) from orders",
+    ),
+    (
+        "median amount",
+        "select median(amount) from orders",
+    ),
+    (
+        "orders without units",
+        "select count(*) from orders where units is null",
+    ),
+    (
+        "returns (negative amounts)",
+        "select count(*), round(sum(amount), 2) from orders where amount < 0",
+    ),
+    (
+        "amount by manager",
+        "select manager, round(sum(amount), 2) a from orders join chain_regions using (region) group"
+        " by manager order by manager",
+    ),
+    (
+        "units in category A",
+        "select sum(units) from orders join chain_products using (product) where category = 'A'",
+    ),
+    (
+        "revenue at list price by category",
+        "select category, round(sum(units * list_price), 2) from orders join chain_products using"
+        " (product) group by category order by category",
+    ),
+    (
+        "stores of the region with most amount",
+        "select stores from chain_regions where region = (select region from orders group by region"
+        " order by sum(amount) desc limit 1)",
+    ),
+    (
+        "growth of sheet y2022 over y2021",
+        "select round(sum(b.sales) / sum(a.sales) - 1, 6) from chain_y2021 a join chain_y2022 b"
+        " using (region)",
+    ),
+    (
+        "regions that fell from y2023 to y2024",
+        "select a.region from chain_y2023 a join chain_y2024 b using (region) where b.sales <"
+        " a.sales order by a.region",
+    ),
+)
+REGIONS = ("North", "South", "East", "West", "Centre")
+YEARS = range(2018, 2026)
+
+
+def write_files(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Write orders.csv (100,000 rows) and chain.xlsx (ten sheets); return their records."""
+    rng = random.Random(7)
+    products = [
+        {"product": f"P{number:03}", "category": "ABC"[number % 3], "list_price": 5 + number * 3 % 97}
+        for number in range(60)
+    ]
+    regions = [
+        {"region": region, "manager": f"Manager {5 - number}", "stores": 10 + 7 * number % 23}
+        for number, region in enumerate(REGIONS)
+    ]
+    orders = []
+    for number in range(100_000):
+        units = None if number % 997 == 0 else rng.randint(1, 40)
+        amount = round((units or 0) * rng.uniform(5, 130) * (-1 if number % 501 == 0 else 1), 2)
+        day = f"{rng.choice(YEARS)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
+        orders.append(
+            {
+                "order_id": f"A{number:06}",
+                "day": day,
+                "region": rng.choice(REGIONS),
+                "product": rng.choice(products)["product"],
+                "units": units,
+                "amount": amount,
+            }
+        )
+    sheets: dict[str, list[dict[str, Any]]] = {"regions": regions, "products": products}
+    for year in YEARS:
+        sheets[f"y{year}"] = [{"region": region, "sales": rng.randint(1000, 9999)} for region in REGIONS]
+    with (folder / "orders.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(orders[0])
+        for order in orders:
+            # As exports write them: thousands apart, returns in parentheses.
+            amount = f"{abs(order['amount']):,.2f}"
+            shown = f"({amount})" if order["amount"] < 0 else amount
+            writer.writerow([*list(order.values())[:-1], shown])
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, records in sheets.items():
+        sheet = book.create_sheet(name)
+        sheet.append(list(records[0]))
+        for record in records:
+            sheet.append(list(record.values()))
+    book.save(folder / "chain.xlsx")
+    return {"orders": orders, **{f"chain_{name}": records for name, records in sheets.items()}}
+
+
+def large(options: argparse.Namespace) -> None:
+    """Answer twenty questions by clew sql, and compare with the same queries over the records themselves."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "files").mkdir()
+        records = write_files(folder / "files")
+        oracle = duckdb.connect(":memory:")
+        for table, rows in records.items():
+            types = [
+                "DATE" if key == "day" else "VARCHAR" if isinstance(value, str) else "DOUBLE"
+                for key, value in rows[1].items()
+            ]
+            columns = ", ".join(f"{key} {type}" for key, type in zip(rows[0], types, strict=True))
+            oracle.execute(f"CREATE TABLE {table} ({columns})")
+            oracle.register("source", {key: np.array([row[key] for row in rows], object) for key in rows[0]})
+            oracle.execute(f"INSERT INTO {table} SELECT * FROM source")
+            oracle.unregister("source")
+        started = time.perf_counter()
+        with clew.open(folder / "base", create=True) as base:
+            base.encoding.set(None)
+            base.add([folder / "files"])
+            print(f"added in {time.perf_counter() - started:.1f} s")
+            right, seconds = 0, []
+            for question, sql in SQL_QUESTIONS:
+                result = base.tables.query(sql)
+                seconds.append(result.seconds)
+                expected = oracle.execute(sql).fetchall()
+                same = len(expected) == len(result.rows) and all(
+                    same_value(value, other)
+                    for row, others in zip(result.rows, expected, strict=True)
+                    for value, other in zip(row, others, strict=True)
+                )
+                right += same
+                print(
+                    f"{'right' if same else 'WRONG'}  {result.seconds:5.2f} s  {question}: {result.rows[:2]}"
+                )
+                if not same:
+                    print("   expected", expected[:3])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{right} of {len(SQL_QUESTIONS)} right; median {np.median(seconds):.2f} s; peak memory {peak:.0f} MiB"
+    )
+
+
+def same_value(value: Any, other: Any) -> bool:
+    """Return whether two values of results are the same; numbers to nine digits."""
+    if isinstance(value, int | float) and isinstance(other, int | float):
+        return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-6)
+    return bool(value == other)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -142,6 +342,7 @@ def main() -> None:
     command.add_argument("--limit", type=int)
     command.add_argument("--verbose", action="store_true")
     command.set_defaults(run=tatqa)
+    commands.add_parser("large").set_defaults(run=large)
     options = parser.parse_args()
     options.run(options)
 

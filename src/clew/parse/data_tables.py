@@ -26,7 +26,7 @@ Value = float | date | str | None
 _SEPARATOR = re.compile(r"^\|(?: --- \|)+$", re.MULTILINE)
 _CELL_END = re.compile(r"(?<!\\) \| ")
 #: A number that needs no closer look. A leading zero marks a code.
-_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)(?:\.\d+)?")
 _CODE = re.compile(r"0\d+")
 _MONTHS = {
     name: number
@@ -39,6 +39,8 @@ _DATES = (
 )
 #: A column is one of numbers, or dates, if at least this share of its filled cells is.
 _TYPED_SHARE = 0.75
+#: The type of a column follows from so many different cells, besides plain numbers.
+_TYPE_SAMPLE = 2_000
 #: Names of views and columns are cut to so many characters.
 _NAME_LENGTH = 48
 #: How scales are named.
@@ -181,7 +183,7 @@ def convert_column(cells: Sequence[str], type: ColumnType) -> list[Value]:
 
 
 def _read_number(cell: str) -> float | None:
-    return float(cell) if _PLAIN_NUMBER.fullmatch(cell) else read_cell(cell).number
+    return float(cell.replace(",", "")) if _PLAIN_NUMBER.fullmatch(cell) else read_cell(cell).number
 
 
 def table_from_node(node: Node, name: str = "", number: int = 0) -> DataTable:
@@ -199,6 +201,11 @@ def table_from_node(node: Node, name: str = "", number: int = 0) -> DataTable:
     )
 
 
+#: A table of more rows is a list of records: no row heads a group or holds a total.
+_MAX_STATEMENT = 5_000
+_RECORD = RowPlace()
+
+
 def build_data_table(table: Table, prefix: str = "", first: int = 0) -> DataTable:
     """Return a table as typed columns. The id of the n-th row (from 0) is ``prefix`` and ``first + n``."""
     width = max([len(table.header), *map(len, table.rows)], default=0)
@@ -206,7 +213,8 @@ def build_data_table(table: Table, prefix: str = "", first: int = 0) -> DataTabl
     header = table.header + ("",) * (width - len(table.header))
     count = 0 if table.columns or table.headers_uncertain else _count_more_header_rows(header, padded)
     header = _join_header([header, *padded[:count]])
-    table = complete_table(replace(table, header=header, rows=padded[count:]))
+    places = (_RECORD,) * (len(padded) - count) if len(padded) > _MAX_STATEMENT else table.row_places
+    table = complete_table(replace(table, header=header, rows=padded[count:], row_places=places))
     body = tuple(
         DataRow(number, f"{prefix}{first + count + number}", row, place)
         for number, (row, place) in enumerate(zip(table.rows, table.row_places, strict=True))
@@ -297,7 +305,13 @@ def table_from_grid(rows: Sequence[Sequence[str]]) -> Table:
 def _describe_column(name: str, header: str, cells: Sequence[str], table: Table, place: int) -> DataColumn:
     counts = Counter(cells)
     plain = sum(count for cell, count in counts.items() if _PLAIN_NUMBER.fullmatch(cell))
-    others = {cell: read_cell(cell) for cell in counts if not _PLAIN_NUMBER.fullmatch(cell)}
+    unread = [cell for cell in counts if not _PLAIN_NUMBER.fullmatch(cell)]
+    if (
+        len(unread) > _TYPE_SAMPLE
+    ):  # evenly spread; the cells that are left out count like those that are read
+        share = len(unread) // _TYPE_SAMPLE
+        unread, counts = unread[::share], Counter({cell: count * share for cell, count in counts.items()})
+    others = {cell: read_cell(cell) for cell in unread}
     filled = plain + sum(counts[cell] for cell, value in others.items() if value.kind != "empty")
     numbers = plain + sum(counts[cell] for cell, value in others.items() if value.kind == "number")
     is_code = any(map(_CODE.fullmatch, others))  # 00501 is a code: as a number it would lose its zeros

@@ -35,6 +35,10 @@ Operation = Literal[
 ]
 
 
+#: A longer table is a list of records, for SQL: its rows are not compared with a question one by one.
+MAX_ROWS = 2_000
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A cell that an answer rests on: its row, its column, its text, and the number in it."""

@@ -34,7 +34,7 @@ from clew.core.types import (
     Span,
 )
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.calculation import Calculation, TableCalculator
+from clew.methods.readers.calculation import MAX_ROWS, Calculation, TableCalculator
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import contains_answer, expected_kind
 from clew.methods.readers.values import EITHER, POLAR, has_certain_support, mentions_name, parse_date
@@ -174,7 +174,7 @@ class SpanAnswerReader:
         if read_cell(reading.text).kind != "number":
             return ""
         calculator = open_calculator(node.parent, hits, self.snapshot)
-        return calculator.scale_word(node.id, reading.text)
+        return "" if calculator is None else calculator.scale_word(node.id, reading.text)
 
     def _answer_by_calculation(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer | None:
         """Return the answer that the cells of a table give, None where no table fits the question well enough."""
@@ -313,7 +313,8 @@ def calculate_from_hits(question: str, hits: Sequence[Hit], snapshot: Snapshot) 
     )
     best: Calculation | None = None
     for place, id in enumerate([id for id in ids if id][:_MAX_TABLES]):
-        answer = open_calculator(id, hits, snapshot).answer(question)
+        calculator = open_calculator(id, hits, snapshot)
+        answer = None if calculator is None else calculator.answer(question)
         if answer is None:
             continue
         answer = replace(answer, confidence=answer.confidence * (1 - _RANK_LOSS * place))
@@ -322,10 +323,13 @@ def calculate_from_hits(question: str, hits: Sequence[Hit], snapshot: Snapshot) 
     return best
 
 
-def open_calculator(id: str, hits: Sequence[Hit], snapshot: Snapshot) -> TableCalculator:
-    """Return the calculator of a table node, with the passages of its document among ``hits`` around it."""
+def open_calculator(id: str, hits: Sequence[Hit], snapshot: Snapshot) -> TableCalculator | None:
+    """Return the calculator of a table node, with the passages of its document among ``hits`` around it; None for a
+    table of more than :data:`MAX_ROWS` rows."""
     node = snapshot.nodes(snapshot.rows([id]))[0]
     table = snapshot.memoize(f"table/{id}", partial(table_from_node, node), documents_only=True)
+    if len(table.rows) > MAX_ROWS:
+        return None
     own = [hit.node.text for hit in hits if hit.node.document == node.document and hit.node.kind == PASSAGE]
     around = " ".join((node.document_name.replace("_", " "), *node.headings))
     return TableCalculator(table, " ".join(own), around)
