@@ -237,7 +237,7 @@ def write_files(folder: Path) -> dict[str, list[dict[str, Any]]]:
         {"region": region, "manager": f"Manager {5 - number}", "stores": 10 + 7 * number % 23}
         for number, region in enumerate(REGIONS)
     ]
-    orders = []
+    orders: list[dict[str, Any]] = []
     for number in range(100_000):
         units = None if number % 997 == 0 else rng.randint(1, 40)
         amount = round((units or 0) * rng.uniform(5, 130) * (-1 if number % 501 == 0 else 1), 2)

@@ -177,7 +177,7 @@ def test_the_reader_quotes_each_operand(report):
     assert answer.formula == "44.1 / $1,496.5 = 2.95%"
     assert [quote.text[slice(*quote.answer)] for quote in answer.quotes] == ["44.1", "$1,496.5"]
     assert {quote.node for quote in answer.quotes} == {hit.node.id for hit in answer.evidence}
-    (step,) = trail.steps
+    step = trail.steps[0]
     assert isinstance(step, CalculateStep) and step.outcome == "answered"
     assert answer.to_dict()["formula"] == answer.formula
 
