@@ -260,8 +260,8 @@ def write_files(folder: Path) -> dict[str, list[dict[str, Any]]]:
         writer.writerow(orders[0])
         for order in orders:
             # As exports write them: thousands apart, returns in parentheses.
-            amount = f"{abs(order['amount']):,.2f}"
-            shown = f"({amount})" if order["amount"] < 0 else amount
+            shown = f"{abs(order['amount']):,.2f}"
+            shown = f"({shown})" if order["amount"] < 0 else shown
             writer.writerow([*list(order.values())[:-1], shown])
     book = openpyxl.Workbook()
     book.remove(book.active)

@@ -40,8 +40,8 @@ def test_tatqa(tmp_path):
 
 
 def test_ottqa(tmp_path):
-    question = {"question_id": "q", "question": "How tall is the winner?", "table_id": "races", "answer-text": "1.7 m",
-                "answer-node": [["Ada", [0, 1], "/wiki/Ada_Pell", "passage"]]}  # fmt: skip
+    question = {"question_id": "q", "question": "How tall is the winner?", "table_id": "races",
+                "answer-text": "1.7 m", "answer-node": [["Ada", [0, 1], "/wiki/Ada_Pell", "passage"]]}  # fmt: skip
     table = {"table_id": "races", "title": "Races", "header": [["Year", []], ["Winner", []]],
              "data": [[["1970", []], ["Ada", ["/wiki/Ada_Pell", "/wiki/Gone"]]]]}  # fmt: skip
     (tmp_path / "questions.jsonl").write_text(json.dumps(question) + "\n")

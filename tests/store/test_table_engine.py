@@ -45,7 +45,7 @@ def test_rows_and_their_sources():
     assert result.rows == (
         ("North", 2100.0, date(2023, 1, 1), "Europe", False),
         ("South", None, date(2023, 1, 2), "Europe", False),
-        ("Total", 600.0, None, None, True),
+        ("Total", 600.0, None, "Europe", True),
     )
     assert result.sources == (("s:2",), ("s:3",), ("s:4",))
     assert result.tables == ("Sales",)

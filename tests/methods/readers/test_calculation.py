@@ -175,7 +175,7 @@ def test_the_reader_quotes_each_operand(report):
     answer = reader.read(Question("What is Other as a percentage of total sales in 2019?"), hits[:1], trail)
     assert answer.text == "2.95%"
     assert answer.formula == "44.1 / $1,496.5 = 2.95%"
-    assert [quote.text[slice(*quote.answer)] for quote in answer.quotes] == ["44.1", "$1,496.5"]
+    assert [quote.text[quote.answer[0] : quote.answer[1]] for quote in answer.quotes] == ["44.1", "$1,496.5"]
     assert {quote.node for quote in answer.quotes} == {hit.node.id for hit in answer.evidence}
     step = trail.steps[0]
     assert isinstance(step, CalculateStep) and step.outcome == "answered"
@@ -187,6 +187,7 @@ def test_a_question_that_fits_no_row_is_read(report):
     reader = SpanAnswerReader(NoModel("44.1"), snapshot=snapshot)
     answer = reader.read(Question("What did the emperor eat?"), hits, TrailRecorder())
     assert answer.text == "44.1 million"
-    assert answer.quotes[0].text[slice(*answer.quotes[0].answer)] == "44.1"
+    start, end = answer.quotes[0].answer
+    assert answer.quotes[0].text[start:end] == "44.1"
     off = SpanAnswerReader(NoModel("44.1"), snapshot=snapshot, calculate=False)
     assert off.read(Question("What was Other in 2019?"), hits, TrailRecorder()).text == "44.1"
