@@ -29,7 +29,11 @@ from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry
 from clew.papers.gold_hops import gold_chain
 
-METHODS = {"focus": "focus", "chain": "chain(sources='kg,text')"}
+METHODS = {
+    "focus": "focus",
+    "chain": "chain(sources='kg,text')",
+    "order=paper": "chain(sources='kg,text', order=paper)",
+}
 
 
 def chosen(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
@@ -114,9 +118,9 @@ def main() -> None:
                 for name, answer in answers.items()
             ]
     print(f"{len(asked)} questions, seed {given.seed}, encoder {given.encoder}\n")
-    print("| question | in the graph | gold | focus | chain |\n|---|---|---|---|---|")
+    print(f"| question | in the graph | gold | {' | '.join(METHODS)} |\n|---|---|---|{'---|' * len(METHODS)}")
     print("\n".join(rows))
-    print(f"| right | | | {right['focus']} of {len(asked)} | {right['chain']} of {len(asked)} |")
+    print(f"| right | | | {' | '.join(f'{count} of {len(asked)}' for count in right.values())} |")
     if given.trails:
         print("\n" + "\n".join(trails))
 

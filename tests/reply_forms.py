@@ -462,6 +462,142 @@ _TABLES: Mapping[str, Mapping[str, tuple[Any, ...]]] = dict(
 FORMS = tuple(Form(kind, name, *row) for kind, table in _TABLES.items() for name, row in table.items())
 
 
+#: Written after the forms above were read right, before any of these was tried. Nothing was mended on them.
+FRESH = (
+    Form(
+        "chains",
+        "fresh 1",
+        "To answer this, we first need the director:\nThe Salt Orchard >> director >> #1\n"
+        "Then the mother of that person:\n#1 >> mother >> #2\nFinal Answer: #2",
+        _CHAIN,
+    ),
+    Form(
+        "chains",
+        "fresh 2",
+        "Reasoning Chain:\n\n1) The Salt Orchard >> director >> #1;\n2) #1 >> mother >> #2;\n3) final answer: #2",
+        _CHAIN,
+    ),
+    Form("chains", "fresh 3", '"' + _CHAIN + '"', _CHAIN),
+    Form(
+        "chains",
+        "fresh 4",
+        "Chain: (The Salt Orchard, director, #1), (#1, mother, #2); final answer: #2",
+        _CHAIN,
+    ),
+    Form("section numbers", "fresh 1", "I would choose 2 and 4.", (1, 3)),
+    Form("section numbers", "fresh 2", "2: Risk Factors, 4: Results of Operations", (1, 3)),
+    Form("section numbers", "fresh 3", "Numbers of the sections: 2,4.", (1, 3)),
+    Form(
+        "section numbers",
+        "fresh 4",
+        "The answer can be found in Risk Factors and Results of Operations.",
+        (1, 3),
+    ),
+    Form("paragraph ids", "fresh 1", "ids: [3, 5]", (3, 5)),
+    Form(
+        "paragraph ids",
+        "fresh 2",
+        "Relevant information is found in paragraphs 3 and 5, since both talk about the yard.",
+        (3, 5),
+    ),
+    Form("paragraph ids", "fresh 3", "#3, #5", (3, 5)),
+    Form(
+        "paragraph ids", "fresh 4", "The question asks about the yard. Paragraph 3 and paragraph 5.", (3, 5)
+    ),
+    Form("yes or no", "fresh 1", "No, it does not.", False),
+    Form("yes or no", "fresh 2", "I believe the answer would be: yes", True),
+    Form("yes or no", "fresh 3", "The paragraph is about something else and is not helpful here.", False),
+    Form("yes or no", "fresh 4", "This paragraph provides the date that the question asks for.", True),
+    Form("rankings", "fresh 1", "Ranking: 3, 1, 5, 2, 4", (3, 1, 5, 2, 4), "list"),
+    Form(
+        "rankings",
+        "fresh 2",
+        "The best candidate is [3], followed by [1], [5], [2] and [4].",
+        (3, 1, 5, 2, 4),
+        "list",
+    ),
+    Form("rankings", "fresh 3", "```\n[3, 1, 5, 2, 4]\n```", (3, 1, 5, 2, 4), "list"),
+    Form("rankings", "fresh 4", "Score: 4/5", 0.8, "score"),
+    Form(
+        "memory replies",
+        "fresh 1",
+        "**Ada Strake >> father >> Tom Strake; Tom Strake >> born in >> Ellery; final answer: Ellery**",
+        _FILLED,
+    ),
+    Form("memory replies", "fresh 2", "#1 = Tom Strake, #2 = Ellery. Final answer: Ellery", _FILLED),
+    Form(
+        "memory replies",
+        "fresh 3",
+        "Ada Strake >> father >> Tom Strake; Tom Strake >> born in >> I don't know; final answer: I don't know",
+        ({1: "Tom Strake"}, ""),
+    ),
+    Form(
+        "memory replies",
+        "fresh 4",
+        "Ada Strake >> father >> Tom Strake\nTom Strake >> born in >> Ellery\nSo the final answer: Ellery.",
+        _FILLED,
+    ),
+    Form(
+        "cited answers",
+        "fresh 1",
+        '{"answer": "Saltreach", "quotes": [{"source": "2", '
+        '"quote": "Ada Strake (1834-1902) was an engineer from Saltreach"}]}',
+        _CITED,
+    ),
+    Form(
+        "cited answers",
+        "fresh 2",
+        'Answer: Saltreach\nQuote: "Ada Strake (1834-1902) was an engineer from Saltreach" [2]',
+        _CITED,
+    ),
+    Form(
+        "cited answers",
+        "fresh 3",
+        '{"quotes": [], "answer": "There is not enough information in the sources.", "abstain": false}',
+        None,
+    ),
+    Form(
+        "cited answers",
+        "fresh 4",
+        '{"quotes": [{"source": 2, "text": "Ada Strake (1834-1902) was an engineer from Saltreach"}], '
+        '"answer": ["Saltreach"], "abstain": false}',
+        _CITED,
+    ),
+    Form(
+        "next queries",
+        "fresh 1",
+        "Follow-up question: **Who designed the Corran Light?**",
+        "Who designed the Corran Light?",
+        "selfask",
+    ),
+    Form("next queries", "fresh 2", "Final answer: The passages do not mention it.", None, "selfask"),
+    Form(
+        "next queries",
+        "fresh 3",
+        "Action: Search: Corran Light designer",
+        "search: Corran Light designer",
+        "react",
+    ),
+    Form("next queries", "fresh 4", "Search query: N/A (the answer is known)", None, "dsp"),
+    Form("summaries and guides", "fresh 1", "The missing fact is: " + _FACT, _FACT, "guide"),
+    Form("summaries and guides", "fresh 2", '"' + _FACT + '"', _FACT, "guide"),
+    Form(
+        "summaries and guides",
+        "fresh 3",
+        "Sure! Here's a concise summary:\n\n" + _FACT + "\n\n(8 words)",
+        _FACT,
+        "summary",
+    ),
+    Form(
+        "summaries and guides",
+        "fresh 4",
+        "Summary: " + _FACT + "\n\nSection: Fenner\n\nThe Fenner Dam",
+        _FACT,
+        "summary",
+    ),
+)
+
+
 def read_reply(form: Form) -> Any:
     """Return what the component that asks for a form reads in it, None where it refuses it."""
     return _READERS[form.kind](form)
