@@ -18,7 +18,9 @@ import argparse
 import json
 import random
 import re
+import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,6 +31,7 @@ from numpy.typing import NDArray
 
 import clew
 from clew.core.protocols import Encoder, PropertyGraph
+from clew.core.text import fold_name
 from clew.evaluate.datasets.graphs import METAQA_RELATIONS
 from clew.models.encoders import RememberingEncoder
 from clew.triples.language.typed_chain import TypedChain
@@ -39,7 +42,7 @@ from clew.triples.questions.parser import PlainParser, Reading, open_space, writ
 from clew.triples.questions.paths import FEATURES, PathSpace, QuestionWords, measure_paths
 from clew.triples.questions.scoring import PathScorer, train_scorer
 from clew.triples.questions.words import split_words
-from real_graphs import Packages, read_packages, write_packages
+from real_graphs import Packages, read_packages, write_gold_triples, write_packages
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -130,13 +133,15 @@ def solve(space: PathSpace, candidates: Candidates, place: int) -> frozenset[str
     return names_of(space.graph, write_path(name, hops, space)) - {name}
 
 
-def names_of(graph: PropertyGraph, typed: TypedChain) -> frozenset[str]:
-    """Return the names of the answers to typed triples."""
+def names_of(graph: PropertyGraph, typed: TypedChain, aliases: bool = False) -> frozenset[str]:
+    """Return the names of the answers to typed triples, with ``aliases`` all of them."""
     question = compile_question(graph, typed).question
     if question is None:
         return frozenset()
     rows = solve_question(graph, question).astype(np.int64)
-    return frozenset(entity.name for entity in graph.entities(rows))
+    entities = graph.entities(rows)
+    names = frozenset(entity.name for entity in entities)
+    return names | {alias for entity in entities for alias in entity.aliases} if aliases else names
 
 
 def train(questions: Sequence[Candidates]) -> PathScorer:
@@ -315,10 +320,11 @@ def run_packages(show: bool) -> None:
                 print(f"{outcome:34s} {number}")
 
 
-def answers_of(graph: PropertyGraph, reading: Reading) -> frozenset[str]:
-    """Return the names or values that a reading gives; for a chain to a property, that property of the name."""
+def answers_of(graph: PropertyGraph, reading: Reading, aliases: bool = False) -> frozenset[str]:
+    """Return the names or values that a reading gives, with ``aliases`` also those; for a chain to a property, that
+    property of the name."""
     if not reading.is_chain:
-        return names_of(graph, parse_typed(reading.triples))
+        return names_of(graph, parse_typed(reading.triples), aliases)
     if len(reading.hops) != 1:
         return frozenset()
     entities = graph.entities(graph.find_by_name(reading.name))
@@ -369,13 +375,85 @@ def clean(name: str) -> str:
     return name.split(" <")[0] or name
 
 
+def run_2wiki(show: bool) -> None:
+    """Print how many questions of 2WikiMultihopQA, in their own words, the graph of their gold triples answers."""
+    source = DATA / "2wikimultihopqa" / "train500.jsonl"
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_gold_triples(source, Path(folder) / "2wiki.jsonl")
+        with base_with(folder + "/kb", ("2wiki", path)) as base:
+            graph = base.store.snapshot().graph("2wiki")
+            parser = PlainParser(base.encoding.encoder())
+            outcomes: dict[str, list[str]] = {}
+            for line in source.read_text(encoding="utf-8").splitlines():
+                record = json.loads(line)
+                readings = parser.read(record["question"], [graph])
+                outcome = "no reading"
+                if readings:
+                    gold = fold_name(record["answer"])
+                    given = [
+                        gold in map(fold_name, answers_of(graph, reading, aliases=True))
+                        for reading in readings
+                    ]
+                    if readings[0].is_sure:
+                        outcome = "right" if given[0] else "wrong"
+                    else:
+                        outcome = "unsure, right first" if given[0] else "unsure"
+                        outcome = "unsure, right among others" if any(given[1:]) and not given[0] else outcome
+                outcomes.setdefault(record["type"], []).append(outcome)
+                if show and outcome == "wrong":
+                    print(f"wrong: {record['question']}\n    {readings[0].triples}")
+            for kind, of_kind in sorted(outcomes.items()):
+                counts = ", ".join(f"{outcome} {of_kind.count(outcome)}" for outcome in sorted(set(of_kind)))
+                print(f"{kind:18s} {len(of_kind):4d} questions: {counts}")
+
+
+def run_speed(nodes: int) -> None:
+    """Print how long reading a question takes beside a generated film graph of so many nodes."""
+    draw = np.random.default_rng(0)
+    films, people = nodes // 2, nodes // 2
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "films.tsv"
+        with path.open("w", encoding="utf-8") as file:
+            for relation in ("directed by", "starred actors", "written by"):
+                of_film = draw.integers(0, people, films)
+                file.writelines(
+                    f"The Film {film}\t{relation}\tPerson {person}\n"
+                    for film, person in enumerate(of_film.tolist())
+                )
+        with base_with(folder + "/kb", ("films", path)) as base:
+            graph = base.store.snapshot().graph("films")
+            parser = PlainParser(base.encoding.encoder())
+            questions = []
+            for number in draw.integers(0, films, 100).tolist():
+                questions += [
+                    f"Who directed The Film {number}?",
+                    f"Which films did Person {number % people} write?",
+                    f"who acted in the films directed by the director of The Film {number}",
+                    f"Which awards were given to Person {number % people} by the academy?",
+                    "What was the revenue of the company in the third quarter?",
+                ]
+            started = time.perf_counter()
+            parser.read(questions[0], [graph])
+            first = time.perf_counter() - started
+            times = []
+            for question in questions:
+                started = time.perf_counter()
+                parser.read(question, [graph])
+                times.append(1e3 * (time.perf_counter() - started))
+            print(
+                f"{graph.size:,} nodes; the first question {1e3 * first:.0f} ms; {len(times)} questions: "
+                f"p50 {statistics.median(times):.1f} ms, p95 {float(np.percentile(times, 95)):.1f} ms"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["train", "metaqa", "ordinary", "packages"])
+    parser.add_argument("what", choices=["train", "metaqa", "ordinary", "packages", "2wiki", "speed"])
     parser.add_argument("--show", action="store_true", help="print the questions that went wrong")
     parser.add_argument("--number", type=int, default=2000, help="questions of each number of hops")
+    parser.add_argument("--nodes", type=int, default=2_000_000, help="nodes of the generated graph")
     arguments = parser.parse_args()
     if arguments.what in ("train", "metaqa"):
         run_metaqa(arguments.number, write=arguments.what == "train")
@@ -383,6 +461,10 @@ def main() -> None:
         run_ordinary(arguments.show)
     elif arguments.what == "packages":
         run_packages(arguments.show)
+    elif arguments.what == "2wiki":
+        run_2wiki(arguments.show)
+    else:
+        run_speed(arguments.nodes)
 
 
 if __name__ == "__main__":
