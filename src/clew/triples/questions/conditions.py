@@ -97,9 +97,9 @@ class Additions:
     notes: tuple[str, ...] = ()
 
     @property
-    def changes_answers(self) -> bool:
-        """Whether anything restricts the answers of the path."""
-        return bool(self.triples or self.conditions or self.superlatives)
+    def size(self) -> int:
+        """How many statements restrict the answers of the path."""
+        return len(self.triples) + len(self.conditions) + len(self.superlatives)
 
     def apply(self, path: TypedChain) -> TypedChain:
         """Return the path with everything added."""

@@ -48,6 +48,8 @@ MAX_TRIED, SHOWN_READINGS = 6, 3
 SURE = 0.6
 #: A reading whose relation no word names has to be at least this likely.
 OBVIOUS = 0.9
+#: What a condition that a reading expresses adds to its score, and one that it does not express takes from it.
+PER_CONDITION = 2.0
 #: After a reading with at least this probability no other is looked at.
 SETTLED = 0.95
 #: Names less plausible than this do not make a question one about a graph.
@@ -144,7 +146,7 @@ class PlainParser:
             reading, gain = drafts[place].finish(abs(self.scorer.weight("words unexplained")))
             tried[place] = reading
             scores[place] += gain
-            if base[place] >= SETTLED and reading.count != 0:
+            if base[place] >= SETTLED and reading.count != 0 and not gain:
                 break
         # What the graph rules out leaves its share to the others.
         if any(reading.count != 0 for reading in tried.values()):
@@ -171,7 +173,7 @@ class PlainParser:
                 continue
             if measured:
                 last = paths[np.arange(len(paths)), (paths >= 0).sum(axis=1) - 1]
-                paths = paths[last // 2 < space.edge_relations]
+                paths = paths[(last // 2 < space.edge_relations) & ~space.leads_to_numbers[last]]
                 if not len(paths):
                     continue
             features = measure_paths(asked, name, paths, space)
@@ -205,8 +207,9 @@ def _merge_readings(readings: Mapping[int, Reading], probabilities: Floats) -> l
         if known is None:
             merged[key] = replace(reading, probability=probability)
         else:
-            clearer = min(known, reading, key=lambda each: len(each.doubts))
-            merged[key] = replace(clearer, probability=known.probability + probability)
+            together = known.probability + probability
+            same = [replace(each, probability=together) for each in (known, reading)]
+            merged[key] = min(same, key=lambda each: (len(each.doubts), len(each.hops)))
     return sorted(merged.values(), key=lambda each: (each.count == 0, -each.probability))
 
 
@@ -267,16 +270,16 @@ class _Draft:
         }
         if space.is_property(hops[-1]):
             chain = str(Chain(plain.chain.triples, plain.chain.answer))
-            if additions.changes_answers or additions.asks_count:
+            if additions.size or additions.asks_count:
                 notes = (*notes, "a property is read of all nodes, without conditions")
             reading = Reading(
                 triples=chain,
                 is_chain=True,
                 notes=notes,
-                count=0 if additions.changes_answers else None,
+                count=0 if additions.size else None,
                 **common,  # type: ignore[arg-type]
             )
-            return reading, 0.0
+            return reading, -PER_CONDITION * len(notes)
         typed = replace(additions.apply(plain), preferences=left_out)
         rows = solve_triples(graph, replace(typed, preferences=()))
         reading = Reading(
@@ -291,6 +294,7 @@ class _Draft:
             affinity[:, sorted(additions.relations)].max(axis=1) if additions.relations else on_path
         )
         gain = per_word * float(np.clip(by_conditions - on_path, 0, None).sum())
+        gain += PER_CONDITION * (additions.size - len(notes))
         # A word that names a relation of the path does not name that of a condition as well.
         mentions = count_mentions(affinity, affinity.max(axis=1))
         for relation in additions.relations:
@@ -298,32 +302,45 @@ class _Draft:
             gain -= 0.5 * per_word * max(0.0, uses - max(float(mentions[relation]), 1.0))
         return reading, gain
 
+    def _focus(self) -> list[int]:
+        """Return the places of the words for what is asked, outside the name."""
+        return [place for place in self.asked.focus if not self.name.first <= place < self.name.last]
+
     def _ends_elsewhere(self) -> tuple[str, ...]:
-        """Return a note where the path leads to another type than the question asks for."""
+        """Return a note where the path leads to something else than the question asks for."""
         asked, space, last = self.asked, self.space, self.hops[-1]
-        if not space.has_types:
-            return ()
-        types = space.types_at[last]
         if asked.kind == "person":
             persons = space.end_kinds()["person"]
-            return () if persons[last] or not persons.any() else ("it does not lead to a person",)
-        places = [place for place in asked.focus if not self.name.first <= place < self.name.last]
-        if asked.kind or not places or space.is_property(last):
+            fits = persons[last] or not persons.any() or not space.has_types
+            return () if fits else ("it does not lead to a person",)
+        focus = self._focus()
+        if asked.kind or not focus:
             return ()
-        wanted = asked.type_affinities[places].max(axis=0)
-        if wanted.max(initial=0.0) < NAMES_RELATION or (wanted * types).max() >= NAMES_RELATION:
+        types = asked.type_affinities[focus].max(axis=0, initial=0.0)
+        if types.max(initial=0.0) >= NAMES_RELATION and not space.is_property(last):
+            if (types * space.types_at[last]).max() >= NAMES_RELATION:
+                return ()
+            return (f"it does not lead to a {space.type_labels[int(types.argmax())].text}",)
+        relations = asked.affinities[focus].max(axis=0)
+        names_relation = relations.max() >= NAMES_RELATION
+        # "Actors" are where 'stars' leads to, not where it begins.
+        if names_relation != bool(last % 2) and (
+            not names_relation or relations[last // 2] >= NAMES_RELATION
+        ):
             return ()
-        return (f"it does not lead to a {space.type_labels[int(wanted.argmax())].text}",)
+        words = " ".join(asked.words[place].text for place in focus)
+        return (f"'{words}' may not be what '{space.relations[last // 2]}' leads to",)
 
     def _names_end(self) -> bool:
-        """Return whether the question names the type that the path leads to."""
-        places = [place for place in self.asked.focus if not self.name.first <= place < self.name.last]
-        if not places or not self.space.has_types:
+        """Return whether the question names what the path leads to: its type, or, in a graph without types, what no
+        relation is called after ("songs by")."""
+        focus, last = self._focus(), self.hops[-1]
+        if not focus or self.asked.kind:
             return False
-        return bool(
-            (self.asked.type_affinities[places] * self.space.types_at[self.hops[-1]][None]).max()
-            >= NAMES_RELATION
-        )
+        if self.space.has_types:
+            types = self.asked.type_affinities[focus] * self.space.types_at[last][None]
+            return bool(types.max() >= NAMES_RELATION)
+        return bool(last % 2) and bool(self.asked.affinities[focus].max() < NAMES_RELATION)
 
     def _left_out(self, additions: Additions) -> tuple[str, ...]:
         """Return the content words that neither a name, a relation, a type nor a condition stands for."""
