@@ -8,13 +8,16 @@ import functools
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from typer.main import get_command
 
 # The same code gives the same result: a rare example that fails belongs to the change that looks for it, with
 # HYPOTHESIS_PROFILE=random, and not to the next change that happens to draw it.
-settings.register_profile("fixed", derandomize=True)
-settings.register_profile("random", derandomize=False)
+# Neither deadlines nor "too slow": a test says nothing about the speed of the machine.
+for profile, fixed in (("fixed", True), ("random", False)):
+    settings.register_profile(
+        profile, derandomize=fixed, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
