@@ -2,6 +2,7 @@
 
     python benchmarks/plain_questions.py train       # writes src/clew/triples/questions/weights.json
     python benchmarks/plain_questions.py metaqa      # cross-validation over question types and over templates
+    python benchmarks/plain_questions.py answers     # MetaQA by the shipped parser: what is answered, what is not
     python benchmarks/plain_questions.py packages    # forty questions over Debian's packages, never trained on
     python benchmarks/plain_questions.py 2wiki       # 2WikiMultihopQA's questions over its gold triples
     python benchmarks/plain_questions.py ordinary    # questions about documents beside the film graph: false routing
@@ -98,8 +99,8 @@ def read_metaqa(space: PathSpace, encoder: Encoder, number: int) -> Iterator[Can
                 gold.append(2 * relations[METAQA_RELATIONS[before if inverse else after]] + inverse)
             text = record["question"].replace("[", "").replace("]", "")
             words = split_words(text)
-            asked = QuestionWords.read(words, space, encoder)
             names = tuple(find_names(space.graph, text, words))
+            asked = QuestionWords.read(words, space, encoder, names)
             paths = [space.paths(space.at_rows(name.rows)) for name in names]
             features = [
                 measure_paths(asked, name, of_name, space) for name, of_name in zip(names, paths, strict=True)
@@ -248,6 +249,37 @@ def run_metaqa(number: int, write: bool) -> None:
             report_calibration(pairs, json.loads(WEIGHTS.read_text(encoding="utf-8"))["temperature"])
             cross_validate(questions, space, lambda each: (each.type, each.template), "templates")
             cross_validate(questions, space, lambda each: each.text, "seen")
+
+
+def run_answers(number: int, show: bool) -> None:
+    """Print how many of MetaQA's questions the shipped parser answers, how many of these rightly, and the readings
+    shown for the others."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        base_with(folder, ("films", DATA / "metaqa" / "graph.tsv")) as base,
+    ):
+        graph = base.store.snapshot().graph("films")
+        parser = PlainParser(base.encoding.encoder())
+        for hops in (2, 3):
+            lines = (
+                (DATA / "metaqa" / f"dev_{hops}hop.jsonl").read_text(encoding="utf-8").splitlines()[:number]
+            )
+            counts = {"right": 0, "wrong": 0, "unsure, right among the readings": 0, "unsure": 0}
+            for line in lines:
+                record = json.loads(line)
+                topic = re.findall(r"\[(.+?)\]", record["question"])[0]
+                readings = parser.read(record["question"].replace("[", "").replace("]", ""), [graph])
+                given = [
+                    answers_of(graph, reading) - {topic} == set(record["answers"]) for reading in readings
+                ]
+                if readings and readings[0].is_sure:
+                    outcome = "right" if given[0] else "wrong"
+                else:
+                    outcome = "unsure, right among the readings" if any(given) else "unsure"
+                counts[outcome] += 1
+                if show and outcome in ("wrong", "unsure"):
+                    print(f"{outcome}: {record['question']}\n    {readings[0].triples if readings else '-'}")
+            print(f"{hops} hops, {len(lines)} questions: " + ", ".join(f"{k} {v}" for k, v in counts.items()))
 
 
 def run_ordinary(show: bool) -> None:
@@ -450,13 +482,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["train", "metaqa", "ordinary", "packages", "2wiki", "speed"])
+    parser.add_argument(
+        "what", choices=["train", "metaqa", "answers", "ordinary", "packages", "2wiki", "speed"]
+    )
     parser.add_argument("--show", action="store_true", help="print the questions that went wrong")
     parser.add_argument("--number", type=int, default=2000, help="questions of each number of hops")
     parser.add_argument("--nodes", type=int, default=2_000_000, help="nodes of the generated graph")
     arguments = parser.parse_args()
     if arguments.what in ("train", "metaqa"):
         run_metaqa(arguments.number, write=arguments.what == "train")
+    elif arguments.what == "answers":
+        run_answers(arguments.number, arguments.show)
     elif arguments.what == "ordinary":
         run_ordinary(arguments.show)
     elif arguments.what == "packages":

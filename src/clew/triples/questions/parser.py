@@ -160,7 +160,7 @@ class PlainParser:
         if not names:
             return []
         space = open_space(graph)
-        asked = QuestionWords.read(words, space, self.encoder)
+        asked = QuestionWords.read(words, space, self.encoder, names)
         allowed = _allowed_relations(asked, space)
         drafts: list[_Draft] = []
         measured = asks_measure(question, asked)
@@ -311,8 +311,15 @@ class _Draft:
         asked, space, last = self.asked, self.space, self.hops[-1]
         if asked.kind == "person":
             persons = space.end_kinds()["person"]
-            fits = persons[last] or not persons.any() or not space.has_types
-            return () if fits else ("it does not lead to a person",)
+            if persons.any() and not persons[last] and space.has_types:
+                return ("it does not lead to a person",)
+            # "Who wrote the films directed by": the first word after "who" names the last relation.
+            naming = [p for p in self._focus() if asked.affinities[p].max() >= NAMES_RELATION][:1]
+            if not naming or asked.affinities[naming[0], last // 2] >= NAMES_RELATION:
+                return ()
+            return (
+                f"'{asked.words[naming[0]].text}' may not be what '{space.relations[last // 2]}' leads to",
+            )
         focus = self._focus()
         if asked.kind or not focus:
             return ()

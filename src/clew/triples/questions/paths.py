@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MAX_HOPS, SAMPLE, SAMPLED_ENTITIES, MAX_RELATIONS = 3, 200, 20, 24
 #: Of a schema with more relations or types, the most frequent are looked at.
 MAX_SCHEMA = 300
+#: Words of a name at least this plausible are no words of the question's own.
+CERTAIN_NAME = 0.6
 #: More paths from one name are not compared.
 MAX_PATHS = 6_000
 #: A word with at least this affinity names a relation.
@@ -194,11 +196,26 @@ class QuestionWords:
     wants_sharing: bool
 
     @classmethod
-    def read(cls, words: Sequence[Word], space: PathSpace, encoder: Encoder | None) -> QuestionWords:
-        """Return the words of a question with their affinities to the relations and types of a graph."""
+    def read(
+        cls,
+        words: Sequence[Word],
+        space: PathSpace,
+        encoder: Encoder | None,
+        names: Sequence[NameMatch] = (),
+    ) -> QuestionWords:
+        """Return the words of a question with their affinities to the relations and types of a graph.
+
+        A word of one of its ``names`` asks for nothing ("What Women Want").
+        """
         affinities = measure_affinities(words, space.labels, encoder)
         types = measure_affinities(words, space.type_labels)
-        focus, kind = find_focus(words)
+        of_names = {
+            place
+            for name in names
+            if name.plausibility >= CERTAIN_NAME
+            for place in range(name.first, name.last)
+        }
+        focus, kind = find_focus(words, of_names)
         return cls(
             tuple(words),
             affinities,
@@ -209,10 +226,12 @@ class QuestionWords:
         )
 
 
-def find_focus(words: Sequence[Word]) -> tuple[tuple[int, ...], str]:
+def find_focus(words: Sequence[Word], of_names: Collection[int] = ()) -> tuple[tuple[int, ...], str]:
     """Return the places of the words for what is asked, and the kind of thing that the question word asks for."""
     texts = [word.text for word in words]
-    place = next((place for place, text in enumerate(texts) if text in _ASKING), None)
+    place = next(
+        (place for place, text in enumerate(texts) if text in _ASKING and place not in of_names), None
+    )
     if place is None:
         if texts and texts[0] in _COMMANDS:
             return _noun_phrase(words, 1), ""
@@ -232,8 +251,9 @@ def find_focus(words: Sequence[Word]) -> tuple[tuple[int, ...], str]:
     while begin < len(words) and texts[begin] in {"are", "is", "was", "were", "the", "a", "an", "all", "of"}:
         begin += 1
     focus = _noun_phrase(words, begin)
-    if focus and any(texts[each] in PERSON_WORDS for each in focus):
-        return _content_after(words, focus[-1]), "person"
+    person = next((each for each in focus if texts[each] in PERSON_WORDS), None)
+    if person is not None:
+        return _content_after(words, person), "person"
     return focus, ""
 
 
