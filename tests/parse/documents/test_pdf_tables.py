@@ -229,3 +229,14 @@ def test_a_table_keeps_its_introduction_and_the_box_of_each_cell():
     assert label is not None and label.x0 == pytest.approx(60, abs=2)
     assert box is not None and box.page == 1
     assert box.x1 == pytest.approx(400, abs=1) and box.y0 < y < box.y1 + 1
+
+
+def test_a_year_at_the_top_of_a_page_is_no_page_number_if_columns_follow():
+    sheet = Sheet()
+    sheet.line("", (430, "2022", "c"), step=10)
+    sheet.line("(in millions)", (380, "Q1"), (480, "Q2"))
+    sheet.rule(340, 500)
+    for label in ("Sales", "Costs", "Taxes"):
+        sheet.line(label, (380, "10"), (480, "12"))
+    document = sheet.read()
+    assert [column.path for column in table_of(document).columns[1:]] == [("2022", "Q1"), ("2022", "Q2")]

@@ -195,8 +195,12 @@ def row_texts(table: Table) -> Iterator[str]:
     A row that heads a group is yielded without cells. Where the headers are uncertain, cells have none.
     """
     table = complete_table(table)
-    has_names = not table.headers_uncertain
-    names = [" ".join(" ".join(column.path).split()) if has_names else "" for column in table.columns]
+    corner = table.columns[0].path if table.columns else ()
+    # What the corner says of all columns ("Years ended December 31,") is in the title of the row once.
+    paths = [
+        column.path[len(corner) :] if column.path[:1] == corner else column.path for column in table.columns
+    ]
+    names = ["" if table.headers_uncertain else " ".join(" ".join(path).split()) for path in paths]
     title = _row_title(table)
     for row, place in zip(table.rows, table.row_places, strict=True):
         label = row[0].strip().rstrip(":") if row else ""
@@ -214,9 +218,10 @@ def row_texts(table: Table) -> Iterator[str]:
 def _row_title(table: Table) -> str:
     introduction = table.introduction if len(table.introduction) <= _MAX_INTRODUCTION else ""
     corner = " ".join(table.columns[0].path) if table.columns else ""
-    is_scale_elsewhere = read_scale(corner) is None or read_scale(table.caption) is not None
+    says_scale = read_scale(corner) is not None and read_scale(table.caption) is None
+    says_period = any(column.path[:1] == (corner,) and column.path[1:] for column in table.columns[1:])
     mark = HEADERS_UNCERTAIN if table.headers_uncertain else ""
-    parts = [introduction, table.caption, "" if is_scale_elsewhere else corner, mark]
+    parts = [introduction, table.caption, corner if says_scale or says_period else "", mark]
     return "".join(f"{part.rstrip(':.')}. " for part in parts if part)
 
 

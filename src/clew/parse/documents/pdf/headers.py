@@ -112,6 +112,10 @@ def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[R
             remarks.insert(0, cells[0].text)
             continue
         below = [_path(lines, number) for number in range(len(columns))]
+        if all(path and _YEAR.match(path[-1]) for path in below) and all(
+            _YEAR.match(c.text) for c in row.cells
+        ):
+            break  # years above years are the axis of a chart
         spans = _spans_of_groups(cells, edges, below) or _spans(cells, columns, edges, underlines, has_name)
         is_shared = is_shared or _share_a_column(spans)
         for span in spans:

@@ -241,6 +241,10 @@ def _count_margin_lines(lines: Sequence[Line], page: Page, running: Container[st
         if not _in_margin(line, page):
             break
         if _page_number(line.text) is not None:
+            # A year right above the names of columns belongs to them.
+            inner = lines[number + 1] if number + 1 < len(lines) else None
+            if _YEAR.fullmatch(line.text) and inner and abs(inner.y - line.y) < 1.8 * max(line.size, 4.0):
+                break
             count = number + 1
         elif _shape(line.text) not in running:
             break
@@ -277,6 +281,9 @@ def _shape(text: str) -> str:
 _PAGE_NUMBER = re.compile(
     r"^(?:page\s+)?[-–—|]?\s*(\d{1,4}|[ivxl]{1,6}|[A-Z]-\d{1,3})\s*[-–—|]?(?:\s+of\s+\d+)?$", re.IGNORECASE
 )
+
+
+_YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def _page_number(text: str) -> str | None:
