@@ -11,6 +11,7 @@ import film_world
 from clew.store.store import Store
 from clew.triples.questions import PlainParser
 from clew.triples.questions.names import find_names
+from clew.triples.questions.paths import find_focus
 from clew.triples.questions.words import split_words
 
 
@@ -119,3 +120,19 @@ def test_names_are_the_longest_and_as_the_graph_writes_them(graph):
     names = find_names(graph, question, split_words(question))
     assert {name.name for name in names} == {"The Tin Parade", "Low Water"}
     assert [name.is_exact for name in names if name.name == "Low Water"] == [True]
+
+
+@pytest.mark.parametrize(
+    ("question", "of_names", "words", "kind"),
+    [
+        ("which person wrote the films directed by Ada", (), ["wrote"], "person"),
+        ("the films of What Women Want were released in which years", (3, 4, 5), ["years"], ""),
+        ("what are the main languages in the films", (), ["main", "languages"], ""),
+        ("films by Ada Pell", (), ["films"], ""),
+        ("when was Kismet released", (), ["kismet", "released"], "time"),
+    ],
+)
+def test_what_is_asked_stands_beside_the_question_word(question, of_names, words, kind):
+    split = split_words(question)
+    focus, asked = find_focus(split, of_names)
+    assert [split[place].text for place in focus][: len(words)] == words and asked == kind
