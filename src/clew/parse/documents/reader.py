@@ -16,7 +16,7 @@ from clew.core.types import ParsedDocument
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import is_binary
 from clew.parse.documents.formats import DocumentFormat, document_formats, format_of_suffix
-from clew.parse.documents.limits import LIMITS, Limits, format_size
+from clew.parse.documents.limits import LIMITS, MIB, Limits, format_size
 
 #: Bytes at the start of a text file that :attr:`DocumentFormat.matches` is given.
 _TEXT_START = 4_096
@@ -222,8 +222,12 @@ def read_bytes(path: Path, limits: Limits = LIMITS) -> bytes:
                 raise UnreadableFile("is a folder, not a file")
             if not stat.S_ISREG(status.st_mode):
                 raise UnreadableFile("is a pipe or device, not a file")
-            # One byte more than allowed, so that a file that grows meanwhile is noticed.
-            data = file.read(limits.file_bytes + 1) if status.st_size <= limits.file_bytes else None
+            data = None
+            if status.st_size <= limits.file_bytes:
+                # Not more at once than it has, which would be allocated; then what it may have grown by.
+                data = file.read(status.st_size + 1)
+                while len(data) <= limits.file_bytes and (more := file.read(MIB)):
+                    data += more
     except OSError as error:
         raise UnreadableFile(_problem_of(path, error)) from error
     except ValueError as error:  # a path with a NUL in it
