@@ -279,8 +279,8 @@ def test_the_report_has_pages_sections_and_whole_tables():
     fuel = "Statement of income. Coal and oil: 1931: (18,942); 1930: (21,455)"
     assert fuel in rows_of(REPORT, income)
     debts = "Liabilities and capital: Debentures, 5 per cent: 1931: 75,000; 1930: 75,000"
-    introduction = "The position of the Company at the end of the year, and at the end of the year before, was as follows."
-    assert f"{introduction} Balance sheet at 30 September. {debts}" in rows_of(REPORT, balance)
+    before = "The position of the Company at the end of the year, and at the end of the year before, was as follows"
+    assert f"{before}. Balance sheet at 30 September. {debts}" in rows_of(REPORT, balance)
 
 
 def test_the_paper_is_read_down_its_columns_with_its_words_joined():
