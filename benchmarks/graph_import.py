@@ -48,6 +48,7 @@ def generate(folder: Path, edges: int, seed: int) -> list[str]:
     nodes = edges // 10
     shares = {"paper": 0.6, "author": 0.35, "field": 0.04, "institution": 0.01}
     counts = {kind: max(int(nodes * share), 1) for kind, share in shares.items()}
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / "nodes.csv").open("w", encoding="utf-8") as file:
         file.write("id,type,name,text,year:int\n")
         for kind, count in counts.items():
