@@ -422,9 +422,12 @@ class Store:
         with self.database.read_transaction() as connection:
             entries = documents.read_entries(connection)
             unscrubbed = documents.read_counter(connection, "scrub")
+            leftovers = documents.read_counter(connection, "leftovers")
         if unscrubbed:
             scrubbed = repair and self.database.scrub()
             findings.append(Finding("write-ahead log", "contains removed text", scrubbed))
+        if leftovers and repair:
+            self.finish_removals()
         listed = self._index.read_manifest()
         faults = self._index.find_faults() if checksums else []
         if faults or (listed and not self._index.load()):
