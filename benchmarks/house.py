@@ -396,8 +396,10 @@ def measure(checkout: Path, run: bool = True) -> tuple[dict[str, float], dict[st
         "import circles": len(circles),
         "modules in import circles": sum(map(len, circles)),
     }
+    entered: dict[str, list[str]] = {}
     if run:
         for name, sets in modules_of_commands(checkout).items():
+            entered[f"{name}: modules entered"] = sets["entered"]
             for verb in ("entered", "loaded"):
                 figures[f"{name}: modules {verb}"] = len(sets[verb])
                 figures[f"{name}: packages {verb}"] = len(
@@ -410,6 +412,7 @@ def measure(checkout: Path, run: bool = True) -> tuple[dict[str, float], dict[st
         "functions named by a bare participle": participles,
         "filler names": [f"{name}: {count}" for name, count in fillers.most_common()],
         "import circles": [" - ".join(circle) for circle in circles],
+        **entered,
     }
     return figures, names
 

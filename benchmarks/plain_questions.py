@@ -35,7 +35,7 @@ from clew.core.protocols import Encoder, PropertyGraph
 from clew.core.text import fold_name
 from clew.evaluate.datasets.graphs import METAQA_RELATIONS
 from clew.models.encoders import RememberingEncoder
-from clew.triples.language.typed_chain import TypedChain
+from clew.triples.language.chain import TypedChain
 from clew.triples.language.typed_parsing import parse_typed
 from clew.triples.query import compile_question, solve_question
 from clew.triples.questions.names import NameMatch, find_names

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.triples.language.chain import Term, Triple
-from clew.triples.language.typed_chain import Condition, Quantifier, TypedChain
+from clew.triples.language.chain import Condition, Quantifier, Term, Triple, TypedChain
 
 Bindings = Mapping[str, int]
 #: A triple with its quantifier, the keys of its ends, and the place that tells equal triples apart.

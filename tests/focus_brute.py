@@ -10,7 +10,7 @@ from clew.store.graphs.arrays import DirectedEdges, GraphArrays
 from clew.store.graphs.imported_graph import ImportedGraph
 from clew.store.graphs.tables import StoredGraph
 from clew.triples.engine.patterns import Pattern, TypedTriple, connected_terms
-from clew.triples.language.typed_chain import NOT, Quantifier
+from clew.triples.language.chain import NOT, Quantifier
 
 Edges = set[tuple[int, str, int]]
 

@@ -6,11 +6,11 @@ import pytest
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import RETRIEVED_KINDS, Location, Question, Scope
+from clew.graph.passages import texts_with_headings
 from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
 from clew.parse.documents.builder import DocumentBuilder
-from clew.retrieve.dense import texts_with_headings
 from clew.store.store import Store
 from kb_documents import HashEncoder
 from scripted import ScriptedServer

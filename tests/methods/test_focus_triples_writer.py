@@ -12,8 +12,16 @@ from clew.methods.focus.schema import SchemaLimits
 from clew.methods.focus.triples_writer import TriplesWriter, align_to_schema, parse_given_triples
 from clew.models import create_language_model
 from clew.store.store import Store
-from clew.triples.language.chain import Chain, IncorrectTripleFormatError, Term, Triple
-from clew.triples.language.typed_chain import NOT, Condition, TypedChain, at_least
+from clew.triples.language.chain import (
+    NOT,
+    Chain,
+    Condition,
+    IncorrectTripleFormatError,
+    Term,
+    Triple,
+    TypedChain,
+    at_least,
+)
 from clew.triples.language.typed_parsing import parse_typed
 from malformed import MALFORMED
 from scripted import ScriptedServer

@@ -8,8 +8,7 @@ from clew.knowledge_base import registry
 from clew.methods.focus.triples_writer import align_to_schema, reply_to_text
 from clew.models import create_language_model
 from clew.store.store import Store
-from clew.triples.language.chain import IncorrectTripleFormatError
-from clew.triples.language.typed_chain import NOT
+from clew.triples.language.chain import NOT, IncorrectTripleFormatError
 from clew.triples.language.typed_parsing import parse_typed
 from film_world import GLASS, LOW, NINE, SALT, TIN, films
 from link_graphs import graph_of

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from clew.core.types import RETRIEVED_KINDS, Question, Scope
+from clew.graph.passages import texts_with_headings
 from clew.methods.kgp.guides import OpenCandidates, ResidualGuide
 from clew.retrieve.contextual import ContextualSearch
-from clew.retrieve.dense import texts_with_headings
 from clew.store.store import Store
 from retrieve_documents import add
 from retrieve_encoders import WordEncoder

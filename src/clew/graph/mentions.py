@@ -29,7 +29,9 @@ from clew.core.types import KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE
 from clew.graph.passages import (
     Incidence,
     LabelledRows,
+    Spans,
     distinct_rows,
+    document_spans,
     documents_by_title,
     find_positions,
     leading_passages,
@@ -37,7 +39,6 @@ from clew.graph.passages import (
     mention_pairs,
     passage_rows,
 )
-from clew.graph.structure import Spans, document_spans
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Hashes, Rows

@@ -1,5 +1,5 @@
-"""What all passage graphs are built from: the rows of passages, their terms, and the incidence of rows and keys; also
-the union of graphs, and the statistics of any.
+"""What all passage graphs are built from: the rows of passages, their texts and terms, and the incidence of rows and
+keys; also the union of graphs, and the statistics of any.
 
 Two passages are neighbours when they share a key (a keyword, a name, an entity). Written out, that is a quadratic
 number of edges. As an incidence matrix and its transpose it takes one number per passage and key, and a neighbourhood
@@ -23,7 +23,7 @@ from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.mentions import INITIAL, LABEL_MASK, NAME, linking_names, mentions
 from clew.core.protocols import Graph, Snapshot
-from clew.core.text import STOPWORDS, hash_term, index_terms, title_names
+from clew.core.text import STOPWORDS, add_headings, hash_term, index_terms, title_names
 from clew.core.types import KINDS, RETRIEVED_KINDS, ParsedNode, Scope
 
 if TYPE_CHECKING:
@@ -142,6 +142,28 @@ _BLOCK = 1 << 20
 def passage_rows(snapshot: Snapshot) -> Rows:
     """Return the live rows of the kinds whose text is searched, ascending."""
     return np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)).astype(np.int64)
+
+
+#: The half-open range of rows of each document, by its first row.
+Spans = dict[int, tuple[int, int]]
+
+
+def document_spans(snapshot: Snapshot) -> Spans:
+    """Return the half-open range of rows of each document, by its first row."""
+    ranges = (snapshot.document_rows(document.key) for document in snapshot.documents())
+    return {start: (start, end) for start, end in ranges}
+
+
+def texts_with_headings(snapshot: Snapshot, rows: Rows) -> list[str]:
+    """Return the texts of passages with the document's title and the headings above them in front.
+
+    It is what an encoder reads of a passage.
+    """
+    documents = snapshot.nodes(snapshot.column("document")[rows])
+    return [
+        add_headings(document.name, node.headings, node.text)
+        for document, node in zip(documents, snapshot.nodes(rows), strict=True)
+    ]
 
 
 def passage_blocks(snapshot: Snapshot, field: str) -> Iterator[Rows]:

@@ -12,7 +12,7 @@ from clew.core.component import INTERNAL, component
 from clew.core.errors import unknown_name_error
 from clew.core.protocols import Snapshot
 from clew.core.types import KINDS, PAGE, ROW, SECTION, TABLE
-from clew.graph.passages import passage_rows
+from clew.graph.passages import Spans, document_spans, passage_rows
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
@@ -106,15 +106,6 @@ class StructureGraph:
             return self._passages[:0]
         rows = self._passages[max(place - 1, 0) : place + 2]
         return rows[(rows >= start) & (rows < end)]
-
-
-Spans = dict[int, tuple[int, int]]
-
-
-def document_spans(snapshot: Snapshot) -> Spans:
-    """Return the half-open range of rows of each document, by its first row."""
-    ranges = (snapshot.document_rows(document.key) for document in snapshot.documents())
-    return {start: (start, end) for start, end in ranges}
 
 
 _PAGE = KINDS.index(PAGE)

@@ -70,8 +70,10 @@ class Router:
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer of the method that the question is sent to. Raises what that method raises."""
         scope = question.scope
+        if self.graphs is None or scope.documents is not None or not question.text.strip():
+            return self.documents.answer(question, trail)
         graphs = graphs_in_scope(self.snapshot, question)
-        if self.graphs is None or not graphs or scope.documents is not None or not question.text.strip():
+        if not graphs:
             return self.documents.answer(question, trail)
         recorder = TrailRecorder.forwarding_to(trail)
         started = time.perf_counter()

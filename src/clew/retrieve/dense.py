@@ -13,8 +13,9 @@ import numpy as np
 
 from clew.core.arrays import cosines
 from clew.core.component import component
-from clew.core.text import add_headings, build_hop_query
+from clew.core.text import build_hop_query
 from clew.core.types import RETRIEVED_KINDS, Hit
+from clew.graph.passages import texts_with_headings
 from clew.retrieve.ranking import as_hits, best_rows
 
 if TYPE_CHECKING:
@@ -50,18 +51,6 @@ class DenseSearch:
         rows = index.search(vector, k + _SPARE, allowed)[0][0]
         rows = rows[rows >= 0]
         return best_rows(self.snapshot, rows, cosines(index.vectors(rows), vector[0]), k)
-
-
-def texts_with_headings(snapshot: Snapshot, rows: Rows) -> list[str]:
-    """Return the texts of passages with the document's title and the headings above them in front.
-
-    It is what an encoder reads of a passage.
-    """
-    documents = snapshot.nodes(snapshot.column("document")[rows])
-    return [
-        add_headings(document.name, node.headings, node.text)
-        for document, node in zip(documents, snapshot.nodes(rows), strict=True)
-    ]
 
 
 @component(

@@ -18,20 +18,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import range_indices, run_offsets
+from clew.core.arrays import (
+    file_checksum,
+    range_indices,
+    read_arrays,
+    run_offsets,
+    write_arrays,
+    write_manifest,
+)
 from clew.core.errors import Damaged
 from clew.core.mentions import count_mentions
 from clew.core.text import TEXT_VERSION, count_terms
 from clew.core.types import DOCUMENT, KINDS, RETRIEVED_KINDS, SECTION, TABLE, ParsedNode
-from clew.store.array_files import file_checksum, read_arrays, write_arrays, write_manifest
 from clew.store.database import Database, refuse_exhaustion
 from clew.store.documents import DocumentEntry, read_entries, read_parsed_document
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Hashes, Mask, Rows
-    from clew.store.array_files import Arrays
+    from clew.core.arrays import Arrays, Hashes, Mask, Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import cosines
+from clew.core.arrays import cosines, write_manifest
 from clew.core.text import add_headings, hash_term
 from clew.core.types import RETRIEVED_KINDS, SECTION, ParsedNode
-from clew.store.array_files import write_manifest
 from clew.store.binary_index import BinaryIndex, BinaryIndexFile
 from clew.store.database import UNFINISHED_VECTORS, Database, refuse_exhaustion
 from clew.store.documents import DocumentEntry, read_entries, read_parsed_document

@@ -28,7 +28,7 @@ from clew.triples.engine.patterns import (
 )
 from clew.triples.engine.relaxation import find_conflict, relax, why_not
 from clew.triples.engine.substitution import substitute
-from clew.triples.language.typed_chain import NOT, ONLY, at_least, at_most, exactly
+from clew.triples.language.chain import NOT, ONLY, at_least, at_most, exactly
 from link_graphs import graph_of
 
 VARIABLES = ("film", "other", "who", "actor", "kind")

@@ -26,7 +26,7 @@ from clew.triples.engine.patterns import (
     connected_terms,
 )
 from clew.triples.engine.substitution import substitute
-from clew.triples.language.typed_chain import NOT, ONLY, Quantifier, at_least, at_most, exactly
+from clew.triples.language.chain import NOT, ONLY, Quantifier, at_least, at_most, exactly
 
 SIZE = 6
 

@@ -5,9 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.triples.language.chain import (
+    NOT,
+    ONLY,
+    TESTS,
     UNKNOWN,
     Chain,
     ChainError,
+    Condition,
     DiscontinuousMaskError,
     FinalAnswerFormatError,
     IncorrectTripleFormatError,
@@ -16,21 +20,15 @@ from clew.triples.language.chain import (
     MaskUnderflowError,
     MissingMaskNumberError,
     MissingTripleMaskError,
+    Quantifier,
     Term,
     Triple,
-)
-from clew.triples.language.consistency import rank_typed_by_agreement
-from clew.triples.language.typed_chain import (
-    NOT,
-    ONLY,
-    TESTS,
-    Condition,
-    Quantifier,
     TypedChain,
     at_least,
     at_most,
     exactly,
 )
+from clew.triples.language.consistency import rank_typed_by_agreement
 from clew.triples.language.typed_parsing import parse_typed, parse_typed_statements
 from malformed import MALFORMED
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from clew.triples.language.chain import IncorrectTripleFormatError
-from clew.triples.language.typed_chain import Condition
+from clew.triples.language.chain import Condition, IncorrectTripleFormatError
 from clew.triples.language.typed_parsing import parse_typed
 
 BY_NO = "not #1 >> directed_by >> Ilse Varnholt"

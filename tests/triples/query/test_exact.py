@@ -14,7 +14,7 @@ from clew.core.errors import UsageError
 from clew.core.protocols import PropertyGraph
 from clew.store.store import Store
 from clew.triples.engine.patterns import DirectedRelation
-from clew.triples.language.typed_chain import NOT
+from clew.triples.language.chain import NOT
 from clew.triples.language.typed_parsing import parse_typed_statements
 from clew.triples.query import compile_question, evaluation, solve_question, to_sparql
 from clew.triples.query.question import Group

@@ -26,8 +26,7 @@ from clew.methods.evidence import quote_triples
 from clew.methods.focus.explanations import find_witnesses
 from clew.methods.focus.pattern_builder import PreparedQuestion
 from clew.triples.engine.patterns import Pattern, connected_terms, restrict_variable
-from clew.triples.language.chain import Chain
-from clew.triples.language.typed_chain import TypedChain
+from clew.triples.language.chain import Chain, TypedChain
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows

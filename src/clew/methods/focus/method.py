@@ -40,7 +40,7 @@ from clew.retrieve.reranking import create_hit_reranker
 if TYPE_CHECKING:
     from clew.core.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
     from clew.retrieve.reranking import HitReranker
-    from clew.triples.language.typed_chain import TypedChain
+    from clew.triples.language.chain import TypedChain
 
 
 @component(

@@ -54,8 +54,7 @@ from clew.retrieve.nodes import answer_rows
 from clew.triples.engine import reference
 from clew.triples.engine.patterns import Constant, DirectedRelation, Pattern, TypedTriple, Variable
 from clew.triples.engine.substitution import Substitution
-from clew.triples.language.chain import ChainError, Triple
-from clew.triples.language.typed_chain import TypedChain
+from clew.triples.language.chain import ChainError, Triple, TypedChain
 from clew.triples.language.typed_parsing import parse_typed_statements
 from clew.triples.linking.relation_words import verbalise_relation
 

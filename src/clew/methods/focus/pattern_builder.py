@@ -30,8 +30,7 @@ from clew.triples.engine.patterns import (
     Variable,
 )
 from clew.triples.engine.substitution import order_quantifiers
-from clew.triples.language.chain import Triple
-from clew.triples.language.typed_chain import NOT, Condition, Quantifier, TypedChain
+from clew.triples.language.chain import NOT, Condition, Quantifier, Triple, TypedChain
 from clew.triples.language.typed_parsing import parse_typed
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.linking.entities import GraphEntityLinker

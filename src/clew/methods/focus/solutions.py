@@ -31,8 +31,7 @@ from clew.retrieve.nodes import answer_rows
 from clew.triples.engine.patterns import Pattern, Predicate, TypedTriple, Variable, restrict_variable
 from clew.triples.engine.relaxation import relax, why_not
 from clew.triples.engine.substitution import Substitution, substitute
-from clew.triples.language.chain import Chain
-from clew.triples.language.typed_chain import TypedChain
+from clew.triples.language.chain import Chain, TypedChain
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Mask, Rows

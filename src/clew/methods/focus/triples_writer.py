@@ -25,9 +25,20 @@ from clew.methods.focus.pattern_builder import property_test_for
 from clew.methods.focus.pronouns import PronounResolver
 from clew.methods.focus.schema import SchemaLimits, describe_schema
 from clew.methods.prompting import sample_prompts
-from clew.triples.language.chain import Chain, ChainError, IncorrectTripleFormatError, Term, Triple, quote
+from clew.triples.language.chain import (
+    NOT,
+    ONLY,
+    Chain,
+    ChainError,
+    Condition,
+    IncorrectTripleFormatError,
+    Quantifier,
+    Term,
+    Triple,
+    TypedChain,
+    quote,
+)
 from clew.triples.language.consistency import rank_typed_by_agreement
-from clew.triples.language.typed_chain import NOT, ONLY, Condition, Quantifier, TypedChain
 from clew.triples.language.typed_parsing import TypedParse, parse_typed_statements
 from clew.triples.language.wordings import parse_counted_tail, split_negation, split_quantifier
 from clew.triples.linking.relation_words import verbalise_relation, word_stems

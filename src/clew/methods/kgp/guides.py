@@ -35,8 +35,8 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Encoder, LanguageModel, PromptTemplate, Retriever, Snapshot
 from clew.core.text import build_hop_query
 from clew.core.types import Usage
+from clew.graph.passages import texts_with_headings
 from clew.retrieve.contextual import ContextualSearch, Lookahead
-from clew.retrieve.dense import texts_with_headings
 from clew.retrieve.lexical import TfIdf
 
 if TYPE_CHECKING:

@@ -91,6 +91,10 @@ class Query:
     is_pure: bool = False
 
 
+#: What a question that names no structure is parsed as.
+ABOUT_CONTENT = Query("show")
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A token and its range in the question: ``quote``, ``file``, ``number``, ``word``, ``possessive`` or
@@ -208,7 +212,7 @@ def noun_kind(word: str) -> str:
 
 
 def parse_question(question: str) -> tuple[Query, ...]:
-    """Return the parsed question. One about content is a ``show`` of nothing.
+    """Return the parts of a question that are about structure; none for a question about content.
 
     "Which tables are there in A, and what is in section 2 of B?" is two questions where the first is no ``show``.
     """
@@ -218,7 +222,7 @@ def parse_question(question: str) -> tuple[Query, ...]:
         if first.operation != "show":
             offset = " " * joint.end("joint")
             return first, *parse_question(offset + question[joint.end("joint") :])
-    return (query,)
+    return () if query == ABOUT_CONTENT else (query,)
 
 
 _JOINT = re.compile(r"(?P<joint>,?\s+and\s+)(?=(?:what|which|how|where|on\s+w|is|are|does)\b)", re.IGNORECASE)

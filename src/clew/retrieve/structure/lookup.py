@@ -77,6 +77,8 @@ class StructureSearch:
         if self.reader:
             reading = self.reader.read(question.text, self.snapshot, question.scope)
         queries = parse_question(question.text)
+        if not (queries or reading.selectors or self.reader):
+            return StructureResult()
         finding = evaluate(question.text, queries, self.snapshot, question.scope, reading.selectors)
         hits = fetch_hits(self.snapshot, finding.references, self.limit, finding.listed, question.text)
         if finding or self.reader:
@@ -99,7 +101,8 @@ def find_references(question: str, snapshot: Snapshot, scope: Scope = EVERYTHING
     names none, every document in scope with such a structure is, the best match of the question's words first, up to
     :data:`clew.retrieve.structure.resolver.MAX_DOCUMENTS`.
     """
-    return evaluate(question, parse_question(question), snapshot, scope).references
+    queries = parse_question(question)
+    return evaluate(question, queries, snapshot, scope).references if queries else ()
 
 
 def fetch_hits(

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import range_indices, run_offsets
+from clew.core.arrays import range_indices, run_offsets, write_arrays, write_manifest
 from clew.core.text import fold_name, fold_names, hash_terms, parse_number, scalar_text
-from clew.store.array_files import write_arrays, write_manifest
 from clew.store.graphs import tables
 from clew.store.graphs.arrays import MAKER, MANIFEST, DirectedEdges
 from clew.store.graphs.spelling_index import build_spelling_index, clip_name
@@ -25,7 +24,7 @@ from clew.store.graphs.tables import StoredGraph
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.store.array_files import Arrays
+    from clew.core.arrays import Arrays
 
 #: Number of examples that are kept of a relation.
 EXAMPLES = 3

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import find_in_runs, run_offsets, sorted_unique
-from clew.store.array_files import write_arrays, write_manifest
+from clew.core.arrays import find_in_runs, run_offsets, sorted_unique, write_arrays, write_manifest
 from clew.store.graphs.array_builder import (
     NodeCollector,
     NodeTypes,
@@ -31,8 +30,7 @@ from clew.store.graphs.spelling_index import update_spelling_index
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Rows
-    from clew.store.array_files import Arrays
+    from clew.core.arrays import Arrays, Rows
     from clew.store.graphs.graph_edits import Keys
 
 #: From this share of changed nodes on the arrays are built anew.

@@ -27,16 +27,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import run_offsets
+from clew.core.arrays import file_checksum, read_arrays, run_offsets
 from clew.core.errors import Damaged
-from clew.store.array_files import file_checksum, read_arrays
 from clew.store.database import refuse_exhaustion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Rows
-    from clew.store.array_files import Arrays
+    from clew.core.arrays import Arrays, Rows
 
 #: Changing the arrays changes this name, and those of every graph are rebuilt.
 MAKER = "graphs/4"

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.arrays import cosines, range_indices, run_offsets
+from clew.core.arrays import cosines, range_indices, read_arrays, run_offsets, write_arrays, write_manifest
 from clew.core.errors import Damaged, NotFound
 from clew.core.text import TEXT_VERSION, count_terms
-from clew.store.array_files import read_arrays, write_arrays, write_manifest
 from clew.store.database import hold_lock, refuse_exhaustion
 from clew.store.segments import FieldPostings, SegmentedPostings
 from clew.store.vectors import EXACT_LIMIT, SHORTLIST_PER_HIT, SHORTLIST_SIZE, VectorFiles, hash_texts
@@ -34,9 +33,8 @@ from clew.store.vectors import EXACT_LIMIT, SHORTLIST_PER_HIT, SHORTLIST_SIZE, V
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Floats, Mask, Rows, Vectors
+    from clew.core.arrays import Arrays, Floats, Mask, Rows, Vectors
     from clew.core.protocols import Encoder, NodeTexts, ProgressCallback
-    from clew.store.array_files import Arrays
     from clew.store.binary_index import BinaryIndex
 
 #: Texts that are encoded between two writes: at most so many are lost when the process is killed.

@@ -49,9 +49,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from clew.core.arrays import write_manifest
 from clew.core.errors import MissingExtra, UsageError
 from clew.core.text import encode_iri_name, fold_name, parse_number, scalar_text
-from clew.store.array_files import write_manifest
 
 if TYPE_CHECKING:
     import pyoxigraph

@@ -22,8 +22,7 @@ from clew.core.text import fold_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Floats, Rows
-    from clew.store.array_files import Arrays
+    from clew.core.arrays import Arrays, Floats, Rows
 
 #: Characters of a name that are indexed.
 MAX_NAME_LENGTH = 120

@@ -27,11 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import run_offsets
+from clew.core.arrays import run_offsets, write_manifest
 from clew.core.errors import NotFound, RemoteError, UnreadableFile, UsageError, unknown_name_error
 from clew.core.text import iri_label
 from clew.core.types import Entity, Property, Relation
-from clew.store.array_files import write_manifest
 from clew.store.sparql.endpoint import Endpoint, OxigraphStore, is_iri
 from clew.store.sparql.mount_options import ALIAS, LABEL, TYPE, MountOptions, SparqlSource, Term
 from clew.store.sparql.name_lookup import (

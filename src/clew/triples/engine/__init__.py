@@ -33,7 +33,7 @@ from clew.triples.engine.patterns import (
 from clew.triples.engine.predicates import PropertyTest
 from clew.triples.engine.relaxation import WhyNot, find_conflict, relax, why_not
 from clew.triples.engine.substitution import Substitution, order_quantifiers, substitute
-from clew.triples.language.typed_chain import NOT, ONLY, TESTS, Quantifier, at_least, at_most, exactly
+from clew.triples.language.chain import NOT, ONLY, TESTS, Quantifier, at_least, at_most, exactly
 
 __all__ = [
     "ANY_DIRECTION",

@@ -17,7 +17,7 @@ import numpy as np
 
 from clew.core.arrays import sorted_unique
 from clew.core.errors import UsageError, unknown_name_error
-from clew.triples.language.typed_chain import NOT, TESTS, Quantifier
+from clew.triples.language.chain import NOT, TESTS, Quantifier
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows

@@ -9,7 +9,7 @@ union of the neighbours of several nodes (lines 10 to 13, 15 to 18) is one call.
   variables usually comes out empty. Line 14 has to narrow the tail's candidates and line 19 the head's
   (``as_printed`` False).
 * Where triples form a cycle, a fixpoint keeps candidates that no assignment to all variables contains. The engine
-  joins the triples of a cycle (:mod:`clew.triples.engine.cycle_join`); here they stay.
+  joins the triples of a cycle (:func:`clew.triples.engine.substitution.enforce_consistency`); here they stay.
 """
 
 from __future__ import annotations

@@ -7,8 +7,12 @@ type serves every method that writes a question down before it answers it.
 from __future__ import annotations
 
 from clew.triples.language.chain import (
+    NOT,
+    ONLY,
+    TESTS,
     Chain,
     ChainError,
+    Condition,
     DiscontinuousMaskError,
     FinalAnswerFormatError,
     IncorrectTripleFormatError,
@@ -18,8 +22,13 @@ from clew.triples.language.chain import (
     MaskUnderflowError,
     MissingMaskNumberError,
     MissingTripleMaskError,
+    Quantifier,
     Term,
     Triple,
+    TypedChain,
+    at_least,
+    at_most,
+    exactly,
     parse_chain,
     quote,
 )
@@ -28,17 +37,6 @@ from clew.triples.language.consistency import (
     rank_by_agreement,
     rank_typed_by_agreement,
     typed_normal_form,
-)
-from clew.triples.language.typed_chain import (
-    NOT,
-    ONLY,
-    TESTS,
-    Condition,
-    Quantifier,
-    TypedChain,
-    at_least,
-    at_most,
-    exactly,
 )
 from clew.triples.language.typed_parsing import TypedParse, parse_typed, parse_typed_statements
 

@@ -12,8 +12,7 @@ from itertools import permutations
 from typing import Any
 
 from clew.core.text import normalise
-from clew.triples.language.chain import Chain, Term, Triple
-from clew.triples.language.typed_chain import TypedChain
+from clew.triples.language.chain import Chain, Term, Triple, TypedChain
 
 #: With fewer unknowns than this, besides the answer, every numbering of them is compared.
 _MAX_PERMUTED = 6

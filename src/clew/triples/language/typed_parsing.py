@@ -11,7 +11,9 @@ from clew.core.text import normalise
 from clew.triples.language.chain import (
     INTRODUCTION,
     LIST_MARK,
+    NOT,
     Chain,
+    Condition,
     DiscontinuousMaskError,
     FinalAnswerFormatError,
     IncorrectTripleFormatError,
@@ -20,15 +22,17 @@ from clew.triples.language.chain import (
     MaskUnderflowError,
     MissingMaskNumberError,
     MissingTripleMaskError,
+    Quantifier,
+    Superlative,
     Term,
     Triple,
+    TypedChain,
     mask_quotes,
     replace_outside_quotes,
     split_outside_quotes,
     split_statements,
     unquote,
 )
-from clew.triples.language.typed_chain import NOT, Condition, Quantifier, Superlative, TypedChain
 from clew.triples.language.wordings import (
     NUMBER_WORDS,
     parse_conditions,

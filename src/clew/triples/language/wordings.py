@@ -11,22 +11,20 @@ from dataclasses import replace
 
 from clew.core.text import parse_number
 from clew.triples.language.chain import (
-    QUOTED_TEXT,
-    IncorrectTripleFormatError,
-    mask_quotes,
-    quote,
-    split_outside_quotes,
-    unquote,
-)
-from clew.triples.language.typed_chain import (
     NOT,
     ONLY,
+    QUOTED_TEXT,
     Condition,
+    IncorrectTripleFormatError,
     Quantifier,
     TypedChain,
     at_least,
     at_most,
     exactly,
+    mask_quotes,
+    quote,
+    split_outside_quotes,
+    unquote,
 )
 
 NUMBER_WORDS = {

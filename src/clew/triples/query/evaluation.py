@@ -23,7 +23,7 @@ from clew.triples.engine.edges import Edges
 from clew.triples.engine.patterns import Pattern, TypedTriple, Variable
 from clew.triples.engine.predicates import PropertyTest
 from clew.triples.engine.substitution import substitute
-from clew.triples.language.typed_chain import NOT
+from clew.triples.language.chain import NOT
 from clew.triples.query.mounted import solve_at_source
 from clew.triples.query.question import mentioned_terms
 

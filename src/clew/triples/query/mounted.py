@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.errors import UsageError
 from clew.core.protocols import QueriedGraph
-from clew.triples.language.typed_chain import NOT
+from clew.triples.language.chain import NOT
 from clew.triples.query.sparql import QueryWriter
 
 if TYPE_CHECKING:

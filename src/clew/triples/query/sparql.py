@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.text import encode_iri_name, fold_name, parse_number, scalar_text
 from clew.triples.engine.predicates import is_day, may_be_year
-from clew.triples.language.typed_chain import NOT
+from clew.triples.language.chain import NOT
 
 if TYPE_CHECKING:
     from clew.triples.engine.patterns import DirectedRelation, Predicate

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clew.triples.language.chain import Chain, Term, Triple
-from clew.triples.language.typed_chain import NOT, Condition, Superlative
+from clew.triples.language.chain import NOT, Chain, Condition, Superlative, Term, Triple
 from clew.triples.questions.paths import NAMES_RELATION
 from clew.triples.questions.words import label_affinity, read_label
 
 if TYPE_CHECKING:
-    from clew.triples.language.typed_chain import TypedChain
+    from clew.triples.language.chain import TypedChain
     from clew.triples.questions.names import NameMatch
     from clew.triples.questions.paths import PathSpace, QuestionWords
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.errors import UsageError
-from clew.triples.language.chain import Chain, Term, Triple
-from clew.triples.language.typed_chain import Condition, TypedChain
+from clew.triples.language.chain import Chain, Condition, Term, Triple, TypedChain
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.query import compile_question, solve_question
 from clew.triples.questions.conditions import Additions, asks_measure, find_additions, is_denied
