@@ -13,7 +13,8 @@ from clew.core.errors import UsageError
 from clew.core.text import index_terms
 from clew.core.trail import TrailRecorder
 from clew.core.types import ENTITY, Question, Scope
-from clew.methods.evidence import describe_place, hit_title, numbered_contexts
+from clew.methods.answering import describe_place
+from clew.methods.prompting import hit_title, numbered_contexts
 from clew.papers.fourstep import describe_vectors
 from clew.retrieve import nodes
 from clew.retrieve.nodes import (

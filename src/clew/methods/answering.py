@@ -1,6 +1,7 @@
 """What all methods do at the end: read the hits, take the model's own answer, or record that a budget ended the work.
 
-:func:`describe_origin` says in words how the text of an answer came about.
+Triples of a graph become hits and quotes. :func:`describe_origin` says in words how the text of an answer came about,
+and :func:`describe_place` where a node stands.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from clew.core.errors import BudgetExceeded
+from clew.core.errors import BudgetExceeded, NotFound
 from clew.core.prompts.replies import is_refusal
-from clew.core.protocols import Reader
+from clew.core.protocols import PropertyGraph, Reader, Snapshot
 from clew.core.trail import TrailRecorder
-from clew.core.types import Answer, Hit, Question, StoppedStep
+from clew.core.types import ENTITY, TRIPLE, Answer, Entity, Hit, Node, Question, Quote, StoppedStep
 from clew.methods.readers import NOT_FOUND
 
 #: An answer that abstains has this many of the best hits as its evidence.
@@ -131,3 +132,47 @@ def describe_origin(
         return "read from the evidence by clew's trained reader; no language model wrote it"
     # The name of a model at another address is "address#model".
     return _ORIGINS.get(reader, f"written by {reader.rpartition('#')[2]}, from the evidence")
+
+
+def describe_place(node: Node) -> str:
+    """Return the place of a node in words: ``report.pdf, page 3, Results > Costs``; of a triple or entity, its
+    graph."""
+    if node.kind in {TRIPLE, ENTITY}:
+        return f"graph {node.document_name}"
+    parts = [node.document_name]
+    if node.page is not None:
+        parts.append(f"page {node.page}")
+    if node.headings:
+        parts.append(" > ".join(node.headings))
+    return ", ".join(parts)
+
+
+def triple_hit(
+    graph: str, head: Entity, relation: str, tail: str, tail_id: str = "", score: float = 1.0
+) -> Hit:
+    """Return a triple as a hit. ``tail`` is the name of its tail; ``tail_id`` is "" for the value of a property."""
+    id = f"{head.id} >> {relation} >> {tail_id.removeprefix(f'{graph}:') or tail}"
+    text = f"{head.name} >> {relation} >> {tail}"
+    node = Node(id, TRIPLE, text, graph, graph, 0, None, relation, 0, None, (), (0, len(text)))
+    return Hit(node, score, (id,))
+
+
+def quote_triples(hits: Sequence[Hit]) -> tuple[Quote, ...]:
+    """Return for each hit that is a triple its whole text as a quote."""
+    triples = (hit for hit in hits if hit.node.kind == TRIPLE)
+    return tuple(Quote(hit.node.id, hit.node.text, (0, len(hit.node.text))) for hit in triples)
+
+
+def source_passages(
+    snapshot: Snapshot, graph: PropertyGraph, edge: tuple[int, str, int], score: float
+) -> tuple[Hit, ...]:
+    """Return the passages of this base that an edge (head, relation, tail) was extracted from."""
+    passages: list[Hit] = []
+    statements = graph.edge_properties(*edge)
+    for id in dict.fromkeys(str(each["passage"]) for each in statements if "passage" in each):
+        try:
+            (node,) = snapshot.nodes(snapshot.rows([id]))
+        except NotFound:  # the graph was extracted from documents of another base
+            continue
+        passages.append(Hit(node, score, (id,)))
+    return tuple(passages)

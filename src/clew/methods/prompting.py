@@ -1,4 +1,5 @@
-"""Few-shot prompts and the replies to them: the final answer of a reasoning, a majority of samples, a FEVER label.
+"""Few-shot prompts, the passages in them, and the replies: the final answer of a reasoning, a majority of samples, a
+FEVER label.
 
 Models put reasoning, markup, list marks or JSON around an answer even if they are asked for the answer alone. A task
 is answering questions, or judging claims (Su et al., NAACL 2024, Appendix F).
@@ -17,6 +18,8 @@ from clew.core.prompts.replies import clean_reply, parse_json
 from clew.core.prompts.templates import Template, load_prompt
 from clew.core.protocols import Prompt
 from clew.core.text import normalise, normalise_name, sentence_spans
+from clew.core.types import ENTITY, Hit
+from clew.methods.answering import describe_place
 
 Task = Literal["question", "claim"]
 #: A number that a recipe may leave to the prompt file or the method: ``auto``.
@@ -40,6 +43,48 @@ TEMPERATURE = 0.7
 #: The labels of claims in FEVER (Thorne et al., NAACL 2018).
 SUPPORTS, REFUTES, NOT_ENOUGH = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
 LABELS = (SUPPORTS, REFUTES, NOT_ENOUGH)
+
+# Passages
+
+#: The suffix of a file name; "St. Louis" has none.
+_ENDING = re.compile(r"\.\w{1,8}$")
+
+
+def numbered_contexts(hits: Sequence[Hit]) -> list[str]:
+    """Return hits as numbered sources, each with its place."""
+    return [f"[{n}] {describe_place(hit.node)}\n{hit.node.text}" for n, hit in enumerate(hits, 1)]
+
+
+def make_passages_optional(prompt: Prompt, passages: Sequence[str], separator: str = "\n\n") -> Prompt:
+    """Return a prompt whose passages, shown divided by ``separator``, may be left out one by one where it is too
+    long for the model: the last, least relevant, first. The first one stays."""
+    parts = [separator + passage for passage in reversed(passages[1:])]
+    return replace(prompt, optional=(*prompt.optional, *parts))
+
+
+def take_fitting(hits: Sequence[Hit], characters: int) -> list[Hit]:
+    """Return the first hits whose texts together have at most ``characters``; at least the first hit."""
+    fitting: list[Hit] = []
+    room = characters
+    for hit in hits:
+        room -= len(hit.node.text)
+        if room < 0 and fitting:
+            break
+        fitting.append(hit)
+    return fitting
+
+
+def hit_title(hit: Hit) -> str:
+    """Return the name of a passage's document without its suffix; of an entity of a graph, its name."""
+    if hit.node.kind == ENTITY:
+        return hit.node.name
+    return _ENDING.sub("", hit.node.document_name) or hit.node.document_name
+
+
+def titled_contexts(hits: Sequence[Hit]) -> list[str]:
+    """Return hits as passages under the titles of their documents, as in the prompts of the papers."""
+    return [f"Title: {hit_title(hit)}\n{hit.node.text}" for hit in hits]
+
 
 # Answers
 

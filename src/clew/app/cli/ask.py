@@ -413,7 +413,7 @@ def _print_hits(hits: Sequence[Hit]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from clew.methods.evidence import describe_place
+    from clew.methods.answering import describe_place
 
     out = make_console()
     for number, hit in enumerate(hits, 1):

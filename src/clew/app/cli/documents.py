@@ -333,7 +333,7 @@ def _is_node_id(text: str) -> bool:
 def _print_texts(nodes: Sequence[Node]) -> None:
     from rich.text import Text
 
-    from clew.methods.evidence import describe_place
+    from clew.methods.answering import describe_place
 
     out = make_console()
     if len(nodes) == 1:

@@ -22,14 +22,15 @@ from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Retri
 from clew.core.trail import ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.evidence import make_passages_optional, titled_contexts
 from clew.methods.prompting import (
     AutoCount,
     Task,
     load_task_prompt,
     majority_vote,
+    make_passages_optional,
     parse_final_answer,
     parse_label,
+    titled_contexts,
 )
 
 

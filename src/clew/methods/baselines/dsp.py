@@ -25,8 +25,7 @@ from clew.core.text import normalise
 from clew.core.trail import HopStep, ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.evidence import make_passages_optional, titled_contexts
-from clew.methods.prompting import parse_final_answer
+from clew.methods.prompting import make_passages_optional, parse_final_answer, titled_contexts
 
 _QUERY = re.compile(r"(?:search\s+)?query(?:\s+\d+)?\W*:\W*(?P<query>[^\n]*)", re.IGNORECASE)
 _SUMMARY = re.compile(r"^\W*summary(?:\s+\d+)?\W*:", re.IGNORECASE)

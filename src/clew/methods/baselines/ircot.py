@@ -21,7 +21,7 @@ from clew.core.text import sentence_spans
 from clew.core.trail import ReasonStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import read_answer, record_stop
-from clew.methods.evidence import make_passages_optional, titled_contexts
+from clew.methods.prompting import make_passages_optional, titled_contexts
 
 #: A thought with these words is the last one.
 _DONE = re.compile(r"\b(?:so )?the answer is\b", re.IGNORECASE)

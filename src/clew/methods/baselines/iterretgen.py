@@ -22,8 +22,7 @@ from clew.core.text import normalise
 from clew.core.trail import ReasonStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.evidence import make_passages_optional, titled_contexts
-from clew.methods.prompting import parse_final_answer
+from clew.methods.prompting import make_passages_optional, parse_final_answer, titled_contexts
 
 
 @component(

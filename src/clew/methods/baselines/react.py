@@ -26,8 +26,7 @@ from clew.core.text import normalise, sentence_spans
 from clew.core.trail import ActStep, LookUpStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.evidence import hit_title
-from clew.methods.prompting import parse_final_answer
+from clew.methods.prompting import hit_title, parse_final_answer
 
 SEARCH, LOOKUP, FINISH = "search", "lookup", "finish"
 #: Sentences of a passage that a search shows (Section 3.1).

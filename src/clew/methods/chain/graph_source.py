@@ -14,6 +14,7 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, RelationSource, Snapshot, Trail
 from clew.core.trail import FillStep, GraphMatch, LinkedName
 from clew.core.types import Entity, Hit, LinkedEntity, LinkedRelation, Question
+from clew.methods.answering import quote_triples, source_passages, triple_hit
 from clew.methods.chain.unknowns import (
     MAX_KNOWN_VALUES,
     SHOWN_VALUES,
@@ -22,7 +23,6 @@ from clew.methods.chain.unknowns import (
     Hop,
     contradicts_relation,
 )
-from clew.methods.evidence import quote_triples, source_passages, triple_hit
 from clew.triples.linking.entities import GraphEntityLinker
 from clew.triples.linking.entity_alignment import align_entity_with
 from clew.triples.linking.relations import (

@@ -18,11 +18,11 @@ from clew.core.errors import UsageError
 from clew.core.text import fold_name, index_terms, query_terms
 from clew.core.trail import LookInPassagesStep
 from clew.core.types import ConstraintCheck, Hit, Question, RankedAnswer
+from clew.methods.answering import quote_triples
 from clew.methods.chain.graph_source import EntityChoice, GraphSource
 from clew.methods.chain.method import fill_in_order
 from clew.methods.chain.text_source import TextSource
 from clew.methods.chain.unknowns import Candidate, FilledChain, Filling, KnowledgeSource, parse_sources
-from clew.methods.evidence import quote_triples
 from clew.methods.focus.explanations import find_witnesses
 from clew.methods.focus.pattern_builder import PreparedQuestion
 from clew.triples.engine.patterns import Pattern, connected_terms, restrict_variable

@@ -17,7 +17,7 @@ import numpy as np
 
 from clew.core.text import scalar_text
 from clew.core.types import ConstraintCheck, Entity, Hit
-from clew.methods.evidence import source_passages, triple_hit
+from clew.methods.answering import source_passages, triple_hit
 from clew.methods.focus.pattern_builder import PreparedQuestion
 from clew.triples.engine.candidates import is_member
 from clew.triples.engine.constraint_scores import constraint_scores

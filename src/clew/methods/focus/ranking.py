@@ -17,8 +17,7 @@ from clew.core.arrays import union
 from clew.core.component import Resources
 from clew.core.trail import RankedLine, RankedStep, SortStep
 from clew.core.types import NEAR_MISS, Answer, ConstraintSummary, Hit, Question, RankedAnswer
-from clew.methods.answering import NEAREST_HITS, no_answer_text
-from clew.methods.evidence import quote_triples
+from clew.methods.answering import NEAREST_HITS, no_answer_text, quote_triples
 from clew.retrieve.nodes import (
     EMBEDDING_CAP,
     NodeBM25,

@@ -22,8 +22,7 @@ from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
 from clew.core.trail import CitedReadStep
 from clew.core.types import Answer, Hit, Question, Quote
-from clew.methods.evidence import make_passages_optional, numbered_contexts, take_fitting
-from clew.methods.prompting import parse_final_answer
+from clew.methods.prompting import make_passages_optional, numbered_contexts, parse_final_answer, take_fitting
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.values import has_certain_support
 

@@ -14,7 +14,7 @@ from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Snapshot, Trail
 from clew.core.trail import PromptReadStep, ReadOutcomeStep
 from clew.core.types import Answer, Hit, Question
-from clew.methods.evidence import make_passages_optional, take_fitting
+from clew.methods.prompting import make_passages_optional, take_fitting
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.cited import find_verbatim
 

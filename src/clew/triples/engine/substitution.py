@@ -14,9 +14,9 @@ A fixpoint is arc consistent: every candidate has a partner in each of its tripl
 not be partners of each other. Trees need no join, nor do terms with one candidate. What remains when leaves are taken
 off repeatedly (the 2-core) is joined, term after term (:func:`enforce_consistency`). Each partial match takes its
 candidates for the next term from the triple that offers it fewest, as worst-case optimal joins do. Terms that no
-later triple needs are dropped from the matches, and a candidate of the term that is asked for is not proven twice. The
-join looks at each triple on a cycle anyway. So such a triple is not revised again because one of its ends lost a few
-candidates: it is deferred until after the join, when most candidates are gone.
+later triple needs are dropped from the matches, and a candidate of the term that is asked for is not proven twice.
+The join looks at each triple on a cycle anyway. So such a triple is not revised again because one of its ends lost a
+few candidates: it is deferred until after the join, when most candidates are gone.
 """
 
 from __future__ import annotations

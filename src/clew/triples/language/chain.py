@@ -5,8 +5,8 @@ contains unknowns (``flag of the #1``). A written chain can be wrong in eight wa
 own.
 
 :class:`TypedChain` is a question as typed triples (4StepFocus: Boer et al., 2024, Section 3). Beyond that paper it
-has quantifiers, negation, conditions on properties, and preferences that no triple can express. In typed triples, text
-in quotation marks is a name or a value, whatever it looks like (:func:`quote`). Its parser is
+has quantifiers, negation, conditions on properties, and preferences that no triple can express. In typed triples,
+text in quotation marks is a name or a value, whatever it looks like (:func:`quote`). Its parser is
 :mod:`clew.triples.language.typed_parsing`.
 """
 

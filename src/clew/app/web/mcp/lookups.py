@@ -13,7 +13,7 @@ from clew.core.errors import NotFound, UsageError
 from clew.core.text import shorten
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Node
 from clew.knowledge_base.document_parts import nodes_on_page, nodes_within
-from clew.methods.evidence import describe_place
+from clew.methods.answering import describe_place
 
 if TYPE_CHECKING:
     from clew.core.types import Document, Entity, GraphInfo
