@@ -13,7 +13,6 @@ from clew.core.errors import UsageError
 from clew.core.text import index_terms
 from clew.core.trail import TrailRecorder
 from clew.core.types import ENTITY, Question, Scope
-from clew.methods.answering import describe_place
 from clew.methods.prompting import hit_title, numbered_contexts
 from clew.papers.fourstep import describe_vectors
 from clew.retrieve import nodes
@@ -272,7 +271,7 @@ def test_hits_are_entities_of_the_types_that_may_answer(base, films) -> None:
 
 def test_an_entity_is_shown_with_its_graph_and_called_by_its_name(base, films) -> None:
     hit = NodeRetriever(base.snapshot(), "bm25", NodeBM25).retrieve(Question("beggar"), 1)[0]
-    assert describe_place(hit.node) == "graph films" and hit_title(hit) == "Kismet"
+    assert hit.node.place == "graph films" and hit_title(hit) == "Kismet"
     assert numbered_contexts([hit])[0].startswith("[1] graph films\nname: Kismet")
 
 

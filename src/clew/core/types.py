@@ -198,6 +198,15 @@ class Node:
     span: tuple[int, int]
     boxes: tuple[Box, ...] = ()
 
+    @property
+    def place(self) -> str:
+        """The place in words: ``report.pdf, page 3, Results > Costs``; of a triple or entity, its graph."""
+        if self.kind in {TRIPLE, ENTITY}:
+            return f"graph {self.document_name}"
+        page = () if self.page is None else (f"page {self.page}",)
+        headings = (" > ".join(self.headings),) if self.headings else ()
+        return ", ".join((self.document_name, *page, *headings))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the node's place in its document, its kind, and its text."""
         return {

@@ -1,7 +1,6 @@
 """What all methods do at the end: read the hits, take the model's own answer, or record that a budget ended the work.
 
-Triples of a graph become hits and quotes. :func:`describe_origin` says in words how the text of an answer came about,
-and :func:`describe_place` where a node stands.
+Triples of a graph become hits and quotes. :func:`describe_origin` says in words how the text of an answer came about.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from clew.core.errors import BudgetExceeded, NotFound
 from clew.core.prompts.replies import is_refusal
 from clew.core.protocols import PropertyGraph, Reader, Snapshot
 from clew.core.trail import TrailRecorder
-from clew.core.types import ENTITY, TRIPLE, Answer, Entity, Hit, Node, Question, Quote, StoppedStep
+from clew.core.types import TRIPLE, Answer, Entity, Hit, Node, Question, Quote, StoppedStep
 from clew.methods.readers import NOT_FOUND
 
 #: An answer that abstains has this many of the best hits as its evidence.
@@ -132,19 +131,6 @@ def describe_origin(
         return "read from the evidence by clew's trained reader; no language model wrote it"
     # The name of a model at another address is "address#model".
     return _ORIGINS.get(reader, f"written by {reader.rpartition('#')[2]}, from the evidence")
-
-
-def describe_place(node: Node) -> str:
-    """Return the place of a node in words: ``report.pdf, page 3, Results > Costs``; of a triple or entity, its
-    graph."""
-    if node.kind in {TRIPLE, ENTITY}:
-        return f"graph {node.document_name}"
-    parts = [node.document_name]
-    if node.page is not None:
-        parts.append(f"page {node.page}")
-    if node.headings:
-        parts.append(" > ".join(node.headings))
-    return ", ".join(parts)
 
 
 def triple_hit(

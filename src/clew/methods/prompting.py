@@ -19,7 +19,6 @@ from clew.core.prompts.templates import Template, load_prompt
 from clew.core.protocols import Prompt
 from clew.core.text import normalise, normalise_name, sentence_spans
 from clew.core.types import ENTITY, Hit
-from clew.methods.answering import describe_place
 
 Task = Literal["question", "claim"]
 #: A number that a recipe may leave to the prompt file or the method: ``auto``.
@@ -52,7 +51,7 @@ _ENDING = re.compile(r"\.\w{1,8}$")
 
 def numbered_contexts(hits: Sequence[Hit]) -> list[str]:
     """Return hits as numbered sources, each with its place."""
-    return [f"[{n}] {describe_place(hit.node)}\n{hit.node.text}" for n, hit in enumerate(hits, 1)]
+    return [f"[{n}] {hit.node.place}\n{hit.node.text}" for n, hit in enumerate(hits, 1)]
 
 
 def make_passages_optional(prompt: Prompt, passages: Sequence[str], separator: str = "\n\n") -> Prompt:

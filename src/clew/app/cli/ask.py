@@ -413,11 +413,9 @@ def _print_hits(hits: Sequence[Hit]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from clew.methods.answering import describe_place
-
     out = make_console()
     for number, hit in enumerate(hits, 1):
-        place, score = (describe_place(hit.node), "bold"), f"  {hit.score:.3f}"
+        place, score = (hit.node.place, "bold"), f"  {hit.score:.3f}"
         out.print(Text.assemble(f"{number:>2}. ", place, score))
         out.print(Padding(Text(hit.node.text), (0, 0, 0, 4)))
     if not hits:

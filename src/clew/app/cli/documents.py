@@ -333,11 +333,9 @@ def _is_node_id(text: str) -> bool:
 def _print_texts(nodes: Sequence[Node]) -> None:
     from rich.text import Text
 
-    from clew.methods.answering import describe_place
-
     out = make_console()
     if len(nodes) == 1:
-        out.print(Text(f"{nodes[0].kind} in {describe_place(nodes[0])}  {nodes[0].id}", style="dim"))
+        out.print(Text(f"{nodes[0].kind} in {nodes[0].place}  {nodes[0].id}", style="dim"))
     for node in nodes:
         out.print(Text(node.text, style="bold" if node.kind == "section" else ""))
         out.print()

@@ -13,7 +13,6 @@ from clew.core.errors import NotFound, UsageError
 from clew.core.text import shorten
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Node
 from clew.knowledge_base.document_parts import nodes_on_page, nodes_within
-from clew.methods.answering import describe_place
 
 if TYPE_CHECKING:
     from clew.core.types import Document, Entity, GraphInfo
@@ -60,7 +59,7 @@ def search_passages(base: KnowledgeBase, query: str, k: int, documents: Sequence
     """Return the best passages and table rows, each with its place."""
     hits = base.search(query, k=k, documents=documents)
     lines = [
-        f"{number}. {describe_place(hit.node)}  ({hit.node.id})\n{_cut(hit.node.text)}"
+        f"{number}. {hit.node.place}  ({hit.node.id})\n{_cut(hit.node.text)}"
         for number, hit in enumerate(hits, 1)
     ]
     structure = [_node_to_dict(hit.node) | {"score": hit.score, "text": _cut(hit.node.text)} for hit in hits]
@@ -135,7 +134,7 @@ def _show_texts(nodes: Sequence[Node], start: int) -> ToolResult:
     shown = nodes[start : start + len(texts)]
     if not shown:
         raise NotFound(f"nothing from {start} on", f"There are {len(nodes)} parts")
-    head = f"{describe_place(shown[0])}  ({shown[0].id})"
+    head = f"{shown[0].place}  ({shown[0].id})"
     structure = [_node_to_dict(node) | {"text": text} for node, text in zip(shown, texts, strict=True)]
     return ToolResult("\n\n".join([head, *texts, *_continuation(more)]), {"nodes": structure, "next": more})
 
