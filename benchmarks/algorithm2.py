@@ -25,13 +25,13 @@ class Algorithm2:
     def __init__(self, graph: PropertyGraph, relations: Iterable[str]) -> None:
         self.neighbours: dict[tuple[str, bool], dict[int, set[int]]] = {}
         every = np.arange(graph.size)
-        one = list(
+        item = list(
             range(graph.size)
         ).__getitem__  # every number once, or 20 million edges do not fit into memory
         for relation in relations:
             for inverse in (False, True):
                 offsets, others = graph.neighbours(every, relation, inverse)
-                listed, ends = list(map(one, others.tolist())), offsets.tolist()
+                listed, ends = list(map(item, others.tolist())), offsets.tolist()
                 self.neighbours[relation, inverse] = {
                     row: set(listed[start:end])
                     for row, (start, end) in enumerate(pairwise(ends))
@@ -59,14 +59,14 @@ class Algorithm2:
             )
             for triple in pattern.triples
         ]
-        found: dict[str, set[int]] = {}
+        results: dict[str, set[int]] = {}
 
         def narrow(name: str, rows: set[int]) -> bool:
-            if name in found:
-                before = len(found[name])
-                found[name] = found[name] & rows
-                return len(found[name]) != before
-            found[name] = rows - without[name]
+            if name in results:
+                before = len(results[name])
+                results[name] = results[name] & rows
+                return len(results[name]) != before
+            results[name] = rows - without[name]
             return True
 
         changed = True
@@ -79,17 +79,17 @@ class Algorithm2:
                     changed |= narrow(head, back.get(constants[tail], nothing))
                 else:
                     # An unrestricted side is every node; its neighbours are all that has an edge.
-                    if head in found:
+                    if head in results:
                         changed |= narrow(
-                            tail, nothing.union(*(out[one] for one in found[head] if one in out))
+                            tail, nothing.union(*(out[item] for item in results[head] if item in out))
                         )
-                    if tail in found:
+                    if tail in results:
                         changed |= narrow(
-                            head, nothing.union(*(back[one] for one in found[tail] if one in back))
+                            head, nothing.union(*(back[item] for item in results[tail] if item in back))
                         )
-                    if head not in found and tail not in found:
+                    if head not in results and tail not in results:
                         changed |= narrow(head, set(out))
-        return found[pattern.target]
+        return results[pattern.target]
 
 
 class Tables:
@@ -106,40 +106,40 @@ class Tables:
 
     def answers(self, pattern: Pattern) -> set[int]:
         """Return the rows of the target over all assignments of rows to terms of which every triple holds."""
-        found = {constant.name: np.array([constant.rows[0]]) for constant in pattern.constants}
+        matches = {constant.name: np.array([constant.rows[0]]) for constant in pattern.constants}
         left = list(pattern.triples)
         while left:
-            whole = [one for one in left if one.head in found and one.tail in found]
+            whole = [value for value in left if value.head in matches and value.tail in matches]
             if whole:
-                keep = self._holds(whole[0], found)
-                found = {name: rows[keep] for name, rows in found.items()}
+                keep = self._holds(whole[0], matches)
+                matches = {name: rows[keep] for name, rows in matches.items()}
                 left.remove(whole[0])
                 continue
-            joined = [one for one in left if one.head in found or one.tail in found]
-            one = min(joined, key=lambda one: int(np.subtract(*self._ranges(one, found)[::-1]).sum()))
-            found = self._extended(one, found)
-            left.remove(one)
-        return set(found[pattern.target].tolist())
+            joined = [value for value in left if value.head in matches or value.tail in matches]
+            item = min(joined, key=lambda value: int(np.subtract(*self._ranges(value, matches)[::-1]).sum()))
+            matches = self._extended(item, matches)
+            left.remove(item)
+        return set(matches[pattern.target].tolist())
 
-    def _holds(self, one: TypedTriple, found: dict[str, np.ndarray]) -> np.ndarray:
-        keys = self._keys[str(one.relations[0].relation), False]
-        head, tail = np.broadcast_arrays(found[one.head], found[one.tail])
+    def _holds(self, item: TypedTriple, found: dict[str, np.ndarray]) -> np.ndarray:
+        keys = self._keys[str(item.relations[0].relation), False]
+        head, tail = np.broadcast_arrays(found[item.head], found[item.tail])
         wanted = head << 32 | tail
         holds: np.ndarray = keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
         return holds
 
-    def _ranges(self, one: TypedTriple, found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def _ranges(self, item: TypedTriple, found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return where the edges of each match begin and end."""
-        known = one.tail if one.tail in found else one.head
-        keys, rows = self._keys[str(one.relations[0].relation), known == one.tail], found[known]
+        known = item.tail if item.tail in found else item.head
+        keys, rows = self._keys[str(item.relations[0].relation), known == item.tail], found[known]
         return np.searchsorted(keys, rows << 32), np.searchsorted(keys, rows + 1 << 32)
 
-    def _extended(self, one: TypedTriple, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def _extended(self, item: TypedTriple, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return every match with every edge of it at a triple's known end."""
-        known, new = (one.tail, one.head) if one.tail in found else (one.head, one.tail)
-        first, last = self._ranges(one, found)
+        known, new = (item.tail, item.head) if item.tail in found else (item.head, item.tail)
+        first, last = self._ranges(item, found)
         sizes = last - first
         owners = np.repeat(np.arange(len(first)), sizes)
         places = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + first[owners]
-        added = self._keys[str(one.relations[0].relation), known == one.tail][places] & 0xFFFFFFFF
+        added = self._keys[str(item.relations[0].relation), known == item.tail][places] & 0xFFFFFFFF
         return {name: rows[owners] for name, rows in found.items()} | {new: added}

@@ -84,11 +84,11 @@ class Bench:
         self, recipe: str, asked: Asked, model: LanguageModel | None, k: int, within: bool
     ) -> Measured:
         """Return what the retriever that ``recipe`` names does with a question."""
-        found = registry.build_retriever(recipe, self.base.store, llm=model, encoder=self.encoder)
+        result = registry.build_retriever(recipe, self.base.store, llm=model, encoder=self.encoder)
         key, record = self.key(asked), TrailRecorder()
         scope = Scope(documents=frozenset([key])) if within else Scope()
         started = time.perf_counter()
-        hits = explore_retriever(found, Question(asked.text, scope), k, record)
+        hits = explore_retriever(result, Question(asked.text, scope), k, record)
         seconds = time.perf_counter() - started
         usage = record.usage()
         return Measured(
@@ -115,8 +115,8 @@ def oracle(bench: Bench) -> Iterator[str]:
     yield "| method | context | reached | tokens | calls | at most 2 calls | of map-reduce-optimised | < 0.26 | s |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for name in ("dense", "search", "drill"):
-        found = bench.all(name, lambda asked: None, RANKED)
-        reached, seconds = mean(one.reached for one in found), mean(one.seconds for one in found)
+        result = bench.all(name, lambda asked: None, RANKED)
+        reached, seconds = mean(item.reached for item in result), mean(item.seconds for item in result)
         yield f"| {name}, first {RANKED}, no model | | {reached:.2f} | 0 | 0 | | | | {seconds:.2f} |"
     for context in CONTEXTS:
         size = context - AROUND
@@ -130,15 +130,15 @@ def oracle(bench: Bench) -> Iterator[str]:
         }
         least: list[Measured] = []
         for name, recipe in recipes.items():
-            found = bench.all(recipe, bench.oracle, ALL)
-            least = least or found
-            ratios = [one.tokens / other.tokens for one, other in zip(found, least, strict=True)]
+            result = bench.all(recipe, bench.oracle, ALL)
+            least = least or result
+            ratios = [item.tokens / other.tokens for item, other in zip(result, least, strict=True)]
             yield (
-                f"| {name} | {context:,} | {mean(one.reached for one in found):.2f} | "
-                f"{mean(one.tokens for one in found):,.0f} | {mean(one.calls for one in found):.1f} | "
-                f"{mean(one.calls <= 2 for one in found):.2f} | "
-                f"{sum(one.tokens for one in found) / sum(one.tokens for one in least):.3f} | "
-                f"{mean(ratio <= SHARE for ratio in ratios):.2f} | {mean(one.seconds for one in found):.2f} |"
+                f"| {name} | {context:,} | {mean(item.reached for item in result):.2f} | "
+                f"{mean(item.tokens for item in result):,.0f} | {mean(item.calls for item in result):.1f} | "
+                f"{mean(item.calls <= 2 for item in result):.2f} | "
+                f"{sum(item.tokens for item in result) / sum(item.tokens for item in least):.3f} | "
+                f"{mean(ratio <= SHARE for ratio in ratios):.2f} | {mean(item.seconds for item in result):.2f} |"
             )
 
 
@@ -152,10 +152,10 @@ def blind(bench: Bench) -> Iterator[str]:
     known: dict[str, np.ndarray] = {}
     for context, names, words in product(CONTEXTS, ("headings", "uuid"), WORDS):
         recipe = f"drill(context={context}, words={words}, names={names}, hints=0, paragraphs=encoder)"
-        found = bench.all(recipe, lambda asked: Blind(encoder, asked.text, known), ALL)
+        result = bench.all(recipe, lambda asked: Blind(encoder, asked.text, known), ALL)
         yield (
-            f"| {names} | {words} | {context:,} | {mean(one.reached for one in found):.2f} | "
-            f"{mean(one.tokens for one in found):,.0f} | {mean(one.calls for one in found):.1f} |"
+            f"| {names} | {words} | {context:,} | {mean(item.reached for item in result):.2f} | "
+            f"{mean(item.tokens for item in result):,.0f} | {mean(item.calls for item in result):.1f} |"
         )
 
 
@@ -180,12 +180,12 @@ def growth(bench: Bench, data: Path) -> Iterator[str]:
                 selectors["blind"] = partial(blind_selector, bench.encoder, known)
             selectors["oracle"] = here.oracle
             for name, model in selectors.items():
-                found = here.all("drill", model, RANKED if name == "none" else ALL, size == 1)
+                result = here.all("drill", model, RANKED if name == "none" else ALL, size == 1)
                 yield (
-                    f"| {size:,} | {name} | {mean(one.tokens for one in found):,.0f} | "
-                    f"{mean(one.calls for one in found):.1f} | {max(one.calls for one in found)} | "
-                    f"{mean(one.seconds for one in found):.2f} | {mean(one.document for one in found):.2f} | "
-                    f"{mean(one.reached for one in found):.2f} |"
+                    f"| {size:,} | {name} | {mean(item.tokens for item in result):,.0f} | "
+                    f"{mean(item.calls for item in result):.1f} | {max(item.calls for item in result)} | "
+                    f"{mean(item.seconds for item in result):.2f} | {mean(item.document for item in result):.2f} | "
+                    f"{mean(item.reached for item in result):.2f} |"
                 )
 
 
@@ -205,7 +205,7 @@ def grown(filings: Path, folder: Path, size: int, data: Path, seed: int) -> clew
 def assembled(data: Path, seed: int) -> Iterator[ParsedDocument]:
     """Yield documents of 16 paragraphs under four headings, drawn from those of the shared data sets."""
     files = (load_dataset(name, data / name / file) for name, file in SETS)
-    paragraphs = [one for file in files for example in file.examples() for one in example.corpus]
+    paragraphs = [item for file in files for example in file.examples() for item in example.corpus]
     number = 0
     while True:
         rng = random.Random(f"{seed} {number}")

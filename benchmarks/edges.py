@@ -229,9 +229,9 @@ def open_base(name: str, folder: Path) -> Store:
             examples = load_dataset(name, DATA / name / f"{SETS[name]}.jsonl").examples()
             fill_store(base, pool_paragraphs(list(examples)), EvaluationSettings())
         return base
-    with clew.open(folder / name, create=True) as made:
-        made.encoding.set(None)
-        made.add(
+    with clew.open(folder / name, create=True) as result:
+        result.encoding.set(None)
+        result.add(
             [DATA / "financebench" / "pdfs" if name == "filings" else HERE.parent / "samples" / "documents"]
         )
     return Store.open(folder / name)

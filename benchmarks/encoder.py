@@ -66,7 +66,7 @@ def main() -> None:
             started = time.perf_counter()
             encoder.encode(texts[start : start + TURN])
             seconds[number] += time.perf_counter() - started
-    found: list[dict[str, list[float]]] = []
+    results: list[dict[str, list[float]]] = []
     for encoder in encoders:
         recalls: dict[str, list[float]] = {"dense": [], "kgp": []}
         for some in examples.values():
@@ -79,19 +79,19 @@ def main() -> None:
                         hits = retriever.retrieve(Question(example.question), 5)
                         result = Result(example, hit_pieces=[gold.matching_pieces(hit.node) for hit in hits])
                         values.append(parse_metric("recall@5").measure(result) or 0.0)
-        found.append(recalls)
+        results.append(recalls)
     print("| encoder | MiB | loaded in s | passages/s | ratio | recall@5 one hop | recall@5 walk |")
     print("|---|---|---|---|---|---|---|")
     for number, (name, encoder) in enumerate(zip(options.encoders, encoders, strict=True)):
         assert isinstance(encoder, OnnxEncoder)
         size = (encoder.folder / MODEL_FILE).stat().st_size / 2**20
-        dense, walk = (100 * np.mean(found[number][one]) for one in ("dense", "kgp"))
+        dense, walk = (100 * np.mean(results[number][item]) for item in ("dense", "kgp"))
         print(
             f"| {name} | {size:.0f} | {load_seconds(name):.2f} | {len(texts) / seconds[number]:.0f} "
             f"| {seconds[1] / seconds[number]:.2f} | {dense:.1f} | {walk:.1f} |"
         )
-    for recipe in found[0]:
-        apart = paired_difference(found[0][recipe], found[1][recipe], 0)
+    for recipe in results[0]:
+        apart = paired_difference(results[0][recipe], results[1][recipe], 0)
         print(f"\n{recipe}: {100 * apart.mean:+.1f} [{100 * apart.low:+.1f}, {100 * apart.high:+.1f}] points, "
               f"{sum(map(len, examples.values()))} questions")  # fmt: skip
 

@@ -47,7 +47,7 @@ ROUNDS = 5
 def pattern_of(graph: PropertyGraph, chain: Chain) -> Pattern:
     """Return a chain as a pattern: a variable for each hop, none of which is the start."""
     starts = graph.find_by_name(chain.start)
-    exact = [n for n, one in enumerate(graph.entities(starts)) if one.name == chain.start]
+    exact = [n for n, entity in enumerate(graph.entities(starts)) if entity.name == chain.start]
     (row,) = starts[exact].tolist()
     names = ["start", *(f"#{number}" for number in range(1, len(chain.hops) + 1))]
     return Pattern(
@@ -87,11 +87,11 @@ def films() -> None:
         for name in ("dev_2hop", "dev_3hop"):
             lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
             chains = [chain_of(json.loads(line), relations) for line in lines]
-            found = {way: (len(chains), *one) for way, one in ways(graph, plain, chains).items()}
-            print_ways(name, found)
-            for way, one in found.items():
-                both[way] = [old + new for old, new in zip(both.get(way, [0, 0, 0]), one[:3], strict=True)]
-        print_ways("both", {way: (int(one[0]), int(one[1]), one[2], "") for way, one in both.items()})
+            results = {way: (len(chains), *entry) for way, entry in ways(graph, plain, chains).items()}
+            print_ways(name, results)
+            for way, item in results.items():
+                both[way] = [old + new for old, new in zip(both.get(way, [0, 0, 0]), item[:3], strict=True)]
+        print_ways("both", {way: (int(entry[0]), int(entry[1]), entry[2], "") for way, entry in both.items()})
 
 
 def ways(graph: PropertyGraph, plain: Algorithm2, chains: list[Chain]) -> dict[str, tuple[int, float, str]]:
@@ -102,14 +102,14 @@ def ways(graph: PropertyGraph, plain: Algorithm2, chains: list[Chain]) -> dict[s
         "Python sets": plain.substitute,
         "`substitute`": lambda pattern: solve(graph, pattern),
     }
-    found: dict[str, tuple[int, float, str]] = {}
+    results: dict[str, tuple[int, float, str]] = {}
     for _ in range(ROUNDS):
         for way, function in functions.items():
             answers, _, took = timed(function, asked)
-            if way not in found or sum(took) < found[way][1]:
+            if way not in results or sum(took) < results[way][1]:
                 median = f"{statistics.median(took) * 1000:.3f}"
-                found[way] = right(graph, chains, answers), sum(took), median
-    return found
+                results[way] = right(graph, chains, answers), sum(took), median
+    return results
 
 
 def right(graph: PropertyGraph, chains: list[Chain], answers: Sequence[Collection[int]]) -> int:
@@ -134,16 +134,16 @@ def print_ways(name: str, found: dict[str, tuple[int, int, float, str]]) -> None
 
 def timed(function: Callable[[Q], A], asked: Sequence[Q]) -> tuple[list[A], list[float], list[float]]:
     """Return the answers of a function, the wall-clock seconds of each, and the processor seconds."""
-    found: list[A] = []
+    results: list[A] = []
     took: list[float] = []
     worked: list[float] = []
     function(asked[0])
-    for one in asked:
+    for item in asked:
         started, before = time.perf_counter(), time.thread_time()
-        found.append(function(one))
+        results.append(function(item))
         worked.append(time.thread_time() - before)
         took.append(time.perf_counter() - started)
-    return found, took, worked
+    return results, took, worked
 
 
 def step_import(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
@@ -160,20 +160,20 @@ def step_ask(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     opened = time.perf_counter() - started
     asked = list(patterns(graph, chosen.number, chosen.seed))
     solve(graph, asked[0][1])
-    found, took, worked = timed(lambda one: solve(graph, one[1]), asked)
+    result, took, worked = timed(lambda item: solve(graph, item[1]), asked)
     print(
         "| pattern | asked | with answers | median answers | p50 ms | p95 ms | of the processor: p50 | p95 |\n"
         "|---|---|---|---|---|---|---|---|"
     )
     for form in dict.fromkeys(form for form, _ in asked):
-        some = [n for n, one in enumerate(asked) if one[0] == form]
-        sizes = [len(found[n]) for n in some]
+        some = [n for n, item in enumerate(asked) if item[0] == form]
+        sizes = [len(result[n]) for n in some]
         line(form, sizes, [took[n] for n in some], [worked[n] for n in some])
-    for size in sorted({len(one.triples) for _, one in asked}):
-        some = [n for n, one in enumerate(asked) if len(one[1].triples) == size]
-        sizes = [len(found[n]) for n in some]
+    for size in sorted({len(item.triples) for _, item in asked}):
+        some = [n for n, item in enumerate(asked) if len(item[1].triples) == size]
+        sizes = [len(result[n]) for n in some]
         line(f"all of {size}", sizes, [took[n] for n in some], [worked[n] for n in some])
-    line("all", [len(one) for one in found], took, worked)
+    line("all", [len(item) for item in result], took, worked)
     own = memory()
     held = memory("RssAnon")
     base.close()
@@ -196,30 +196,30 @@ def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     graph = base.graphs.get("g")
     number = -(-200 // len(FORMS))
     asked = list(patterns(graph, number, chosen.seed + 1))
-    found, _, ours = timed(lambda one: solve(graph, one[1]), asked)
+    result, _, ours = timed(lambda item: solve(graph, item[1]), asked)
     tables = Tables(graph, graph.relations())
-    exact = [tables.answers(one) for _, one in asked]
+    exact = [tables.answers(item) for _, item in asked]
     del tables
-    same = sum(set(rows.tolist()) == some for rows, some in zip(found, exact, strict=True))
+    same = sum(set(rows.tolist()) == some for rows, some in zip(result, exact, strict=True))
     print(f"{len(asked)} patterns, {same} equal to the join of whole tables", flush=True)
     started = time.perf_counter()
     plain = Algorithm2(graph, graph.relations())
-    made = time.perf_counter() - started
-    sets, _, theirs = timed(lambda one: plain.substitute(one[1]), asked)
+    seconds = time.perf_counter() - started
+    sets, _, theirs = timed(lambda item: plain.substitute(item[1]), asked)
     base.close()
     print(
         "| triples | patterns | engine p50 ms | engine s | Python sets p50 ms | Python sets s | ratio of sums "
         "| median ratio | Python sets too large |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    counts = np.array([len(one.triples) for _, one in asked])
+    counts = np.array([len(item.triples) for _, item in asked])
     larger = np.array([len(some) > len(rows) for some, rows in zip(sets, exact, strict=True)])
     for size in (*sorted(set(counts.tolist())), 0):
-        ratios(size, *(np.array(one)[(counts == size) | (size == 0)] for one in (ours, theirs, larger)))
+        ratios(size, *(np.array(item)[(counts == size) | (size == 0)] for item in (ours, theirs, larger)))
     return {
         "patterns": len(asked),
         "equal": same,
-        "making the Python sets s": made,
+        "making the Python sets s": seconds,
         "peak MB of this check": memory(),
     }
 
@@ -248,11 +248,11 @@ def main() -> None:
     parser.add_argument("--step", choices=STEPS, help="one step alone, in this process")
     chosen = parser.parse_args()
     if chosen.step:
-        found = STEPS[chosen.step](chosen.folder, chosen)
-        found["peak MB"] = memory()
+        result = STEPS[chosen.step](chosen.folder, chosen)
+        result["peak MB"] = memory()
         shown = (
             f"{key} {value}" if isinstance(value, str) else f"{key} {value:,.6g}"
-            for key, value in found.items()
+            for key, value in result.items()
         )
         print(f"{chosen.step}: " + ", ".join(shown))
     elif not chosen.edges:

@@ -44,17 +44,17 @@ class Took:
 def text_of(graph: PropertyGraph, pattern: Pattern) -> str:
     """Return a pattern as a person writes it: constants by their names and types, the target as #1."""
     others = [variable for variable in pattern.variables if variable.name != pattern.target]
-    number = {pattern.target: "#1"} | {one.name: f"#{n}" for n, one in enumerate(others, 2)}
-    said = [f"{number[variable.name]} : {' or '.join(variable.types)}" for variable in pattern.variables]
-    for one in pattern.constants:
-        (entity,) = graph.entities(np.array(one.rows))
-        number[one.name] = entity.name
-        said.append(f"{entity.name} : {entity.type}")
-    said += [
+    number = {pattern.target: "#1"} | {other.name: f"#{n}" for n, other in enumerate(others, 2)}
+    texts = [f"{number[variable.name]} : {' or '.join(variable.types)}" for variable in pattern.variables]
+    for constant in pattern.constants:
+        (entity,) = graph.entities(np.array(constant.rows))
+        number[constant.name] = entity.name
+        texts.append(f"{entity.name} : {entity.type}")
+    texts += [
         f"{number[triple.head]} >> {triple.relations[0].relation} >> {number[triple.tail]}"
         for triple in pattern.triples
     ]
-    return "; ".join([*said, "final answer: #1"])
+    return "; ".join([*texts, "final answer: #1"])
 
 
 def asked(base: clew.KnowledgeBase, question: str, triples: str) -> Took:
@@ -63,14 +63,14 @@ def asked(base: clew.KnowledgeBase, question: str, triples: str) -> Took:
     answer = base.ask(question, chain=triples, recipe="focus")
     whole, processor = time.perf_counter() - started, time.process_time() - before
     steps: dict[str, float] = {}
-    embedded = kept = 0
+    embedded = stored = 0
     for step in answer.trail:
         steps[step.name] = steps.get(step.name, 0.0) + step.seconds
         if step.name == "sort":
-            kept = step.detail.get("kept by the triples", 0)
+            stored = step.detail.get("kept by the triples", 0)
             parts = (step.detail.get(name, {}) for name in ("sorted", "filling"))
             embedded += sum(part.get("embedded", 0) for part in parts)
-    return Took(steps, whole, processor, kept, embedded)
+    return Took(steps, whole, processor, stored, embedded)
 
 
 def line(name: str, seconds: list[float]) -> str:
@@ -99,17 +99,18 @@ def measure(folder: Path, number: int, seed: int) -> None:
     for label in ("first", "again"):
         took = [asked(base, *question) for question in questions]
         print(
-            f"\n{label}: {sum(one.embedded for one in took):,} nodes embedded; candidates in the median "
-            f"{np.median([one.candidates for one in took]):,.0f}, at most {max(one.candidates for one in took):,}\n"
+            f"\n{label}: {sum(item.embedded for item in took):,} nodes embedded; candidates in the median "
+            f"{np.median([item.candidates for item in took]):,.0f}, "
+            f"at most {max(item.candidates for item in took):,}\n"
         )
         print("| part | questions | p50 ms | p95 ms |\n|---|---|---|---|")
-        for name in dict.fromkeys(name for one in took for name in one.steps):
-            print(line(name, [one.steps[name] for one in took if name in one.steps]))
-        print(line("whole", [one.whole for one in took]))
-        print(line("whole, of the processor", [one.processor for one in took]))
-        if quiet := [one for one in took if not one.embedded]:
-            print(line("whole, nothing to embed", [one.whole for one in quiet]))
-            print(line("the same, of the processor", [one.processor for one in quiet]), flush=True)
+        for name in dict.fromkeys(name for item in took for name in item.steps):
+            print(line(name, [item.steps[name] for item in took if name in item.steps]))
+        print(line("whole", [item.whole for item in took]))
+        print(line("whole, of the processor", [item.processor for item in took]))
+        if quiet := [item for item in took if not item.embedded]:
+            print(line("whole, nothing to embed", [item.whole for item in quiet]))
+            print(line("the same, of the processor", [item.processor for item in quiet]), flush=True)
     print(f"\npeak {memory():,.0f} MB, of which not mapped files {memory('RssAnon'):,.0f} MB at the end")
     base.close()
 

@@ -183,11 +183,11 @@ def measure_fields(number: int, seed: int) -> None:
     half = len(questions) // 2
 
     def places(weights: FieldWeights) -> list[int]:
-        found = []
+        results = []
         for likeness, scores, right in scored:
             combined = np.einsum("mf,mfn->n", weights(likeness), scores)
-            found.append(int((combined > combined[right]).sum()))
-        return found
+            results.append(int((combined > combined[right]).sum()))
+        return results
 
     grid = [
         FieldWeights(*values) for values in product((0.0, 2.0, 5.0, 10.0, 20.0), (-2.0, -1.0, 0.0, 1.0, 2.0))
@@ -226,8 +226,8 @@ def draw_cells(nodes: Sequence[Any], number: int, seed: int) -> Iterator[tuple[s
         same = [other for other in several if all(other.get(name) == row[name] for name in (first, second))]
         if len(same) > 1:
             continue
-        said = " and ".join(f"{name.removeprefix('cell ').lower()} {row[name]}" for name in (first, second))
-        yield f"Which entry has {said}?", row["id"], [other["id"] for other in several]
+        text = " and ".join(f"{name.removeprefix('cell ').lower()} {row[name]}" for name in (first, second))
+        yield f"Which entry has {text}?", row["id"], [other["id"] for other in several]
         number -= 1
         if not number:
             return

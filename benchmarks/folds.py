@@ -54,7 +54,7 @@ Examples = dict[str, list[Example]]
 
 def folds(examples: Examples, seed: int = 0) -> dict[tuple[str, str], int]:
     """Return the fold of each question, by data set and id: even over the types of question."""
-    found: dict[tuple[str, str], int] = {}
+    results: dict[tuple[str, str], int] = {}
     for name, some in examples.items():
         rng = random.Random(f"{seed}{name}")
         by_type: dict[str, list[Example]] = {}
@@ -64,9 +64,9 @@ def folds(examples: Examples, seed: int = 0) -> dict[tuple[str, str], int]:
         for kind in sorted(by_type):
             rng.shuffle(by_type[kind])
             for example in by_type[kind]:
-                found[name, example.id] = number % FOLDS
+                results[name, example.id] = number % FOLDS
                 number += 1
-    return found
+    return results
 
 
 def trained(learnt: Sequence[Example], options: argparse.Namespace, name: str) -> str:
@@ -79,8 +79,8 @@ def trained(learnt: Sequence[Example], options: argparse.Namespace, name: str) -
     train_encoder(work, out, lambda plan: print(f"{name}: {plan}", flush=True), show_progress(name))
     exported = out / ("onnx" if options.weights == "int8" else f"onnx-{options.weights}")
     if not exported.exists():
-        made = export_encoder(out / MODEL_FOLDER, exported, parse_form(options.weights, name))
-        print(f"{name}: {time.perf_counter() - started:.0f} s, {made.size / 2**20:.0f} MiB", flush=True)
+        result = export_encoder(out / MODEL_FOLDER, exported, parse_form(options.weights, name))
+        print(f"{name}: {time.perf_counter() - started:.0f} s, {result.size / 2**20:.0f} MiB", flush=True)
     return f"onnx:{exported}"
 
 
@@ -92,7 +92,9 @@ class Pools:
         for name in (*examples, "all"):
             base = Store.open(folder / name, create=True)
             if not base.documents():
-                some = examples[name] if name != "all" else [one for few in examples.values() for one in few]
+                some = (
+                    examples[name] if name != "all" else [item for few in examples.values() for item in few]
+                )
                 fill_store(base, pool_paragraphs(some), EvaluationSettings())
             self._open[name] = base
 
@@ -114,37 +116,37 @@ class Pools:
                     seconds = time.perf_counter() - started
                     gold = GoldEvidence(example)
                     result = Result(example, hit_pieces=[gold.matching_pieces(hit.node) for hit in hits])
-                    measures = {one: parse_metric(one).measure(result) for one in METRICS}
+                    measures = {metric: parse_metric(metric).measure(result) for metric in METRICS}
                     yield {"set": name, "id": example.id, "type": example.question_type, "recipe": recipe,
                            "pool": pool, "seconds": seconds, **measures}  # fmt: skip
 
 
-def kept(path: Path, made: Iterator[dict[str, object]]) -> list[dict[str, object]]:
+def kept(path: Path, result: Iterator[dict[str, object]]) -> list[dict[str, object]]:
     """Return the records of a file; make them where it is not there."""
     if not path.exists():
-        found = list(made)
-        path.write_text("\n".join(map(json.dumps, found)) + "\n", encoding="utf-8")
+        results = list(result)
+        path.write_text("\n".join(map(json.dumps, results)) + "\n", encoding="utf-8")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def report(records: dict[str, list[dict[str, object]]]) -> None:
     """Print the tables: by data set with intervals, and by type of question."""
     for pool in POOLS:
-        if not any(one["pool"] == pool for some in records.values() for one in some):
+        if not any(item["pool"] == pool for some in records.values() for item in some):
             continue
         print(f"\nPool of {'the data set' if pool == 'own' else 'all three sets'}:")
         print(f"\n| encoder | search | data | questions | {' | '.join(METRICS)} | ms |")
         print("|" + "---|" * (len(METRICS) + 5))
         for encoder, some in records.items():
-            keys = sorted({(str(one["recipe"]), str(one["set"])) for one in some if one["pool"] == pool})
+            keys = sorted({(str(item["recipe"]), str(item["set"])) for item in some if item["pool"] == pool})
             for recipe, name in keys:
                 rows = [r for r in some if (r["recipe"], r["set"], r["pool"]) == (recipe, name, pool)]
-                cells = [bootstrap_interval([float(str(r[one])) for r in rows]) for one in METRICS]
-                said = " | ".join(
+                cells = [bootstrap_interval([float(str(r[metric])) for r in rows]) for metric in METRICS]
+                text = " | ".join(
                     f"{100 * c.mean:.1f} [{100 * c.low:.1f}, {100 * c.high:.1f}]" for c in cells
                 )
                 ms = 1000 * np.mean([float(str(r["seconds"])) for r in rows])
-                print(f"| {encoder} | {recipe} | {name} | {len(rows)} | {said} | {ms:.0f} |")
+                print(f"| {encoder} | {recipe} | {name} | {len(rows)} | {text} | {ms:.0f} |")
     by_type(
         {
             kind: [r for r in some if (r["pool"], r["recipe"]) == ("own", "kgp")]
@@ -158,8 +160,8 @@ def brief(records: dict[str, list[dict[str, object]]]) -> None:
     print(f"\n| encoder | search | {' | '.join(SETS)} | ms |")
     print("|" + "---|" * (len(SETS) + 3))
     for encoder, some in records.items():
-        for pool, recipe in sorted({(str(one["pool"]), str(one["recipe"])) for one in some}, reverse=True):
-            rows = [one for one in some if (one["pool"], one["recipe"]) == (pool, recipe)]
+        for pool, recipe in sorted({(str(item["pool"]), str(item["recipe"])) for item in some}, reverse=True):
+            rows = [item for item in some if (item["pool"], item["recipe"]) == (pool, recipe)]
             cells = []
             for name in SETS:
                 c = bootstrap_interval([float(str(row["recall@5"])) for row in rows if row["set"] == name])
@@ -200,17 +202,17 @@ class Study:
         recipes = self._options.recipe or recipes
         path = self._options.out / f"{file}{self._variant()}.jsonl"
         if self._pools is None:
-            made: Iterator[dict[str, object]] = iter(())
+            result: Iterator[dict[str, object]] = iter(())
             if not path.exists():
                 return
         else:
             pools = self._pools
-            made = (
+            result = (
                 record
                 for pool in self._options.pool or POOLS
                 for record in pools.measure(asked, pool, recipes, encoder)
             )
-        self.results[kind] = self.results.get(kind, []) + kept(path, made)
+        self.results[kind] = self.results.get(kind, []) + kept(path, result)
 
     def _variant(self) -> str:
         """Return what tells the files of other recipes, pools or weights apart."""

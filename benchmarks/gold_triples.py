@@ -46,17 +46,17 @@ def gold() -> tuple[list[Asked], dict[str, Counter[str]], dict[str, str], list[l
     titles: dict[str, str] = {}
     edges = []
     for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
-        one = json.loads(line)
-        ids = one["evidences_id"] or [
-            [f"2wiki {head}", "", f"2wiki {tail}"] for head, _, tail in one["evidences"]
+        record = json.loads(line)
+        ids = record["evidences_id"] or [
+            [f"2wiki {head}", "", f"2wiki {tail}"] for head, _, tail in record["evidences"]
         ]
-        for (head, relation, tail), (head_id, _, tail_id) in zip(one["evidences"], ids, strict=True):
+        for (head, relation, tail), (head_id, _, tail_id) in zip(record["evidences"], ids, strict=True):
             names.setdefault(head_id, Counter())[head] += 1
             if ENTITY.match(tail_id):
                 names.setdefault(tail_id, Counter())[tail] += 1
             edges.append([head_id, relation, tail_id if ENTITY.match(tail_id) else tail])
-            asked.append(Asked(one["question"], head, head_id, relation))
-            for title, _ in one["supporting_facts"]:
+            asked.append(Asked(record["question"], head, head_id, relation))
+            for title, _ in record["supporting_facts"]:
                 if title != head and QUALIFIER.sub("", title).casefold() == head.casefold():
                     titles[head_id] = title
     return asked, names, titles, edges
@@ -73,7 +73,7 @@ def merged(folder: Path) -> tuple[Path, list[Asked], dict[str, list[tuple[str, s
             first, *more = sorted(counted, key=lambda name: (-counted[name], name))
             node = {"id": id, "name": first, "aliases": more}
             file.write(json.dumps(node, ensure_ascii=False) + "\n")
-            others[id] = [("alias", one) for one in more]
+            others[id] = [("alias", item) for item in more]
             if id in titles and titles[id] not in counted:
                 others[id].append(("title with a qualifier", titles[id]))
         films = (line.split("\t") for line in FILMS.read_text(encoding="utf-8").splitlines())
@@ -84,12 +84,12 @@ def merged(folder: Path) -> tuple[Path, list[Asked], dict[str, list[tuple[str, s
 
 def paraphrases() -> dict[str, list[str]]:
     """Return the two paraphrases of each relation."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for line in PARAPHRASES.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             relation, phrase = line.split("\t")
-            found.setdefault(relation, []).append(phrase)
-    return found
+            results.setdefault(relation, []).append(phrase)
+    return results
 
 
 def mentions(
@@ -97,13 +97,13 @@ def mentions(
 ) -> dict[str, list[tuple[Asked, str]]]:
     """Return for each way to change a name the triples that it can be done to, and their heads' names changed."""
     draw = random.Random(seed)
-    found = {
-        label: [(one, change(one.name, draw)) for one in asked if fits(one.name)]
+    results = {
+        label: [(item, change(item.name, draw)) for item in asked if fits(item.name)]
         for label, (change, fits) in CHANGES.items()
     }
     for label in ("alias", "title with a qualifier"):
-        found[label] = [(one, name) for one in asked for kind, name in others[one.id] if kind == label]
-    return found
+        results[label] = [(item, name) for item in asked for kind, name in others[item.id] if kind == label]
+    return results
 
 
 def measure_entities(
@@ -118,18 +118,18 @@ def measure_entities(
         for called, encoder in {"no encoder": None, **encoders}.items():
             linker = GraphEntityLinker(encoder)
             started = time.perf_counter()
-            found = [linker.link(graph, [name], one.question)[0] for one, name in items]
+            links = [linker.link(graph, [name], value.question)[0] for value, name in items]
             ms = (time.perf_counter() - started) / max(len(items), 1) * 1000
             ids = [
-                [f"g:{one.id}" == candidate.id for candidate in several]
-                for (one, _), several in zip(items, found, strict=True)
+                [f"g:{value.id}" == candidate.id for candidate in several]
+                for (value, _), several in zip(items, links, strict=True)
             ]
             joint = 0
-            for (one, _), several in zip(items, found, strict=True):
-                pairs = ground(graph, several, [LinkedRelation(one.relation, False, 1.0, "gold")])
-                joint += bool(pairs) and pairs[0].entity.id == f"g:{one.id}"
+            for (item, _), several in zip(items, links, strict=True):
+                pairs = ground(graph, several, [LinkedRelation(item.relation, False, 1.0, "gold")])
+                joint += bool(pairs) and pairs[0].entity.id == f"g:{item.id}"
             size = max(len(items), 1)
-            top = [sum(any(one[:k]) for one in ids) / size for k in (1, 5)]
+            top = [sum(any(value[:k]) for value in ids) / size for k in (1, 5)]
             cells = " | ".join(f"{share:.3f}" for share in (*top, joint / size))
             print(f"| {label} | {called} | {len(items)} | {cells} | {ms:.1f} |")
 
@@ -139,10 +139,10 @@ def measure_relations(
 ) -> None:
     """Print top-1 and top-5 of relation linking, each triple counted and each relation counted once, and of the right
     relation where it is grounded with the right head."""
-    said = paraphrases()
+    wordings = paraphrases()
     kinds = {
-        "as given": [(one, one.relation) for one in asked],
-        "paraphrased": [(one, phrase) for one in asked for phrase in said[one.relation]],
+        "as given": [(value, value.relation) for value in asked],
+        "paraphrased": [(value, phrase) for value in asked for phrase in wordings[value.relation]],
     }
     linkers: dict[str, GraphRelationLinker] = {"words": GraphRelationLinker()}
     for called, encoder in encoders.items():
@@ -159,26 +159,28 @@ def measure_relations(
             linker.link(graph, ["warm up"])
             phrases = list(dict.fromkeys(phrase for _, phrase in items))
             started = time.perf_counter()
-            found = {phrase: linker.link(graph, [phrase])[0] for phrase in phrases}
+            links = {phrase: linker.link(graph, [phrase])[0] for phrase in phrases}
             ms = (time.perf_counter() - started) / len(phrases) * 1000
             right = [
-                [candidate.name == one.relation and not candidate.inverse for candidate in found[phrase]]
-                for one, phrase in items
+                [candidate.name == value.relation and not candidate.inverse for candidate in links[phrase]]
+                for value, phrase in items
             ]
             once = list(
                 {
-                    (one.relation, phrase): hits for (one, phrase), hits in zip(items, right, strict=True)
+                    (value.relation, phrase): hits for (value, phrase), hits in zip(items, right, strict=True)
                 }.values()
             )
-            shares = [sum(any(one[:k]) for one in some) / len(some) for some in (right, once) for k in (1, 5)]
+            shares = [
+                sum(any(value[:k]) for value in some) / len(some) for some in (right, once) for k in (1, 5)
+            ]
             joint = 0
-            for one, phrase in items:
-                (row,) = graph.rows([f"g:{one.id}"]).tolist()
+            for item, phrase in items:
+                (row,) = graph.rows([f"g:{item.id}"]).tolist()
                 pairs = ground(
-                    graph, [LinkedEntity(row, f"g:{one.id}", one.name, 1.0, "gold")], found[phrase]
+                    graph, [LinkedEntity(row, f"g:{item.id}", item.name, 1.0, "gold")], links[phrase]
                 )
                 joint += (
-                    bool(pairs) and pairs[0].relation.name == one.relation and not pairs[0].relation.inverse
+                    bool(pairs) and pairs[0].relation.name == item.relation and not pairs[0].relation.inverse
                 )
             cells = " | ".join(f"{share:.3f}" for share in (*shares, joint / len(items)))
             print(f"| {label} | {called} | {len(items)} | {cells} | {ms:.1f} |")
@@ -188,18 +190,18 @@ def measure_both(
     graph: PropertyGraph, changed: dict[str, list[tuple[Asked, str]]], encoder: Encoder | None, called: str
 ) -> None:
     """Print how often the head and the relation are both right at the first place, linked apart and grounded."""
-    said = paraphrases()
+    wordings = paraphrases()
     print(f"\nBoth, {called}:\n")
     print("| names | relations | links | apart | grounded top-1 | top-5 |\n|---|---|---|---|---|---|")
     entities, relations = GraphEntityLinker(encoder), GraphRelationLinker(encoder)
     for label, items in changed.items():
-        linked = [entities.link(graph, [name], one.question)[0] for one, name in items]
+        linked = [entities.link(graph, [name], value.question)[0] for value, name in items]
         for kind in ("as given", "paraphrased"):
             apart = first = five = links = 0
-            for (one, _), several in zip(items, linked, strict=True):
-                for phrase in [one.relation] if kind == "as given" else said[one.relation]:
+            for (item, _), several in zip(items, linked, strict=True):
+                for phrase in [item.relation] if kind == "as given" else wordings[item.relation]:
                     (ways,) = relations.link(graph, [phrase])
-                    right = (f"g:{one.id}", one.relation, False)
+                    right = (f"g:{item.id}", item.relation, False)
                     top = [(several[0].id, ways[0].name, ways[0].inverse)] if several else []
                     pairs = [
                         (p.entity.id, p.relation.name, p.relation.inverse)

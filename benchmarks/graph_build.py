@@ -46,7 +46,7 @@ def real_documents(seed: int) -> list[Text]:
     """Return each different paragraph of the shared question sets once, as title and sentences."""
     from clew.core.text import sentence_spans
 
-    found: dict[str, Text] = {}
+    results: dict[str, Text] = {}
     for file in FILES:
         if not (DATA / file).is_file():
             print(f"absent, left out: {DATA / file}")
@@ -54,12 +54,20 @@ def real_documents(seed: int) -> list[Text]:
         for line in (DATA / file).read_text(encoding="utf-8").splitlines():
             question = json.loads(line)
             pairs = question.get("context") or [
-                (one["title"], [one["paragraph_text"][a:b] for a, b in sentence_spans(one["paragraph_text"])])
-                for one in question["paragraphs"]
+                (
+                    paragraph["title"],
+                    [
+                        paragraph["paragraph_text"][a:b]
+                        for a, b in sentence_spans(paragraph["paragraph_text"])
+                    ],
+                )
+                for paragraph in question["paragraphs"]
             ]
             for title, text in pairs:
-                found.setdefault(f"{title}\n{text}", (title, [one.strip() for one in text if one.strip()]))
-    documents = [found[key] for key in sorted(found)]
+                results.setdefault(
+                    f"{title}\n{text}", (title, [item.strip() for item in text if item.strip()])
+                )
+    documents = [results[key] for key in sorted(results)]
     random.Random(seed).shuffle(documents)
     return documents
 
@@ -83,7 +91,7 @@ def collection(size: int, seed: int) -> tuple[list[Text], int]:
     chosen: list[Text] = []
     left, invented = size, 0
     real = ((document, False) for document in real_documents(seed))
-    for (title, text), made_up in itertools.chain(real, ((one, True) for one in invented_documents(seed))):
+    for (title, text), made_up in itertools.chain(real, ((item, True) for item in invented_documents(seed))):
         chosen.append((title, text[:left]))
         invented += len(text[:left]) if made_up else 0
         left -= len(text[:left])
@@ -171,7 +179,7 @@ def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[s
             graph.neighbours(row)
             waits.append(time.perf_counter() - asked)
         figures = compute_statistics(snapshot, graph)
-        found: dict[str, Any] = {
+        results: dict[str, Any] = {
             "seconds": seconds,
             "before": before,
             "keywords": len(graph.keywords()),
@@ -181,8 +189,8 @@ def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[s
             "degree": figures.mean_degree,
         }
         if whole:
-            found["edges"] = fingerprint(adjacency(snapshot, graph, rows))
-        return found
+            results["edges"] = fingerprint(adjacency(snapshot, graph, rows))
+        return results
 
 
 def adjacency(snapshot: Snapshot, graph: Graph, rows: np.ndarray) -> np.ndarray:

@@ -55,9 +55,9 @@ def generate(folder: Path, edges: int, seed: int) -> list[str]:
             words = draw.integers(0, len(WORDS), (count, 12))
             years = draw.integers(1950, 2025, count)
             for number, (picked, year) in enumerate(zip(words.tolist(), years.tolist(), strict=True)):
-                said = " ".join(WORDS[word] for word in picked)
-                text = f"{said} " * 3 if kind == "paper" else ""
-                file.write(f"{kind[0]}{number},{kind},{said[:20]} {number},{text},{year if text else ''}\n")
+                output = " ".join(WORDS[word] for word in picked)
+                text = f"{output} " * 3 if kind == "paper" else ""
+                file.write(f"{kind[0]}{number},{kind},{output[:20]} {number},{text},{year if text else ''}\n")
     kinds = (
         ("cites", "paper", "paper", 0.45),
         ("writes", "author", "paper", 0.30),
@@ -118,7 +118,7 @@ def step_open(kb: Path, _: list[str]) -> dict[str, Any]:
     with clew.open(kb) as base:
         opening = timed(lambda: base.graphs.get("g").relations())
         graph = base.graphs.get("g")
-        relation = max(graph.relations().items(), key=lambda one: one[1].edges)[0]
+        relation = max(graph.relations().items(), key=lambda item: item[1].edges)[0]
         draw = np.random.default_rng(1)
         few, many = draw.integers(0, graph.size, 10), draw.integers(0, graph.size, 100_000)
         (sample,) = graph.entities(few[:1])

@@ -73,10 +73,10 @@ def gold_texts(base: Store, example: Example) -> list[str]:
     titles = {piece.title for piece in example.pieces}
     keys = frozenset(entry.key for entry in base.documents() if entry.title in titles)
     rows = np.flatnonzero(snapshot.mask(Scope(documents=keys), ("passage",)))
-    found = [
+    results = [
         (min(pieces), node.text) for node in snapshot.nodes(rows) if (pieces := gold.matching_pieces(node))
     ]
-    return [text for _, text in sorted(found)]
+    return [text for _, text in sorted(results)]
 
 
 def walks(base: Store, oracle: Oracle) -> dict[str, KGP]:

@@ -44,8 +44,8 @@ def triple_of(asked: str, number: int) -> Triple:
     head, arrow, relation = asked.partition(">>")
     if arrow:
         return Triple(Term(head.strip()), relation.strip(), Term(f"#{number}"))
-    found = [asked[slice(*span)] for span in answer_spans("name", f" {asked}".removeprefix(" "))] or [asked]
-    head = found[-1]
+    results = [asked[slice(*span)] for span in answer_spans("name", f" {asked}".removeprefix(" "))] or [asked]
+    head = results[-1]
     relation = " ".join(_ASKING.sub(" ", asked.replace(head, " ")).split()) or "is"
     return Triple(Term(head), relation, Term(f"#{number}"))
 
@@ -87,10 +87,10 @@ def main() -> None:
     given = parser.parse_args()
     examples = list(load_dataset("musique", given.data / "musique/train100.jsonl").examples())
     encoder = None if given.encoder == "none" else registry.load_encoder(given.encoder)
-    asked = [one for one in examples if given.all or one.id.startswith("2hop")]
+    asked = [item for item in examples if given.all or item.id.startswith("2hop")]
     if given.fold is not None:
         fold_of = folds.folds({"musique": examples})
-        asked = [one for one in asked if fold_of["musique", one.id] == given.fold]
+        asked = [item for item in asked if fold_of["musique", item.id] == given.fold]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         fill_store(base.store, pool_paragraphs(examples), EvaluationSettings(encoder=encoder))
         base.graphs.add(given.data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)
@@ -107,8 +107,8 @@ def main() -> None:
                 either[form] += 1
                 got = []
                 for name, sources, choose in settings:
-                    found, ok = right(sources, question, answer, example.question, choose)
-                    counts[name][f"filled {form}"] += found
+                    result, ok = right(sources, question, answer, example.question, choose)
+                    counts[name][f"filled {form}"] += result
                     counts[name][f"right {form}"] += ok
                     got.append(ok)
                 either[f"either {form}"] += got[0] or got[1]

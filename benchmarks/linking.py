@@ -93,7 +93,8 @@ def film_asked(graph: PropertyGraph, count: int, seed: int) -> dict[str, list[tu
     named = list(zip(graph.ids(rows), graph.entities(rows), strict=True))
     return {
         label: [
-            (change(one.name, draw), id) for id, one in [one for one in named if fits(one[1].name)][:count]
+            (change(item.name, draw), id)
+            for id, item in [item for item in named if fits(item[1].name)][:count]
         ]
         for label, (change, fits) in CHANGES.items()
     }
@@ -120,15 +121,17 @@ def measure_names(
         return graph.ids(graph.find_similar_names(name, 5)[0])
 
     def linking(linker: GraphEntityLinker) -> Callable[[str], list[str]]:
-        return lambda name: [one.id for one in linker.link(graph, [name])[0]]
+        return lambda name: [item.id for item in linker.link(graph, [name])[0]]
 
     ways = {"`similar`": similar, "linker": linking(GraphEntityLinker())}
     for called, encoder in encoders.items():
-        kept, rows = graph.node_vectors(encoder, NAME_VECTORS), np.arange(graph.size)
+        vectors, rows = graph.node_vectors(encoder, NAME_VECTORS), np.arange(graph.size)
         started = time.perf_counter()
-        made = kept.encode_missing(rows, lambda some: node_names(graph, some))
+        result = vectors.encode_missing(rows, lambda some: node_names(graph, some))
         seconds = time.perf_counter() - started
-        print(f"\n{made:,} names embedded by {called} in {seconds:.1f} s ({made / seconds:,.0f} a second)")
+        print(
+            f"\n{result:,} names embedded by {called} in {seconds:.1f} s ({result / seconds:,.0f} a second)"
+        )
         ways[f"linker and {called}"] = linking(GraphEntityLinker(nearest=NearestNames(encoder)))
     print(
         "\n| names | way | count | at 1 | at 5 | ms per name | of the processor |\n|---|---|---|---|---|---|---|"
@@ -137,11 +140,11 @@ def measure_names(
         for called, find in ways.items():
             find("warm up")
             started, before = time.perf_counter(), time.process_time()
-            found = [find(name) for name, _ in items]
+            results = [find(name) for name, _ in items]
             ms = (time.perf_counter() - started) / max(len(items), 1) * 1000
             processor = (time.process_time() - before) / max(len(items), 1) * 1000
             shares = [
-                sum(id in ids[:k] for (_, id), ids in zip(items, found, strict=True)) / max(len(items), 1)
+                sum(id in ids[:k] for (_, id), ids in zip(items, results, strict=True)) / max(len(items), 1)
                 for k in (1, 5)
             ]
             print(

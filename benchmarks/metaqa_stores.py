@@ -92,11 +92,11 @@ def by_method(method: Method, graph: str) -> Callable[[Chain], frozenset[str]]:
 def by_rows(graph: PropertyGraph, chain: Chain) -> frozenset[str]:
     """Return the names at the end of a chain, hop by hop, without linking or evidence."""
     starts = graph.find_by_name(chain.start)
-    exact = [n for n, one in enumerate(graph.entities(starts)) if one.name == chain.start]
+    exact = [n for n, item in enumerate(graph.entities(starts)) if item.name == chain.start]
     rows = starts = starts[exact]
     for relation, inverse in chain.hops:
-        _, found = graph.neighbours(rows, relation, inverse)
-        rows = np.setdiff1d(found, starts)
+        _, result = graph.neighbours(rows, relation, inverse)
+        rows = np.setdiff1d(result, starts)
     return frozenset(entity.name for entity in graph.entities(rows))
 
 
@@ -108,7 +108,7 @@ def exported(triples: list[list[str]], path: Path) -> None:
 
     names = sorted({end for head, _, tail in triples for end in (head, tail)})
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(f"{iri('node', one)} {LABEL} {json.dumps(one)} .\n" for one in names)
+        file.writelines(f"{iri('node', item)} {LABEL} {json.dumps(item)} .\n" for item in names)
         for relation in sorted({relation for _, relation, _ in triples}):
             file.write(f"{iri('relation', relation)} {LABEL} {json.dumps(relation)} .\n")
         file.writelines(
@@ -153,13 +153,13 @@ def timed(
     answer: Callable[[Chain], frozenset[str]], chains: list[Chain]
 ) -> tuple[list[frozenset[str]], list[float]]:
     """Return the answers to chains, and the milliseconds of each."""
-    found, took = [], []
+    result, took = [], []
     answer(chains[0])
     for chain in chains:
         started = time.perf_counter()
-        found.append(answer(chain))
+        result.append(answer(chain))
         took.append((time.perf_counter() - started) * 1000)
-    return found, took
+    return result, took
 
 
 def main() -> None:
@@ -174,10 +174,10 @@ def main() -> None:
         sys.exit(f"absent: {DATA}")
     triples = [line.split("\t") for line in (DATA / "graph.tsv").read_text(encoding="utf-8").splitlines()]
     questions = drawn(chosen.number, chosen.seed)
-    relations = {one.replace(" ", "_"): one for one in {relation for _, relation, _ in triples}}
+    relations = {item.replace(" ", "_"): item for item in {relation for _, relation, _ in triples}}
     chains = [chain_of(question, relations) for question in questions]
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
         exported(triples, folder / "films.nt")
         import pyoxigraph
 
@@ -202,24 +202,24 @@ def main() -> None:
 def report(results: dict[str, tuple[list[frozenset[str]], list[float]]], chains: list[Chain]) -> None:
     """Print how the answers agree, and what they took."""
     first = results["embedded"][0]
-    rows = sum(len(one.gold) for one in chains)
+    rows = sum(len(item.gold) for item in chains)
     print(f"{len(chains)} chains, {rows:,} answers in all")
     print(
         "| store | hops | chains | equal to the gold sets | equal to the embedded | median ms | worst ms | total s |"
     )
     print("|---|---|---|---|---|---|---|---|")
-    for name, (found, took) in results.items():
-        for hops in sorted({len(one.hops) for one in chains}):
-            some = [n for n, one in enumerate(chains) if len(one.hops) == hops]
-            gold = sum(found[n] == chains[n].gold for n in some)
-            same = sum(found[n] == first[n] for n in some)
+    for name, (value, took) in results.items():
+        for hops in sorted({len(item.hops) for item in chains}):
+            some = [n for n, item in enumerate(chains) if len(item.hops) == hops]
+            gold = sum(value[n] == chains[n].gold for n in some)
+            same = sum(value[n] == first[n] for n in some)
             times = [took[n] for n in some]
             print(
                 f"| {name} | {hops} | {len(some)} | {gold} | {same} | {statistics.median(times):.1f} "
                 f"| {max(times):.0f} | {sum(times) / 1000:.2f} |"
             )
     for n, chain in enumerate(chains):
-        if len({found[n] for found, _ in results.values()} | {chain.gold}) > 1:
+        if len({result[n] for result, _ in results.values()} | {chain.gold}) > 1:
             print(f"differs: {chain.question}")
 
 

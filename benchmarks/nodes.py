@@ -27,14 +27,14 @@ FILMS = Path(__file__).parents[2] / "shared" / "data" / "metaqa" / "graph.tsv"
 
 def size(folder: Path, pattern: str) -> float:
     """Return megabytes of the files below the folders that match."""
-    return sum(file.stat().st_size for one in folder.rglob(pattern) for file in one.rglob("*")) / 1e6
+    return sum(file.stat().st_size for item in folder.rglob(pattern) for file in item.rglob("*")) / 1e6
 
 
 def neighbourhoods(graph: PropertyGraph, count: int, seed: int) -> list[tuple[str, np.ndarray]]:
     """Return ``count`` names with the nodes one and two steps from each, at least 20."""
     draw = random.Random(seed)
-    found: list[tuple[str, np.ndarray]] = []
-    while len(found) < count:
+    results: list[tuple[str, np.ndarray]] = []
+    while len(results) < count:
         row = np.array([draw.randrange(graph.size)])
         rows = row
         for _ in range(2):
@@ -45,8 +45,8 @@ def neighbourhoods(graph: PropertyGraph, count: int, seed: int) -> list[tuple[st
             ]
             rows = np.unique(np.concatenate([rows, *near]))[:500]
         if len(rows) >= 20:
-            found.append((graph.entities(row)[0].name, rows))
-    return found
+            results.append((graph.entities(row)[0].name, rows))
+    return results
 
 
 def timed(work: list[float]) -> str:
@@ -75,9 +75,9 @@ def measure(base: clew.KnowledgeBase, count: int, seed: int, searches: int) -> N
     rows = np.array(
         sorted(random.Random(seed).sample(range(graph.size), count)) if count else range(graph.size)
     )
-    kept = graph.node_vectors(encoder, texts.document_name)
-    started, missing = time.perf_counter(), len(kept.rows_without_vectors(rows))
-    kept.encode_missing(rows, texts.single_texts)
+    vectors = graph.node_vectors(encoder, texts.document_name)
+    started, missing = time.perf_counter(), len(vectors.rows_without_vectors(rows))
+    vectors.encode_missing(rows, texts.single_texts)
     encoding = missing / max(time.perf_counter() - started, 1e-9)
     print(f"| embedding ({encoder.name}) | {encoding:,.0f} | {size(base.path, 'vectors-*'):.1f} |")
     whole = [elapsed(lambda name=name: search.rank(name, 20, rows)) for name, _ in nearby]

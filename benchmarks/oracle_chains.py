@@ -133,7 +133,9 @@ def main() -> None:
         types = sorted({example.question_type for example in examples})
         print(f"{len(examples)} questions; unknowns: first value right / a value right; EM by type")
         print(
-            "| chains | unknowns | first | any | " + " | ".join(f"EM {one}" for one in types) + " | EM | ms |"
+            "| chains | unknowns | first | any | "
+            + " | ".join(f"EM {item}" for item in types)
+            + " | EM | ms |"
         )
         print("|" + "---|" * (6 + len(types)))
         for name, change in settings():
@@ -155,20 +157,20 @@ def row(name: str, change: Change, examples: list[Example], method: object, verb
             if step.name == "fill"
         }
         for number, tail in gold.items():
-            found = values.get(number, [])
+            result = values.get(number, [])
             unknowns += 1
-            first += bool(found) and same_value(found[0], tail)
-            anywhere += any(same_value(one, tail) for one in found)
-        equal = max((exact_match(answer.text, one) for one in example.answers), default=0.0)
+            first += bool(result) and same_value(result[0], tail)
+            anywhere += any(same_value(item, tail) for item in result)
+        equal = max((exact_match(answer.text, item) for item in example.answers), default=0.0)
         right[example.question_type].append(equal)
         if verbose and not equal:
             print(f"  {example.question_type}: {example.question} | {asked.chain}")
             print(f"      gold {gold} | {values} | {answer.text}")
     seconds = time.perf_counter() - started
     types = sorted(right)
-    every = [one for some in right.values() for one in some]
+    every = [item for some in right.values() for item in some]
     cells = [name, str(unknowns), f"{first / unknowns:.3f}", f"{anywhere / unknowns:.3f}"]
-    cells += [f"{sum(right[one]) / len(right[one]):.3f} ({len(right[one])})" for one in types]
+    cells += [f"{sum(right[item]) / len(right[item]):.3f} ({len(right[item])})" for item in types]
     cells += [f"{sum(every) / len(every):.3f}", f"{1000 * seconds / len(examples):.0f}"]
     return "| " + " | ".join(cells) + " |"
 

@@ -84,28 +84,28 @@ class Compared:
 def parents(headings: Sequence[Heading]) -> list[int | None]:
     """Return for each heading the index of the nearest one before it with a smaller level."""
     open_: list[int] = []
-    made: list[int | None] = []
-    for n, one in enumerate(headings):
-        while open_ and headings[open_[-1]].level >= one.level:
+    results: list[int | None] = []
+    for n, heading in enumerate(headings):
+        while open_ and headings[open_[-1]].level >= heading.level:
             open_.pop()
-        made.append(open_[-1] if open_ else None)
+        results.append(open_[-1] if open_ else None)
         open_.append(n)
-    return made
+    return results
 
 
 def depths(headings: Sequence[Heading]) -> list[int]:
     """Return how many headings each stands within, itself counted."""
-    made: list[int] = []
+    results: list[int] = []
     for above in parents(headings):
-        made.append(1 if above is None else made[above] + 1)
-    return made
+        results.append(1 if above is None else results[above] + 1)
+    return results
 
 
 def read_list(path: Path) -> tuple[set[int], list[Heading]]:
     """Return the pages that a list covers, and its headings in their order."""
     first, *lines = path.read_text(encoding="utf-8").splitlines()
     ranges = (part.split("-") for part in first.removeprefix("pages:").split(","))
-    pages = {page for one in ranges for page in range(int(one[0]), int(one[-1]) + 1)}
+    pages = {page for item in ranges for page in range(int(item[0]), int(item[-1]) + 1)}
     fields = (line.split("\t", 2) for line in lines)
     return pages, [Heading(int(page), int(level), text) for page, level, text in fields]
 
@@ -116,31 +116,31 @@ def sections(path: Path) -> list[Heading]:
     return [Heading(node.page or 0, node.level, node.name) for node in nodes if node.kind == SECTION]
 
 
-def alike(one: str, other: str) -> bool:
+def alike(item: str, other: str) -> bool:
     """Return whether two headings' letters are the same, or nearly."""
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((item, other), key=len)
     return bool(short) and short in long and len(short) >= ENOUGH * len(long)
 
 
 def compare(pages: set[int], listed: Sequence[Heading], every: Sequence[Heading]) -> Compared:
     """Return which sections match which headings, page by page in their order, exact ones first."""
-    found = [one for one in every if one.page in pages]
-    left = dict.fromkeys(range(len(found)))
+    results = [value for value in every if value.page in pages]
+    left = dict.fromkeys(range(len(results)))
     pairs: list[tuple[int, int]] = []
     for exact in (True, False):
         taken = {a for a, _ in pairs}
-        for a, one in enumerate(listed):
+        for a, item in enumerate(listed):
             fits = (
                 b
                 for b in left
                 if a not in taken
-                and found[b].page == one.page
-                and (found[b].letters == one.letters if exact else alike(one.letters, found[b].letters))
+                and results[b].page == item.page
+                and (results[b].letters == item.letters if exact else alike(item.letters, results[b].letters))
             )
             if (b := next(fits, None)) is not None:
                 del left[b]
                 pairs.append((a, b))
-    return Compared(listed, found, sorted(pairs))
+    return Compared(listed, results, sorted(pairs))
 
 
 def documents() -> Iterator[tuple[str, Path, Path]]:
@@ -159,21 +159,21 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for name, list_, file in documents():
         pages, listed = read_list(list_)
-        made = compare(pages, listed, sections(file))
-        matched = max(len(made.pairs), 1)
+        result = compare(pages, listed, sections(file))
+        matched = max(len(result.pairs), 1)
         print(
-            f"| {name} | {len(pages)} | {len(listed)} | {len(made.found)} | {made.precision:.2f} | "
-            f"{made.recall:.2f} | {made.levels / matched:.2f} | {made.parents / matched:.2f} |",
+            f"| {name} | {len(pages)} | {len(listed)} | {len(result.found)} | {result.precision:.2f} | "
+            f"{result.recall:.2f} | {result.levels / matched:.2f} | {result.parents / matched:.2f} |",
             flush=True,
         )
         if options.show and options.show in name:
-            known_a, known_b = ({pair[side] for pair in made.pairs} for side in (0, 1))
-            for n, one in enumerate(listed):
+            known_a, known_b = ({pair[side] for pair in result.pairs} for side in (0, 1))
+            for n, item in enumerate(listed):
                 if n not in known_a:
-                    print(f"missed     p. {one.page} level {one.level}: {one.text}")
-            for n, one in enumerate(made.found):
+                    print(f"missed     p. {item.page} level {item.level}: {item.text}")
+            for n, item in enumerate(result.found):
                 if n not in known_b:
-                    print(f"no heading p. {one.page} level {one.level}: {one.text}")
+                    print(f"no heading p. {item.page} level {item.level}: {item.text}")
 
 
 if __name__ == "__main__":

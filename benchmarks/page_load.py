@@ -55,9 +55,9 @@ def main() -> None:
         with ServedApp(Path(folder) / "empty", encoder="none") as app:
             row("an empty base", browser, f"http://127.0.0.1:{app.port}/b/empty/", given.loads)
         for number in given.documents:
-            made = Path(folder) / f"base-{number}"
-            filled(made, number)
-            with ServedApp(made) as app:
+            result = Path(folder) / f"base-{number}"
+            filled(result, number)
+            with ServedApp(result) as app:
                 base = f"http://127.0.0.1:{app.port}/b/{app.base}/"
                 row(f"a base of {number} documents", browser, base, given.loads)
                 answer = app.ask(QUESTION)
@@ -80,8 +80,8 @@ def row(what: str, browser: Any, url: str, loads: int) -> None:
     loaded(browser, url)  # the server's templates are read once
     plain = [loaded(browser, url) for _ in range(loads)]
     slow = [loaded(browser, url, SLOW) for _ in range(loads)]
-    paints, over = [one.paint for one in plain], [one.paint for one in slow]
-    size = statistics.median(one.size for one in plain) / 1024
+    paints, over = [item.paint for item in plain], [item.paint for item in slow]
+    size = statistics.median(item.size for item in plain) / 1024
     print(
         f"| {what} | {plain[0].requests} | {size:.1f} | {statistics.median(paints):.0f} ({max(paints):.0f}) "
         f"| {statistics.median(over):.0f} ({max(over):.0f}) |"
@@ -95,7 +95,7 @@ def loaded(browser: Any, url: str, network: dict[str, Any] | None = None) -> Loa
         page = context.new_page()
         wire = context.new_cdp_session(page)
         sizes: list[float] = []
-        wire.on("Network.loadingFinished", lambda told: sizes.append(told["encodedDataLength"]))
+        wire.on("Network.loadingFinished", lambda message: sizes.append(message["encodedDataLength"]))
         wire.send("Network.enable")
         if network is not None:
             wire.send("Network.emulateNetworkConditions", network)

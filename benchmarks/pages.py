@@ -59,13 +59,13 @@ class Asked:
 
 
 def financebench(data: Path) -> list[Asked]:
-    found = []
+    results = []
     for line in (data / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         file = record["doc_name"] + ".pdf"
         gold = frozenset((file, item["evidence_page_num"] + 1) for item in record["evidence"])
-        found.append(Asked(record["question"], file, gold))
-    return found
+        results.append(Asked(record["question"], file, gold))
+    return results
 
 
 def development() -> list[Asked]:
@@ -75,12 +75,12 @@ def development() -> list[Asked]:
 
 
 def page_texts(folder: Path) -> dict[Page, str]:
-    found = {}
+    results = {}
     for path in sorted(folder.glob("*.pdf")):
         document = pypdfium2.PdfDocument(path)
         for number in range(len(document)):
-            found[path.name, number + 1] = document[number].get_textpage().get_text_range()
-    return found
+            results[path.name, number + 1] = document[number].get_textpage().get_text_range()
+    return results
 
 
 class PageBM25:
@@ -174,10 +174,10 @@ def found_at(search: Search, questions: Sequence[Asked], pooled: bool) -> np.nda
 def report(name: str, search: Search, questions: Sequence[Asked], seed: int) -> Iterator[str]:
     for pooled in (False, True):
         started = time.perf_counter()
-        found = found_at(search, questions, pooled)
+        result = found_at(search, questions, pooled)
         each = (time.perf_counter() - started) / len(questions)
-        made = [bootstrap_interval(column.tolist(), seed) for column in found.T]
-        cells = [f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]" for one in made]
+        results = [bootstrap_interval(column.tolist(), seed) for column in result.T]
+        cells = [f"{item.mean:.2f} [{item.low:.2f}, {item.high:.2f}]" for item in results]
         yield f"| {name} | {'pooled' if pooled else 'within'} | {' | '.join(cells)} | {each * 1000:.0f} |"
 
 

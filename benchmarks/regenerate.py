@@ -35,13 +35,15 @@ def figures(command: str) -> str | None:
     environment = os.environ | {"PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}", "WORK": str(WORK)}
     print(f"$ {command}", file=sys.stderr, flush=True)
     started = time.perf_counter()
-    made = subprocess.run(
+    process = subprocess.run(
         command, shell=True, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False
     )
-    print(f"  {time.perf_counter() - started:.0f} s, status {made.returncode}", file=sys.stderr, flush=True)
-    if made.returncode:
+    print(
+        f"  {time.perf_counter() - started:.0f} s, status {process.returncode}", file=sys.stderr, flush=True
+    )
+    if process.returncode:
         return None
-    text = made.stdout.replace(str(ROOT), ".").strip("\n")
+    text = process.stdout.replace(str(ROOT), ".").strip("\n")
     return f"\n{text}\n\n" if "|---" in text else f"\n```\n{text}\n```\n\n"
 
 

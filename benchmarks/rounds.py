@@ -52,24 +52,24 @@ def rows(
     """Yield a row for each way of asking: means with intervals, and what it has more than a single round."""
     searching = registry.build_retriever(retriever, base, encoder=encoder)
     readers = {"short": registry.build_reader("short", base)}
-    found: dict[str, list[Result]] = {}
+    results: dict[str, list[Result]] = {}
     right: dict[str, list[float]] = {}
     started = time.perf_counter()
     for example in examples:
         record = rounds_record(example, run_rounds(example, searching, readers))
         for way, result in rounds_results(example, record).items():
-            found.setdefault(way, []).append(result)
+            results.setdefault(way, []).append(result)
             share = correct_fill_share(example, record, way)
             right.setdefault(way, []).extend([] if share is None else [share])
     ms = 1000 * (time.perf_counter() - started) / len(examples)
-    for way, some in found.items():
+    for way, some in results.items():
         cells = []
         for name in METRICS:
-            values = [parse_metric(name).measure(one) or 0.0 for one in some]
-            single = [parse_metric(name).measure(one) or 0.0 for one in found[SINGLE_ROUND]]
-            one, more = bootstrap_interval(values), paired_difference(values, single)
-            said = f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]"
-            cells.append(said if way == SINGLE_ROUND else f"{said} ({more.mean:+.3f}, p {more.p:.4f})")
+            values = [parse_metric(name).measure(item) or 0.0 for item in some]
+            single = [parse_metric(name).measure(item) or 0.0 for item in results[SINGLE_ROUND]]
+            first, more = bootstrap_interval(values), paired_difference(values, single)
+            text = f"{first.mean:.3f} [{first.low:.3f}, {first.high:.3f}]"
+            cells.append(text if way == SINGLE_ROUND else f"{text} ({more.mean:+.3f}, p {more.p:.4f})")
         filled = f"{np.mean(right[way]):.2f}" if right[way] else ""
         yield f"{retriever} | {way} | {' | '.join(cells)} | {filled} | {ms:.0f} |"
 
@@ -89,10 +89,10 @@ def main() -> None:
         for name, file in POOL.items()
     }
     asked = {
-        name: [one for one in every[name] if name != "musique" or one.question_type == "2hop"]
+        name: [item for item in every[name] if name != "musique" or item.question_type == "2hop"]
         for name in options.data or ["musique"]
     }
-    paragraphs = pool_paragraphs(one for some in every.values() for one in some)
+    paragraphs = pool_paragraphs(item for some in every.values() for item in some)
     with tempfile.TemporaryDirectory() as folder, Store.open(folder, create=True) as base:
         fill_store(base, paragraphs, EvaluationSettings())
         counts = ", ".join(f"{len(some)} of {name}" for name, some in asked.items())

@@ -62,13 +62,13 @@ def is_target(node: Node, target: dict[str, Any], snapshot: Snapshot) -> bool:
 def place(node: Node, snapshot: Snapshot) -> int:
     """Return which table of its document (of its page, where it has one) a table is, from 1."""
     rows = np.arange(*snapshot.document_rows(node.document))
-    tables = [one for one in snapshot.nodes(rows) if one.kind == "table" and one.page == node.page]
+    tables = [item for item in snapshot.nodes(rows) if item.kind == "table" and item.page == node.page]
     return [table.id for table in tables].index(node.id) + 1
 
 
 def judged(line: dict[str, Any], named: tuple[Reference, ...], snapshot: Snapshot) -> dict[str, bool]:
     """Return whether a question was routed rightly, and whether all and only the labelled nodes came."""
-    nodes = snapshot.nodes(snapshot.rows([one.node for one in named]))
+    nodes = snapshot.nodes(snapshot.rows([item.node for item in named]))
     routed = bool(named) == line["structural"]
     if not line["structural"]:
         return {"routed": routed}
@@ -104,7 +104,7 @@ def main() -> None:
                 named = find_references(line["question"], snapshot)
                 results.append((line, judged(line, named, snapshot)))
                 if arguments.show and half == "even" and not all(results[-1][1].values()):
-                    nodes = snapshot.nodes(snapshot.rows([one.node for one in named]))
+                    nodes = snapshot.nodes(snapshot.rows([item.node for item in named]))
                     print(line["question"], results[-1][1], line.get("targets", "content"))
                     print("    ", [(node.document_name, node.kind, node.name, node.page) for node in nodes])
             report(half, results)

@@ -58,18 +58,18 @@ def words(text: str) -> frozenset[str]:
 
 def entries(outline: str) -> list[Entry]:
     """Return the entries of an outline, in either form; hints are no part of them."""
-    found: list[tuple[str, str, tuple[str, ...], list[str]]] = []
+    results: list[tuple[str, str, tuple[str, ...], list[str]]] = []
     above: list[str] = []
     for line in outline.splitlines():
         if entry := _ENTRY.match(line):
-            found.append((entry["number"], entry["name"], (*above, entry["name"]), []))
+            results.append((entry["number"], entry["name"], (*above, entry["name"]), []))
         elif paper := _PAPER.match(line):
-            found.append((paper["name"], f"section {paper['name']}", (paper["name"],), []))
+            results.append((paper["name"], f"section {paper['name']}", (paper["name"],), []))
         elif outer := _OUTER.match(line):
             above = [*above[: len(outer["marks"]) - 1], outer["name"]]
-        elif found and not line.startswith("match: "):
-            found[-1][3].append(line)
-    return [Entry(reply, called, path, " ".join(summary)) for reply, called, path, summary in found]
+        elif results and not line.startswith("match: "):
+            results[-1][3].append(line)
+    return [Entry(reply, called, path, " ".join(summary)) for reply, called, path, summary in results]
 
 
 def replies(prompt: Prompt, choose: Callable[[list[Entry]], list[int]]) -> str:
@@ -98,8 +98,8 @@ class Oracle:
             section for section in Outlines(snapshot, encoder).of(key).sections
             if any(page_of[row] in pages for row in section.rows)
         ]  # fmt: skip
-        document = next(one.name for one in snapshot.documents() if one.key == key)
-        called = frozenset(name for one in held for name in _called(one))
+        document = next(item.name for item in snapshot.documents() if item.key == key)
+        called = frozenset(name for item in held for name in _called(item))
         return cls(texts, called, document)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
@@ -109,7 +109,7 @@ class Oracle:
     def _reply(self, prompt: Prompt) -> str:
         if prompt.user.startswith("Paragraphs:"):
             return ", ".join(
-                one["number"] for one in _PARAGRAPH.finditer(prompt.user) if self._holds(one["text"])
+                item["number"] for item in _PARAGRAPH.finditer(prompt.user) if self._holds(item["text"])
             )
         if prompt.user.startswith("Paragraph:"):
             text = prompt.user.removeprefix("Paragraph:\n").rpartition("\nQuestion:\n")[0]
@@ -127,9 +127,9 @@ class Oracle:
         )
 
     def _chosen(self, offered: list[Entry]) -> list[int]:
-        if documents := [n for n, one in enumerate(offered) if one.path[-1].startswith(self.document)]:
+        if documents := [n for n, item in enumerate(offered) if item.path[-1].startswith(self.document)]:
             return documents
-        return [n for n, one in enumerate(offered) if letters(one.called) in self.sections]
+        return [n for n, item in enumerate(offered) if letters(item.called) in self.sections]
 
 
 def _called(section: Section) -> list[str]:
@@ -159,8 +159,8 @@ class Blind:
     def _reply(self, prompt: Prompt) -> str:
         if prompt.user.startswith("Paragraphs:"):
             shown = list(_PARAGRAPH.finditer(prompt.user))
-            return ", ".join(shown[n]["number"] for n in self._nearest([one["text"] for one in shown]))
-        return replies(prompt, lambda offered: self._nearest([one.text for one in offered]))
+            return ", ".join(shown[n]["number"] for n in self._nearest([item["text"] for item in shown]))
+        return replies(prompt, lambda offered: self._nearest([item.text for item in offered]))
 
     def _nearest(self, texts: Sequence[str]) -> list[int]:
         if missing := [text for text in dict.fromkeys(texts) if text not in self.known]:

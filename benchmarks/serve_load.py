@@ -80,7 +80,7 @@ class Served:
     def spent(self) -> Spent:
         """Return what the server and its workers have used until now."""
         below = _below(self.process.pid)
-        own, workers = _stat(self.process.pid), [_stat(one) for one in below]
+        own, workers = _stat(self.process.pid), [_stat(item) for item in below]
         return Spent(
             own[0],
             sum(worker[0] + worker[1] for worker in workers) + own[1],
@@ -239,7 +239,7 @@ def ask(server: Served, question: str) -> tuple[str, int]:
     """Return what went wrong, or nothing, and how often the question was refused."""
     refused = 0
     while True:
-        status, headers, said = server.request(
+        status, headers, reply = server.request(
             "POST", "/questions", json.dumps({"question": question}).encode()
         )
         if status != 429:
@@ -247,8 +247,8 @@ def ask(server: Served, question: str) -> tuple[str, int]:
         refused += 1
         time.sleep(float(headers["Retry-After"]))
     if status != 202:
-        return f"{status} {said}", refused
-    event, data = server.last_event(said["id"])
+        return f"{status} {reply}", refused
+    event, data = server.last_event(reply["id"])
     return ("" if event == "answer" else f"{event} {data}"), refused
 
 
@@ -287,24 +287,26 @@ class Uploading:
         body = multipart((name, f"# {name}\n\n{text}\n".encode()))
         kind = f"multipart/form-data; boundary={BOUNDARY}"
         while True:
-            status, headers, said = self._server.request("POST", "/uploads", body, kind)
+            status, headers, reply = self._server.request("POST", "/uploads", body, kind)
             if status != 429:
                 break
             time.sleep(float(headers["Retry-After"]))
-        if status == 202 and not said["refused"]:
+        if status == 202 and not reply["refused"]:
             self._accepted.append(name)
         else:
-            self.errors.append(f"{name}: {status} {said}")
+            self.errors.append(f"{name}: {status} {reply}")
 
     def settled(self) -> tuple[int, int]:
         """Wait until everything is read and encoded; return how many of what was accepted are documents, and not."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            states = {one["state"] for one in self._server.request("GET", "/uploads")[2]["uploads"]}
+            states = {upload["state"] for upload in self._server.request("GET", "/uploads")[2]["uploads"]}
             if states <= {"done", "failed"}:
                 break
             time.sleep(0.2)
-        there = {one["document"] for one in self._server.request("GET", "/documents")[2]["documents"]}
+        there = {
+            document["document"] for document in self._server.request("GET", "/documents")[2]["documents"]
+        }
         done = len(there.intersection(self._accepted))
         return done, len(self._accepted) - done
 
@@ -313,15 +315,15 @@ class Uploading:
 def served() -> Iterator[Served]:
     """Start ``clew serve`` over a new base of the sample documents."""
     with TemporaryDirectory() as folder:
-        made = Path(folder) / "samples"
-        with clew.open(made, create=True) as base:
+        result = Path(folder) / "samples"
+        with clew.open(result, create=True) as base:
             base.add([SAMPLES / "documents"])
-        command = [sys.executable, "-m", "clew", "serve", "--kb", str(made), "--port", "0"]
+        command = [sys.executable, "-m", "clew", "serve", "--kb", str(result), "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stdout is not None
-                said = process.stdout.readline()  # clew: http://127.0.0.1:40123
-                yield Served(process, int(said.rpartition(":")[2]), "/api/bases/samples")
+                output = process.stdout.readline()  # clew: http://127.0.0.1:40123
+                yield Served(process, int(output.rpartition(":")[2]), "/api/bases/samples")
             finally:
                 process.terminate()
 
@@ -335,17 +337,17 @@ def sample_questions() -> list[str]:
 def drawn(number: int, seed: int) -> list[str]:
     """Return so many questions: every sample before one comes again, in an order of the seed's."""
     rng, every = random.Random(seed), sample_questions()
-    found: list[str] = []
-    while len(found) < number:
-        found += rng.sample(every, len(every))
-    return found[:number]
+    results: list[str] = []
+    while len(results) < number:
+        results += rng.sample(every, len(every))
+    return results[:number]
 
 
 def _below(pid: int) -> list[int]:
     """Return the processes that a process has started, and theirs."""
     children = Path(f"/proc/{pid}/task").glob("*/children")
-    found = [int(one) for path in children for one in path.read_text().split()]
-    return found + [further for one in found for further in _below(one)]
+    results = [int(item) for path in children for item in path.read_text().split()]
+    return results + [further for item in results for further in _below(item)]
 
 
 def _stat(pid: int) -> tuple[float, float]:

@@ -50,9 +50,9 @@ def chosen(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
 def graph_of(examples: Sequence[Example], films: Path, folder: Path) -> Path:
     """Write the films with one gold triple of each question."""
     path = folder / "half.tsv"
-    kept = ["\t".join(example.chain[number % 2]) for number, example in enumerate(examples)]
+    stored = ["\t".join(example.chain[number % 2]) for number, example in enumerate(examples)]
     path.write_text(
-        films.read_text(encoding="utf-8").rstrip("\n") + "\n" + "\n".join(kept) + "\n", encoding="utf-8"
+        films.read_text(encoding="utf-8").rstrip("\n") + "\n" + "\n".join(stored) + "\n", encoding="utf-8"
     )
     return path
 
@@ -67,12 +67,12 @@ def shown(step: Step) -> str:
     detail = step.detail
     if step.name == "substitute":
         sets = [
-            f"{name}: {', '.join(one['first'][:3]) or 'anything'}"
-            for name, one in detail["candidates"].items()
+            f"{name}: {', '.join(value['first'][:3]) or 'anything'}"
+            for name, value in detail["candidates"].items()
         ]
         return f"substitute {'; '.join(sets)}"
     if step.name == "prepare":
-        return f"prepare {'; '.join(f'not here: {one}' for one in detail['dropped']) or 'all in the graph'}"
+        return f"prepare {'; '.join(f'not here: {item}' for item in detail['dropped']) or 'all in the graph'}"
     if step.name == "fill":
         values = ", ".join(detail.get("values", ())[:3]) or "nothing"
         return f"fill {detail['unknown']} from {detail['source']}: {values}"
@@ -99,7 +99,7 @@ def main() -> None:
         fill_store(base.store, pool_paragraphs(asked), EvaluationSettings(encoder=encoder))
         base.graphs.add(graph_of(asked, given.data / "metaqa/graph.tsv", Path(folder)), name="half")
         methods = {
-            name: registry.build_method(one, base.store, encoder=encoder) for name, one in METHODS.items()
+            name: registry.build_method(item, base.store, encoder=encoder) for name, item in METHODS.items()
         }
         for number, example in enumerate(asked):
             written = str(gold_chain(example)[0])
@@ -107,7 +107,7 @@ def main() -> None:
             for name, method in methods.items():
                 answers[name] = method.answer(Question(example.question, chain=written), TrailRecorder())
                 right[name] += any(
-                    exact_match(one, gold) for gold in example.answers for one in said(answers[name])
+                    exact_match(item, gold) for gold in example.answers for item in said(answers[name])
                 )
             hop = "first" if number % 2 == 0 else "second"
             cells = [("-" if value.abstained else value.text[:60]) for value in answers.values()]

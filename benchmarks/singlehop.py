@@ -34,7 +34,7 @@ def questions() -> Iterator[tuple[str, str, str]]:
     """Yield each sub-question with the title and text of its paragraph."""
     for line in DATA.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
-        paragraphs = {one["idx"]: one for one in record["paragraphs"]}
+        paragraphs = {paragraph["idx"]: paragraph for paragraph in record["paragraphs"]}
         answers: dict[int, str] = {}
         for number, step in enumerate(record["question_decomposition"], 1):
             text = step["question"]
@@ -79,11 +79,11 @@ def main() -> None:
                     ranks.append(places[0] if places else 99)
                 ms = 1000 * (time.perf_counter() - started) / len(asked)
                 cells = [bootstrap_interval([float(rank < k) for rank in ranks]) for k in (1, 5, 10)]
-                said = " | ".join(
+                output = " | ".join(
                     f"{100 * c.mean:.1f} [{100 * c.low:.1f}, {100 * c.high:.1f}]" for c in cells
                 )
                 shown = "/".join(Path(name).parts[-2:]) if name.startswith("onnx:") else name
-                print(f"| {shown} | {recipe} | {said} | {ms:.0f} |", flush=True)
+                print(f"| {shown} | {recipe} | {output} | {ms:.0f} |", flush=True)
                 assert np.min(ranks) < 99, "no gold paragraph was ever found: titles or texts do not match"
 
 

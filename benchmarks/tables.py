@@ -85,7 +85,7 @@ def tatqa(options: argparse.Namespace) -> None:
     if options.limit:
         examples = random.Random(0).sample(examples, options.limit)
     scores: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-    found: list[bool] = []
+    results: list[bool] = []
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "base", create=True) as store:
         for document in build_documents(pool_paragraphs(examples)):
             store.put_document(document, document_location(document))
@@ -116,7 +116,7 @@ def tatqa(options: argparse.Namespace) -> None:
                 cells = {
                     canonical_value(match) for match in _NUMBER.findall(quoted if answer.formula else "")
                 }
-                found.append(operands_of(example) <= cells)
+                results.append(operands_of(example) <= cells)
             if options.verbose:
                 print(round(pair[1], 2), kind, "|", example.question, "|", example.answers[0], "|", answer.text,
                       "|", answer.formula, "|", example.meta["derivation"])  # fmt: skip
@@ -128,9 +128,10 @@ def tatqa(options: argparse.Namespace) -> None:
             f"| {part} | {name} | {len(pairs)} | {100 * em.mean:.1f} ({100 * em.low:.1f} to {100 * em.high:.1f}) "
             f"| {100 * f1.mean:.1f} ({100 * f1.low:.1f} to {100 * f1.high:.1f}) |"
         )
-    if found:
+    if results:
         print(
-            f"all operands among the quoted rows: {100 * sum(found) / len(found):.1f} % of {len(found)} computed"
+            f"all operands among the quoted rows: {100 * sum(results) / len(results):.1f} % "
+            f"of {len(results)} computed"
         )
 
 

@@ -51,9 +51,9 @@ def row(name: str, change: Change, examples: list[Example], method: Method, verb
             is_right = any(same_value(value, tail) for value in answer.values)
             some[1 if is_right else 2] += 1
             if verbose and not is_right:
-                (said,) = (step.detail for step in answer.trail if step.name == "fill")
+                (text,) = (step.detail for step in answer.trail if step.name == "fill")
                 print(
-                    f"  {chain} | {tail} | {answer.values[:2]} {said.get('relation')} {said.get('entities')}"
+                    f"  {chain} | {tail} | {answer.values[:2]} {text.get('relation')} {text.get('entities')}"
                 )
     (present, right, wrong), (absent, _, filled) = counts[True], counts[False]
     cells = [present, f"{right / present:.3f}", f"{wrong / present:.3f}", absent, f"{filled / absent:.3f}"]

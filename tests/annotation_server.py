@@ -54,7 +54,7 @@ def spots(text):
 
 
 def tagme(text):
-    found = [
+    results = [
         {
             "spot": word,
             "start": at,
@@ -67,7 +67,7 @@ def tagme(text):
         for word, at, number in spots(text)
     ]
     unresolved = {"spot": "x", "start": 0, "end": 1, "link_probability": 0.1, "rho": 0.0}
-    return {"api": "tag", "lang": "en", "time": 3, "annotations": [*found, unresolved]}
+    return {"api": "tag", "lang": "en", "time": 3, "annotations": [*results, unresolved]}
 
 
 def wat(text):

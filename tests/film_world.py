@@ -34,7 +34,7 @@ TOWNS = {"t1": "Dunmere", "t2": "Saltreach", "t3": "Vessby"}
 
 def nodes():
     """Return what is said of each node, as a graph's builder takes it."""
-    made = {
+    by_id = {
         id: {
             "types": ["film"],
             "name": name,
@@ -43,15 +43,15 @@ def nodes():
         }
         for id, (name, year, colour, text, _, _) in FILMS.items()
     }
-    made |= {id: {"types": ["person"], "name": name} for id, name in PEOPLE.items()}
-    return made | {id: {"types": ["town"], "name": name} for id, name in TOWNS.items()}
+    by_id |= {id: {"types": ["person"], "name": name} for id, name in PEOPLE.items()}
+    return by_id | {id: {"types": ["town"], "name": name} for id, name in TOWNS.items()}
 
 
 def triples():
     """Return the triples by id."""
-    made = [(id, "directed_by", film[4]) for id, film in FILMS.items()]
-    made += [(id, "starred_actors", actor) for id, film in FILMS.items() for actor in film[5].split()]
-    return [*made, *((id, "born_in", town) for id, town in BORN.items())]
+    results = [(id, "directed_by", film[4]) for id, film in FILMS.items()]
+    results += [(id, "starred_actors", actor) for id, film in FILMS.items() for actor in film[5].split()]
+    return [*results, *((id, "born_in", town) for id, town in BORN.items())]
 
 
 def films(store, name="films"):

@@ -59,13 +59,13 @@ def passages(snapshot: Snapshot) -> list[Node]:
 
 def edges(snapshot: Snapshot, graph: Graph) -> set[tuple[str, str]]:
     """Every edge as a pair of node ids, from the neighbours of each passage."""
-    found = set()
+    results = set()
     for node in passages(snapshot):
         rows = graph.neighbours(int(snapshot.rows([node.id])[0]))
         assert rows.dtype == np.int64
         assert rows.tolist() == sorted(set(rows.tolist()))
-        found |= {(node.id, other) for other in snapshot.ids(rows)}
-    return found
+        results |= {(node.id, other) for other in snapshot.ids(rows)}
+    return results
 
 
 def pairs(nodes: list[Node], joined: Callable[[Node, Node], bool]) -> set[tuple[str, str]]:

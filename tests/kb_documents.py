@@ -40,8 +40,8 @@ class HashEncoder:
         if not query:
             self.encoded += texts
         seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") for text in texts]
-        made = np.array([np.random.default_rng(seed).normal(size=self.dimension) for seed in seeds])
-        return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+        vectors = np.array([np.random.default_rng(seed).normal(size=self.dimension) for seed in seeds])
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def document(number: int, version: int = 0) -> ParsedDocument:

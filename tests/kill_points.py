@@ -139,13 +139,13 @@ def run_killed(act: Callable[[Path], None], folder: Path, point: int) -> bool:
 def removed_words(folder: Path, base: Store) -> list[str]:
     """Return words of documents that are not in the base, and are in a file of its folder."""
     keys = {stored.key for stored in base.documents()}
-    gone = [one for one in map(document, range(DOCUMENTS)) if one.key not in keys]
+    gone = [item for item in map(document, range(DOCUMENTS)) if item.key not in keys]
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return [
-        f"{one.title} in {path}"
-        for one in gone
+        f"{item.title} in {path}"
+        for item in gone
         for path in files
-        if one.text.encode()[:60] in path.read_bytes()
+        if item.text.encode()[:60] in path.read_bytes()
     ]
 
 

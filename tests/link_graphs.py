@@ -14,8 +14,8 @@ def graph_of(
 ) -> PropertyGraph:
     """Store triples, and what is said of nodes by id, and return the graph as it is opened."""
     builder = base.graphs.create_builder(name)
-    for id, said in nodes.items():
-        builder.add_node(id, **said)
+    for id, value in nodes.items():
+        builder.add_node(id, **value)
     for head, relation, tail in triples:
         builder.add_edge(head, relation, tail)
     base.graphs.store_graph(builder, [])

@@ -18,6 +18,6 @@ def cells(text, title, name):
     """Return the means of the row of that name in the first table of a section."""
     section = text.split(f"### {title}")[1].split("\n### ")[0]
     header, _, *rows = [line for line in section.splitlines() if line.startswith("|")]
-    names = [one.strip() for one in header.strip("|").split("|")]
+    names = [item.strip() for item in header.strip("|").split("|")]
     (row,) = [row for row in rows if row.split("|")[2].strip() == name]
-    return dict(zip(names, (one.strip() for one in row.strip("|").split("|")), strict=True))
+    return dict(zip(names, (item.strip() for item in row.strip("|").split("|")), strict=True))

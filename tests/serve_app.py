@@ -101,18 +101,18 @@ class ServedApp:
 
     def upload(self, name: str, data: bytes, **more: Any) -> dict[str, Any]:
         """Upload one file and wait until it is done or has failed; return what became of it."""
-        status, said = self.send_files((name, data), **more)
-        assert status == 202 and not said["refused"], said
-        return self.ended(said["uploads"][0]["id"])
+        status, reply = self.send_files((name, data), **more)
+        assert status == 202 and not reply["refused"], reply
+        return self.ended(reply["uploads"][0]["id"])
 
     def ended(self, id: str) -> dict[str, Any]:
         """Wait until an upload is done or has failed; return it."""
         return waited_for(
             lambda: next(
                 (
-                    one
-                    for one in self.get(f"{self.api}/uploads")[1]["uploads"]
-                    if one["id"] == id and one["state"] in {"done", "failed"}
+                    upload
+                    for upload in self.get(f"{self.api}/uploads")[1]["uploads"]
+                    if upload["id"] == id and upload["state"] in {"done", "failed"}
                 ),
                 None,
             )
@@ -120,9 +120,9 @@ class ServedApp:
 
     def ask(self, question: str, **more: Any) -> dict[str, Any]:
         """Ask and wait; return the last event's data, with its name as ``event``."""
-        status, said = self.post(f"{self.api}/questions", {"question": question, **more})
-        assert status == 202, said
-        *_, (event, data) = self.events(said["events"])
+        status, reply = self.post(f"{self.api}/questions", {"question": question, **more})
+        assert status == 202, reply
+        *_, (event, data) = self.events(reply["events"])
         return {"event": event, **data}
 
     def events(self, path: str, **headers: str) -> Iterator[tuple[str, Any]]:
@@ -162,7 +162,7 @@ def multipart(*files: tuple[str, bytes], fields: dict[str, str] | None = None) -
 def waited_for(look: Any) -> Any:
     """Return what ``look`` finds, as soon as it finds something."""
     deadline = time.monotonic() + PATIENCE
-    while not (found := look()):
+    while not (result := look()):
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
-    return found
+    return result

@@ -93,10 +93,10 @@ class ScriptedEndpoint(Served):
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 (query,) = parse_qs(body)["query"]
                 outer.queries.append(query)
-                found = answer(query)
-                self.send_response(400 if found is None else 200)
+                result = answer(query)
+                self.send_response(400 if result is None else 200)
                 self.end_headers()
-                bindings = [{name: _term(value) for name, value in one.items()} for one in found or ()]
+                bindings = [{name: _term(value) for name, value in item.items()} for item in result or ()]
                 self.wfile.write(json.dumps({"results": {"bindings": bindings}}).encode())
 
             def log_message(self, *_: object) -> None:

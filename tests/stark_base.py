@@ -74,11 +74,11 @@ def write_tensor(path: Path, values: Sequence[Any], kind: str = "i8", stem: str 
     storage = {"i8": "LongStorage", "f4": "FloatStorage"}[kind]
     strides = tuple(step // array.itemsize for step in array.strides)
 
-    def text(said: str) -> bytes:
-        return b"X" + struct.pack("<I", len(said)) + said.encode()
+    def text(text: str) -> bytes:
+        return b"X" + struct.pack("<I", len(text)) + text.encode()
 
     def numbers(some: Sequence[int]) -> bytes:
-        return b"(" + b"".join(b"J" + struct.pack("<i", one) for one in some) + b"t"
+        return b"(" + b"".join(b"J" + struct.pack("<i", item) for item in some) + b"t"
 
     content = b"".join(
         [

@@ -128,7 +128,7 @@ def write_questions(folder: Path) -> Path:
 
 def reply(request: Any) -> str:
     """Write the triples of a question, score a candidate, or put candidates in order."""
-    (asked,) = [one for one in QUESTIONS if one[0] in request.user]
+    (asked,) = [question for question in QUESTIONS if question[0] in request.user]
     _, _, triples, scores = asked
     names = re.findall(r"^name: (.*)$", request.user, re.M)
     if "typed triples" in request.system:

@@ -76,7 +76,7 @@ def test_the_commands_do_what_they_say(
     if words[:2] in (["graph", "schema"], ["graph", "show"]) or "--triples" in words or "focus" in words:
         assert CliRunner().invoke(app, ["graph", "add", "films.tsv"]).exit_code == 0
     if words[:2] == ["eval", "report"] and not (home / "work" / "runs").exists():
-        before = next(one for one in COMMANDS if one.startswith("clew eval run"))
+        before = next(item for item in COMMANDS if item.startswith("clew eval run"))
         assert CliRunner().invoke(app, shlex.split(before)[1:]).exit_code == 0
     if "--llm" not in words:
         result = CliRunner().invoke(app, words)
@@ -96,7 +96,7 @@ def test_the_python_example_runs(home: Path, tmp_path: Path, monkeypatch: pytest
     [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "reports").symlink_to(home / "Documents" / "reports")
-    said: list[object] = []
-    exec(compile(example, "README.md", "exec"), {"print": lambda *words: said.extend(words)})
-    assert said and said[0]
-    assert isinstance(said[1], list) and said[1]
+    texts: list[object] = []
+    exec(compile(example, "README.md", "exec"), {"print": lambda *words: texts.extend(words)})
+    assert texts and texts[0]
+    assert isinstance(texts[1], list) and texts[1]

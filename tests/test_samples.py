@@ -73,8 +73,8 @@ def words(text: str) -> str:
 
 
 def passage(name: str, start: str) -> ParsedNode:
-    (found,) = (node for node in nodes(name, PASSAGE) if node.text.startswith(start))
-    return found
+    (result,) = (node for node in nodes(name, PASSAGE) if node.text.startswith(start))
+    return result
 
 
 def path_of(name: str, node: ParsedNode) -> list[str]:
@@ -123,12 +123,12 @@ def test_evidence_is_in_its_document(row):
 @pytest.mark.parametrize("row", [row for row in ROUTING if row["structural"]], ids=lambda row: row["id"])
 def test_structures_that_a_question_asks_for_exist(row):
     for target in row["targets"]:
-        found = nodes(target["document"], target["kind"])
+        result = nodes(target["document"], target["kind"])
         if "number" in target:
-            found = found[target["number"] - 1 : target["number"]]
-        found = [node for node in found if target.get("name", "").casefold() in node.name.casefold()]
-        found = [node for node in found if "page" not in target or node.page == target["page"]]
-        assert len(found) == 1, (target, [node.name for node in nodes(target["document"], target["kind"])])
+            result = result[target["number"] - 1 : target["number"]]
+        result = [node for node in result if target.get("name", "").casefold() in node.name.casefold()]
+        result = [node for node in result if "page" not in target or node.page == target["page"]]
+        assert len(result) == 1, (target, [node.name for node in nodes(target["document"], target["kind"])])
 
 
 # The files
@@ -137,9 +137,9 @@ def test_structures_that_a_question_asks_for_exist(row):
 @pytest.mark.slow
 def test_made_files_say_what_their_sources_say(tmp_path):
     runpy.run_path(str(ROOT / "samples" / "make.py"))["make"](tmp_path)
-    made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == sorted([REPORT, PAPER, CONTRACT, MINUTES, INQUIRY, LEDGER])
-    for name in made:
+    results = sorted(path.name for path in tmp_path.iterdir())
+    assert results == sorted([REPORT, PAPER, CONTRACT, MINUTES, INQUIRY, LEDGER])
+    for name in results:
         if name.endswith(".pdf"):
             assert _pages(tmp_path / name) == _pages(DOCUMENTS / name)
         else:

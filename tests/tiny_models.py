@@ -8,11 +8,11 @@ def tokenizer(words, template=None):
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    made = Tokenizer(models.WordLevel(unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    made.train_from_iterator([" ".join(words)], trainers.WordLevelTrainer(special_tokens=SPECIAL))
+    result = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    result.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    result.train_from_iterator([" ".join(words)], trainers.WordLevelTrainer(special_tokens=SPECIAL))
     fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+        tokenizer_object=result, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
     )
     fast.chat_template = template
     return fast

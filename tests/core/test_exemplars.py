@@ -13,7 +13,7 @@ from clew.triples.language.chain import Limits, parse_chain
 
 def own(folder, *shots, name="triplets"):
     (folder / "exemplars").mkdir(exist_ok=True)
-    lines = [one if isinstance(one, str) else json.dumps(one) for one in shots]
+    lines = [shot if isinstance(shot, str) else json.dumps(shot) for shot in shots]
     (folder / "exemplars" / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return folder
 
@@ -87,7 +87,7 @@ def test_another_file_of_exemplars_can_be_chosen_and_changes_the_name(tmp_path):
 def test_prompts_for_claims_have_the_variables_of_those_for_questions(name):
     asked, claimed = load_prompt(name), load_prompt(f"{name}-claim")
     assert asked.variables == claimed.variables and asked.role == claimed.role
-    shown = claimed.render(**{one: f"<{one}>" for one in claimed.variables}).user
+    shown = claimed.render(**{variable: f"<{variable}>" for variable in claimed.variables}).user
     assert shown.count("Claim: ") == (4 if name == "cot" else 10) and "Claim: <question>" in shown
     assert all(label in shown for label in LABELS) or name == "chain-parse"
 
@@ -112,8 +112,8 @@ def test_built_in_files_have_as_many_exemplars_as_the_paper_and_no_duplicates(na
     number, fields = FILES[name]
     shots = load_exemplars(name).shots
     assert len(shots) == number
-    assert all(one.keys() == fields and all(value.strip() for value in one.values()) for one in shots)
-    asked = [one.get("question", one.get("claim", "")) for one in shots]
+    assert all(shot.keys() == fields and all(value.strip() for value in shot.values()) for shot in shots)
+    asked = [shot.get("question", shot.get("claim", "")) for shot in shots]
     assert len(set(asked)) == number
 
 
@@ -127,10 +127,10 @@ def pieces(chain):
 @pytest.mark.parametrize("name", ["chains", "compositional", "claims"])
 def test_every_chain_parses_and_its_filled_form_is_the_same_chain_with_values(name):
     limits = Limits(1, 3) if name == "claims" else Limits()
-    for one in load_exemplars(name).shots:
-        chain = parse_chain(one["chain"], limits)
-        assert str(chain) == one["chain"]
-        filled, final = pieces(one["filled"])
+    for shot in load_exemplars(name).shots:
+        chain = parse_chain(shot["chain"], limits)
+        assert str(chain) == shot["chain"]
+        filled, final = pieces(shot["filled"])
         values = {}
         for asked, given in zip(chain.triples, filled, strict=True):
             for term, value in ((asked.head, given[0]), (asked.tail, given[2])):
@@ -144,45 +144,45 @@ def test_every_chain_parses_and_its_filled_form_is_the_same_chain_with_values(na
                     assert value == term.text
             assert given[1] == asked.relation
         assert set(values) == set(chain.unknowns) and all(values.values())
-        assert "; ".join(map(str, chain.fill(values).triples)) == one["filled"].rpartition("; final")[0]
-        assert final == one.get("answer", one.get("label"))
+        assert "; ".join(map(str, chain.fill(values).triples)) == shot["filled"].rpartition("; final")[0]
+        assert final == shot.get("answer", shot.get("label"))
         if chain.answer is not None:
             assert values[chain.answer] == final
-        assert one["thought"].endswith(f" So the answer is: {final}.")
+        assert shot["thought"].endswith(f" So the answer is: {final}.")
 
 
 def test_built_in_chains_vary_in_shape():
-    chains = [parse_chain(one["chain"]) for one in load_exemplars("chains").shots]
+    chains = [parse_chain(shot["chain"]) for shot in load_exemplars("chains").shots]
     assert {len(chain.unknowns) for chain in chains} == {2, 3, 4}
     assert 5 <= sum(chain.answer is None for chain in chains) <= 15
     assert any(
-        triple.head.unknowns and triple.head.unknown is None for one in chains for triple in one.triples
+        triple.head.unknowns and triple.head.unknown is None for item in chains for triple in item.triples
     )
-    answers = {one["answer"] for one in load_exemplars("chains").shots}
+    answers = {shot["answer"] for shot in load_exemplars("chains").shots}
     assert {"yes", "no"} <= answers
 
 
 def test_claims_are_of_every_kind_and_the_first_three_show_each():
-    labels = [one["label"] for one in load_exemplars("claims").shots]
+    labels = [item["label"] for item in load_exemplars("claims").shots]
     assert set(labels[:3]) == {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
     assert all(labels.count(label) == 3 for label in set(labels))
-    for one in load_exemplars("claims").shots:
-        assert parse_label(one["filled"]) == parse_label(one["thought"]) == one["label"]
+    for shot in load_exemplars("claims").shots:
+        assert parse_label(shot["filled"]) == parse_label(shot["thought"]) == shot["label"]
 
 
 def test_a_third_of_the_contexts_lack_the_answer():
     shots = load_exemplars("hops").shots
-    assert sum(one["answer"] == "unknown" for one in shots) == 5
-    for one in shots:
+    assert sum(item["answer"] == "unknown" for item in shots) == 5
+    for shot in shots:
         # Title and text, passages divided by an empty line; what is answered stands there.
-        assert all("\n" in passage for passage in one["context"].split("\n\n"))
-        assert one["answer"] == "unknown" or one["answer"] in one["context"]
+        assert all("\n" in passage for passage in shot["context"].split("\n\n"))
+        assert shot["answer"] == "unknown" or shot["answer"] in shot["context"]
 
 
 def test_triplets_ask_with_one_question_mark():
     forms = [
-        re.fullmatch(r'\((".*"|\?), (".*"), (".*"|\?)\)', one["triplet"])
-        for one in load_exemplars("triplets").shots
+        re.fullmatch(r'\((".*"|\?), (".*"), (".*"|\?)\)', shot["triplet"])
+        for shot in load_exemplars("triplets").shots
     ]
     assert all(form and (form[1] == "?") != (form[3] == "?") for form in forms)
     assert sum(form[1] == "?" for form in forms) == 2

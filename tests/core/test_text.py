@@ -124,7 +124,7 @@ def test_title_names_drop_article_possessive_and_disambiguation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("item", "other"),
     [
         ("Gert Fröbe", "gert  FROBE"),
         ("Gert Fro\u0308be", "Gert Fröbe"),
@@ -136,14 +136,14 @@ def test_title_names_drop_article_possessive_and_disambiguation() -> None:
         ("Ærø", "aero"),
     ],
 )
-def test_names_that_fold_to_the_same(one: str, other: str) -> None:
-    assert text.fold_name(one) == text.fold_name(other)
+def test_names_that_fold_to_the_same(item: str, other: str) -> None:
+    assert text.fold_name(item) == text.fold_name(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("$", "9"), ("...", "!"), ("कि", "का"), ("The Kid", "Kid")])
-def test_names_that_fold_differently(one: str, other: str) -> None:
-    assert text.fold_name(one) != text.fold_name(other)
-    assert text.fold_name(one)
+@pytest.mark.parametrize(("item", "other"), [("$", "9"), ("...", "!"), ("कि", "का"), ("The Kid", "Kid")])
+def test_names_that_fold_differently(item: str, other: str) -> None:
+    assert text.fold_name(item) != text.fold_name(other)
+    assert text.fold_name(item)
 
 
 def test_the_examples_of_the_docstrings() -> None:

@@ -37,7 +37,7 @@ def metaqa(path, *records):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "text"),
     [
         ("movie_to_director", "Heron >> directed_by >> #1; final answer: #1"),
         ("actor_to_movie", "#1 >> starred_actors >> Heron; final answer: #1"),
@@ -52,9 +52,9 @@ def metaqa(path, *records):
         ("movie_to_budget", ""),
     ],
 )
-def test_the_triples_that_a_type_spells(kind, said):
+def test_the_triples_that_a_type_spells(kind, text):
     example = Example("1", "what of [Heron]", ("x",), "entities", kind, meta={"topic": "Heron"})
-    assert gold_triples(example) == said
+    assert gold_triples(example) == text
 
 
 def test_a_topic_that_would_divide_the_triples_is_quoted():
@@ -85,12 +85,12 @@ def test_gold_triples_are_asked_where_they_are_known(tmp_path):
 def result(answers, given, found=()):
     pieces = tuple(Support(title=answer, entity=answer) for answer in answers)
     example = Example("1", "?", tuple(answers), "entities", support=pieces)
-    return Result(example, answer_pieces=given, hit_pieces=[frozenset(one) for one in found])
+    return Result(example, answer_pieces=given, hit_pieces=[frozenset(item) for item in found])
 
 
 def test_sets_by_hand():
-    def both(one):
-        return parse_metric("set-EM").measure(one), parse_metric("set-F1").measure(one)
+    def both(item):
+        return parse_metric("set-EM").measure(item), parse_metric("set-F1").measure(item)
 
     assert both(result("ab", [{0}, {1}])) == (1, 1)
     # Two of three given are right, two of two right ones are given: 2 * 2/3 * 1 / (2/3 + 1) = 4/5.
@@ -104,12 +104,13 @@ def test_sets_by_hand():
 
 
 def test_recall_of_what_places_can_hold():
-    one = result("abcd", None, [{0}, set(), {1}, {2}])
+    item = result("abcd", None, [{0}, set(), {1}, {2}])
     # Of four right ones the first two hits hold one: 1/4 of all, 1/2 of what two places can hold.
     assert (
-        parse_metric("recall@2").measure(one) == 0.25 and parse_metric("capped-recall@2").measure(one) == 0.5
+        parse_metric("recall@2").measure(item) == 0.25
+        and parse_metric("capped-recall@2").measure(item) == 0.5
     )
-    assert parse_metric("recall@5").measure(one) == parse_metric("capped-recall@5").measure(one) == 0.75
+    assert parse_metric("recall@5").measure(item) == parse_metric("capped-recall@5").measure(item) == 0.75
     assert parse_metric("capped-recall@5").measure(result("", None)) is None
 
 
@@ -121,13 +122,13 @@ def test_nodes_are_known_by_id_and_by_name_only_where_the_data_says_names():
     by_id = Example("1", "?", ("7",), "entities", support=(Support(title="7"),))
     by_name = Example("1", "?", ("7",), "entities", support=(Support(title="7", entity="7"),))
     for hit, held in ((entity("7", "Heron"), (True, True)), (entity("Q1", "7"), (False, True))):
-        found = tuple(bool(GoldEvidence(example).matching_pieces(hit.node)) for example in (by_id, by_name))
-        assert found == held
+        results = tuple(bool(GoldEvidence(example).matching_pieces(hit.node)) for example in (by_id, by_name))
+        assert results == held
 
 
 def test_what_was_given_for_true():
     example = Example("1", "?", ("Heron", "Plover"), "entities",
-                      support=tuple(Support(title=one, entity=one) for one in ("Heron", "Plover")))  # fmt: skip
+                      support=tuple(Support(title=item, entity=item) for item in ("Heron", "Plover")))  # fmt: skip
     by_id = Example("2", "?", ("1", "2"), "entities", support=(Support(title="1"), Support(title="2")))
     ranked = tuple(
         RankedAnswer(name, entity(id, name), firm)
@@ -148,7 +149,7 @@ USED = {"triples": "#1 >> r >> A; final answer: #1", "usable": True, "constants"
 
 
 @pytest.mark.parametrize(
-    ("gold", "said", "kind"),
+    ("gold", "text", "kind"),
     [
         ([{0}], USED, "ranking"),
         ([set()], USED, "triples"),
@@ -158,10 +159,10 @@ USED = {"triples": "#1 >> r >> A; final answer: #1", "usable": True, "constants"
         ([], {"triples": "", "kept": 0, "filled": 20}, "no triples"),
     ],
 )
-def test_a_loss_has_the_step_that_made_it(gold, said, kind):
+def test_a_loss_has_the_step_that_made_it(gold, text, kind):
     lost = result("a", gold, [set(), {0}])
-    assert classify_loss(lost, {"id": "1", "focus": said}) == kind and kind in LOSS_DESCRIPTIONS
-    assert classify_loss(result("a", gold, [{0}]), {"id": "1", "focus": said}) is None
+    assert classify_loss(lost, {"id": "1", "focus": text}) == kind and kind in LOSS_DESCRIPTIONS
+    assert classify_loss(result("a", gold, [{0}]), {"id": "1", "focus": text}) is None
     assert classify_loss(lost, {"id": "1"}) is None
 
 
@@ -190,7 +191,7 @@ def test_diagnostics_by_hand():
 def test_gold_triples_over_a_graph_alone(tmp_path):
     """The chain method on MetaQA's own triples; the graph stands beside no documents."""
     graph = tmp_path / "films.tsv"
-    graph.write_text("".join("\t".join(one) + "\n" for one in FILMS))
+    graph.write_text("".join("\t".join(film) + "\n" for film in FILMS))
     path = metaqa(
         tmp_path / "q.jsonl",
         ("who acted in films by the director of [Heron]", ["Cy Marsh", "Di Reed", "Ada Finch"],

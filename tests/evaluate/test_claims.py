@@ -51,7 +51,7 @@ def test_labels_are_counted_right_from_the_file_to_the_table(claims, recipe, tmp
     assert shown.exit_code == 0, shown.output
     (run,) = json.loads(shown.stdout)["runs"]
     # Three labels are right, in whatever words; one is wrong, and one reply gives none.
-    assert {name: one["mean"] for name, one in run["metrics"].items()} == {
+    assert {name: value["mean"] for name, value in run["metrics"].items()} == {
         "accuracy": pytest.approx(3 / 5),
         "EM": pytest.approx(3 / 5),
         "calls": 3 if "samples" in recipe else 1,
@@ -77,5 +77,5 @@ def test_nothing_is_found_where_there_is_nothing(claims, tmp_path):
     ran = CliRunner().invoke(app, ["eval", "run", *words])
     assert ran.exit_code == 0, ran.output
     (path,) = (tmp_path / "runs").rglob("read*.jsonl")
-    found = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len(found) == len(CLAIMS) and all(one["abstained"] and not one["hits"] for one in found)
+    record = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(record) == len(CLAIMS) and all(item["abstained"] and not item["hits"] for item in record)

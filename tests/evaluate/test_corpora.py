@@ -110,7 +110,7 @@ def test_evidence_is_found_in_a_base_of_ones_own_documents(tmp_path):
             node for node in base.document_nodes(document.key) if node.kind == PASSAGE
         )
     gold = GoldEvidence(question(first, second, Support("Tolland")))
-    assert [gold.matching_pieces(one) for one in (built, sank, most, least)] == [{0, 1}, set(), {1}, set()]
+    assert [gold.matching_pieces(item) for item in (built, sank, most, least)] == [{0, 1}, set(), {1}, set()]
     assert GoldEvidence(question(unknown, corpus=())).matching_pieces(sank) == {0}
     assert GoldEvidence(question(Support("Heron", 0), corpus=())).matching_pieces(sank) == set()
 
@@ -123,11 +123,11 @@ def test_pages_are_held_by_what_is_on_them(tmp_path):
     document = builder.finish(data=b"x", title="10-K", media_type="application/pdf", parser="pdf/1", pages=2)
     with Store.open(tmp_path / "kb", create=True) as base:
         base.put_document(document, Location("/f/A_2022_10K.pdf", "/f", 1, 1, 1))
-        one, two = (node for node in base.document_nodes(document.key) if node.kind == PASSAGE)
+        first, two = (node for node in base.document_nodes(document.key) if node.kind == PASSAGE)
     gold = GoldEvidence(
         question(Support("A_2022_10K", page=2, text="whatever"), Support("B_2022_10K", page=1))
     )
-    assert (gold.matching_pieces(one), gold.matching_pieces(two)) == (set(), {0})
+    assert (gold.matching_pieces(first), gold.matching_pieces(two)) == (set(), {0})
 
 
 def test_pooling_keeps_each_title_and_text_once_however_it_is_divided():
@@ -141,7 +141,7 @@ def test_negatives_fill_up_to_the_number_of_sentences():
     corpus = add_negatives(example, [*OTHERS, Paragraph("Tolland", ("Namesake.",))], 30, seed=0)
     assert corpus[:2] == [BOAT, YARD] and len(set(corpus)) == len(corpus)
     # 3 + 2 sentences of its own, then 13 paragraphs of two: 31 is the first number from 30 on.
-    assert len(corpus) == 2 + 13 and "Namesake." not in {one.text for one in corpus}
+    assert len(corpus) == 2 + 13 and "Namesake." not in {item.text for item in corpus}
     assert add_negatives(example, OTHERS, 5, seed=0) == [BOAT, YARD]
     assert len(add_negatives(example, OTHERS, 10_000, seed=0)) == 52
 
@@ -152,7 +152,7 @@ def test_negatives_depend_on_the_seed_and_the_question_and_on_nothing_else():
     assert add_negatives(question(), OTHERS, 30, seed=1) != first
     assert add_negatives(question(id="other"), OTHERS, 30, seed=0) != first
     # With others left out, those that stay are drawn in the same order.
-    fewer = [one for one in OTHERS if one != first[2]]
+    fewer = [other for other in OTHERS if other != first[2]]
     assert add_negatives(question(), fewer, 30, seed=0)[2:-1] == first[3:]
     # In another process too, where strings hash differently.
     code = (
@@ -160,8 +160,10 @@ def test_negatives_depend_on_the_seed_and_the_question_and_on_nothing_else():
         "print([p.title for p in shuffle_paragraphs('q', [Paragraph(f'Other {n}', (f'One {n}.', f'Two {n}.')) "
         "for n in range(50)], 0)])"
     )
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert made.stdout.strip() == str([paragraph.title for paragraph in shuffle_paragraphs("q", OTHERS, 0)])
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == str(
+        [paragraph.title for paragraph in shuffle_paragraphs("q", OTHERS, 0)]
+    )
 
 
 def test_whole_documents_are_drawn_whole():

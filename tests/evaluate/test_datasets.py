@@ -68,30 +68,30 @@ def only(name, path):
 
 
 def test_hotpotqa(tmp_path):
-    found = only("hotpotqa", written(tmp_path / "a.json", [HOTPOT]))
-    assert (found.id, found.answers, found.question_type) == ("5a", ("Tolland Yard",), "bridge")
-    assert [(one.title, one.sentence) for one in found.support] == [("Bittern", 1), ("Tolland", 0)]
-    assert found.corpus[0].text == "It is a lighter. It was built."
+    dataset = only("hotpotqa", written(tmp_path / "a.json", [HOTPOT]))
+    assert (dataset.id, dataset.answers, dataset.question_type) == ("5a", ("Tolland Yard",), "bridge")
+    assert [(item.title, item.sentence) for item in dataset.support] == [("Bittern", 1), ("Tolland", 0)]
+    assert dataset.corpus[0].text == "It is a lighter. It was built."
     columns = HOTPOT | {
         "context": {"title": ["A"], "sentences": [["x"]]},
         "supporting_facts": {"title": ["A"], "sent_id": [0]},
         "answer": "yes",
     }
-    found = only("hotpotqa", written(tmp_path / "b.json", [columns]))
-    assert (found.corpus[0].title, found.support[0].sentence, found.answer_type) == ("A", 0, "yes/no")
+    dataset = only("hotpotqa", written(tmp_path / "b.json", [columns]))
+    assert (dataset.corpus[0].title, dataset.support[0].sentence, dataset.answer_type) == ("A", 0, "yes/no")
 
 
 def test_2wikimultihopqa_has_its_triples_in_order(tmp_path):
     triples = [["Get Low", "performer", "Dillon Francis"], ["Dillon Francis", "date of birth", "1987"]]
-    found = only("2wikimultihopqa", written(tmp_path / "a.json", [HOTPOT | {"evidences": triples}]))
-    assert found.chain == tuple(map(tuple, triples))
+    dataset = only("2wikimultihopqa", written(tmp_path / "a.json", [HOTPOT | {"evidences": triples}]))
+    assert dataset.chain == tuple(map(tuple, triples))
 
 
 def test_musique_support_is_in_the_order_of_the_hops(tmp_path):
-    found = only("musique", written(tmp_path / "a.jsonl", MUSIQUE))
-    assert [one.title for one in found.support] == ["Journal", "APA"]
-    assert found.answers == ("G. Stanley Hall", "Stanley Hall") and found.question_type == "2hop"
-    assert found.chain[1] == ("Who led #1?", "G. Stanley Hall")
+    dataset = only("musique", written(tmp_path / "a.jsonl", MUSIQUE))
+    assert [item.title for item in dataset.support] == ["Journal", "APA"]
+    assert dataset.answers == ("G. Stanley Hall", "Stanley Hall") and dataset.question_type == "2hop"
+    assert dataset.chain[1] == ("Who led #1?", "G. Stanley Hall")
     full = only("musique", written(tmp_path / "b.jsonl", MUSIQUE | {"answerable": False}))
     assert full.answer_type == "unanswerable"
 
@@ -99,8 +99,8 @@ def test_musique_support_is_in_the_order_of_the_hops(tmp_path):
 def test_iirc(tmp_path):
     value, none, binary, span = load_dataset("iirc", written(tmp_path / "a.json", [IIRC])).examples()
     assert (value.answers, value.answer_type) == (("31 metres", "31"), "number")
-    assert [one.title for one in value.support] == ["Heron Maid", "Wreck"]
-    assert [one.title for one in value.corpus] == ["Wreck", "Heron Maid"]
+    assert [item.title for item in value.support] == ["Heron Maid", "Wreck"]
+    assert [item.title for item in value.corpus] == ["Wreck", "Heron Maid"]
     assert (none.answers, none.answer_type) == ((), "unanswerable")
     assert (binary.answers, binary.answer_type) == (("yes",), "yes/no")
     assert (span.answers, span.id) == (("Heron Maid",), "q4")
@@ -113,7 +113,7 @@ def test_iirc_reads_the_pages_that_a_passage_links_to(tmp_path):
     pages = {"heron maid": 'A <a href="Barge">barge</a> & a <b>tug</b>.\n\nShe is long.', "other": "x"}
     written(tmp_path / "context_articles.json", pages)
     first, *_ = load_dataset("iirc", path).examples()
-    assert [(one.title, one.text) for one in first.corpus[1:]] == [
+    assert [(item.title, item.text) for item in first.corpus[1:]] == [
         ("Heron Maid", "A barge & a tug."),
         ("Heron Maid", "She is long."),
     ]
@@ -124,24 +124,24 @@ def test_iirc_reads_the_pages_that_a_passage_links_to(tmp_path):
 
 
 def test_qasper_keeps_every_annotator(tmp_path):
-    found = only("qasper", written(tmp_path / "a.json", QASPER))
-    assert [alternative.answer_type for alternative in found.alternatives] == [
+    dataset = only("qasper", written(tmp_path / "a.json", QASPER))
+    assert [alternative.answer_type for alternative in dataset.alternatives] == [
         "span",
         "unanswerable",
         "yes/no",
     ]
-    assert found.answers == ("BERT",) and found.alternatives[2].answers == ("No",)
-    texts = [(one.title, one.section, one.text) for one in found.corpus]
+    assert dataset.answers == ("BERT",) and dataset.alternatives[2].answers == ("No",)
+    texts = [(item.title, item.section, item.text) for item in dataset.corpus]
     assert texts == [
         ("A paper", ("Abstract",), "We do it."),
         ("A paper", ("Methods", "Data"), "We use BERT."),
         ("A paper", ("Figures and tables",), "FLOAT SELECTED: Table 1: Results"),
     ]
-    assert found.pieces == (
+    assert dataset.pieces == (
         Support("A paper", text="We use BERT."),
         Support("A paper", text="FLOAT SELECTED: Table 1: Results"),
     )
-    assert found.evidence_sets == (frozenset({0}), frozenset(), frozenset({1}))
+    assert dataset.evidence_sets == (frozenset({0}), frozenset(), frozenset({1}))
 
 
 def test_hotpotqa_doc_has_whole_documents(tmp_path):
@@ -149,15 +149,15 @@ def test_hotpotqa_doc_has_whole_documents(tmp_path):
         "context": [["Bittern", ["A lighter.", ["It was", "built."]]], ["Tolland", ["A yard."]]],
         "supporting_facts": [["Bittern", 1], ["Tolland", 0]],
     }
-    found = only("hotpotqa-doc", written(tmp_path / "a.json", [HOTPOT | whole]))
-    assert [(one.title, one.text, one.section) for one in found.corpus] == [
+    dataset = only("hotpotqa-doc", written(tmp_path / "a.json", [HOTPOT | whole]))
+    assert [(item.title, item.text, item.section) for item in dataset.corpus] == [
         ("Bittern", "A lighter.", ()),
         ("Bittern", "It was built.", ()),
         ("Tolland", "A yard.", ()),
     ]
-    assert found.support == (Support("Bittern", text="It was built."), Support("Tolland", text="A yard."))
+    assert dataset.support == (Support("Bittern", text="It was built."), Support("Tolland", text="A yard."))
     lines = written(tmp_path / "b.jsonl", HOTPOT | whole)
-    assert only("hotpotqa-doc", lines) == found
+    assert only("hotpotqa-doc", lines) == dataset
     with pytest.raises(UsageError, match="another form"):
         only(
             "hotpotqa-doc", written(tmp_path / "c.json", [HOTPOT | whole | {"supporting_facts": [["X", 0]]}])
@@ -167,8 +167,8 @@ def test_hotpotqa_doc_has_whole_documents(tmp_path):
 
 def test_a_fact_beyond_its_paragraph_means_the_paragraph(tmp_path):
     facts = [["Bittern", 2], ["Bittern", 2], ["Nowhere", 0], ["Tolland", 0]]
-    found = only("hotpotqa", written(tmp_path / "a.json", [HOTPOT | {"supporting_facts": facts}]))
-    assert found.support == (Support("Bittern"), Support("Nowhere"), Support("Tolland", 0))
+    dataset = only("hotpotqa", written(tmp_path / "a.json", [HOTPOT | {"supporting_facts": facts}]))
+    assert dataset.support == (Support("Bittern"), Support("Nowhere"), Support("Tolland", 0))
 
 
 def test_a_file_of_another_form_is_recognised(tmp_path):
@@ -232,10 +232,10 @@ def test_a_line_is_read_no_sooner_than_it_is_asked_for(tmp_path):
 
 
 def test_a_digest_is_that_of_the_bytes(tmp_path):
-    one, other = written(tmp_path / "a", "x" * 100_000), written(tmp_path / "b", "x" * 100_001)
+    first, other = written(tmp_path / "a", "x" * 100_000), written(tmp_path / "b", "x" * 100_001)
     assert (
-        load_dataset("jsonl", one).digest()
-        == load_dataset("fever", one).digest()
+        load_dataset("jsonl", first).digest()
+        == load_dataset("fever", first).digest()
         != load_dataset("jsonl", other).digest()
     )
 
@@ -251,8 +251,8 @@ def test_fever_has_sets_of_evidence(tmp_path):
         "evidence": [[[9, None, None, None]]],
     }
     path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, (claim, unknown))))
-    one, other = load_dataset("fever", path).examples()
-    assert one.support[0].title == "Heron Maid (ship)" and len(one.alternatives) == 2
+    dataset, other = load_dataset("fever", path).examples()
+    assert dataset.support[0].title == "Heron Maid (ship)" and len(dataset.alternatives) == 2
     assert (other.answers, other.support) == (("NOT ENOUGH INFO",), ())
 
 
@@ -271,8 +271,8 @@ def test_bamboogle_stark_and_metaqa(tmp_path):
     stark = written(tmp_path / "s.csv", 'id,query,answer_ids\n4,Which drug?,"[12, 7]"\n')
     assert (only("stark", stark).id, only("stark", stark).answers) == ("4", ("12", "7"))
     metaqa = written(tmp_path / "m.txt", "who directed [Heron]\tA Finch|B Loam\n")
-    found = only("metaqa", metaqa)
-    assert (found.answers, found.meta["topic"]) == (("A Finch", "B Loam"), "Heron")
+    dataset = only("metaqa", metaqa)
+    assert (dataset.answers, dataset.meta["topic"]) == (("A Finch", "B Loam"), "Heron")
 
 
 def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
@@ -281,10 +281,10 @@ def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
         {"question": "Why?"},
     ]
     path = written(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
-    one, other = load_dataset("jsonl", path).examples()
-    assert [(s.title, s.page) for s in one.support] == [("r.pdf", None), ("s.pdf", 3)]
+    dataset, other = load_dataset("jsonl", path).examples()
+    assert [(s.title, s.page) for s in dataset.support] == [("r.pdf", None), ("s.pdf", 3)]
     assert (other.answer_type, other.id) == ("unanswerable", "own.jsonl, line 2")
-    for bad, said in (
+    for bad, item in (
         ('{"question": "Who?", "answers": [3]}', "'answers'"),
         ('{"answers": ["A"]}', "no 'question'"),
         ('{"question": " "}', "empty"),
@@ -293,12 +293,12 @@ def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
         ("12", "not a JSON object"),
     ):
         path.write_text("\n".join([*map(json.dumps, lines), bad]), encoding="utf-8")
-        with pytest.raises(UsageError, match=f"(?s)line 3.*{said}|{said}"):
+        with pytest.raises(UsageError, match=f"(?s)line 3.*{item}|{item}"):
             list(load_dataset("jsonl", path).examples())
 
 
 @pytest.mark.parametrize(
-    ("name", "record", "said"),
+    ("name", "record", "text"),
     [
         ("hotpotqa", {"question": "?"}, "no 'answer'"),
         ("hotpotqa", HOTPOT | {"context": [["A"]]}, "another form"),
@@ -311,9 +311,9 @@ def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
         ("hotpotqa", "", "empty"),
     ],
 )
-def test_another_form_is_refused_with_its_place(tmp_path, name, record, said):
+def test_another_form_is_refused_with_its_place(tmp_path, name, record, text):
     path = written(tmp_path / "file", [record] if isinstance(record, dict) else record)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=text):
         list(load_dataset(name, path).examples())
 
 
@@ -352,10 +352,10 @@ def test_an_array_is_read_no_further_than_it_is_asked_for(tmp_path, monkeypatch)
         return Counting()
 
     monkeypatch.setattr(records, "_open", counted)
-    found = list(itertools.islice(records.read_records(path), 3))
-    assert [record["n"] for _, record in found] == [0, 1, 2]
+    results = list(itertools.islice(records.read_records(path), 3))
+    assert [record["n"] for _, record in results] == [0, 1, 2]
     assert sum(read) < 1_000
-    assert [place for place, _ in found] == ["a.json, line 2", "a.json, line 6", "a.json, line 10"]
+    assert [place for place, _ in results] == ["a.json, line 2", "a.json, line 6", "a.json, line 10"]
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 16])

@@ -104,16 +104,16 @@ def test_annotators_are_alternatives():
     ],
 )
 def test_evidence_by_hand(cited, gold, expected):
-    assert compare_evidence([frozenset(one) for one in cited], frozenset(gold)) == pytest.approx(expected)
+    assert compare_evidence([frozenset(item) for item in cited], frozenset(gold)) == pytest.approx(expected)
 
 
 def test_any_set_of_evidence_that_suffices_is_enough():
     a, b, c = Support("A", 0), Support("B", 1), Support("C", 2)
-    sets = tuple(Annotation(("SUPPORTS",), "label", one) for one in ((a, b), (c,), (b, a)))
+    sets = tuple(Annotation(("SUPPORTS",), "label", entry) for entry in ((a, b), (c,), (b, a)))
     claim = Example("1", "It sank.", ("SUPPORTS",), "label", support=(a, b), alternatives=sets)
     assert (claim.pieces, claim.evidence_sets) == ((a, b, c), (frozenset({0, 1}), frozenset({2})))
-    for found, em, share in (([{0}], 0, 0.5), ([{0}, {1}], 1, 1), ([{}, {2}], 1, 1), ([{}], 0, 0)):
-        held = [frozenset(one) for one in found]
+    for item, em, share in (([{0}], 0, 0.5), ([{0}, {1}], 1, 1), ([{}, {2}], 1, 1), ([{}], 0, 0)):
+        held = [frozenset(entry) for entry in item]
         assert value("SF-EM", example=claim, hit_pieces=held) == em
         assert value("SF-coverage", example=claim, hit_pieces=held) == share
     assert value("recall@1", example=claim, hit_pieces=[frozenset(), frozenset({2})]) == 0
@@ -153,7 +153,7 @@ TWO = Example("1", "?", ("x",), support=(Support("A", 0), Support("B", 3)))
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("result", "expected"),
     [
         # The second hit holds one piece, the fourth the other.
         (({}, {1}, {}, {0}), {"MRR": 1 / 2, "Hit@1": 0, "Hit@2": 1, "recall@2": 0.5, "recall@4": 1,
@@ -166,8 +166,8 @@ TWO = Example("1", "?", ("x",), support=(Support("A", 0), Support("B", 3)))
                "SF-precision": 0}),
     ],
 )  # fmt: skip
-def test_rankings_by_hand(found, expected):
-    hits = [frozenset(held) for held in found]
+def test_rankings_by_hand(result, expected):
+    hits = [frozenset(held) for held in result]
     for name, wanted in expected.items():
         assert value(name, example=TWO, hit_pieces=hits) == pytest.approx(wanted), name
 
@@ -243,12 +243,12 @@ def test_ranking_measures_are_those_of_trec_eval():
         example = Example("1", "?", ("x",), support=tuple(Support(str(n)) for n in range(gold)))
         # Each hit is a document of its own: the first ones are relevant, and the order is random.
         ranking = rng.sample(range(12), rng.randint(1, 12))
-        found = [frozenset({n} if n < gold else ()) for n in ranking]
+        results = [frozenset({n} if n < gold else ()) for n in ranking]
         judged = [Qrel("q", str(n), 1) for n in range(gold)]
         scored = [ScoredDoc("q", str(n), -float(place)) for place, n in enumerate(ranking)]
         theirs = pytrec_eval.calc_aggregate(names.values(), judged, scored)
         for name, measure in names.items():
-            ours = value(name, example=example, hit_pieces=found)
+            ours = value(name, example=example, hit_pieces=results)
             assert ours == pytest.approx(theirs[measure]), (trial, name, ranking, gold)
 
 

@@ -63,9 +63,11 @@ def test_a_run_answers_every_question_and_knows_its_gold(data, corpus, tmp_path)
     )
     (kgp, bm25) = folder.load_runs()
     assert set(kgp.results) == {f"q{n}" for n in range(6)} and not kgp.errors
-    made = build_table([kgp, bm25], ["SF-EM", "recall@5"], baseline="read(retriever=bm25)")
-    assert made.cells[0]["SF-EM"].estimate.mean == 1
-    assert made.cells[0]["recall@5"].difference is not None and made.cells[1]["recall@5"].difference is None
+    result = build_table([kgp, bm25], ["SF-EM", "recall@5"], baseline="read(retriever=bm25)")
+    assert result.cells[0]["SF-EM"].estimate.mean == 1
+    assert (
+        result.cells[0]["recall@5"].difference is not None and result.cells[1]["recall@5"].difference is None
+    )
     assert folder.facts["questions"] == 6 and folder.facts["clew"]
     assert bool(folder.facts["base_digest"]) == (corpus == "pooled")
 
@@ -75,8 +77,8 @@ def test_golden_reads_the_gold_evidence_and_nothing_else(data, tmp_path):
         (golden,) = evaluate_recipes(
             tmp_path, load_questions(data, corpus, None, 0), ["golden"], EvaluationSettings()
         ).load_runs()
-        for name, found in golden.results.items():
-            assert sorted(piece for held in found.hit_pieces for piece in held) == [0, 1], name
+        for name, value in golden.results.items():
+            assert sorted(piece for held in value.hit_pieces for piece in held) == [0, 1], name
 
 
 @pytest.mark.slow
@@ -87,8 +89,8 @@ def test_a_run_that_was_cut_short_goes_on_and_gives_the_same_table(data, tmp_pat
     file = cut.result_file("kgp").path
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])  # in the middle of a line
-    kept = content[: len(content) // 2].count(b"\n")
-    assert len(list(cut.result_file("kgp").records())) == kept < 6
+    stored = content[: len(content) // 2].count(b"\n")
+    assert len(list(cut.result_file("kgp").records())) == stored < 6
     again = evaluate_recipes(tmp_path / "cut", questions, ["kgp"], EvaluationSettings())
     assert file.read_bytes()[: content[: len(content) // 2].rfind(b"\n")] in content
     shown = [
@@ -106,14 +108,14 @@ def test_a_killed_command_continues_when_run_again(data, tmp_path):
     out = tmp_path / "runs"
     words = ["eval", "run", "--data", data, "-r", "kgp", "--out", str(out)]
     command = [sys.executable, "-c", "from clew.app.cli.commands import app; app()", *words]
-    for kept in (1, 2):
+    for item in (1, 2):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         for line in process.stderr:
             if line.startswith(b"kgp: "):
                 process.kill()
         process.wait()
         process.stderr.close()
-        assert len(lines(RunFolder(out / "hotpotqa-pooled"), "kgp")) >= kept
+        assert len(lines(RunFolder(out / "hotpotqa-pooled"), "kgp")) >= item
     assert CliRunner().invoke(app, words).exit_code == 0
     (only,) = RunFolder(out / "hotpotqa-pooled").load_runs()
     assert len(only.results) == 6
@@ -146,8 +148,8 @@ def test_a_run_of_an_earlier_version_is_still_read(data, tmp_path):
             record["walk"] = None if seconds is None else {"gold": [], "seconds": seconds}
         path.write_text("\n".join(map(json.dumps, records)) + "\n")
         before, _, _ = read_results(questions.examples, folder.result_file(recipe))
-        assert {id: one.walk_seconds for id, one in before.items()} == {
-            id: one.walk_seconds for id, one in now.items()
+        assert {id: item.walk_seconds for id, item in before.items()} == {
+            id: item.walk_seconds for id, item in now.items()
         }
         assert all(value.retrieval is None for value in before.values())
 
@@ -157,13 +159,13 @@ def test_an_error_is_an_error_and_is_asked_again(tmp_path, workers):
     examples = [Example(str(n), f"Question {n}?", ("yes",)) for n in range(5)]
     target = RunFile(tmp_path / "run.jsonl")
     moody = Moody({"Question 2?"})
-    assert answer_questions(examples, lambda one: moody, target, workers=workers) == 5
-    found, errors, missing = read_results([*examples, Example("9", "?", ())], target)
-    assert (len(found), missing) == (4, ["9"]) and "the model went away" in errors["2"]
-    made = build_table([Run("d", "moody", found, errors)], ["EM"])
-    assert made.cells[0]["EM"].estimate.count == 4 and made.cells[0]["EM"].estimate.mean == 1
+    assert answer_questions(examples, lambda item: moody, target, workers=workers) == 5
+    result, errors, missing = read_results([*examples, Example("9", "?", ())], target)
+    assert (len(result), missing) == (4, ["9"]) and "the model went away" in errors["2"]
+    results = build_table([Run("d", "moody", result, errors)], ["EM"])
+    assert results.cells[0]["EM"].estimate.count == 4 and results.cells[0]["EM"].estimate.mean == 1
     moody.failing.clear()
-    assert answer_questions(examples, lambda one: moody, target, workers=workers) == 1
+    assert answer_questions(examples, lambda item: moody, target, workers=workers) == 1
     assert not read_results(examples, target)[1] and sorted(moody.asked).count("Question 2?") == 2
 
 
@@ -186,10 +188,10 @@ def test_questions_and_negatives_are_drawn_by_the_seed(data):
         )
         > 3
     )
-    others = [paragraph for one in everything for paragraph in one.corpus]
+    others = [paragraph for item in everything for paragraph in item.corpus]
     once = add_negatives(everything[0], others, 12, 1)
     assert once == add_negatives(everything[0], others, 12, 1) != add_negatives(everything[0], others, 12, 2)
-    assert once[:3] == list(everything[0].corpus) and sum(len(one.sentences) for one in once) == 12
+    assert once[:3] == list(everything[0].corpus) and sum(len(item.sentences) for item in once) == 12
 
 
 @pytest.mark.parametrize("unit", ["paragraph", "sentence"])
@@ -240,21 +242,21 @@ def test_failures_are_sorted():
 
 
 def test_a_method_named_after_training_says_when_its_encoder_lacks_it():
-    trained, other = ({"objective": one} for one in ("mdr", "dpr"))
-    said = [
+    trained, other = ({"objective": item} for item in ("mdr", "dpr"))
+    texts = [
         Run("d", recipe, {}, {}, facts).method
         for recipe in ("mdr", "dpr(k=10)", "kgp")
         for facts in (trained, other)
     ]
-    assert said == ["mdr", "mdr (untrained)", "dpr(k=10) (untrained)", "dpr(k=10)", "kgp", "kgp"]
+    assert texts == ["mdr", "mdr (untrained)", "dpr(k=10) (untrained)", "dpr(k=10)", "kgp", "kgp"]
 
 
 def test_runs_are_compared_question_by_question():
-    one = Run("d", "a", {"1": of("Dunmere"), "2": of("x"), "3": of("Dunmere town")})
+    item = Run("d", "a", {"1": of("Dunmere"), "2": of("x"), "3": of("Dunmere town")})
     other = Run("d", "b", {"1": of("x"), "2": of("x"), "3": of("Dunmere")})
-    assert compare_runs(one, other, "F1") == [("1", 1.0, 0.0), ("3", pytest.approx(2 / 3), 1.0)]
+    assert compare_runs(item, other, "F1") == [("1", 1.0, 0.0), ("3", pytest.approx(2 / 3), 1.0)]
     with pytest.raises(UsageError, match="different data"):
-        compare_runs(one, Run("e", "b", {}), "F1")
+        compare_runs(item, Run("e", "b", {}), "F1")
 
 
 @pytest.mark.slow
@@ -263,22 +265,22 @@ def test_tables_in_every_form(data, tmp_path):
     evaluate_recipes(
         tmp_path / "runs", load_questions(data, "pooled", None, 0), ["kgp", "read"], EvaluationSettings()
     )
-    said = {}
+    texts = {}
     for form in ("terminal", "markdown", "latex", "csv", "json"):
         result = CliRunner().invoke(app, ["eval", "report", out, "-m", "recall@5", "--format", form])
         assert result.exit_code == 0, result.output
-        said[form] = result.stdout
-    means = [run["metrics"]["recall@5"]["mean"] for run in json.loads(said["json"])["runs"]]
+        texts[form] = result.stdout
+    means = [run["metrics"]["recall@5"]["mean"] for run in json.loads(texts["json"])["runs"]]
     for form, row in (
         ("markdown", "| hotpotqa (pooled) | kgp | 6 | 0 |"),
         ("csv", "hotpotqa (pooled),kgp,6,0"),
     ):
-        assert row in said[form] and f"{means[0]:.1g}" in said[form]
-    assert r"\begin{tabular}" in said["latex"] and r"recall@5" in said["latex"]
-    base = json.loads(said["json"])["runs"][0]["facts"]["base_digest"]
+        assert row in texts[form] and f"{means[0]:.1g}" in texts[form]
+    assert r"\begin{tabular}" in texts["latex"] and r"recall@5" in texts["latex"]
+    base = json.loads(texts["json"])["runs"][0]["facts"]["base_digest"]
     for form in ("terminal", "markdown", "latex", "csv"):
-        assert f"base {base[:12]}" in said[form] and "6 questions; seed 0" in said[form], form
-        assert f"clew {version('clew')}" in " ".join(said[form].split())
+        assert f"base {base[:12]}" in texts[form] and "6 questions; seed 0" in texts[form], form
+        assert f"clew {version('clew')}" in " ".join(texts[form].split())
     shown = CliRunner().invoke(app, ["eval", "errors", out])
     assert shown.exit_code == 0 and "kgp: 6 questions" in shown.stdout
     shown = CliRunner().invoke(app, ["eval", "compare", out, "kgp", "read", "-m", "MRR"])
@@ -288,7 +290,7 @@ def test_tables_in_every_form(data, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["--data", "hotpotqa"], "Write NAME=PATH"),
         (["--data", "hotpot=x"], "hotpotqa"),
@@ -297,10 +299,10 @@ def test_tables_in_every_form(data, tmp_path):
         (["--data", "@", "--recipe", "kpg"], "kgp"),
     ],
 )
-def test_a_bad_request_is_refused(data, tmp_path, words, said):
+def test_a_bad_request_is_refused(data, tmp_path, words, text):
     words = [data if word == "@" else word for word in words]
     result = CliRunner().invoke(app, ["eval", "run", *words, "--out", str(tmp_path / "runs")])
-    assert result.exit_code == 2 and said in result.output
+    assert result.exit_code == 2 and text in result.output
 
 
 def test_what_a_run_costs_is_said_first_and_a_model_grades_it(data, tmp_path, monkeypatch):
@@ -325,7 +327,7 @@ def test_what_a_run_costs_is_said_first_and_a_model_grades_it(data, tmp_path, mo
         assert graded.exit_code == 0 and "6 calls" in graded.output, graded.output
         (only,) = RunFolder(tmp_path / "runs" / "hotpotqa-pooled").load_runs()
         # The question with "Dunmere" in it is right; the mumbled verdict is no grade at all.
-        assert {name: one.grade for name, one in only.results.items()} == {
+        assert {name: value.grade for name, value in only.results.items()} == {
             "q0": 1, "q1": None, "q2": 0, "q3": 0, "q4": 0, "q5": 0
         }  # fmt: skip
         mumbles.clear()

@@ -114,16 +114,16 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert added.exit_code == 0 and "added prime: 6 nodes, 8 edges" in added.stdout
     assert "answers: drug\n" in runner.invoke(app, ["graph", "schema", "prime", "--kb", kb]).stdout
     runner.invoke(app, ["encoder", "set", "clew:hops", "--kb", kb])
-    made = runner.invoke(app, ["graph", "encode", "prime", "--kb", kb])
-    assert made.exit_code == 0 and "prime: 2 vectors made by clew:hops" in made.stdout
-    assert "2 vectors to make, about" in made.stderr
+    result = runner.invoke(app, ["graph", "encode", "prime", "--kb", kb])
+    assert result.exit_code == 0 and "prime: 2 vectors made by clew:hops" in result.stdout
+    assert "2 vectors to make, about" in result.stderr
     again = runner.invoke(app, ["graph", "encode", "prime", "--all", "--json", "--kb", kb])
     assert json.loads(again.stdout) == {"graph": "prime", "encoder": "clew:hops", "encoded": 4}
     names = runner.invoke(app, ["graph", "encode", "prime", "--names", "--kb", kb])
     assert names.exit_code == 0 and "6 vectors made" in names.stdout
     for retriever in ("vss", "multi-vss", "bm25-nodes"):
-        found = runner.invoke(
+        results = runner.invoke(
             app, ["search", "an inhaled drug", "-k", "2", "--retriever", retriever, "--json", "--kb", kb]
         )
-        hits = json.loads(found.stdout)["hits"]
+        hits = json.loads(results.stdout)["hits"]
         assert hits[0]["id"] == "prime:4" and {hit["id"] for hit in hits} <= {"prime:4", "prime:5"}

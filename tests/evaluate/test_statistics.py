@@ -27,8 +27,8 @@ RANKS |= {"KGP-T5": 2.75, "Golden": 1.00}
 def test_mean_ranks_are_those_that_the_paper_prints_for_its_table_1():
     values = {name: [float(cell) for cell in row.split()] for name, row in TABLE_1.items()}
     cells = [{name: row[n] for name, row in values.items()} for n in range(12)]
-    found = mean_ranks(cells, [1] * 12)
-    assert {name: round(rank, 2) for name, rank in found.items()} == RANKS
+    result = mean_ranks(cells, [1] * 12)
+    assert {name: round(rank, 2) for name, rank in result.items()} == RANKS
 
 
 def test_ties_share_their_ranks_and_less_may_be_better():
@@ -40,12 +40,12 @@ def test_ties_share_their_ranks_and_less_may_be_better():
 @pytest.mark.slow
 def test_the_interval_is_the_normal_one_for_many_values():
     values = np.random.default_rng(1).normal(5, 2, 2_000)
-    found = bootstrap_interval(values, seed=3)
+    result = bootstrap_interval(values, seed=3)
     width = 1.96 * values.std() / math.sqrt(len(values))
-    assert found.mean == pytest.approx(values.mean()) and found.count == 2_000
-    assert found.low == pytest.approx(values.mean() - width, abs=0.02)
-    assert found.high == pytest.approx(values.mean() + width, abs=0.02)
-    assert bootstrap_interval(values, seed=3) == found != bootstrap_interval(values, seed=4)
+    assert result.mean == pytest.approx(values.mean()) and result.count == 2_000
+    assert result.low == pytest.approx(values.mean() - width, abs=0.02)
+    assert result.high == pytest.approx(values.mean() + width, abs=0.02)
+    assert bootstrap_interval(values, seed=3) == result != bootstrap_interval(values, seed=4)
 
 
 def test_values_that_are_all_the_same_have_no_width_and_none_have_no_mean():
@@ -56,11 +56,11 @@ def test_values_that_are_all_the_same_have_no_width_and_none_have_no_mean():
 def test_a_difference_is_paired():
     rng = np.random.default_rng(0)
     hard = rng.random(200) < 0.5
-    one, other = np.where(hard, 0.0, 0.9), np.where(hard, 0.1, 1.0)
-    found = paired_difference(other, one)
+    first, other = np.where(hard, 0.0, 0.9), np.where(hard, 0.1, 1.0)
+    result = paired_difference(other, first)
     # Unpaired, the spread of the questions would hide it.
-    assert found.mean == pytest.approx(0.1) and found.low > 0.09 and found.p < 0.001
-    same = paired_difference(one, one)
+    assert result.mean == pytest.approx(0.1) and result.low > 0.09 and result.p < 0.001
+    same = paired_difference(first, first)
     assert (same.mean, same.low, same.high, same.p) == (0, 0, 0, 1)
 
 
@@ -73,8 +73,8 @@ def test_p_is_about_a_half_where_the_mean_is_a_deviation_and_a_bit():
 def test_the_interval_is_that_of_all_samples_there_are():
     values = [0.0, 0.2, 0.5, 1.0]
     every = np.array([np.mean(sample) for sample in itertools.product(values, repeat=4)])
-    found = bootstrap_interval(values, level=0.8)
-    assert (found.low, found.high) == pytest.approx(np.quantile(every, [0.1, 0.9]), abs=0.026)
+    result = bootstrap_interval(values, level=0.8)
+    assert (result.low, result.high) == pytest.approx(np.quantile(every, [0.1, 0.9]), abs=0.026)
 
 
 def test_p_is_that_of_all_samples_there_are():

@@ -50,8 +50,8 @@ def test_passages_that_share_an_entity_are_neighbours(server, snapshot, tmp_path
         frozenset(("Ohio rose.", "In Ohio.")),
         frozenset(("Quill ran.", "Old Quill.")),
     }
-    one, other = (int(snapshot.rows([key])[0]) for key, text in by_id.items() if "Ohio" in text)
-    assert graph.explain_edge(one, other) == "entities: Ohio (place)"
+    first, other = (int(snapshot.rows([key])[0]) for key, text in by_id.items() if "Ohio" in text)
+    assert graph.explain_edge(first, other) == "entities: Ohio (place)"
     assert graph.missing == 0
 
 

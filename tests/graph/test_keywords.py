@@ -92,14 +92,14 @@ def test_a_title_joins_passages_in_which_its_words_are_adjacent_whatever_their_c
         ]
     )
     graph = KeywordGraph(snapshot, 0)
-    (one, other) = [
+    (first, other) = [
         int(row)
         for row in snapshot.rows(
             [n.id for n in passages(snapshot) if "lausen" in n.text.lower() and "Mr" not in n.text]
         )
     ]
-    assert graph.neighbours(one).tolist() == [other]
-    assert graph.explain_edge(one, other).casefold() == "keywords: alf clausen"
+    assert graph.neighbours(first).tolist() == [other]
+    assert graph.explain_edge(first, other).casefold() == "keywords: alf clausen"
     assert len(edges(snapshot, graph)) == 2
 
 
@@ -116,12 +116,13 @@ def test_why_says_words_as_the_text_has_them(bases):
     snapshot = bases.snapshot(
         [document("x", "Ferries, once."), document("y", "Two FERRIES crossed; a bell.")]
     )
-    one, other = sorted(int(row) for row in snapshot.rows([node.id for node in passages(snapshot)]))
+    first, other = sorted(int(row) for row in snapshot.rows([node.id for node in passages(snapshot)]))
     by_row = {
-        row: node.text for row, node in zip((one, other), snapshot.nodes(np.array([one, other])), strict=True)
+        row: node.text
+        for row, node in zip((first, other), snapshot.nodes(np.array([first, other])), strict=True)
     }
-    assert KeywordGraph(snapshot, 9).explain_edge(one, other).split(": ")[1] in by_row[other]
-    assert KeywordGraph(snapshot, 9).explain_edge(other, one).split(": ")[1] in by_row[one]
+    assert KeywordGraph(snapshot, 9).explain_edge(first, other).split(": ")[1] in by_row[other]
+    assert KeywordGraph(snapshot, 9).explain_edge(other, first).split(": ")[1] in by_row[first]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -87,10 +87,10 @@ def test_a_new_title_finds_passages_that_were_there_before_and_a_removed_one_is_
 
 
 def test_a_name_of_one_document_joins_nothing_and_of_two_it_does(bases):
-    one = document("x", "Corran is far.", "Near Corran.")
-    alone = bases.snapshot([one])
+    item = document("x", "Corran is far.", "Near Corran.")
+    alone = bases.snapshot([item])
     assert edges(alone, MentionGraph(alone, kinds=NAMES_ALONE)) == set()
-    joined = bases.snapshot([one, document("y", "To Corran again.")])
+    joined = bases.snapshot([item, document("y", "To Corran again.")])
     assert len(edges(joined, MentionGraph(joined, kinds=NAMES_ALONE))) == 6
 
 
@@ -103,8 +103,8 @@ def test_a_common_name_joins_no_two_passages_but_still_leads_to_its_document(bas
 
 def test_leads_are_the_first_passages_of_the_document(bases):
     snapshot = bases.snapshot([document("Quill", "one", "two", "three"), document("n", "At Quill.")])
-    at, one, two = rows_of(snapshot, "At Quill.", "one", "two")
-    assert MentionGraph(snapshot, leads=2, kinds=NAMES_ALONE).neighbours(at).tolist() == sorted([one, two])
+    at, first, two = rows_of(snapshot, "At Quill.", "one", "two")
+    assert MentionGraph(snapshot, leads=2, kinds=NAMES_ALONE).neighbours(at).tolist() == sorted([first, two])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -151,9 +151,9 @@ def test_every_neighbour_has_a_reason(bases):
 
 def test_the_edge_from_a_name_to_the_text_about_it_is_the_strongest(bases):
     about = document("Hesper Marrable", "She built gauges for the river.")
-    one = document("minutes", "The council heard Hesper Marrable speak.")
+    item = document("minutes", "The council heard Hesper Marrable speak.")
     other = document("diary", "Met Hesper Marrable at the lock.")
-    snapshot = bases.snapshot([about, one, other])
+    snapshot = bases.snapshot([about, item, other])
     gauges, heard, met = rows_of(
         snapshot,
         "She built gauges for the river.",

@@ -38,7 +38,7 @@ def test_neighbours_are_the_nearest_by_inner_product(encoded, k):
     np.fill_diagonal(similar, -np.inf)
     pairs = edges(encoded, NearestGraph(encoded, "hashed", k))
     for node, own in zip(nodes, similar, strict=True):
-        near = {other for one, other in pairs if one == node.id}
+        near = {other for pair, other in pairs if pair == node.id}
         assert len(near) == min(k, len(nodes) - 1)
         worst = min(own[at] for at, other in enumerate(nodes) if other.id in near)
         better = sum(score > worst + 1e-6 for score in own)
@@ -55,9 +55,11 @@ def test_several_at_once_are_what_each_is_alone(encoded):
 
 
 def test_the_reason_is_the_similarity(encoded):
-    one, other = encoded.rows([node.id for node in passages(encoded)[:2]]).tolist()
-    first, second = encoded.vectors("hashed").vectors(np.array([one, other])).astype(np.float64)
-    assert NearestGraph(encoded, "hashed").explain_edge(one, other) == f"knn: similarity {first @ second:.2f}"
+    item, other = encoded.rows([node.id for node in passages(encoded)[:2]]).tolist()
+    first, second = encoded.vectors("hashed").vectors(np.array([item, other])).astype(np.float64)
+    assert (
+        NearestGraph(encoded, "hashed").explain_edge(item, other) == f"knn: similarity {first @ second:.2f}"
+    )
 
 
 def test_a_passage_without_a_vector_has_no_neighbours_and_is_nobodys(bases):

@@ -90,9 +90,9 @@ def test_all_relations_together_are_mutual_and_stay_in_the_document(snapshot):
 
 def test_the_closest_relation_is_the_reason(snapshot):
     graph = StructureGraph(snapshot)
-    a1, a2, b1, one = (row_of(snapshot, text) for text in ("a1", "a2", "b1", "section Alpha"))
+    a1, a2, b1, first = (row_of(snapshot, text) for text in ("a1", "a2", "b1", "section Alpha"))
     assert graph.explain_edge(a1, a2) == "structure: next to it"
-    assert graph.explain_edge(a1, one) == "structure: one stands in the other"
+    assert graph.explain_edge(a1, first) == "structure: one stands in the other"
     assert StructureGraph(snapshot, ("page", "section")).explain_edge(a1, a2) == "structure: same section"
     assert graph.explain_edge(a1, b1) == ""
 

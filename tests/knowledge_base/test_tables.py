@@ -108,8 +108,8 @@ def test_a_removed_document_takes_its_tables(tmp_path, without_encoder):
         assert both.tables.query(query).rows == never.tables.query(query).rows
         with pytest.raises(UsageError, match="no table named 'sales'"):
             both.tables.query("select * from sales")
-        found = [[hit.node.id for hit in base.search("North sales 1,200")] for base in (both, never)]
-        assert found[0] == found[1]
+        results = [[hit.node.id for hit in base.search("North sales 1,200")] for base in (both, never)]
+        assert results[0] == results[1]
 
 
 def test_a_base_without_tables(tmp_path, without_encoder):

@@ -18,14 +18,14 @@ def hops(tmp_path_factory):
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chain")
-    with Store.open(folder / "base", create=True) as made:
-        yield chain_bases.fill(made, folder)
+    with Store.open(folder / "base", create=True) as store:
+        yield chain_bases.fill(store, folder)
 
 
 @pytest.fixture(scope="session")
 def schemas(tmp_path_factory):
     """A small graph of films and one of very many relations."""
-    with Store.open(tmp_path_factory.mktemp("schemas") / "base", create=True) as made:
-        schema_graphs.films(made)
-        schema_graphs.wide(made)
-        yield made
+    with Store.open(tmp_path_factory.mktemp("schemas") / "base", create=True) as store:
+        schema_graphs.films(store)
+        schema_graphs.wide(store)
+        yield store

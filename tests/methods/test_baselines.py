@@ -27,14 +27,14 @@ QUESTION = Question("Where does the teacher of the arranger of the Simpsons them
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with Store.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as made:
+    with Store.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as store:
         for number, (title, text) in enumerate(TEXTS.items()):
             builder = DocumentBuilder()
             builder.add_paragraph(text)
             parsed = builder.finish(data=text.encode(), title=title, media_type="text/plain", parser="t/1")
-            made.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
-        made.encode(HashEncoder())
-        yield made
+            store.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+        store.encode(HashEncoder())
+        yield store
 
 
 def titles(hits):
@@ -67,13 +67,13 @@ def test_ircot_retrieves_for_each_of_three_rounds_and_reads_all_of_it(base) -> N
         "Alf Clausen was taught by Wilmot Harker.",
     ]
     # What the first rounds brought stays to the end, and its titles are told.
-    found = titles(answer.context)
-    assert [title for title in found if title != "Noise"][:3] == [
+    result = titles(answer.context)
+    assert [title for title in result if title != "Noise"][:3] == [
         "Simpsons theme",
         "Alf Clausen",
         "Wilmot Harker",
     ]
-    assert len(set(found)) == len(found)
+    assert len(set(result)) == len(result)
     assert "Title: Alf Clausen" in server.requests[2].prompt
     assert "Reasoning: The Simpsons theme was arranged by Alf Clausen." in server.requests[1].prompt
     assert answer.text == "Dunmere" and "reader=paper" in answer.recipe
@@ -93,8 +93,8 @@ def test_ircot_ends_after_its_rounds_having_retrieved_for_every_thought(base, op
     assert [step.query for step in retrievals] == [QUESTION.text, *thoughts[:rounds]]
     assert all(len(step.hits) == 1 for step in retrievals)
     # Each passage is read once, in the order in which it was found.
-    found = dict.fromkeys(hit.node.id for step in retrievals for hit in step.hits)
-    assert [hit.node.id for hit in answer.context] == list(found)
+    results = dict.fromkeys(hit.node.id for step in retrievals for hit in step.hits)
+    assert [hit.node.id for hit in answer.context] == list(results)
     assert answer.usage.calls == len(server.requests) == rounds + 1
 
 
@@ -158,10 +158,10 @@ def test_two_hops_are_those_of_brute_force(base) -> None:
     for score, a, b in sorted(pairs, reverse=True):
         expected.setdefault(a, ((a,), score))
         expected.setdefault(b, ((a, b), score))
-    found = registry.build_retriever("twohop(first=3, then=2)", base, encoder=encoder).retrieve(QUESTION, 30)
-    assert [hit.path for hit in found] == [path for path, _ in expected.values()]
-    assert np.allclose([hit.score for hit in found], [score for _, score in expected.values()], atol=1e-6)
-    assert [hit.node.id for hit in found] == list(expected)
+    hits = registry.build_retriever("twohop(first=3, then=2)", base, encoder=encoder).retrieve(QUESTION, 30)
+    assert [hit.path for hit in hits] == [path for path, _ in expected.values()]
+    assert np.allclose([hit.score for hit in hits], [score for _, score in expected.values()], atol=1e-6)
+    assert [hit.node.id for hit in hits] == list(expected)
     best: dict[str, tuple[str, ...]] = {}
     for _, a, b in sorted(pairs, reverse=True)[:2]:
         best.setdefault(a, (a,))

@@ -218,7 +218,9 @@ def test_the_next_chain_is_tried_where_one_cannot_be_filled_or_its_answer_does_n
     # The memory is asked only where no chain can be filled from what has evidence.
     agent = Agent(studio, studio, born, memory="no one asks")
     answer, requests = run(world, agent, "Where was he born?", "chain(k=3, samples=3)")
-    assert answer.text == TOWN and not any("fill in what is missing" in one.system for one in requests)
+    assert answer.text == TOWN and not any(
+        "fill in what is missing" in request.system for request in requests
+    )
 
 
 def test_one_triple_is_enough_where_the_question_has_no_more(world):
@@ -331,8 +333,8 @@ def test_a_claim_is_judged_by_the_model_from_the_filled_chain(world):
     assert answer.text == "REFUTES" and len(answer.evidence) == 2
     assert f"{DIRECTOR} >> place of birth >> {TOWN}" in requests[-1].user.rpartition("Claim:")[2]
     assert answer.from_memory == ("the answer: REFUTES",)
-    one = f"{FILM} >> director >> #1; final answer: #answer"
+    item = f"{FILM} >> director >> #1; final answer: #answer"
     answer, _ = run(
-        world, lambda r: "final answer: true" if "judge" in r.system else one, claim, "chain(task=claim)"
+        world, lambda r: "final answer: true" if "judge" in r.system else item, claim, "chain(task=claim)"
     )
     assert answer.text == "SUPPORTS" and "errors" not in answer.trail[0].detail

@@ -84,8 +84,8 @@ def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(wo
         answer, _ = run(world, Agent(chain), "Whom did the director marry?")
         assert answer.text == "Greta Lind"
         assert [hit.node.document_name for hit in answer.evidence] == ["films", "people"]
-        (said,) = steps(answer, "fill")[1].detail["same"]
-        assert said == f"films:{DIRECTOR} is people:p1: alias '{DIRECTOR}'"
+        (text,) = steps(answer, "fill")[1].detail["same"]
+        assert text == f"films:{DIRECTOR} is people:p1: alias '{DIRECTOR}'"
     finally:
         opened.graphs.remove("people")
 

@@ -54,7 +54,7 @@ def test_dates_as_people_write_them(text, date):
 
 
 @pytest.mark.parametrize(
-    "one, other, order",
+    "item, other, order",
     [
         (Date(1901, 5, 2), Date(1899), 1),
         (Date(1901, 5, 2), Date(1901, 5, 3), -1),
@@ -64,8 +64,8 @@ def test_dates_as_people_write_them(text, date):
         (Date(-44), Date(14), -1),
     ],
 )
-def test_dates_compare_as_far_as_both_are_known(one, other, order):
-    assert one.compare(other) == order
+def test_dates_compare_as_far_as_both_are_known(item, other, order):
+    assert item.compare(other) == order
 
 
 def test_numbers_as_people_write_them():
@@ -74,7 +74,7 @@ def test_numbers_as_people_write_them():
 
 
 @pytest.mark.parametrize(
-    "one, other, same",
+    "item, other, same",
     [
         ("The Hague", "hague", True),
         ("Géza von Bolváry", "Geza von Bolvary", True),
@@ -88,20 +88,20 @@ def test_numbers_as_people_write_them():
         ("", "Lima", False),
     ],
 )
-def test_values_that_say_the_same(one, other, same):
-    assert same_value(one, other) is same and same_value(other, one) is same
+def test_values_that_say_the_same(item, other, same):
+    assert same_value(item, other) is same and same_value(other, item) is same
 
 
 def filled(chain, *values, source="kg"):
-    made = FilledChain(parse_chain(chain, UNLIMITED))
+    result = FilledChain(parse_chain(chain, UNLIMITED))
     for number, value in enumerate(values, 1):
         some = value if isinstance(value, tuple) else (value,)
-        made.add(number, Filling(source, tuple(map(Candidate, some))))
-    return made
+        result.add(number, Filling(source, tuple(map(Candidate, some))))
+    return result
 
 
-def two(relation, one="Ada", other="Bo"):
-    return f"{one} >> {relation} >> #1; {other} >> {relation} >> #2; final answer: #answer"
+def two(relation, item="Ada", other="Bo"):
+    return f"{item} >> {relation} >> #1; {other} >> {relation} >> #2; final answer: #answer"
 
 
 FOUR = "{0} >> director >> #1; {1} >> director >> #2; #1 >> {2} >> #3; #2 >> {2} >> #4; final answer: #answer"
@@ -151,15 +151,15 @@ def test_endings(question, chain, values, answer):
 def test_nothing_is_settled_while_something_is_missing_or_where_only_the_text_was_counted():
     chain = two("born")
     assert derive_answer("Who was born first, Ada or Bo?", filled(chain, "1901")) is None
-    made = filled("#1 >> director >> Ada; final answer: #1", ("X", "Y"), source="text")
-    assert derive_answer("How many films did Ada make?", made) is None
+    filled_chain = filled("#1 >> director >> Ada; final answer: #1", ("X", "Y"), source="text")
+    assert derive_answer("How many films did Ada make?", filled_chain) is None
 
 
 def test_strands_lead_from_constants_to_the_last_unknowns():
     chain = parse_chain(FOUR.format("Low", "Tin", "died"))
-    assert [(one.constant, one.last_unknown) for one in find_strands(chain)] == [("Low", 3), ("Tin", 4)]
-    one = parse_chain("A >> father >> #1; flag of the #1 >> colour >> #2; final answer: #2")
-    assert [(strand.constant, strand.last_unknown) for strand in find_strands(one)] == [("A", 2)]
+    assert [(value.constant, value.last_unknown) for value in find_strands(chain)] == [("Low", 3), ("Tin", 4)]
+    item = parse_chain("A >> father >> #1; flag of the #1 >> colour >> #2; final answer: #2")
+    assert [(strand.constant, strand.last_unknown) for strand in find_strands(item)] == [("A", 2)]
 
 
 @pytest.mark.parametrize(
@@ -200,22 +200,22 @@ def test_values_that_stray_from_where_a_relation_leads(relation, value, wrong):
 
 
 def test_hops_are_open_when_what_they_ask_with_is_known():
-    made = filled("A >> r >> #1; B >> s >> #2; #1 and #2 >> t >> #3; #4 >> u >> #3; final answer: #4")
-    assert [(ask.unknown, str(ask.triple)) for ask in made.open_hops()] == [
+    filled_chain = filled("A >> r >> #1; B >> s >> #2; #1 and #2 >> t >> #3; #4 >> u >> #3; final answer: #4")
+    assert [(ask.unknown, str(ask.triple)) for ask in filled_chain.open_hops()] == [
         (1, "A >> r >> #1"),
         (2, "B >> s >> #2"),
     ]
-    made.add(1, Filling("kg", (Candidate("x"), Candidate("y"))))
-    assert [ask.unknown for ask in made.open_hops()] == [2]
-    made.add(2, Filling("kg", (Candidate("z"),)))
-    (ask,) = made.open_hops()
-    assert [one.value for one in ask.known] == ["x and z", "y and z"] and not ask.inverse
-    made.add(3, Filling("text", (Candidate("w"),)))
-    (ask,) = made.open_hops()
+    filled_chain.add(1, Filling("kg", (Candidate("x"), Candidate("y"))))
+    assert [ask.unknown for ask in filled_chain.open_hops()] == [2]
+    filled_chain.add(2, Filling("kg", (Candidate("z"),)))
+    (ask,) = filled_chain.open_hops()
+    assert [item.value for item in ask.known] == ["x and z", "y and z"] and not ask.inverse
+    filled_chain.add(3, Filling("text", (Candidate("w"),)))
+    (ask,) = filled_chain.open_hops()
     assert ask.inverse and ask.unknown == 4 and str(ask.known_term) == "w"
-    made.add(4, Filling("text", (Candidate("v"),)))
-    assert made.open_hops() == [] and made.open_unknowns == ()
-    assert str(made) == "A >> r >> x; B >> s >> z; x and z >> t >> w; v >> u >> w; final answer: #4"
+    filled_chain.add(4, Filling("text", (Candidate("v"),)))
+    assert filled_chain.open_hops() == [] and filled_chain.open_unknowns == ()
+    assert str(filled_chain) == "A >> r >> x; B >> s >> z; x and z >> t >> w; v >> u >> w; final answer: #4"
 
 
 def test_a_chain_whose_unknowns_wait_for_each_other_leads_nowhere():
@@ -225,14 +225,14 @@ def test_a_chain_whose_unknowns_wait_for_each_other_leads_nowhere():
 
 
 def test_sources_agree_where_any_of_their_values_do():
-    one, other = (
+    first, other = (
         Filling("kg", (Candidate("Iran"), Candidate("Peru"))),
         Filling("text", (Candidate("the Peru"),)),
     )
-    assert values_agree(one, other)
-    made = filled("A >> country >> #1; final answer: #1", ("Iran", "Chile"))
-    made.add(1, other)
-    (conflict,) = find_conflicts(made)
+    assert values_agree(first, other)
+    filled_chain = filled("A >> country >> #1; final answer: #1", ("Iran", "Chile"))
+    filled_chain.add(1, other)
+    (conflict,) = find_conflicts(filled_chain)
     assert (conflict.unknown, conflict.used.source, conflict.other.source) == (1, "kg", "text")
 
 

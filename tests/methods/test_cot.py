@@ -27,14 +27,14 @@ def test_one_thought_is_drawn_without_a_temperature(hops):
 
 
 def test_three_rounds_of_samples_are_drawn_apart_and_the_majority_is_the_answer(hops):
-    said = iter(
+    text = iter(
         [
             "He is from Boston. So the answer is: Boston.",
             "So the answer is: the Dunmere.",
             "The village is Dunmere. So the answer is: dunmere",
         ]
     )
-    answer, requests = ask(hops, lambda request: next(said), "cot(samples=3)")
+    answer, requests = ask(hops, lambda request: next(text), "cot(samples=3)")
     assert len(requests) == 3 and {request.body["temperature"] for request in requests} == {0.7}
     assert len({request.prompt for request in requests}) == 1
     # As the first of the majority wrote it, whichever call arrived first.

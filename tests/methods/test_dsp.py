@@ -33,8 +33,8 @@ def test_three_hops_each_with_the_summaries_and_the_last_passages(hops):
         "Who taught Alf Clausen, composer?",
         "village of Wilmot Harker",
     ]
-    told = requests[2].user.rpartition(f"{QUESTION}\nContext: ")[2]
-    assert told == (
+    message = requests[2].user.rpartition(f"{QUESTION}\nContext: ")[2]
+    assert message == (
         "Nothing is known yet. Alf Clausen arranged it.\n"
         f"Title: Alf Clausen\n{TEXTS['Alf Clausen']}\nSummary:"
     )
@@ -71,7 +71,7 @@ def test_it_ends_with_its_hops_a_repetition_no_query_or_the_money(hops):
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [
         (" He taught.\nSearch query: Who is it?", ("He taught.", "Who is it?")),
         ("Summary: He taught.\nSearch query: Who is it?", ("He taught.", "Who is it?")),
@@ -86,5 +86,5 @@ def test_it_ends_with_its_hops_a_repetition_no_query_or_the_money(hops):
         ("", ("", "")),
     ],
 )
-def test_replies_in_every_form(reply, said):
-    assert parse_reply(reply) == said
+def test_replies_in_every_form(reply, text):
+    assert parse_reply(reply) == text

@@ -64,10 +64,10 @@ def test_answers_are_those_that_meet_all_constraints(base, text, expected):
     films(base)
     answer = ask(base, FILM + text + END)
     assert set(answer.values) == expected
-    met = [one.meets_all for one in answer.ranking]
+    met = [ranked.meets_all for ranked in answer.ranking]
     assert met == sorted(met, reverse=True) and sum(met) == len(expected)
-    assert not any(one.missed_constraints for one in answer.ranking if one.meets_all)
-    assert all(one.missed_constraints for one in answer.ranking if not one.meets_all)
+    assert not any(ranked.missed_constraints for ranked in answer.ranking if ranked.meets_all)
+    assert all(ranked.missed_constraints for ranked in answer.ranking if not ranked.meets_all)
     assert details(answer, "exact") or not details(answer, "substitute")[0].get("given up")
 
 
@@ -91,7 +91,7 @@ def test_an_answer_has_the_triples_that_it_meets(base):
         "Ilse Varnholt >> born_in >> Dunmere",
     }
     assert all(answer.evidence[0].node.text == quote.text for quote in answer.quotes[:1])
-    assert all(one.meets_all for one in answer.ranking)
+    assert all(ranked.meets_all for ranked in answer.ranking)
 
 
 def test_contradictory_constraints_have_no_answer_and_near_misses_are_listed_apart(base):
@@ -100,7 +100,7 @@ def test_contradictory_constraints_have_no_answer_and_near_misses_are_listed_apa
     answer = ask(base, text)
     assert not answer.values and not answer.abstained
     assert answer.text == "None: no node of 'films' meets all of this"
-    assert {one.name: one.missed_constraints for one in answer.ranking} == {
+    assert {ranked.name: ranked.missed_constraints for ranked in answer.ranking} == {
         TIN: ("#1.release_year < 1933",),
         NINE: ("#1.release_year < 1933",),
         SALT: ("#1 >> directed_by >> Marit Solheim",),
@@ -112,7 +112,7 @@ def test_a_type_that_contradicts_has_no_answer(base):
     films(base)
     answer = ask(base, f"#1 : town; #1 >> directed_by >> Marit Solheim{END}")
     assert not answer.values
-    assert {one.name: one.missed_constraints for one in answer.ranking} == {
+    assert {ranked.name: ranked.missed_constraints for ranked in answer.ranking} == {
         TIN: ("#1 : town",),
         NINE: ("#1 : town",),
     }
@@ -128,17 +128,17 @@ def test_near_names_give_up_the_weakest_of_contradictory_constraints(base):
         "No answer: nothing meets all of this. Without '#1 : town' there would be: "
     )
     assert TIN in answer.text and NINE in answer.text
-    rest = [one for one in answer.ranking if one.meets_rest]
-    assert {one.name for one in rest} == {TIN, NINE} and answer.ranking[:2] == tuple(rest)
-    assert {(one.list_name, one.missed_constraints) for one in rest} == {("near miss", ("#1 : town",))}
-    assert not any(one.meets_all for one in answer.ranking)
+    rest = [ranked for ranked in answer.ranking if ranked.meets_rest]
+    assert {item.name for item in rest} == {TIN, NINE} and answer.ranking[:2] == tuple(rest)
+    assert {(item.list_name, item.missed_constraints) for item in rest} == {("near miss", ("#1 : town",))}
+    assert not any(ranked.meets_all for ranked in answer.ranking)
 
 
 def test_what_a_graph_does_not_have_ranks_and_is_said(base):
     films(base)
     answer = ask(base, f"{FILM}#1 >> directed_by >> Ilse Varnholt; #1 >> praised by >> Otto Bexley{END}")
     assert answer.abstained and not answer.values and answer.constraints.matching_rest == 3
-    assert {one.name for one in answer.ranking if one.list_name == "near miss"} == {SALT, LOW, GLASS}
+    assert {ranked.name for ranked in answer.ranking if ranked.list_name == "near miss"} == {SALT, LOW, GLASS}
     assert answer.text.startswith(
         "No answer: not all of this can be looked up. Without '#1 >> praised by >> Otto Bexley' there would be: "
     )
@@ -148,7 +148,7 @@ def test_what_a_graph_does_not_have_ranks_and_is_said(base):
     met = {check.text: check.satisfaction for check in answer.ranking[0].checks}
     assert met["#1 >> praised by >> Otto Bexley"] is None
     none = ask(base, f"#1 >> praised by >> Otto Bexley{END}", "Which film about an orchard is praised?")
-    assert none.abstained and none.ranking and not any(one.meets_all for one in none.ranking)
+    assert none.abstained and none.ranking and not any(ranked.meets_all for ranked in none.ranking)
 
 
 def test_a_wish_ranks_and_drops_nothing(base):
@@ -171,7 +171,7 @@ def test_a_near_name_with_several_candidates_ranks_by_their_scores(base):
     assert ask(base, f"#1 >> by >> Kismet{END}").values == ("a",)
     answer = ask(base, f"#1 >> by >> kismet{END}")
     assert answer.values == ("a", "b")
-    assert [one.checks[0].satisfaction for one in answer.ranking[:2]] == [1.0, 0.96]
+    assert [item.checks[0].satisfaction for item in answer.ranking[:2]] == [1.0, 0.96]
 
 
 def test_what_the_question_names_may_answer_unless_it_says_otherwise(base):
@@ -212,7 +212,7 @@ def test_only_the_target_is_restricted_to_declared_answers(tmp_path):
         asked = base.ask("", recipe="focus", chain="#1 >> by >> Ilse; #1 >> with >> #2; final answer: #1")
         assert asked.values == ("Low Water",)
         asked = base.ask("", recipe="focus", chain="Low Water >> with >> #1; final answer: #1")
-        assert asked.abstained or not any(one.meets_all for one in asked.ranking)
+        assert asked.abstained or not any(ranked.meets_all for ranked in asked.ranking)
         why = base.why_not("Emil", "Low Water >> with >> #1; final answer: #1")
         assert why[0].restriction.startswith("it is not of the types that may answer")
 
@@ -224,28 +224,28 @@ def test_candidates_are_sorted_by_vector_and_filled_up(base, tmp_path):
     answer = ask(
         base, f"{FILM}#1 >> directed_by >> Marit Solheym{END}", "nine lanterns night", encoder=encoder
     )
-    assert {one.name for one in answer.ranking if one.meets_all} == {TIN, NINE}
-    assert all(one.ranked_by.startswith("vector ") for one in answer.ranking)
-    assert {one.name for one in answer.ranking if not one.meets_all} == {SALT, LOW, GLASS}
-    firm = [one.hit.score for one in answer.ranking if one.meets_all]
+    assert {ranked.name for ranked in answer.ranking if ranked.meets_all} == {TIN, NINE}
+    assert all(ranked.ranked_by.startswith("vector ") for ranked in answer.ranking)
+    assert {ranked.name for ranked in answer.ranking if not ranked.meets_all} == {SALT, LOW, GLASS}
+    firm = [ranked.hit.score for ranked in answer.ranking if ranked.meets_all]
     assert firm == sorted(firm, reverse=True)
-    assert answer.context == tuple(one.hit for one in answer.ranking)
+    assert answer.context == tuple(ranked.hit for ranked in answer.ranking)
 
 
 def _apart(store, born="born_in"):
     """Store the films in one graph and where people were born (``born``) in another, under other ids."""
-    said = nodes()
+    by_id = nodes()
     graph_of(
         store,
-        [one for one in triples() if one[1] != "born_in"],
+        [triple for triple in triples() if triple[1] != "born_in"],
         "films",
-        **{id: one for id, one in said.items() if id[0] in "fp"},
+        **{id: value for id, value in by_id.items() if id[0] in "fp"},
     )
     graph_of(
         store,
         [(f"x{head}", born, f"x{tail}") for head, tail in BORN.items()],
         "people",
-        **{f"x{id}": one for id, one in said.items() if id[0] in "pt"},
+        **{f"x{id}": value for id, value in by_id.items() if id[0] in "pt"},
     )
 
 
@@ -264,16 +264,16 @@ def test_several_graphs_hold_a_question_together(base, text, expected):
     _apart(base)
     answer = ask(base, text)
     assert set(answer.values) == expected
-    assert {one.name for one in answer.ranking if one.meets_all} == expected
+    assert {item.name for item in answer.ranking if item.meets_all} == expected
     if not expected:  # nobody but the director was born in Vessby, and she acts in nothing
         assert answer.abstained and not details(answer, "join graphs")
         return
     (step,) = details(answer, "join graphs")
     assert set(step["graphs"]) == {"films", "people"} and step["same"]
-    for one in answer.ranking:
-        if one.meets_all:
-            assert all(check.satisfaction == 1 for check in one.checks)
-            assert {hit.node.document_name for check in one.checks for hit in check.hits} == {
+    for ranked in answer.ranking:
+        if ranked.meets_all:
+            assert all(check.satisfaction == 1 for check in ranked.checks)
+            assert {hit.node.document_name for check in ranked.checks for hit in check.hits} == {
                 "films",
                 "people",
             }
@@ -315,14 +315,14 @@ def test_a_wish_is_looked_for_in_passages_about_the_answer(base):
     base.catch_up()
     answer = ask(base, f"{FILM}#1 >> directed_by >> Ilse Varnholt; #1 ~ won the Golden Reed{END}")
     assert answer.values[0] == GLASS
-    (check,) = [one for one in answer.ranking[0].checks if one.text == "~ won the Golden Reed"]
+    (check,) = [item for item in answer.ranking[0].checks if item.text == "~ won the Golden Reed"]
     # It is mentioned, which is no proof: it ranks, and stays unknown.
     assert check.satisfaction is None and "Golden Reed" in check.hits[0].node.text
 
 
 def test_an_edge_that_a_graph_lacks_is_read_where_its_relation_is_known(base):
     # Others were born somewhere in this graph, Marit Solheim was not: the document knows.
-    graph_of(base, [one for one in triples() if one != ("p5", "born_in", "t3")], "films", **nodes())
+    graph_of(base, [triple for triple in triples() if triple != ("p5", "born_in", "t3")], "films", **nodes())
     add(base, "people.txt", "People", "Marit Solheim was born in Vessby by the sea.")
     base.catch_up()
     answer = ask(base, "The Tin Parade >> directed_by >> #1; #1 >> born_in >> #2; final answer: #2")
@@ -362,9 +362,9 @@ def test_without_a_model_a_question_needs_triples_of_its_own(base):
 def test_why_not(base, name, expected, alone):
     films(base)
     text = f"{FILM}#1 >> directed_by >> Marit Solheim; #1.release_year > 1933{END}"
-    (found,) = clew.KnowledgeBase(base).why_not(name, text)
-    assert (found.name, set(found.constraints), found.each_alone) == (name, set(expected), alone)
-    assert found.is_answer == (not expected)
+    (exclusion,) = clew.KnowledgeBase(base).why_not(name, text)
+    assert (exclusion.name, set(exclusion.constraints), exclusion.each_alone) == (name, set(expected), alone)
+    assert exclusion.is_answer == (not expected)
 
 
 def test_why_not_asks_no_model_whatever_reads_for_the_answer(base):
@@ -374,8 +374,8 @@ def test_why_not_asks_no_model_whatever_reads_for_the_answer(base):
     # The triple that no graph holds is read from the document, by a reader that needs no model.
     text = f"{FILM}#1 >> directed_by >> Marit Solheim; Marit Solheim >> shot in >> #2{END}"
     recipe = "focus(reader=cited, form=pointwise, entities=model)"
-    (found,) = clew.KnowledgeBase(base).why_not(SALT, text, recipe=recipe)
-    assert found.constraints == ("#1 >> directed_by >> Marit Solheim",)
+    (exclusion,) = clew.KnowledgeBase(base).why_not(SALT, text, recipe=recipe)
+    assert exclusion.constraints == ("#1 >> directed_by >> Marit Solheim",)
 
 
 def test_why_not_of_what_is_not_there(base):

@@ -32,7 +32,7 @@ class Agent:
             return self.triples
         if "give it a score" in request.system:
             return next(
-                (said for name, said in self.scores.items() if f"name: {name}\n" in request.user), "0.1"
+                (value for name, value in self.scores.items() if f"name: {name}\n" in request.user), "0.1"
             )
         return self.order
 
@@ -55,9 +55,9 @@ def test_the_model_writes_triples_and_reranks_what_meets_them(base):
     )
     answer, requests = ask(base, agent)
     assert answer.values == ("Glass Harvest", "The Salt Orchard", "Low Water")
-    assert [one.ranked_by for one in answer.ranking[:3]] == ["model 0.9", "model 0.4", "model 0.2"]
+    assert [item.ranked_by for item in answer.ranking[:3]] == ["model 0.9", "model 0.4", "model 0.2"]
     # What only fills the list up stays below, whatever the model says of it.
-    assert [(one.name, one.ranked_by) for one in answer.ranking[3:]] == [
+    assert [(item.name, item.ranked_by) for item in answer.ranking[3:]] == [
         ("Nine Lanterns", "model 1"),
         ("The Tin Parade", "model 0.1"),
     ]
@@ -130,7 +130,7 @@ def test_malformed_triples_leave_a_search_by_text(base, reply):
     films(base)
     answer, _ = ask(base, Agent(triples=reply), recipe="focus(form=none, samples=2)")
     assert answer.abstained and answer.trail[0].name == "triples"
-    assert answer.ranking and not any(one.meets_all for one in answer.ranking)
+    assert answer.ranking and not any(ranked.meets_all for ranked in answer.ranking)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def test_without_a_score_of_the_models_own_it_is_said_how_like_the_question_a_no
     )
     question = "What did Ilse Varnholt and Ruben Achterberg make, Low Water?"
     answer, _ = ask(base, agent, recipe=f"focus(form={form}, k=3)", question=question)
-    (found,) = steps(answer, "sort")
-    own = {hit.node.name: f"words {hit.score:.2f}" for hit in found.hits}
+    (result,) = steps(answer, "sort")
+    own = {hit.node.name: f"words {hit.score:.2f}" for hit in result.hits}
     assert own.keys() == {"Ilse Varnholt", "Ruben Achterberg", "Low Water"}
-    assert {one.name: one.ranked_by for one in answer.ranking} == own | of_the_model
+    assert {ranked.name: ranked.ranked_by for ranked in answer.ranking} == own | of_the_model
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_malformed_scores_leave_the_order_as_it_was(base, form, reply):
 
     answer, _ = ask(base, agent, recipe=f"focus(form={form})")
     before = [hit.node.id for hit in steps(answer, "sort")[0].hits]
-    assert [one.hit.node.id for one in answer.ranking] == before
+    assert [ranked.hit.node.id for ranked in answer.ranking] == before
     assert set(answer.values) == {"Glass Harvest", "The Salt Orchard", "Low Water"}
 
 
@@ -182,12 +182,12 @@ SHOWN_SIDE_BY_SIDE = [
 
 @pytest.mark.parametrize(("written", "expected"), SHOWN_SIDE_BY_SIDE)
 def test_ten_questions_over_graph_and_documents_by_focus_and_by_chain(world, written, expected):
-    found = {}
+    results = {}
     for recipe in ("focus", "chain(sources='kg,text')"):
-        found[recipe] = registry.build_method(recipe, world).answer(
+        results[recipe] = registry.build_method(recipe, world).answer(
             Question(written, chain=written), TrailRecorder()
         )
-    focus, chain = found.values()
+    focus, chain = results.values()
     assert focus.text == chain.text == expected
     # Both rest on an edge of the graph and on a sentence of a document, and both trails show them.
     for answer in (focus, chain):

@@ -49,7 +49,7 @@ def test_a_mounted_graph_is_asked(base, tmp_path, text, expected):
     clew.KnowledgeBase(base).graphs.mount("films", str(place))
     answer = ask(base, f"{text}; final answer: #1")
     assert set(answer.values) == expected
-    assert all(one.meets_all and not one.missed_constraints for one in answer.ranking)
+    assert all(ranked.meets_all and not ranked.missed_constraints for ranked in answer.ranking)
     assert all(hit.node.kind == "triple" for check in answer.ranking[0].checks for hit in check.hits)
 
 
@@ -64,7 +64,7 @@ def test_a_contradiction_in_a_mounted_graph_has_no_answer(base, tmp_path):
         base, "#1 >> directed_by >> Ilse Varnholt; #1 >> directed_by >> marit solheim; final answer: #1"
     )
     assert not near.values and near.abstained
-    assert {one.name for one in near.ranking if one.meets_rest} == {
+    assert {ranked.name for ranked in near.ranking if ranked.meets_rest} == {
         "The Salt Orchard",
         "Low Water",
         "Glass Harvest",
@@ -79,4 +79,4 @@ def test_a_mounted_graph_without_the_answer_stands_beside_one_that_has_it(base, 
     clew.KnowledgeBase(base).graphs.mount("places", str(place))
     answer = ask(base, "#1 : film; #1 >> directed_by >> Marit Solheim; final answer: #1")
     assert set(answer.values) == {"The Tin Parade", "Nine Lanterns"}
-    assert {one.hit.node.document_name for one in answer.ranking if one.meets_all} == {"films"}
+    assert {ranked.hit.node.document_name for ranked in answer.ranking if ranked.meets_all} == {"films"}

@@ -106,8 +106,8 @@ def test_the_command_shows_properties_and_what_a_prompt_would_be_shown(base):
     assert "property release_year of film: number, 3 values, such as 1977\n" in printed.stdout
     few = CliRunner().invoke(app, ["graph", "schema", "films", "--limit", "1", *kb]).stdout
     assert "... 1 more type, 1 more relation, 2 more properties; see --limit\n" in few
-    said = json.loads(CliRunner().invoke(app, ["graph", "schema", "films", "--json", *kb]).stdout)
-    assert said["properties"][0] == {
+    record = json.loads(CliRunner().invoke(app, ["graph", "schema", "films", "--json", *kb]).stdout)
+    assert record["properties"][0] == {
         "property": "born", "values": 1, "numbers": 1, "types": {"person": 1}, "example": "1946-01-20"
     }  # fmt: skip
     cut = CliRunner().invoke(app, ["graph", "schema", "wide", "--question", QUESTION, *kb])

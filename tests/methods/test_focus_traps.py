@@ -22,15 +22,15 @@ def ask(store, text, recipe="focus", scope=None):
 
 
 def firm(answer):
-    return {one.name for one in answer.ranking if one.meets_all}
+    return {ranked.name for ranked in answer.ranking if ranked.meets_all}
 
 
 def rest(answer):
-    return {one.name for one in answer.ranking if one.meets_rest}
+    return {ranked.name for ranked in answer.ranking if ranked.meets_rest}
 
 
 def check(answer, text, place=0):
-    return next(one for one in answer.ranking[place].checks if one.text == text)
+    return next(item for item in answer.ranking[place].checks if item.text == text)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_what_is_denied_or_counted_is_never_read_as_if_it_were_not(base, text):
     answer = ask(base, text)
     assert answer.abstained and not firm(answer)
     quantified = ("not ", "only ", "at least ", "at most ", "exactly ")
-    for one in answer.ranking:
-        checks = [some for some in one.checks if some.text.startswith(quantified)]
+    for ranked in answer.ranking:
+        checks = [some for some in ranked.checks if some.text.startswith(quantified)]
         assert len(checks) == 1 and not checks[0].hits and not checks[0].satisfaction
 
 
@@ -77,7 +77,7 @@ def test_a_denial_that_no_graph_holds_does_not_rank_what_it_denies(base):
         p={"name": "Pia"},
     )
     answer = ask(base, f"#1 >> by >> Pia; not #1 >> praised by >> Otto Bexley{END}")
-    scores = {one.name: one.hit.score for one in answer.ranking}
+    scores = {ranked.name: ranked.hit.score for ranked in answer.ranking}
     assert not answer.values and list(scores)[:2] == ["Alpha", "Beta"]
     assert scores["Alpha"] < 1.01  # by id, and not by the denied words
 
@@ -85,10 +85,10 @@ def test_a_denial_that_no_graph_holds_does_not_rank_what_it_denies(base):
 def test_a_relation_is_not_replaced_by_another_that_has_edges(base):
     people = [("a", "place_of_birth", "d"), ("o", "place_of_birth", "d"), ("c", "place_of_death", "v")]
     names = {"a": "Ada", "o": "Dot", "c": "Cid", "d": "Dunmere", "v": "Vessby"}
-    said = {
+    by_id = {
         id: {"name": name, "types": ["person"] if id in "aoc" else ["town"]} for id, name in names.items()
     }
-    graph_of(base, people, **said)
+    graph_of(base, people, **by_id)
     born = ask(base, f"#1 >> place_of_birth >> Vessby{END}")
     assert "Cid" not in firm(born)
     others = ask(base, f"#1 : person; not #1 >> place_of_birth >> Vessby{END}")
@@ -183,7 +183,7 @@ def test_quantifiers_that_wait_for_each_other_are_left_out_and_said_where_names_
     text = f"{FILM}only #1 >> starred_actors >> #2; only #2 >> born_in >> #3; only #3 >> lies in >> #1{END}"
     ring = ask(base, text)
     assert list(ring.trail[-1].detail["dropped"]) == ["only #3 >> lies in >> #1"]
-    assert {one.text: one.satisfaction for one in ring.ranking[0].checks} == {
+    assert {item.text: item.satisfaction for item in ring.ranking[0].checks} == {
         "#1 : film": 1,
         "only #1 >> starred_actors >> #2": 1,
         "only #2 >> born_in >> #3": 1,
@@ -195,18 +195,18 @@ def test_quantifiers_that_wait_for_each_other_are_left_out_and_said_where_names_
 def test_what_two_graphs_share_is_one_thing_for_each_answer(base):
     # She visits x, owner of u, and y, owner of v; but x painted v and y painted u: there is no such person.
     names = {"a": "Alda", "x": "Xenia", "y": "Yorick", "u": "Umber House", "v": "Violet Barn"}
-    said = {id: {"name": name} for id, name in names.items()}
+    by_id = {id: {"name": name} for id, name in names.items()}
     graph_of(
         base,
         [("a", "visits", "x"), ("a", "visits", "y"), ("x", "owns", "u"), ("y", "owns", "v")],
         "one",
-        **said,
+        **by_id,
     )
     graph_of(
         base,
         [(f"2{a}", r, f"2{b}") for a, r, b in [("x", "painted", "v"), ("y", "painted", "u")]],
         "two",
-        **{f"2{id}": one for id, one in said.items() if id != "a"},
+        **{f"2{id}": value for id, value in by_id.items() if id != "a"},
     )
     text = "#1 >> visits >> #2; #2 >> owns >> #3; #2 >> painted >> #3" + END
     assert not [step for step in ask(base, text).trail if step.name == "join graphs"]
@@ -214,11 +214,11 @@ def test_what_two_graphs_share_is_one_thing_for_each_answer(base):
         base,
         [(f"2{a}", r, f"2{b}") for a, r, b in [("x", "painted", "v"), ("y", "painted", "v")]],
         "two",
-        **{f"2{id}": one for id, one in said.items() if id != "a"},
+        **{f"2{id}": value for id, value in by_id.items() if id != "a"},
     )
     answer = ask(base, text)
     assert answer.values == ("Alda",)
-    assert {hit.node.text for one in answer.ranking[0].checks for hit in one.hits} >= {
+    assert {hit.node.text for item in answer.ranking[0].checks for hit in item.hits} >= {
         "Yorick >> painted >> Violet Barn"
     }
 
@@ -227,17 +227,17 @@ def test_graphs_that_hold_different_parts_do_not_answer_side_by_side(base):
     graph_of(base, [("a", "by", "k")], "one", a={"name": "Alpha"}, k={"name": "Kismet"})
     graph_of(base, [("b", "painted_in", "o")], "two", b={"name": "Beta"}, o={"name": "Oslo"})
     answer = ask(base, f"#1 >> by >> Kismet; #1 >> painted_in >> Oslo{END}")
-    assert len({one.hit.node.document_name for one in answer.ranking if one.meets_rest}) == 1
+    assert len({ranked.hit.node.document_name for ranked in answer.ranking if ranked.meets_rest}) == 1
     assert not firm(answer)
 
 
 def apart(store):
     """Store the films in one graph, where people were born in another."""
-    said = nodes()
-    own = [one for one in triples() if one[1] != "born_in"]
-    graph_of(store, own, "films", **{id: one for id, one in said.items() if id[0] in "fp"})
+    by_id = nodes()
+    own = [triple for triple in triples() if triple[1] != "born_in"]
+    graph_of(store, own, "films", **{id: value for id, value in by_id.items() if id[0] in "fp"})
     born = [(f"x{a}", r, f"x{b}") for a, r, b in triples() if r == "born_in"]
-    graph_of(store, born, "people", **{f"x{id}": one for id, one in said.items() if id[0] in "pt"})
+    graph_of(store, born, "people", **{f"x{id}": value for id, value in by_id.items() if id[0] in "pt"})
 
 
 def test_why_not_goes_by_what_answered(base):
@@ -255,8 +255,8 @@ def test_why_not_goes_by_what_answered(base):
 
 def test_why_not_of_what_answers_although_it_is_named(base):
     graph_of(base, [("n", "likes", "n")], n={"name": "Narcissus"})
-    (found,) = clew.KnowledgeBase(base).why_not("Narcissus", f"Narcissus >> likes >> #1{END}")
-    assert found.is_answer
+    (exclusion,) = clew.KnowledgeBase(base).why_not("Narcissus", f"Narcissus >> likes >> #1{END}")
+    assert exclusion.is_answer
 
 
 def test_many_answers_are_counted_and_the_first_listed(base):
@@ -280,8 +280,8 @@ def test_a_read_answer_rests_on_its_own_evidence_and_has_every_constraint(base):
         p={"name": "Pia"},
     )
     answer = ask(base, f"Nine Lamps >> also_called >> #1; #1 : name; #1 ~ short{END}")
-    assert [one.name for one in answer.ranking] == ["Lantern Nine", "The Nine"]
-    for one in answer.ranking:
-        texts = [some.text for some in one.checks]
+    assert [item.name for item in answer.ranking] == ["Lantern Nine", "The Nine"]
+    for ranked in answer.ranking:
+        texts = [some.text for some in ranked.checks]
         assert len(texts) == 3 and "~ short" in texts
-        assert one.checks[0].hits[-1].node.text == f"Nine Lamps >> also_called >> {one.name}"
+        assert ranked.checks[0].hits[-1].node.text == f"Nine Lamps >> also_called >> {ranked.name}"

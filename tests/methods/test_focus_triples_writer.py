@@ -156,7 +156,7 @@ def test_what_was_wrong_is_said_and_asked_again(graph):
 def test_a_malformed_reply_is_no_failure(graph, reply, samples):
     chains, (step,), requests = written([reply] * (samples + 1), [graph], samples=samples)
     if reply == MALFORMED["the prompt again"]:  # which holds a triple
-        assert [str(one) for one in chains] == ["HEAD >> RELATION >> #1; final answer: #1"]
+        assert [str(chain) for chain in chains] == ["HEAD >> RELATION >> #1; final answer: #1"]
     else:
         assert chains == [] and step.detail["triples"] == "" and step.detail["errors"]
         assert len(requests) == samples + 1
@@ -230,7 +230,7 @@ def test_types_and_properties_are_called_as_the_graph_calls_them(graph):
 def test_what_the_trail_says_of_what_was_left_out_and_fitted(graph):
     reply = "Lynch >> born_in >> Montana; #1 : movie; #1 >> directed_by >> Lynch; final answer: #1"
     chains, (step,), _ = written([reply], [graph])
-    assert [str(one) for one in chains] == ["#1 : movie; #1 >> directed_by >> Lynch; final answer: #1"]
+    assert [str(chain) for chain in chains] == ["#1 : movie; #1 >> directed_by >> Lynch; final answer: #1"]
     assert step.detail["dropped"] == ["Lynch >> born_in >> Montana (nothing in it is unknown)"]
     assert step.detail["fitted"] == ["no graph has the type 'movie'"]
 
@@ -241,7 +241,7 @@ def test_a_name_that_the_graph_has_keeps_its_brackets(tmp_path):
     with Store.open(tmp_path / "base", create=True) as base:
         graph = graph_of(base, [("Crash (film)", "by", "x")], **{"Crash (film)": {"types": ["film"]}})
         chain = parse_typed("Crash (film) >> by >> #1; Ali (film) >> by >> #1; answer: #1")
-        heads = [one.head.text for one in align_to_schema(chain, [graph]).chain.chain.triples]
+        heads = [triple.head.text for triple in align_to_schema(chain, [graph]).chain.chain.triples]
         assert heads == ["Crash (film)", "Ali"]
 
 
@@ -257,7 +257,7 @@ def test_triples_by_hand_need_no_model(graph):
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "said"),
+    ("text", "error", "output"),
     [
         ("", UsageError, "needs a language model"),
         (
@@ -269,8 +269,8 @@ def test_triples_by_hand_need_no_model(graph):
         ("#1 by Lynch", IncorrectTripleFormatError, "not a head"),
     ],
 )
-def test_what_a_person_wrote_wrong_is_said(text, error, said):
-    with pytest.raises(error, match=said) as raised:
+def test_what_a_person_wrote_wrong_is_said(text, error, output):
+    with pytest.raises(error, match=output) as raised:
         parse_given_triples(Question("Which?", chain=text), TrailRecorder())
     assert (type(raised.value) is error and ">>" in raised.value.hint) or "constant" in raised.value.hint
 

@@ -20,9 +20,9 @@ OTHERS = {TIN, NINE}
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with Store.open(tmp_path_factory.mktemp("wording") / "base", create=True) as made:
-        films(made)
-        yield made
+    with Store.open(tmp_path_factory.mktemp("wording") / "base", create=True) as store:
+        films(store)
+        yield store
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +63,16 @@ def graph(base):
     ],
 )
 def test_what_a_person_writes(base, text, expected):
-    said = f"#1 : film; {text}; final answer: #1"
-    answer = registry.build_method("focus", base).answer(Question(said, chain=said), TrailRecorder())
+    output = f"#1 : film; {text}; final answer: #1"
+    answer = registry.build_method("focus", base).answer(Question(output, chain=output), TrailRecorder())
     assert set(answer.values) == expected
 
 
 def test_a_type_that_the_graph_does_not_have_is_not_looked_up(base):
-    said = "#1 : film; #1 >> starred_actors >> at least 2 actors; final answer: #1"
-    answer = registry.build_method("focus", base).answer(Question(said, chain=said), TrailRecorder())
+    text = "#1 : film; #1 >> starred_actors >> at least 2 actors; final answer: #1"
+    answer = registry.build_method("focus", base).answer(Question(text, chain=text), TrailRecorder())
     assert not answer.values and list(answer.constraints.dropped) == ["#2 : actors"]
-    assert {one.name for one in answer.ranking if one.meets_rest} == {SALT, LOW, TIN, NINE}
+    assert {ranked.name for ranked in answer.ranking if ranked.meets_rest} == {SALT, LOW, TIN, NINE}
 
 
 def reply(quantifier="", relation="directed_by", tail="Ilse Varnholt", types=(), head="#1", **more):
@@ -86,7 +86,7 @@ def of(property, test, value, high=None):
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("text", "expected"),
     [
         (reply(), {SALT, LOW, GLASS}),
         (reply("not"), OTHERS),
@@ -101,28 +101,31 @@ def of(property, test, value, high=None):
         (reply(triples=[], conditions=of("release_year", ">", "1,934")), {NINE}),
     ],
 )
-def test_what_a_model_writes(base, said, expected):
-    with ScriptedServer([said]) as server:
+def test_what_a_model_writes(base, text, expected):
+    with ScriptedServer([text]) as server:
         method = registry.build_method("focus(form=none)", base, llm=create_language_model(server.llm))
         answer = method.answer(Question("Which films?"), TrailRecorder())
     assert set(answer.values) == expected
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
-        *(reply(one) for one in ("one", "exactly", "!=", "exists", "any", "none", "None", "2", "different")),
+        *(
+            reply(item)
+            for item in ("one", "exactly", "!=", "exists", "any", "none", "None", "2", "different")
+        ),
         reply(tail="!Ilse Varnholt"),
         reply(types=[{"of": "#1", "type": "not town"}]),
         reply(triples=[], conditions=of("release_year", ">", "soon")),
         reply(head="two #1"),
     ],
 )
-def test_what_a_model_is_told_and_asked_again(base, said):
-    with ScriptedServer([said, reply("not")]) as server:
+def test_what_a_model_is_told_and_asked_again(base, text):
+    with ScriptedServer([text, reply("not")]) as server:
         method = registry.build_method("focus(form=none)", base, llm=create_language_model(server.llm))
         answer = method.answer(Question("Which films?"), TrailRecorder())
-    if said["triples"] and said["triples"][0]["head"] == "two #1":  # a name, of which there is none
+    if text["triples"] and text["triples"][0]["head"] == "two #1":  # a name, of which there is none
         assert len(server.requests) == 1 and not answer.values
     else:
         assert "Your last reply could not be used" in server.requests[1].user
@@ -130,7 +133,7 @@ def test_what_a_model_is_told_and_asked_again(base, said):
 
 
 @pytest.mark.parametrize(
-    ("said", "types", "tail"),
+    ("text", "types", "tail"),
     [
         ("Mambo #1", (), '"Mambo #1"'),
         ("Symphony #1", ("film",), '"Symphony #1"'),
@@ -143,13 +146,13 @@ def test_what_a_model_is_told_and_asked_again(base, said):
         ("Track #2 by Bob", ("track",), '"Track #2 by Bob"'),
     ],
 )
-def test_what_a_model_means_by_a_number(said, types, tail):
+def test_what_a_model_means_by_a_number(text, types, tail):
     more = {"quantifier": "", "head": "#1", "relation": "of", "tail": "#2"}
-    made = reply(tail=said)
-    made["triples"].append(more)
-    read = parse_typed(reply_to_text(made, types))
+    result = reply(tail=text)
+    result["triples"].append(more)
+    read = parse_typed(reply_to_text(result, types))
     assert read.statement(0).endswith(f" >> directed_by >> {tail}")
-    assert ("song" in str(read.types).casefold()) == ("song" in said.casefold() and tail[0] == "#")
+    assert ("song" in str(read.types).casefold()) == ("song" in text.casefold() and tail[0] == "#")
 
 
 def test_denials_that_a_graph_has_are_its_own(tmp_path, graph):

@@ -37,21 +37,21 @@ def judged(base, encoder, most=3):
     guide = ResidualGuide(ContextualSearch(snapshot, encoder), encoded_paths=most)
     nothing = np.zeros(0, np.int64)
     allowed = snapshot.mask(Scope(), RETRIEVED_KINDS)
-    found = guide.score_neighbours(
+    result = guide.score_neighbours(
         QUESTION, [(row,) for row in rows.tolist()], [nothing] * len(rows), OpenCandidates(9, allowed)
     )
-    return snapshot, rows, found.scores
+    return snapshot, rows, result.scores
 
 
 @pytest.fixture
 def base(tmp_path):
-    with Store.open(tmp_path / "base", create=True) as made:
+    with Store.open(tmp_path / "base", create=True) as store:
         for name, title, text in (
             ("lock.txt", "Lock", "its water"), ("ann.txt", "Ann", "the keeper"), ("mill.txt", "Mill", "a mill")
         ):  # fmt: skip
-            add(made, name, title, text)
-        made.catch_up()
-        yield made
+            add(store, name, title, text)
+        store.catch_up()
+        yield store
 
 
 def test_it_asks_with_title_and_text_of_the_path_for_the_first_paths(base) -> None:

@@ -30,8 +30,8 @@ def test_each_of_three_iterations_searches_with_what_the_last_one_wrote(hops):
         f"{QUESTION} Alf Clausen arranged it. So the answer is: unknown.",
         f"{QUESTION} Alf Clausen was taught by Wilmot Harker, who was born in a village. So the answer is: unknown.",
     ]
-    found = [titles(step.hits) for step in steps_of(answer, "retrieve")]
-    assert found == [
+    results = [titles(step.hits) for step in steps_of(answer, "retrieve")]
+    assert results == [
         ["Simpsons theme", "Noise"],
         ["Simpsons theme", "Alf Clausen"],
         ["Simpsons theme", "Wilmot Harker"],

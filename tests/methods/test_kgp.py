@@ -27,13 +27,13 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with Store.open(tmp_path_factory.mktemp("kgp") / "base", create=True, passages="sentence") as made:
+    with Store.open(tmp_path_factory.mktemp("kgp") / "base", create=True, passages="sentence") as store:
         for number, (title, text) in enumerate(TEXTS.items()):
             builder = DocumentBuilder(unit="sentence")
             builder.add_paragraph(text)
             parsed = builder.finish(data=text.encode(), title=title, media_type="text/plain", parser="t/1")
-            made.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
-        yield made
+            store.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+        yield store
 
 
 def titles(hits):
@@ -136,8 +136,8 @@ def test_a_fence_is_left_by_no_path_and_a_prior_may(base) -> None:
     graph = registry.build_graph("mentions", base)
     snapshot = base.snapshot()
     for path in fenced.walk(QUESTION, TrailRecorder()):
-        for one, other in zip(path.rows, path.rows[1:], strict=False):
-            assert other in graph.neighbours(one)
+        for row, other in zip(path.rows, path.rows[1:], strict=False):
+            assert other in graph.neighbours(row)
     free = registry.build_method("kgp(graph=mentions, prior=0.1, hops=2, guide=tfidf)", base)
     steps = [
         (a, b) for p in free.walk(QUESTION, TrailRecorder()) for a, b in zip(p.rows, p.rows[1:], strict=False)
@@ -211,7 +211,7 @@ def test_a_passage_without_neighbours_is_not_lost(base) -> None:
 
 
 def test_scope_holds_for_seeds_and_for_neighbours(base) -> None:
-    keys = {one.title: one.key for one in base.documents()}
+    keys = {document.title: document.key for document in base.documents()}
     scope = Scope(documents=frozenset([keys["Simpsons theme"], keys["Alf Clausen"]]))
     method = registry.build_method("kgp(hops=3, prior=0.1)", base)
     hits = method.retrieve(Question(QUESTION.text, scope), 10)
@@ -264,7 +264,7 @@ def test_best_rows_break_ties_by_id_and_not_by_row(base) -> None:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "said"),
+    ("recipe", "text"),
     [
         ("kpg", "did you mean 'kgp'|Did you mean 'kgp'"),
         ("kgp(seed=3)", "Did you mean 'seeds'"),
@@ -276,8 +276,8 @@ def test_best_rows_break_ties_by_id_and_not_by_row(base) -> None:
         ("read(reader=cited)", "--llm"),
     ],
 )
-def test_recipes_that_cannot_be_built_say_why(base, recipe: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_recipes_that_cannot_be_built_say_why(base, recipe: str, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
         registry.build_method(recipe, base)
 
 
@@ -305,8 +305,8 @@ def test_a_sharp_walk_without_edges_that_stand_out_keeps_the_order_of_the_search
             base.put_document(parsed, Location(f"/docs/{number}.txt", "/docs", 1, number, number))
         question = Question("What was the rent of the mill?")
         walked = registry.build_method("kgp", base).retrieve(question, 4)
-        found = registry.build_retriever("search", base).retrieve(question, 4)
-    assert [hit.node.id for hit in walked] == [hit.node.id for hit in found]
+        hits = registry.build_retriever("search", base).retrieve(question, 4)
+    assert [hit.node.id for hit in walked] == [hit.node.id for hit in hits]
 
 
 def test_passages_that_only_the_seeding_found_follow_the_visited_ones(tmp_path) -> None:
@@ -324,20 +324,20 @@ def test_passages_that_only_the_seeding_found_follow_the_visited_ones(tmp_path) 
 
 
 def test_paths_may_be_read_passage_by_passage(base) -> None:
-    found = {}
+    results = {}
     for context in ("paths", "passages"):
         recipe = f"kgp-paper(graph=mentions, reader=extractive, seeds=2, branch=2, context={context})"
-        found[context] = (
+        results[context] = (
             registry.build_method(recipe, base).answer(Question(QUESTION.text), TrailRecorder()).context
         )
     walker = registry.build_retriever("kgp-paper(graph=mentions, reader=extractive, seeds=2, branch=2)", base)
     paths = walker.walk(Question(QUESTION.text), TrailRecorder())
     rows = list(dict.fromkeys(row for path in paths for row in path.rows))
-    visited = [hit.node.id for hit in found["paths"]]
+    visited = [hit.node.id for hit in results["paths"]]
     # Each passage of a path once, in the order of the paths.
     assert visited == base.snapshot().ids(np.array(rows)) and len(visited) > len(paths) / 2
     assert len(visited) == len(set(visited))
-    assert [hit.node.id for hit in found["passages"]] != visited
+    assert [hit.node.id for hit in results["passages"]] != visited
 
 
 def test_with_a_model_the_default_asks_it_for_the_next_evidence_and_follows_it(base) -> None:

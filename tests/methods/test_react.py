@@ -98,7 +98,7 @@ def test_a_look_up_goes_on_to_the_next_sentence_and_says_when_there_is_none(hops
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [
         ("I look.\nAction 1: Search[Ada Strake]", Reply("I look.", "search", "Ada Strake")),
         ("Thought 2: I look.\nAction: search[Ada [engineer]]", Reply("I look.", "search", "Ada [engineer]")),
@@ -118,5 +118,5 @@ def test_a_look_up_goes_on_to_the_next_sentence_and_says_when_there_is_none(hops
         ("", Reply()),
     ],
 )
-def test_replies_in_every_form(reply, said):
-    assert parse_reply(reply) == said
+def test_replies_in_every_form(reply, text):
+    assert parse_reply(reply) == text

@@ -6,7 +6,7 @@ from clew.methods.prompting import majority_vote, parse_final_answer, parse_shor
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [
         ("He was born there. So the answer is: Ellery.", "Ellery"),
         ("So the answer is Ellery", "Ellery"),
@@ -28,12 +28,12 @@ from clew.methods.prompting import majority_vote, parse_final_answer, parse_shor
         ("", ""),
     ],
 )
-def test_the_answer_that_a_reasoning_ends_with(reply, said):
-    assert parse_final_answer(reply) == said
+def test_the_answer_that_a_reasoning_ends_with(reply, text):
+    assert parse_final_answer(reply) == text
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [
         (" Ellery.", "Ellery"),
         ("Answer: Ellery\nQuestion: another", "Ellery"),
@@ -46,8 +46,8 @@ def test_the_answer_that_a_reasoning_ends_with(reply, said):
         ("** \n—\n", ""),
     ],
 )
-def test_the_answer_where_nothing_else_was_asked_for(reply, said):
-    assert parse_short_answer(reply) == said
+def test_the_answer_where_nothing_else_was_asked_for(reply, text):
+    assert parse_short_answer(reply) == text
 
 
 def test_the_majority_does_not_see_case_articles_and_punctuation():

@@ -34,14 +34,14 @@ ROUNDS = [
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with Store.open(tmp_path_factory.mktemp("selfask") / "base", create=True) as made:
+    with Store.open(tmp_path_factory.mktemp("selfask") / "base", create=True) as store:
         for number, (title, text) in enumerate(TEXTS.items()):
             builder = DocumentBuilder()
             builder.add_paragraph(text)
             parsed = builder.finish(data=text.encode(), title=title, media_type="text/plain", parser="t/1")
-            made.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
-        made.catch_up()
-        yield made
+            store.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+        store.catch_up()
+        yield store
 
 
 def agent(request):
@@ -72,7 +72,7 @@ def test_three_follow_up_questions_each_answered_from_the_documents(base):
     steps = [step.name for step in answer.trail]
     assert steps == ["follow up", "retrieve", "read"] * 3 + ["follow up", "read"]
     asked = [step.detail.get("question") for step in answer.trail if step.name == "follow up"]
-    assert asked == [*(one for one, _, _ in ROUNDS), None]
+    assert asked == [*(round for round, _, _ in ROUNDS), None]
     assert answer.trail[-2].detail["final"] == "Dunmere"
     assert [step.detail["query"] for step in answer.trail if step.name == "retrieve"] == asked[:3]
     # What follow-up answers rest on is read first in the end, in the order of the rounds.
@@ -127,7 +127,7 @@ def test_a_follow_up_without_an_answer_is_told_so(base):
         return "Follow up: Who painted it?"
 
     answer, _ = run(base, script)
-    assert any("Intermediate answer: Not found in these documents." in one.prompt for one in prompts)
+    assert any("Intermediate answer: Not found in these documents." in prompt.prompt for prompt in prompts)
     assert answer.abstained
 
 
@@ -138,7 +138,7 @@ def test_what_makes_no_sense_is_shown_and_the_question_itself_is_searched(base):
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [
         (" Yes.\nFollow up: Who is it?", Reply("Who is it?")),
         (
@@ -159,8 +159,8 @@ def test_what_makes_no_sense_is_shown_and_the_question_itself_is_searched(base):
         ("", Reply()),
     ],
 )
-def test_replies_in_every_form(reply, said):
-    assert parse_reply(reply) == said
+def test_replies_in_every_form(reply, text):
+    assert parse_reply(reply) == text
 
 
 def test_a_retriever_is_put_into_any_recipe_that_has_one():
@@ -178,8 +178,8 @@ def test_ask_takes_method_and_retriever(tmp_path, monkeypatch, retriever):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
     for title, text in TEXTS.items():
         (tmp_path / f"{title}.txt").write_text(text)
-    with clew.open(tmp_path / "kb", create=True) as made:
-        made.add([tmp_path])
+    with clew.open(tmp_path / "kb", create=True) as result:
+        result.add([tmp_path])
     with ScriptedServer(agent) as server:
         words = ["ask", QUESTION, "--method", "selfask", "--retriever", retriever, "--llm", server.llm,
                  "--kb", str(tmp_path / "kb"), "--json"]  # fmt: skip

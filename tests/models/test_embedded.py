@@ -24,8 +24,8 @@ def test_it_is_small_documented_and_says_what_it_is_for(hops):
     record = json.loads(files["clew-training.json"].read_text())
     assert hops.objective == record["settings"]["objective"] == "mdr"
     card = files["MODEL_CARD.md"].read_text()
-    for said in ("all-MiniLM-L6-v2", "Apache-2.0", "CC BY-SA 4.0", "seed 0", "English", hops.name):
-        assert said in card, said
+    for item in ("all-MiniLM-L6-v2", "Apache-2.0", "CC BY-SA 4.0", "seed 0", "English", hops.name):
+        assert item in card, item
 
 
 def test_a_question_with_a_passage_leads_on_from_it(hops):

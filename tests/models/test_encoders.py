@@ -39,10 +39,10 @@ def test_a_vector_depends_on_its_text_alone(folder):
 
 
 def test_questions_and_passages_get_their_prefixes(folder):
-    one = OnnxEncoder(folder.path)
+    item = OnnxEncoder(folder.path)
     prefixed = OnnxEncoder(folder.with_settings(query_prefix="one ", passage_prefix="two "))
-    assert np.array_equal(prefixed.encode(["three"], query=True), one.encode(["one three"]))
-    assert np.array_equal(prefixed.encode(["three"]), one.encode(["two three"]))
+    assert np.array_equal(prefixed.encode(["three"], query=True), item.encode(["one three"]))
+    assert np.array_equal(prefixed.encode(["three"]), item.encode(["two three"]))
 
 
 def test_a_long_text_is_cut_at_the_models_window(folder):
@@ -114,10 +114,10 @@ def test_a_missing_file_is_named(folder, tmp_path):
 def test_an_endpoint_encodes_in_batches_and_by_index():
     texts = [f"text {n}" for n in range(150)]
     with ScriptedServer(dimension=5) as server:
-        one = at(server)
-        vectors = one.encode(texts)
+        item = at(server)
+        vectors = item.encode(texts)
         assert sorted(len(request.body["input"]) for request in server.requests) == [22, 64, 64]
-        assert one.dimension == 5
+        assert item.dimension == 5
     expected = np.array([scripted_vector(text, 5) for text in texts])
     np.testing.assert_allclose(vectors, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6)
     assert vectors.dtype == np.float32
@@ -125,10 +125,10 @@ def test_an_endpoint_encodes_in_batches_and_by_index():
 
 def test_an_empty_batch_is_no_request_and_an_empty_text_is_no_empty_input():
     with ScriptedServer() as server:
-        one = at(server)
-        assert one.encode([""]).shape == (1, 8)
+        item = at(server)
+        assert item.encode([""]).shape == (1, 8)
         assert server.requests[0].body["input"] == [" "]
-        assert one.encode([]).shape == (0, 8)
+        assert item.encode([]).shape == (0, 8)
 
 
 def test_a_busy_endpoint_is_waited_for():

@@ -39,12 +39,12 @@ def test_an_exported_folder_encodes_as_its_source(source, tmp_path, weights, tol
     done = export(source, folder, "--weights", weights, "--query-prefix", "the ")
     assert done.exit_code == 0, done.output[-2000:]
     assert "worst cosine distance" in done.stdout
-    one = OnnxEncoder(folder)
+    item = OnnxEncoder(folder)
     model = sentence_transformers.SentenceTransformer(str(source), device="cpu")
     expected = np.vstack([model.encode([text], normalize_embeddings=True) for text in TEXTS])
-    assert (1 - (one.encode(TEXTS) * expected).sum(axis=1)).max() < tolerance
+    assert (1 - (item.encode(TEXTS) * expected).sum(axis=1)).max() < tolerance
     query = model.encode(["the river"], normalize_embeddings=True)
-    assert 1 - float((one.encode(["river"], query=True) @ query.T)[0, 0]) < tolerance
+    assert 1 - float((item.encode(["river"], query=True) @ query.T)[0, 0]) < tolerance
     settings = json.loads((folder / "clew-encoder.json").read_text())
     assert (settings["dimension"], settings["max_tokens"], settings["pooling"]) == (32, 24, "mean")
 

@@ -96,17 +96,17 @@ def test_another_base_of_openai_is_named_by_its_address(monkeypatch):
 
 
 def test_each_role_is_served_by_its_model():
-    with ScriptedServer(lambda r: "one " + r.user) as one, ScriptedServer(lambda r: "two " + r.user) as two:
-        model = create_language_model(f"guide={one.llm},{two.llm}")
+    with ScriptedServer(lambda r: "one " + r.user) as item, ScriptedServer(lambda r: "two " + r.user) as two:
+        model = create_language_model(f"guide={item.llm},{two.llm}")
         prompts = [Prompt("a", role="read"), Prompt("b", role="guide"), Prompt("c", role="grade")]
         assert [reply.text for reply in model.complete(prompts)] == ["two a", "one b", "two c"]
-        assert model.name == f"guide={one.llm},{two.llm}"
+        assert model.name == f"guide={item.llm},{two.llm}"
         assert parse_roles(model.name).keys() == {"guide", ""}
 
 
 def test_roles_that_are_not_named_are_served_by_the_reader():
-    with ScriptedServer(lambda r: "one") as one, ScriptedServer(lambda r: "two") as two:
-        model = create_language_model(f"guide={one.llm},read={two.llm}")
+    with ScriptedServer(lambda r: "one") as item, ScriptedServer(lambda r: "two") as two:
+        model = create_language_model(f"guide={item.llm},read={two.llm}")
         assert model.complete([Prompt("q", role="structure")])[0].text == "two"
 
 
@@ -164,7 +164,7 @@ def test_whoever_names_a_model_while_it_is_in_use_gets_the_same(monkeypatch):
     def bare(name):
         return create_language_model(name).model  # below what retries
 
-    one = bare("http://127.0.0.1:9/v1#m")
-    assert bare("http://127.0.0.1:9/v1#m") is one and bare("http://127.0.0.1:9/v1#n") is not one
+    item = bare("http://127.0.0.1:9/v1#m")
+    assert bare("http://127.0.0.1:9/v1#m") is item and bare("http://127.0.0.1:9/v1#n") is not item
     monkeypatch.setenv("CLEW_API_KEY", "another")
-    assert bare("http://127.0.0.1:9/v1#m") is not one
+    assert bare("http://127.0.0.1:9/v1#m") is not item

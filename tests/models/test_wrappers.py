@@ -261,8 +261,8 @@ def test_money_is_bounded_where_a_price_is_known(tmp_path, monkeypatch):
 
 
 def test_one_budget_is_shared_by_all_roles():
-    with ScriptedServer(echo) as one, ScriptedServer(echo) as two:
-        model = create_language_model(f"guide={one.llm},read={two.llm}", budget=Budget(calls=2))
+    with ScriptedServer(echo) as item, ScriptedServer(echo) as two:
+        model = create_language_model(f"guide={item.llm},read={two.llm}", budget=Budget(calls=2))
         model.complete([Prompt("a", role="guide"), Prompt("b", role="read")])
         with pytest.raises(BudgetExceeded):
             model.complete([Prompt("c", role="guide")])

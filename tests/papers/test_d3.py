@@ -81,7 +81,7 @@ def data(tmp_path_factory):
 
 def reply(request):
     """Name the section, then the paragraphs, then the answer: what a perfect reader of the paper would."""
-    question = next((one for one in QUESTIONS if one in request.prompt), None)
+    question = next((item for item in QUESTIONS if item in request.prompt), None)
     if question is None:
         return (
             {"quotes": [], "answer": "", "abstain": True} if "numbered sources" in request.system else "none"
@@ -174,7 +174,7 @@ def test_the_page_has_every_table(page):
                       "Document length", "Chunk size", "Models that choose"]  # fmt: skip
     planned = plan_recipes(EvaluationSettings(llm=object()), Variants(summarisers=["model"]))
     # Chunks are shown by their size.
-    for recipe in (one for one in planned.recipes if one not in list(planned.chunks.values())[:-1]):
+    for recipe in (item for item in planned.recipes if item not in list(planned.chunks.values())[:-1]):
         assert f"| {recipe} | 5 | 0 |" in text
     assert "names=uuid" in text and "hierbase" in text and "summariser=model" in text
     assert "| select=" in text and "--summariser model" in text

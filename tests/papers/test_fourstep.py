@@ -82,15 +82,15 @@ def ran(clinic, tmp_path_factory):
             "--llm",
             server.llm,
         ]
-        recipes = [word for one in (TYPED, BM25, ANY, LISTWISE) for word in ("-r", one)]
-        told = run("eval", "run", *words, *recipes, "--out", out / "runs").output
-        return RunFolder(out / "runs" / "stark-none"), told, [request.user for request in server.requests]
+        recipes = [word for item in (TYPED, BM25, ANY, LISTWISE) for word in ("-r", item)]
+        output = run("eval", "run", *words, *recipes, "--out", out / "runs").output
+        return RunFolder(out / "runs" / "stark-none"), output, [request.user for request in server.requests]
 
 
 def test_metrics_of_a_run_are_those_worked_by_hand(ran):
-    folder, told, asked = ran
-    assert "stark (none): 7 questions x 4 recipes" in told and f"{TYPED}: about " in told
-    assert not any("left out" in one for one in asked)
+    folder, message, asked = ran
+    assert "stark (none): 7 questions x 4 recipes" in message and f"{TYPED}: about " in message
+    assert not any("left out" in item for item in asked)
     # Hit@1 3/7; Hit@5 6/7; recall@20 (5 + 3/4)/7 = 23/28; MRR (3 + 1/3 + 1/3 + 1/2)/7 = 25/42.
     by_hand = {"Hit@1": 3 / 7, "Hit@5": 6 / 7, "recall@20": 23 / 28, "MRR": 25 / 42}
     assert pytest.approx(by_hand) == BY_HAND
@@ -123,8 +123,8 @@ def test_where_each_answer_stands(ran):
     folder, _, _ = ran
 
     def ranked(recipe):
-        found = folder.result_file(recipe).records()
-        return [[int(hit["id"].partition(":")[2]) for hit in one["hits"]] for one in found]
+        result = folder.result_file(recipe).records()
+        return [[int(hit["id"].partition(":")[2]) for hit in item["hits"]] for item in result]
 
     def places(recipe):
         return [
@@ -159,8 +159,8 @@ def page(clinic, tmp_path_factory):
         text = (out / "page.md").read_text(encoding="utf-8")
         asked = len(server.requests)
         commands = re.findall(r"^clew (eval .*)$", text, re.M)
-        for one in commands:
-            run(*shlex.split(one))
+        for command in commands:
+            run(*shlex.split(command))
         # The page names the commands that make it; nothing is asked twice.
         assert (out / "page.md").read_text(encoding="utf-8") == text and len(server.requests) == asked
         # What a kill would leave: a line cut short, and the last ones not there.
@@ -185,7 +185,7 @@ def test_the_page_has_the_methods_with_the_measures_by_hand(page):
     assert re.findall(r"^### (.*?)(?:, stark.*)?$", text, re.M) == [
         "Methods", "Beyond the paper", "What became of the triples", "Where 4StepFocus goes wrong"
     ]  # fmt: skip
-    assert "as the paper has it" not in text and all(f"- {one}" in text for one in DEVIATIONS)
+    assert "as the paper has it" not in text and all(f"- {deviation}" in text for deviation in DEVIATIONS)
     assert cells(text, "Methods", "4StepFocus, any relation")["questions"] == "7"
     row = cells(text, "Beyond the paper", "4StepFocus, typed relations")
     for name, mean in BY_HAND.items():
@@ -236,9 +236,9 @@ def test_what_became_of_the_triples(page):
 @pytest.mark.slow
 def test_errors_are_sorted_and_written_down(page):
     out, text = page
-    found = [json.loads(line) for line in (out / "errors.jsonl").read_text(encoding="utf-8").splitlines()]
-    typed = {one["id"]: one for one in found if one["method"] == "4StepFocus, typed relations"}
-    assert {id: one["class"] for id, one in typed.items()} == {
+    record = [json.loads(line) for line in (out / "errors.jsonl").read_text(encoding="utf-8").splitlines()]
+    typed = {item["id"]: item for item in record if item["method"] == "4StepFocus, typed relations"}
+    assert {id: value["class"] for id, value in typed.items()} == {
         "1": "ranking", "2": "triples", "4": "not usable", "5": "no triples"
     }  # fmt: skip
     assert typed["4"]["unmatched"] == ["tinnitus"] and typed["4"]["gold"] == [str(ID["loratadine"])]
@@ -265,8 +265,8 @@ def test_without_a_model_there_are_the_baselines(clinic, tmp_path, monkeypatch):
     )
     base, data = clinic
     out = tmp_path / "page"
-    with ScriptedServer(dimension=8) as one, ScriptedServer(dimension=12) as other:
-        encoders = {8: f"{one.url}#a", 12: f"{other.url}#b"}
+    with ScriptedServer(dimension=8) as item, ScriptedServer(dimension=12) as other:
+        encoders = {8: f"{item.url}#a", 12: f"{other.url}#b"}
         words = [
             "--data",
             data,

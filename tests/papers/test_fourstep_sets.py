@@ -77,8 +77,8 @@ def test_a_data_set_is_called_by_as_much_of_its_path_as_tells_it_from_others():
     assert named("metaqa=qa.txt", "metaqa=../b/qa.txt", "metaqa=c/x.txt")[1:] == ["b/qa.txt", "x.txt"]
     assert named("metaqa=a/qa.txt", "metaqa=b/qa.txt", "metaqa=a-qa.txt")[1] == "b/qa.txt"
     for several in (["stark=qa.txt", "metaqa=qa.txt"], ["stark=a b.txt", "stark=a-b.txt", "stark=A-b.txt"]):
-        found = {slugify(name).casefold() for name in named(*several)}
-        assert len(found) == len(several)
-        assert all(re.fullmatch(r"([0-9a-f]{8}-)*(qa|a-b)\.txt", name) for name in found)
+        results = {slugify(name).casefold() for name in named(*several)}
+        assert len(results) == len(several)
+        assert all(re.fullmatch(r"([0-9a-f]{8}-)*(qa|a-b)\.txt", name) for name in results)
     with pytest.raises(UsageError, match="twice"):
         build_settings(["stark=a.csv", "stark=a.csv"], ["g"], (), 1, False)

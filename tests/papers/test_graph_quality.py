@@ -50,19 +50,19 @@ def test_seeds_and_their_neighbours_by_hand(tmp_path, joined, expected):
     example = Example("1", "Who built the lighter?", ("Tolland",), corpus=PARAGRAPHS,
                       support=(Support("Bittern", 0), Support("Tolland", 0)))  # fmt: skip
     with Store.open(tmp_path / "base", create=True) as base:
-        documents = {one.title: build_document(one) for one in PARAGRAPHS}
+        documents = {paragraph.title: build_document(paragraph) for paragraph in PARAGRAPHS}
         for document in documents.values():
             base.put_document(document, document_location(document))
         base.catch_up()
         snapshot = base.snapshot()
-        one, other = (int(snapshot.rows([f"{documents[title].key}:1"])[0]) for title in joined)
-        graph = Wired([(one, other), (other, one)])
-        found = measure_graph_quality(
+        first, other = (int(snapshot.rows([f"{documents[title].key}:1"])[0]) for title in joined)
+        graph = Wired([(first, other), (other, first)])
+        result = measure_graph_quality(
             example, snapshot, graph, registry.build_retriever("tfidf", base), seeds=1
         )
-    assert (found.reached, found.sf_em, found.coverage, found.precision) == expected
-    assert (found.passages, found.edges, found.density) == (4, 1, 1 / 6)
-    assert average_quality([found, found])["precision"] == expected[3]
+    assert (result.reached, result.sf_em, result.coverage, result.precision) == expected
+    assert (result.passages, result.edges, result.density) == (4, 1, 1 / 6)
+    assert average_quality([result, result])["precision"] == expected[3]
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ def test_the_command_writes_table_and_figures(tmp_path):
     record = {
         "_id": "q", "question": "Who built the lighter?", "answer": "Tolland", "type": "bridge",
         "supporting_facts": [["Bittern", 0], ["Tolland", 0]],
-        "context": [[one.title, list(one.sentences)] for one in PARAGRAPHS],
+        "context": [[paragraph.title, list(paragraph.sentences)] for paragraph in PARAGRAPHS],
     }  # fmt: skip
     path = tmp_path / "data.json"
     path.write_text(json.dumps([record]))
@@ -78,14 +78,17 @@ def test_the_command_writes_table_and_figures(tmp_path):
     shown = CliRunner().invoke(app, ["eval", "graphs", "--data", f"hotpotqa={path}", "--out", str(out)])
     assert shown.exit_code == 0, shown.output
     folder = out / "hotpotqa-question-graphs"
-    made = json.loads((folder / "quality.json").read_text())
-    assert made["questions"] == 1 and [point["knob"] for point in made["graphs"]["mentions"]][:2] == [0, 2]
+    result = json.loads((folder / "quality.json").read_text())
+    assert result["questions"] == 1 and [point["knob"] for point in result["graphs"]["mentions"]][:2] == [
+        0,
+        2,
+    ]
     assert (folder / "quality.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "quality.svg").read_text().count("<path") > 20
-    for graph, said in (("structure", "no knob"), ("knn", "encoder")):
+    for graph, item in (("structure", "no knob"), ("knn", "encoder")):
         words = ["eval", "graphs", "--data", f"hotpotqa={path}", "--out", str(out), "-g", graph]
         refused = CliRunner().invoke(app, words)
-        assert refused.exit_code == 2 and said in refused.output
+        assert refused.exit_code == 2 and item in refused.output
 
 
 def test_a_figure_needs_its_package(tmp_path, monkeypatch):

@@ -75,16 +75,16 @@ def work(data, out, **bench):
 
 @pytest.mark.slow
 def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tmp_path):
-    made = work(data, tmp_path)
-    series = measure_density(made, ["keywords", "mentions"], "kgp-paper")
+    result = work(data, tmp_path)
+    series = measure_density(result, ["keywords", "mentions"], "kgp-paper")
     assert {name: [point["knob"] for point in points] for name, points in series.items()} == {
         name: list(KNOBS[name][1]) for name in ("keywords", "mentions")
     }
-    with open_stores(made.questions, made.settings) as base_of:
+    with open_stores(result.questions, result.settings) as base_of:
         for name, knob, point in (("keywords", "n=1", series["keywords"][0]),
                                   ("mentions", "common=5", series["mentions"][2])):  # fmt: skip
             whole, share, degrees, densities = [], [], [], []
-            for example in made.questions.examples:
+            for example in result.questions.examples:
                 base = base_of(example)
                 snapshot = base.snapshot()
                 walker = registry.build_retriever(f"kgp-paper(graph={name}({knob}))", base)
@@ -98,7 +98,7 @@ def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tm
                 passages = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)).tolist()
                 near = {row: set(graph.neighbours(row).tolist()) & set(passages) for row in passages}
                 degrees.append(np.mean([len(others) for others in near.values()]))
-                pairs = {frozenset((one, other)) for one in near for other in near[one]}
+                pairs = {frozenset((item, other)) for item in near for other in near[item]}
                 densities.append(len(pairs) / (len(passages) * (len(passages) - 1) / 2))
             assert point["SF-EM"] == pytest.approx(np.mean(whole))
             assert point["SF-coverage"] == pytest.approx(np.mean(share))
@@ -111,13 +111,13 @@ def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tm
 def test_branches_share_the_budget(data, tmp_path):
     assert [seed_count(30, branch) for branch in range(1, 11)] == [30, 15, 10, 8, 6, 5, 4, 4, 3, 3]
     assert seed_count(3, 10) == 1
-    made = work(data, tmp_path)
-    points = measure_branching(made, "kgp-paper", budget=6, branches=(1, 2, 6))
+    result = work(data, tmp_path)
+    points = measure_branching(result, "kgp-paper", budget=6, branches=(1, 2, 6))
     assert [point["seeds"] for point in points] == [6, 3, 1]
     records = {
         point["branch"]: [
             json.loads(line)
-            for line in made.folder.result_file(point["recipe"]).path.read_text().splitlines()
+            for line in result.folder.result_file(point["recipe"]).path.read_text().splitlines()
         ]
         for point in points
     }
@@ -147,21 +147,21 @@ def test_statistics_are_those_of_the_usual_graphs(data, tmp_path):
 
 @pytest.mark.slow
 def test_entities_are_a_graph_where_passages_are_annotated(data, tmp_path):
-    made = work(data, tmp_path)
-    found, missing = find_buildable_graphs(made)
-    assert found == ["keywords", "mentions"] and "clew annotate" in missing["entities"]
+    result = work(data, tmp_path)
+    results, missing = find_buildable_graphs(result)
+    assert results == ["keywords", "mentions"] and "clew annotate" in missing["entities"]
     with pytest.raises(UsageError, match="no passage was annotated"):
-        measure_graphs(made, ["entities"])
-    kept = AnnotationCache.default()
-    with open_stores(made.questions, made.settings) as base_of:
-        for example in made.questions.examples:
+        measure_graphs(result, ["entities"])
+    stored = AnnotationCache.default()
+    with open_stores(result.questions, result.settings) as base_of:
+        for example in result.questions.examples:
             snapshot = base_of(example).snapshot()
             rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
             for node in snapshot.nodes(rows):
                 sure = 0.9 if "engineer" in node.text else 0.5
-                kept.put("wat/en", node.text, [Annotation(1, "Bridge", "it", 0, 2, 0.5, sure)])
-    assert find_buildable_graphs(made)[0] == ["keywords", "mentions", "entities"]
-    points = {point["knob"]: point for point in measure_graphs(made, ["entities"])["entities"]}
+                stored.put("wat/en", node.text, [Annotation(1, "Bridge", "it", 0, 2, 0.5, sure)])
+    assert find_buildable_graphs(result)[0] == ["keywords", "mentions", "entities"]
+    points = {point["knob"]: point for point in measure_graphs(result, ["entities"])["entities"]}
     assert points[0.0]["density"] == 1 and points[0.95]["edges"] == 0
     assert 0 < points[0.9]["edges"] < points[0.0]["edges"] == 66
 
@@ -169,8 +169,8 @@ def test_entities_are_a_graph_where_passages_are_annotated(data, tmp_path):
 @pytest.mark.slow
 def test_figures_and_tables_of_the_commands(data, tmp_path):
     shared = ["--data", data, "--sentences", 12, "--out", tmp_path]
-    said = run("eval", "density", *shared, "-g", "mentions", "-r", "kgp").stdout
-    assert "| mentions | 200 |" in said
+    output = run("eval", "density", *shared, "-g", "mentions", "-r", "kgp").stdout
+    assert "| mentions | 200 |" in output
     assert "| 10 | 3 |" in run("eval", "branching", *shared, "-r", "kgp").stdout
     folder = tmp_path / "hotpotqa-question"
     for name in ("density", "branching"):
@@ -349,7 +349,7 @@ def test_a_run_is_recorded_and_replayed(data, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["density", "-r", "read"], "walks no graph"),
         (["density", "-r", "kgpp"], "Did you mean 'kgp'"),
@@ -369,23 +369,23 @@ def test_a_run_is_recorded_and_replayed(data, tmp_path):
         (["graphs", "--articles", __file__], "--documents 12"),
     ],
 )
-def test_a_bad_request_is_refused(data, tmp_path, words, said):
+def test_a_bad_request_is_refused(data, tmp_path, words, text):
     name, *rest = words
     given = ["--data", data, "--sentences", 12, "--out", tmp_path]
     result = run("eval", name, *rest, *given, status=2)
-    assert said in result.output
+    assert text in result.output
 
 
 def test_another_setting_and_other_files_are_not_mixed_in(data, tmp_path):
-    made = work(data, tmp_path)
-    measure_graphs(made, ["mentions"])
-    other = Experiment(made.questions, EvaluationSettings(passages="sentence", sentences=11), tmp_path)
+    result = work(data, tmp_path)
+    measure_graphs(result, ["mentions"])
+    other = Experiment(result.questions, EvaluationSettings(passages="sentence", sentences=11), tmp_path)
     with pytest.raises(UsageError, match="sentences is 12, not 11"):
         measure_graphs(other, ["mentions"])
     target = tmp_path / "hotpotqa-question-graphs" / "measured.jsonl"
     target.write_text('{"id": "q0", "hits": []}\n')
     with pytest.raises(UsageError, match="no measures of graphs"):
-        measure_graphs(made, ["mentions"])
+        measure_graphs(result, ["mentions"])
 
 
 def test_what_figures_need_is_said_before_anything_is_measured(data, tmp_path, monkeypatch):

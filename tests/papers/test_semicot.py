@@ -172,20 +172,20 @@ def page(data, tmp_path_factory):
         patch.setenv("CLEW_CACHE", str(out / "cache"))
         words = command(data, out, "--llm", server.llm, "--graph", data["graph"], "--graph", "oracle",
                         "--retriever", "bm25")  # fmt: skip
-        said = run(*words).output
+        output = run(*words).output
         text = (out / "page.md").read_text(encoding="utf-8")
         asked_ = len(server.requests)
         # The page names the command that makes it; nothing is asked twice.
         (again,) = re.findall(r"\A# .*?```console\nclew (.*?)\n```", text, re.S)
         run(*shlex.split(again))
         assert (out / "page.md").read_text(encoding="utf-8") == text and len(server.requests) == asked_
-    return out, text, said
+    return out, text, output
 
 
 def values(page, folder, recipe, name):
-    (made,) = RunFolder(page[0] / folder).load_runs([recipe])
-    assert not made.errors
-    return made.values(parse_metric(name))
+    (result,) = RunFolder(page[0] / folder).load_runs([recipe])
+    assert not result.errors
+    return result.values(parse_metric(name))
 
 
 BM25 = "retriever=bm25, "
@@ -223,7 +223,7 @@ def test_claims_and_bamboogle_are_asked_as_the_paper_asks_them(page):
 
 @pytest.mark.slow
 def test_the_page_has_every_table_and_says_what_it_cost_before(page, data):
-    _, text, said = page
+    _, text, output = page
     assert re.findall(r"^### (.*?)(?:, .*)?$", text, re.M) == [
         "Methods", "Sources and orders", "Oracle graph", "Single-round and multi-round retrieval",
         "Methods", "Sources and orders", "Single-round and multi-round retrieval",
@@ -232,26 +232,28 @@ def test_the_page_has_every_table_and_says_what_it_cost_before(page, data):
     assert "| oracle graph | 3 | 0 | 1.000 [1.000, 1.000] (+0.333" in text
     assert f"| graphs: {data['graph']} |" in text and "--graph oracle" in text
     foreseen = re.findall(
-        r"^chain\(reader=hops, retriever=bm25, sources='text'\): about (\d+) calls", said, re.M
+        r"^chain\(reader=hops, retriever=bm25, sources='text'\): about (\d+) calls", output, re.M
     )
     # A chain and a question for its first hop; of what the examples of a prompt are about, there is nothing to read.
     assert foreseen == ["6", "4"]
-    assert re.search(r"rounds of bm25: about 3 calls", said)
+    assert re.search(r"rounds of bm25: about 3 calls", output)
 
 
 @pytest.mark.slow
 def test_errors_are_sorted_and_written_down(page):
     out, text, _ = page
-    found = [json.loads(line) for line in (out / "errors.jsonl").read_text(encoding="utf-8").splitlines()]
-    by_data = {(one["data"], one["id"]): one for one in found}
-    one = by_data["2wikimultihopqa (pooled)", "w-Low"]
+    record = [json.loads(line) for line in (out / "errors.jsonl").read_text(encoding="utf-8").splitlines()]
+    by_data = {(value["data"], value["id"]): value for value in record}
+    item = by_data["2wikimultihopqa (pooled)", "w-Low"]
     assert (
-        one["class"] == "unfilled"
-        and one["values"] == {"#1": ["Emil Szarka"]}
-        and one["gold"] == ["Saltreach"]
+        item["class"] == "unfilled"
+        and item["values"] == {"#1": ["Emil Szarka"]}
+        and item["gold"] == ["Saltreach"]
     )
-    assert one["chain"] == "Low Water >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
-    assert one["gold chain"][1] == ["Emil Szarka", "place of birth", "Saltreach"] and one["prediction"] == ""
+    assert item["chain"] == "Low Water >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
+    assert (
+        item["gold chain"][1] == ["Emil Szarka", "place of birth", "Saltreach"] and item["prediction"] == ""
+    )
     assert by_data["musique-2hop (pooled)", "2hop__1"]["class"] == "unfilled"
     rows = dict(re.findall(r"^\| (unfilled|false negative|undecided) \| (.*?) \|$", text, re.M))
     assert rows["unfilled"] == "1 | 1 | 3 | 3" and rows["false negative"] == "0 | 0 | 0 | 0"
@@ -274,7 +276,7 @@ def test_rounds_are_measured_over_the_pool_of_all(page):
     assert len(first["single round"]["found"]) <= 9
     assert "| musique-2hop (pooled), bm25 | single round | 2 | 0 |" in text
     pool = RunFolder(folder).facts["pool"]
-    assert [one.partition("=")[0] for one in pool] == ["2wikimultihopqa", "musique"]
+    assert [item.partition("=")[0] for item in pool] == ["2wikimultihopqa", "musique"]
     assert second["multi-round, gold"]["values"] == {"#1": "Saltreach"}
 
 
@@ -330,7 +332,7 @@ def test_retrievers_are_named_for_all_or_for_one(data):
 
 def test_graphs_stand_beside_a_corpus_that_is_made(data, tmp_path):
     questions = load_questions(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", 1, 0)
-    told = []
+    messages = []
     with ScriptedServer(reply) as server:
         from clew.knowledge_base import registry
 
@@ -342,12 +344,12 @@ def test_graphs_stand_beside_a_corpus_that_is_made(data, tmp_path):
             questions,
             ["chain(sources=kg)"],
             bench,
-            report_estimate=lambda *one: told.append(one),
+            report_estimate=lambda *one: messages.append(one),
         )
     (record,) = folder.result_file("chain(sources=kg)").records()
-    film = next(one for one in WORLD if one[0] in questions.examples[0].question)
+    film = next(item for item in WORLD if item[0] in questions.examples[0].question)
     assert record["filling"]["values"] == {"#1": [film[1]]} and folder.facts["graphs"] == [str(data["graph"])]
-    assert isinstance(told[0][1], Usage) and told[0][1].calls == 1
+    assert isinstance(messages[0][1], Usage) and messages[0][1].calls == 1
     with pytest.raises(UsageError, match="not to 'question'"):
         evaluate_recipes(
             tmp_path / "other", load_questions(questions.data, "question", 1, 0), ["chain(sources=kg)"], bench
@@ -380,15 +382,15 @@ def test_a_run_that_broke_goes_on_and_ends_as_if_it_had_not(data, tmp_path):
     assert recipes == RunFolder(folders[1]).facts["recipes"]
     for recipe in recipes:
         held = [
-            {id: (one.answer, one.hit_pieces, one.usage.calls) for id, one in made.results.items()}
-            for made in (RunFolder(folder).load_runs([recipe])[0] for folder in folders)
+            {id: (value.answer, value.hit_pieces, value.usage.calls) for id, value in item.results.items()}
+            for item in (RunFolder(folder).load_runs([recipe])[0] for folder in folders)
         ]
         assert held[0] == held[1] and len(held[0]) == 3, recipe
 
 
 def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
     pytest.importorskip("pyoxigraph")
-    said = "".join(
+    text = "".join(
         f'<x:{n}> <http://www.w3.org/2000/01/rdf-schema#label> "{film}" ; <x:director> <x:d{n}> .\n'
         f'<x:d{n}> <http://www.w3.org/2000/01/rdf-schema#label> "{who}" .\n'
         for n, (film, who, *_) in enumerate(WORLD)
@@ -396,7 +398,7 @@ def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
     place = str(
         stored(
             tmp_path / "films",
-            f'<x:director> <http://www.w3.org/2000/01/rdf-schema#label> "director" .\n{said}',
+            f'<x:director> <http://www.w3.org/2000/01/rdf-schema#label> "director" .\n{text}',
         )
     )
     questions = load_questions(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", None, 0)

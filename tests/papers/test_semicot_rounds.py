@@ -68,10 +68,10 @@ def wiki(kind, *triples, answer="Peru"):
 
 
 def test_hops_of_musique_are_triples_or_questions():
-    one, two = gold_hops(musique())
-    assert one == GoldHop(1, Triple(Term("Signmark"), "country of origin", Term("#1")), "Finland")
-    assert (one.required_unknowns, two.required_unknowns) == ((), (1,))
-    assert one.query({}) == "Where Signmark: country of origin?"
+    first, two = gold_hops(musique())
+    assert first == GoldHop(1, Triple(Term("Signmark"), "country of origin", Term("#1")), "Finland")
+    assert (first.required_unknowns, two.required_unknowns) == ((), (1,))
+    assert first.query({}) == "Where Signmark: country of origin?"
     assert two.query({1: "Finland"}) == "what was Finland 's currency before the euro"
     assert gold_hops(Example("x", "Q?", ("A",))) == ()
 
@@ -99,8 +99,8 @@ def test_hops_of_2wiki_go_on_from_a_tail_but_not_in_a_comparison():
 
 def test_lists_take_turns_and_pass_over_what_is_there():
     lists = [[hit(name) for name in names] for names in ("abcde", "axyz", "")]
-    assert [one.node.document_name[0] for one in deal_hits(lists, 6)] == list("axbycz")
-    assert [one.node.document_name[0] for one in deal_hits(lists, 20)] == list("axbyczde")
+    assert [item.node.document_name[0] for item in deal_hits(lists, 6)] == list("axbycz")
+    assert [item.node.document_name[0] for item in deal_hits(lists, 20)] == list("axbyczde")
     assert deal_hits(lists, 0) == [] == deal_hits([], 5)
 
 
@@ -110,26 +110,28 @@ def test_each_round_is_what_was_worked_by_hand():
     library = Library(
         **{"Q?": "acd", first: "ca", second.format("Finland"): "bd", second.format("Peru"): "d"}
     )
-    made = run_rounds(example, library, {"wrong": Says("Peru."), "mute": Says("")}, total=3)
-    assert {way: "".join(one.node.document_name[0] for one in found.hits) for way, found in made.items()} == {
+    says = run_rounds(example, library, {"wrong": Says("Peru."), "mute": Says("")}, total=3)
+    assert {
+        way: "".join(item.node.document_name[0] for item in value.hits) for way, value in says.items()
+    } == {
         SINGLE_ROUND: "acd",
         MULTI_ROUND_GOLD: "cba",
         "multi-round, wrong": "cda",
         # The second hop cannot be asked; the question is.
         "multi-round, mute": "cad",
     }
-    assert made[MULTI_ROUND_GOLD].queries == (first, second.format("Finland")) and made[
+    assert says[MULTI_ROUND_GOLD].queries == (first, second.format("Finland")) and says[
         MULTI_ROUND_GOLD
     ].values == {1: "Finland"}
-    assert made["multi-round, wrong"].values == {1: "Peru"}
-    assert made["multi-round, mute"].queries == (first, "Q?") and made["multi-round, mute"].values == {1: ""}
+    assert says["multi-round, wrong"].values == {1: "Peru"}
+    assert says["multi-round, mute"].queries == (first, "Q?") and says["multi-round, mute"].values == {1: ""}
     # No query is asked twice.
     assert sorted(library.asked) == sorted({"Q?", first, second.format("Finland"), second.format("Peru")})
 
-    record = rounds_record(example, made)
-    found = rounds_results(example, record)
+    record = rounds_record(example, says)
+    result = rounds_results(example, record)
     recall = {
-        way: [parse_metric(f"recall@{k}").measure(one) for k in (1, 2, 3)] for way, one in found.items()
+        way: [parse_metric(f"recall@{k}").measure(value) for k in (1, 2, 3)] for way, value in result.items()
     }
     assert recall == {
         SINGLE_ROUND: [0.5, 0.5, 0.5],
@@ -137,7 +139,7 @@ def test_each_round_is_what_was_worked_by_hand():
         "multi-round, wrong": [0.0, 0.0, 0.5],
         "multi-round, mute": [0.0, 0.5, 0.5],
     }
-    shares = {way: correct_fill_share(example, record, way) for way in found}
+    shares = {way: correct_fill_share(example, record, way) for way in result}
     assert shares == {
         SINGLE_ROUND: None,
         MULTI_ROUND_GOLD: 1.0,
@@ -153,10 +155,10 @@ def test_a_hop_after_one_that_is_not_known_is_not_known_either():
         GoldHop(3, Term("when #2"), "C"),
     ]
     asked = []
-    made = search_in_rounds(
+    result = search_in_rounds(
         "Q?", chain, lambda query: [], lambda hop, query, hits: asked.append(query) or "", 20
     )
-    assert asked == ["who"] and made.queries == ("who", "Q?", "Q?") and made.values == {1: "", 2: ""}
+    assert asked == ["who"] and result.queries == ("who", "Q?", "Q?") and result.values == {1: "", 2: ""}
 
 
 RIGHT = "Kismet >> directed by >> #1; #1 >> born in >> #2; final answer: #2"
@@ -210,10 +212,10 @@ def test_of_several_chains_the_record_keeps_the_one_that_was_answered_from():
         # Filled further, it is not what it was: how it was filled last counts.
         tried("three", {"#1": ["x"], "#2": ["1921"], "#3": ["Lima"]}, False, True, False),
     )
-    kept = [
+    stored = [
         answer_record(musique(), Answer("", trail=steps[:n]), 0.0)["filling"]["chain"] for n in range(1, 6)
     ]
-    assert kept == ["one", "one", "three", "three", "four"]
+    assert stored == ["one", "one", "three", "three", "four"]
     assert "filling" not in answer_record(musique(), Answer(""), 0.0)
 
 

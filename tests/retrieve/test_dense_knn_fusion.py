@@ -88,8 +88,8 @@ class Fixed:
 def test_rank_fusion_by_hand(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "one", "two", "three"))
     nodes = snapshot.nodes(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)))
-    one, two, three = (Hit(node, 1.0, (node.id,)) for node in nodes)
-    hits = HybridSearch((Fixed([one, two]), Fixed([two, three]))).retrieve(Question("x"), 9)
+    first, two, three = (Hit(node, 1.0, (node.id,)) for node in nodes)
+    hits = HybridSearch((Fixed([first, two]), Fixed([two, three]))).retrieve(Question("x"), 9)
     assert [(hit.node.text, hit.score) for hit in hits] == [
         ("two", round(1 / 62 + 1 / 61, 9)),
         ("one", round(1 / 61, 9)),
@@ -100,11 +100,11 @@ def test_rank_fusion_by_hand(snapshot_of):
 def test_rank_fusion_breaks_ties_by_node_id_and_reaches_deeper_than_k(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "one", "two", "three"))
     nodes = snapshot.nodes(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)))
-    one, two, three = (Hit(node, 1.0, (node.id,)) for node in nodes)
-    hits = HybridSearch((Fixed([two, one]), Fixed([three, one]))).retrieve(Question("x"), 1)
+    first, two, three = (Hit(node, 1.0, (node.id,)) for node in nodes)
+    hits = HybridSearch((Fixed([two, first]), Fixed([three, first]))).retrieve(Question("x"), 1)
     assert [hit.node.text for hit in hits] == ["one"]
-    hits = HybridSearch((Fixed([two]), Fixed([one]))).retrieve(Question("x"), 2)
-    assert [hit.node.id for hit in hits] == sorted([one.node.id, two.node.id])
+    hits = HybridSearch((Fixed([two]), Fixed([first]))).retrieve(Question("x"), 2)
+    assert [hit.node.id for hit in hits] == sorted([first.node.id, two.node.id])
 
 
 def test_fusion_of_retrievers_that_agree_is_their_order(snapshot_of):

@@ -81,9 +81,9 @@ def test_bm25_of_three_passages_by_hand(snapshot_of):
 def test_tfidf_of_two_passages_by_hand(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "river bridge bridge", "river"))
     [first, second] = TfIdf(snapshot).retrieve(Question("river"), 10)
-    both, one = 1.0, math.log(3 / 2) + 1  # idf of river, of bridge
+    both, item = 1.0, math.log(3 / 2) + 1  # idf of river, of bridge
     assert (first.node.text, first.score) == ("river", 1.0)
-    assert second.score == round(both / math.hypot(both, (1 + math.log(2)) * one), 9)
+    assert second.score == round(both / math.hypot(both, (1 + math.log(2)) * item), 9)
 
 
 @pytest.mark.slow
@@ -152,14 +152,14 @@ def test_equal_scores_come_in_the_order_of_node_ids(snapshot_of):
 def test_results_after_a_removal_are_those_of_a_base_that_never_held_the_document(tmp_path):
     remaining, removed = random_corpus(1), [("x" + name, *rest) for name, *rest in random_corpus(2)]
     with (
-        Store.open(tmp_path / "one", create=True) as one,
+        Store.open(tmp_path / "one", create=True) as item,
         Store.open(tmp_path / "two", create=True) as two,
     ):
         for document in [*removed[:6], *remaining[::-1], *removed[6:]]:
-            add(one, *document)
-        one.catch_up()
-        one.remove([f"/documents/{name}" for name, *_ in removed])
-        one.catch_up()
+            add(item, *document)
+        item.catch_up()
+        item.remove([f"/documents/{name}" for name, *_ in removed])
+        item.catch_up()
         for document in remaining:
             add(two, *document)
         two.catch_up()
@@ -170,7 +170,7 @@ def test_results_after_a_removal_are_those_of_a_base_that_never_held_the_documen
                         (hit.node.id, hit.score)
                         for hit in scorer(base.snapshot()).retrieve(Question(query), 15)
                     ]
-                    for base in (one, two)
+                    for base in (item, two)
                 ]
                 assert scores[0] == scores[1] and scores[0]
 
@@ -189,6 +189,6 @@ def test_an_empty_base_finds_nothing(snapshot_of):
 
 def test_where_two_ascending_arrays_agree():
     left, right = np.array([1, 4, 6, 9]), np.array([0, 4, 9, 12, 15])
-    for one, other in ((left, right), (right, left)):
-        here, there = intersect(one, other)
-        assert one[here].tolist() == other[there].tolist() == [4, 9]
+    for item, other in ((left, right), (right, left)):
+        here, there = intersect(item, other)
+        assert item[here].tolist() == other[there].tolist() == [4, 9]

@@ -249,8 +249,8 @@ def test_the_command_line_says_where_questions_go_and_shows_the_address(base, we
     ):
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 2
-        said, _, problem = result.output.partition("sent to http://0.0.0.0:1\n")
-        assert "the question" in said and "cannot be reached" in problem
+        output, _, problem = result.output.partition("sent to http://0.0.0.0:1\n")
+        assert "the question" in output and "cannot be reached" in problem
 
 
 def test_questions_with_answers_alone_are_evaluated_over_the_web(web, tmp_path):

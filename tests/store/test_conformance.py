@@ -38,10 +38,10 @@ def parent_name(parsed: ParsedDocument, node: ParsedNode) -> str:
 
 def twin(paths: dict[str, ParsedDocument], field: str) -> dict[str, Counter[int]]:
     return {
-        f"{one.key}:{position}": counts
-        for one in {one.key: one for one in paths.values()}.values()
-        for position, node in enumerate(one.nodes)
-        if (counts := count_field_terms(field, node, parent_name(one, node))) is not None
+        f"{value.key}:{position}": counts
+        for value in {value.key: value for value in paths.values()}.values()
+        for position, node in enumerate(value.nodes)
+        if (counts := count_field_terms(field, node, parent_name(value, node))) is not None
     }
 
 
@@ -84,52 +84,52 @@ def test_postings_equal_their_brute_force_twin_after_any_history(base, seed: int
 def test_nodes_columns_and_masks_equal_the_parsed_documents(base, seed: int) -> None:
     paths = shuffled_history(base, seed)
     snapshot = base.snapshot()
-    documents = {one.key: one for one in paths.values()}
-    assert [one.key for one in snapshot.documents()] == sorted(documents)
-    assert int(snapshot.mask(Scope()).sum()) == sum(len(one.nodes) for one in documents.values())
-    for key, one in documents.items():
+    documents = {item.key: item for item in paths.values()}
+    assert [item.key for item in snapshot.documents()] == sorted(documents)
+    assert int(snapshot.mask(Scope()).sum()) == sum(len(item.nodes) for item in documents.values())
+    for key, value in documents.items():
         first, end = snapshot.document_rows(key)
         rows = np.arange(first, end)
         nodes = snapshot.nodes(rows)
-        assert [node.text for node in nodes] == [node.text for node in one.nodes]
-        assert [node.name for node in nodes] == [node.name for node in one.nodes]
+        assert [node.text for node in nodes] == [node.text for node in value.nodes]
+        assert [node.name for node in nodes] == [node.name for node in value.nodes]
         assert [(node.span, node.page, node.kind) for node in nodes] == [
-            (node.span, node.page, node.kind) for node in one.nodes
+            (node.span, node.page, node.kind) for node in value.nodes
         ]
         assert snapshot.column("document")[rows].tolist() == [first] * len(rows)
         assert snapshot.column("parent")[rows].tolist() == [
-            -1 if node.parent is None else first + node.parent for node in one.nodes
+            -1 if node.parent is None else first + node.parent for node in value.nodes
         ]
-        assert snapshot.column("page")[rows].tolist() == [node.page or -1 for node in one.nodes]
-        assert [KINDS[kind] for kind in snapshot.column("kind")[rows]] == [node.kind for node in one.nodes]
+        assert snapshot.column("page")[rows].tolist() == [node.page or -1 for node in value.nodes]
+        assert [KINDS[kind] for kind in snapshot.column("kind")[rows]] == [node.kind for node in value.nodes]
         inside = snapshot.mask(Scope(documents=frozenset([key])), RETRIEVED_KINDS)
-        assert int(inside.sum()) == sum(node.kind in RETRIEVED_KINDS for node in one.nodes)
+        assert int(inside.sum()) == sum(node.kind in RETRIEVED_KINDS for node in value.nodes)
         assert inside[first:end].sum() == inside.sum()
         assert base.document_nodes(key) == nodes and base.document_text(
             key
-        ) == one.text == snapshot.document_text(key)
+        ) == value.text == snapshot.document_text(key)
         assert base.node(nodes[-1].id) == nodes[-1]
     only_rows = snapshot.mask(Scope(kinds=frozenset([ROW])), (PASSAGE, ROW))
     assert {node.kind for node in snapshot.nodes(np.flatnonzero(only_rows))} <= {ROW}
 
 
 def test_headings_are_the_sections_above(base) -> None:
-    one = document(1)
-    base.put_document(one, location("/docs/a.txt"))
-    for node, parsed in zip(base.document_nodes(one.key), one.nodes, strict=True):
+    item = document(1)
+    base.put_document(item, location("/docs/a.txt"))
+    for node, parsed in zip(base.document_nodes(item.key), item.nodes, strict=True):
         path, parent = [], parsed.parent
         while parent is not None:
-            if one.nodes[parent].kind == "section":
-                path.append(one.nodes[parent].name)
-            parent = one.nodes[parent].parent
+            if item.nodes[parent].kind == "section":
+                path.append(item.nodes[parent].name)
+            parent = item.nodes[parent].parent
         assert node.headings == tuple(path[::-1])
 
 
 def test_unknown_ids_are_refused(base) -> None:
-    one = document(1)
-    base.put_document(one, location("/docs/a.txt"))
+    item = document(1)
+    base.put_document(item, location("/docs/a.txt"))
     snapshot = base.snapshot()
-    for id in ("nothing", "nothing:1", f"{one.key}:{len(one.nodes)}", f"{one.key}:x", ""):
+    for id in ("nothing", "nothing:1", f"{item.key}:{len(item.nodes)}", f"{item.key}:x", ""):
         with pytest.raises(NotFound):
             snapshot.rows([id])
         with pytest.raises(NotFound):

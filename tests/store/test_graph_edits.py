@@ -127,13 +127,13 @@ def assert_same_as_read_again(base: Store, fresh: Store, twin: Twin) -> None:
         ):
             assert np.array_equal(part, wanted, equal_nan=part.dtype.kind == "f")
     (digest,) = (info.digest for info in base.graphs.graph_infos())
-    one, two = (load_arrays(arrays_folder(store.graphs._derived, digest)) for store in (base, fresh))
-    assert one is not None and two is not None
+    first, two = (load_arrays(arrays_folder(store.graphs._derived, digest)) for store in (base, fresh))
+    assert first is not None and two is not None
     for name, array in two.arrays.items():
         if not name.startswith("columns."):
-            assert one.arrays[name].dtype == array.dtype, name
-            assert np.array_equal(one.arrays[name], array), name
-    assert one.manifest | {"files": 0, "columns": 0} == two.manifest | {"files": 0, "columns": 0}
+            assert first.arrays[name].dtype == array.dtype, name
+            assert np.array_equal(first.arrays[name], array), name
+    assert first.manifest | {"files": 0, "columns": 0} == two.manifest | {"files": 0, "columns": 0}
 
 
 def vars_of(column: object) -> list[np.ndarray]:
@@ -324,11 +324,11 @@ def test_vectors_and_words_of_unchanged_texts_remain(tmp_path: Path) -> None:
             store_twin(fresh, "g", twin)
             encode_nodes(fresh, encoder)
             query = encoder.encode(["text 20"])[0]
-            found = [
+            result = [
                 store.snapshot().graph("g").node_vectors(encoder, texts.document_name).search(query, 9)
                 for store in (base, fresh)
             ]
-            assert [part.tolist() for part in found[0]] == [part.tolist() for part in found[1]]
+            assert [part.tolist() for part in result[0]] == [part.tolist() for part in result[1]]
             ranked = [
                 NodeBM25(NodeTexts(store.snapshot().graph("g"))).rank("text 20 renamed", 9)
                 for store in (base, fresh)

@@ -42,8 +42,8 @@ def twins(draw: st.DrawFn) -> Twin:
         )
     relations = draw(st.lists(IDS, min_size=1, max_size=3))
     for _ in range(draw(st.integers(0, 20))):
-        one = (draw(st.sampled_from(ids)), draw(st.sampled_from(relations)), draw(st.sampled_from(ids)))
-        twin.add_edge(*one, draw(st.one_of(st.none(), PROPERTIES)))
+        item = (draw(st.sampled_from(ids)), draw(st.sampled_from(relations)), draw(st.sampled_from(ids)))
+        twin.add_edge(*item, draw(st.one_of(st.none(), PROPERTIES)))
     return twin
 
 
@@ -105,8 +105,8 @@ def test_pairs_and_statements_may_need_several_database_rows(base, monkeypatch: 
 
 
 def test_graphs_and_documents_do_not_affect_each_other(base) -> None:
-    one = document(1)
-    base.put_document(one, location("/docs/a.txt"))
+    item = document(1)
+    base.put_document(item, location("/docs/a.txt"))
     before = (list(base.dump()), base.digest())
     size = base.snapshot().size
     stored(base, "b", film_twin(1, 20, 50))
@@ -115,7 +115,7 @@ def test_graphs_and_documents_do_not_affect_each_other(base) -> None:
     assert list(snapshot.graphs()) == ["a", "b"] and snapshot.size == size
     assert_equal(snapshot.graph("a"), film_twin(2, 20, 50))
     assert_equal(snapshot.graph("b"), film_twin(1, 20, 50))
-    assert base.document_nodes(one.key)
+    assert base.document_nodes(item.key)
     base.graphs.remove("a")
     base.graphs.remove("b")
     assert (list(base.dump()), base.digest()) == before
@@ -176,9 +176,9 @@ def test_damaged_arrays_are_rebuilt(base, harm: str) -> None:
         manifest.write_text(manifest.read_text().replace("graphs/3", "graphs/2"))
     with Store.open(base.path) as again:
         if harm == "flipped":  # found by its checksum alone
-            assert [one.repaired for one in again.doctor()] == [True]
+            assert [item.repaired for item in again.doctor()] == [True]
         elif harm == "cut":
-            assert [one.repaired for one in again.doctor(repair=False)] == [False]
+            assert [item.repaired for item in again.doctor(repair=False)] == [False]
         assert_equal(again.snapshot().graph("g"), twin)
         rows, likeness = again.snapshot().graph("g").find_similar_names("nome 7", 1)
         assert rows.tolist() == [37] and 0.8 < likeness[0] < 1

@@ -40,7 +40,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def short(graph, rows) -> list[str]:
-    return [one.rpartition("/")[2] for one in graph.ids(rows)]
+    return [item.rpartition("/")[2] for item in graph.ids(rows)]
 
 
 def test_similar_names_of_a_store_without_a_search(place: str, tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_several_processes_read_one_store(tmp_path: Path) -> None:
         )
         command = [sys.executable, "-c", program, str(tmp_path / "kb")]
         asked = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-        assert [one.communicate()[0].strip() for one in asked] == ["2", "2"]
+        assert [item.communicate()[0].strip() for item in asked] == ["2", "2"]
         assert short(graph, graph.find_by_name("William Dieterle")) == ["d"]
     assert before == sorted((path.name, path.read_bytes()) for path in folder.iterdir() if path.name != "LOG")
 

@@ -68,7 +68,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def neighbours(graph, id: str, relation: str, inverse: bool = False) -> list[str]:
     offsets, rows = graph.neighbours(graph.rows([id]), relation, inverse)
     assert offsets.tolist() == [0, len(rows)] and np.all(rows[1:] > rows[:-1])
-    return sorted(one.partition(":")[2] for one in graph.ids(rows))
+    return sorted(item.partition(":")[2] for item in graph.ids(rows))
 
 
 def test_a_mounted_graph_equals_the_imported_one(place: str, tmp_path: Path) -> None:
@@ -81,16 +81,23 @@ def test_a_mounted_graph_equals_the_imported_one(place: str, tmp_path: Path) -> 
         here, there = base.graphs.get("here"), base.graphs.get("there")
         assert there.types() == here.types()
         assert here.properties() and there.properties() == {}  # an endpoint would count for hours
-        assert {name: one.edges for name, one in there.relations().items()} == {
-            name: one.edges for name, one in here.relations().items()
+        assert {name: value.edges for name, value in there.relations().items()} == {
+            name: value.edges for name, value in here.relations().items()
         }
-        ids = [f"http://example.org/{one}" for one in "kdmn"]
-        for one, other in zip(
+        ids = [f"http://example.org/{value}" for value in "kdmn"]
+        for item, other in zip(
             here.entities(here.rows([f"here:{id}" for id in ids])),
             there.entities(there.rows([f"there:{id}" for id in ids])),
             strict=True,
         ):
-            assert (one.name, one.type, one.more_types, one.aliases, one.text, dict(one.properties)) == (
+            assert (
+                item.name,
+                item.type,
+                item.more_types,
+                item.aliases,
+                item.text,
+                dict(item.properties),
+            ) == (
                 other.name,
                 other.type,
                 other.more_types,
@@ -217,7 +224,7 @@ def test_a_busy_endpoint_is_asked_again_after_the_time_it_names() -> None:
     with Scripted((429, {"Retry-After": "7"}, b""), (503, {}, b""), (200, {}, EMPTY)) as server:
         assert Endpoint(server.url, sleep=waits.append).select("SELECT") == []
         assert server.asked == 3
-    assert [one for one in waits if one] == [7.0, 1.0, 2.0]
+    assert [wait for wait in waits if wait] == [7.0, 1.0, 2.0]
 
 
 def test_queries_keep_their_interval() -> None:
@@ -268,7 +275,7 @@ def test_neighbours_along_any_relation_and_has_type(tmp_path: Path, place: str) 
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("m", place)
         graph = base.graphs.get("m")
-        k, d, m = graph.rows([f"m:http://example.org/{one}" for one in "kdm"])
+        k, d, m = graph.rows([f"m:http://example.org/{item}" for item in "kdm"])
         offsets, others = graph.neighbours(np.array([k, d]), None)
         assert offsets.tolist() == [0, 2, 2] and others.tolist() == sorted([d, m])
         offsets, others = graph.neighbours(np.array([m]), None, True)

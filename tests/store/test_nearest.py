@@ -152,8 +152,8 @@ def test_damaged_codes_are_rebuilt(signed, damage: str) -> None:
         assert (
             snapshot.vectors(HashEncoder.name).search(np.ones((1, 16), np.float32), len(rows))[0] >= 0
         ).all()
-    assert [one.repaired for one in signed.doctor(repair=False)] == [False]
-    assert [one.repaired for one in signed.doctor()] == [True]
+    assert [item.repaired for item in signed.doctor(repair=False)] == [False]
+    assert [item.repaired for item in signed.doctor()] == [True]
     assert path.read_bytes() == whole
     shutil.copy(path, path.with_suffix(".copy"))
     path.write_bytes(b"")

@@ -39,7 +39,7 @@ def brute(twin: Twin, name: str) -> dict[int, float]:
     similarities = {}
     for row, id in enumerate(sorted(twin.nodes)):
         fields = twin.nodes[id]
-        names = [fold_name(one) for one in (fields.get("name") or id, *fields.get("aliases", ())) if one]
+        names = [fold_name(item) for item in (fields.get("name") or id, *fields.get("aliases", ())) if item]
         similarities[row] = float(spelling_index.name_similarity(wanted, names).max())
     return similarities
 
@@ -106,21 +106,21 @@ def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: li
 def test_a_misspelt_name_is_found(base, name: str, asked: str) -> None:
     graph = stored(base, of_names([*WORDS, name, "Someone Else", "Берлин", "大阪城"]))
     rows, likeness = graph.find_similar_names(asked, 3)
-    assert [one.name for one in graph.entities(rows[:1])] == [name]
+    assert [entity.name for entity in graph.entities(rows[:1])] == [name]
     assert (likeness[0] == 1) == (fold_name(name) == fold_name(asked))
 
 
 def test_chunks_do_not_change_the_index_and_common_grams_are_left_out(base, monkeypatch) -> None:
     names = [f"{WORDS[n % len(WORDS)]} {n}" for n in range(300)]
     whole = stored(base, of_names(names))
-    grams = {name: one.copy() for name, one in whole._opened.arrays.items() if name.startswith("grams")}
+    grams = {name: item.copy() for name, item in whole._opened.arrays.items() if name.startswith("grams")}
     asked = "garow 14"
     before = whole.find_similar_names(asked, 5)[0].tolist()
     base.graphs.remove("g")
     monkeypatch.setattr(spelling_index, "_CHUNK", 7)
     again = stored(base, of_names(names))
-    for name, one in grams.items():
-        assert np.array_equal(one, again._opened.arrays[name]), name
+    for name, value in grams.items():
+        assert np.array_equal(value, again._opened.arrays[name]), name
     base.graphs.remove("g")
     monkeypatch.setattr(spelling_index, "MAX_NAMES_PER_GRAM", 30)
     fewer = stored(base, of_names(names))
@@ -139,4 +139,4 @@ def test_long_names_are_distinguished_by_their_hash(base) -> None:
 
 def test_an_empty_graph_has_no_similar_names(base) -> None:
     graph = stored(base, Twin())
-    assert [len(one) for one in graph.find_similar_names("anything", 5)] == [0, 0]
+    assert [len(name) for name in graph.find_similar_names("anything", 5)] == [0, 0]

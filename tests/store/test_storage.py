@@ -44,12 +44,12 @@ def state(base: Store, encoder: HashEncoder | None = None) -> object:
 
 
 def test_put_document_returns_what_it_did(base) -> None:
-    one, two = document(1), document(2)
-    assert base.put_document(one, location("/a")) == "added"
-    assert base.put_document(one, location("/a")) == "unchanged"
-    assert base.put_document(one, location("/b")) == "located"
+    first, two = document(1), document(2)
+    assert base.put_document(first, location("/a")) == "added"
+    assert base.put_document(first, location("/a")) == "unchanged"
+    assert base.put_document(first, location("/b")) == "located"
     assert base.put_document(two, location("/b")) == "replaced"
-    assert [d.paths for d in base.documents() if d.key == one.key] == [("/a",)]
+    assert [d.paths for d in base.documents() if d.key == first.key] == [("/a",)]
     assert base.put_document(two, location("/a")) == "replaced"
     assert [d.key for d in base.documents()] == [two.key]
     assert base.put_location(location("/c", 7), two.key) == "located"
@@ -208,7 +208,7 @@ def test_segments_stay_few_and_drop_removed_documents(base) -> None:
     base.remove([f"/docs/{number}.txt" for number in range(16)])
     base.put_document(document(31), location("/docs/31.txt"))
     base.catch_up()
-    held = sum(len(one.documents) for one in base._index.load())
+    held = sum(len(item.documents) for item in base._index.load())
     assert held == 5
 
 
@@ -315,7 +315,7 @@ def test_a_kill_at_any_moment_loses_nothing_committed(tmp_path) -> None:
         child.wait()
         with Store.open(path) as base:
             # Everything up to the last printed number was committed, and removals lag behind by three.
-            keys = {one.key for one in base.documents()}
+            keys = {item.key for item in base.documents()}
             last = int(rest[-1]) if rest else 0
             expected = [n for n in range(last + 1) if (n + 3) % 7 != 6]
             assert {document(n).key for n in expected} <= keys

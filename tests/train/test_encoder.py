@@ -135,8 +135,8 @@ def test_it_learns_what_follows_and_can_be_killed(source, data, tmp_path):
     again = train_encoder(work, tmp_path / "killed", plans.append, lambda done, total: None)
     assert [plan.done for plan in plans] == [0, 10, 20] and plans[0].steps == 48
     assert again == whole
-    one, other = (weights(tmp_path / name / MODEL_FOLDER) for name in ("whole", "killed"))
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    item, other = (weights(tmp_path / name / MODEL_FOLDER) for name in ("whole", "killed"))
+    assert all(torch.equal(item[name], other[name]) for name in item)
     assert trained(work, tmp_path / "whole", until(0)) == whole  # finished: nothing is trained
     with pytest.raises(UsageError, match="begun with another epochs"):
         trained(training(source, data, epochs=7), tmp_path / "whole")
@@ -160,14 +160,14 @@ def test_a_blend_lies_between_what_was_and_what_was_learnt(source, data, tmp_pat
 def test_what_is_held_out_is_measured_by_both_hops(source, data):
     work = training(source, data)
     model = SentenceTransformer(str(source), device="cpu")
-    found = work.held_out.measure(model)
+    result = work.held_out.measure(model)
     # By hand, one question at a time.
-    pool = {(title, " ".join(text)) for one in RECORDS for title, text in one["context"]}
+    pool = {(title, " ".join(text)) for item in RECORDS for title, text in item["context"]}
     keys = sorted(pool)
     vectors = model.encode([f"{title}: {text}" for title, text in keys], normalize_embeddings=True)
     asked = {question.question for question in work.held_out.questions}
     one_hop, two_hops = [], []
-    for record in (one for one in RECORDS if one["question"] in asked):
+    for record in (item for item in RECORDS if item["question"] in asked):
         gold = {title for title, _ in record["supporting_facts"]}
         near = 20 * vectors @ model.encode([record["question"]], normalize_embeddings=True)[0]
         first = np.exp(near - near.max()) / np.exp(near - near.max()).sum()
@@ -180,8 +180,8 @@ def test_what_is_held_out_is_measured_by_both_hops(source, data):
         for scores, into in ((first, one_hop), (best, two_hops)):
             titles = {keys[row][0] for row in np.argsort(-scores)[:5]}
             into.append(len(titles & gold) / 2)
-    assert found["recall@5, one hop"] == pytest.approx(np.mean(one_hop), abs=0.13)
-    assert found["recall@5"] == pytest.approx(np.mean(two_hops), abs=0.13)
+    assert result["recall@5, one hop"] == pytest.approx(np.mean(one_hop), abs=0.13)
+    assert result["recall@5"] == pytest.approx(np.mean(two_hops), abs=0.13)
     assert HeldOutQuestions(work.held_out.questions, hops=1).measure(model).keys() == {"recall@5, one hop"}
 
 
@@ -265,7 +265,7 @@ def test_a_base_teaches_its_own_links(source, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         ([], "no training data given"),
         (["--data", "hotpotqa"], "no data set in 'hotpotqa'"),
@@ -275,12 +275,12 @@ def test_a_base_teaches_its_own_links(source, tmp_path):
         (["--data", "{data}", "--objective", "qpr"], "no objective named 'qpr'"),
     ],
 )
-def test_what_makes_no_sense_is_said_before_anything_is_done(source, data, tmp_path, words, said):
+def test_what_makes_no_sense_is_said_before_anything_is_done(source, data, tmp_path, words, text):
     given = [word.format(data=data) for word in words]
     done = CliRunner().invoke(
         app, ["train", "encoder", "--model", str(source), "--out", str(tmp_path / "made"), *given]
     )
-    assert done.exit_code == 2 and said in done.output, done.output
+    assert done.exit_code == 2 and text in done.output, done.output
     assert not (tmp_path / "made").exists()
 
 
@@ -316,8 +316,8 @@ def test_the_command_learns_the_nodes_that_answer_stark_s_questions(source, tmp_
         "--held-out",
         "0.3",
     ]
-    told = CliRunner().invoke(app, ["train", "encoder", *words, *OPTIONS, "--negatives", "1"])
-    assert told.exit_code == 0, told.output
-    assert "recall@20:" in told.stdout and "(2 held out)" in told.stdout
+    output = CliRunner().invoke(app, ["train", "encoder", *words, *OPTIONS, "--negatives", "1"])
+    assert output.exit_code == 0, output.output
+    assert "recall@20:" in output.stdout and "(2 held out)" in output.stdout
     record = json.loads((out / RECORD).read_text())
     assert record["settings"]["objective"] == "dpr" and record["graph"] and record["held_out"] == 2

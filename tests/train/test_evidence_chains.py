@@ -29,9 +29,9 @@ NOISE = ("Noise", ["Nothing happened in 1919."])
 def test_of_a_bridge_the_passage_that_holds_the_answer_is_last():
     either = [("Tolland Yard", 1), ("Heron Maid", 1)]
     for support in (either, either[::-1]):
-        found = example([NOISE, YARD, BOAT], support, question_type="bridge")
-        assert titles(found) == [["Heron Maid", "Tolland Yard"]]
-    (chain,) = evidence_chains(found)
+        result = example([NOISE, YARD, BOAT], support, question_type="bridge")
+        assert titles(result) == [["Heron Maid", "Tolland Yard"]]
+    (chain,) = evidence_chains(result)
     assert [passage.facts for passage in chain.passages] == [
         "She was built by Tolland Yard.",
         "It opened in 1919.",
@@ -51,28 +51,28 @@ def test_where_the_answer_does_not_tell_the_passage_that_another_names_is_last()
 def test_an_answer_is_looked_for_at_word_borders_and_in_supporting_sentences_first():
     # "1919" is also in Heron Maid, but not in the sentence that supports the answer; "19190" is no "1919".
     boat = ("Heron Maid", ["The Heron Maid, no. 19190, was built by Tolland Yard.", "She sank in 1919."])
-    found = example([YARD, boat], [("Tolland Yard", 1), ("Heron Maid", 0)], question_type="bridge")
-    assert titles(found) == [["Heron Maid", "Tolland Yard"]]
+    result = example([YARD, boat], [("Tolland Yard", 1), ("Heron Maid", 0)], question_type="bridge")
+    assert titles(result) == [["Heron Maid", "Tolland Yard"]]
 
 
 def test_a_comparison_has_both_orders():
-    found = example([YARD, BOAT], [("Tolland Yard", 1), ("Heron Maid", 2)], question_type="comparison")
-    assert titles(found) == [["Tolland Yard", "Heron Maid"], ["Heron Maid", "Tolland Yard"]]
+    result = example([YARD, BOAT], [("Tolland Yard", 1), ("Heron Maid", 2)], question_type="comparison")
+    assert titles(result) == [["Tolland Yard", "Heron Maid"], ["Heron Maid", "Tolland Yard"]]
 
 
 def test_triples_give_the_order_whatever_the_order_of_the_support():
-    found = example(
+    result = example(
         [("Get Low (song)", ["By Dillon Francis."]), ("Dillon Francis", ["Born 1987."])],
         [("Dillon Francis", 0), ("Get Low (song)", 0)],
         answers=("1987",),
         question_type="compositional",
         chain=(("Get Low", "performer", "Dillon Francis"), ("Dillon Francis", "date of birth", "1987")),
     )
-    assert titles(found) == [["Get Low (song)", "Dillon Francis"]]
+    assert titles(result) == [["Get Low (song)", "Dillon Francis"]]
 
 
 def test_a_head_under_another_name_is_found_by_its_tail():
-    found = example(
+    result = example(
         [
             ("Anne McLaren", ["She was the daughter of Henry McLaren."]),
             ("Henry McLaren, 2nd Baron", ["He was the son of Charles McLaren."]),
@@ -85,12 +85,12 @@ def test_a_head_under_another_name_is_found_by_its_tail():
             ("Henry McLaren", "father", "Charles McLaren"),
         ),
     )
-    assert titles(found) == [["Anne McLaren", "Henry McLaren, 2nd Baron"]]
+    assert titles(result) == [["Anne McLaren", "Henry McLaren, 2nd Baron"]]
 
 
 def test_the_strands_of_a_bridge_comparison_are_read_in_both_orders():
     facts = {"Film A": "By Ann.", "Film B": "By Bob.", "Ann": "Born 1900.", "Bob": "Born 1910."}
-    found = example(
+    result = example(
         [(title, [text]) for title, text in facts.items()],
         [(title, 0) for title in ("Bob", "Film B", "Ann", "Film A")],
         answers=("Film A",),
@@ -102,7 +102,7 @@ def test_the_strands_of_a_bridge_comparison_are_read_in_both_orders():
             ("Bob", "date of birth", "1910"),
         ),
     )
-    assert titles(found) == [["Film A", "Ann", "Film B", "Bob"], ["Film B", "Bob", "Film A", "Ann"]]
+    assert titles(result) == [["Film A", "Ann", "Film B", "Bob"], ["Film B", "Bob", "Film A", "Ann"]]
 
 
 def test_a_decomposition_gives_the_order_of_three_hops(tmp_path):
@@ -122,8 +122,8 @@ def test_a_decomposition_gives_the_order_of_three_hops(tmp_path):
     )
     path = tmp_path / "m.jsonl"
     path.write_text(record, encoding="utf-8")
-    (found,) = load_dataset("musique", path).examples()
-    (chain,) = evidence_chains(found)
+    (dataset,) = load_dataset("musique", path).examples()
+    (chain,) = evidence_chains(dataset)
     assert [(passage.title, passage.facts) for passage in chain.passages] == [
         ("A", "One."),
         ("B", "Two."),
@@ -141,8 +141,8 @@ def test_one_gold_passage_or_no_answer_makes_no_chain():
 
 
 def test_support_beyond_a_paragraph_is_left_out_and_its_whole_text_taken():
-    found = example([YARD, BOAT], [("Tolland Yard", 7), ("Heron Maid", 0), ("Nowhere", 0)])
-    assert [(passage.title, passage.facts) for passage in gold_passages(found)] == [
+    result = example([YARD, BOAT], [("Tolland Yard", 7), ("Heron Maid", 0), ("Nowhere", 0)])
+    assert [(passage.title, passage.facts) for passage in gold_passages(result)] == [
         ("Tolland Yard", "Tolland Yard is a shipyard. It opened in 1919."),
         ("Heron Maid", "The Heron Maid is a lighter."),
     ]
@@ -159,9 +159,11 @@ def test_support_beyond_a_paragraph_is_left_out_and_its_whole_text_taken():
     ],
 )
 def test_nearly_all_real_questions_have_an_order(name, file, least):
-    found = {one.id: (one, evidence_chains(one)) for one in load_dataset(name, SHARED / file).examples()}
-    assert sum(bool(orders) for _, orders in found.values()) >= least
-    for one, orders in found.values():
-        assert len(orders) in ((0, 2) if "comparison" in one.question_type else (0, 1))
+    dataset = {
+        item.id: (item, evidence_chains(item)) for item in load_dataset(name, SHARED / file).examples()
+    }
+    assert sum(bool(orders) for _, orders in dataset.values()) >= least
+    for value, orders in dataset.values():
+        assert len(orders) in ((0, 2) if "comparison" in value.question_type else (0, 1))
         for chain in orders:
-            assert set(chain.passages) == set(gold_passages(one))
+            assert set(chain.passages) == set(gold_passages(value))

@@ -49,7 +49,7 @@ def test_an_instruction_is_that_of_listing_1():
 
 def test_three_hops_make_two_steps_and_each_order_of_a_comparison_one():
     corpus = tuple(Paragraph(t, (f"{t} it is.",)) for t in ("One", "Two", "Three"))
-    support = tuple(Support(one.title, text=one.text) for one in corpus)
+    support = tuple(Support(item.title, text=item.text) for item in corpus)
     three = Example("3", "Q?", ("x",), support=support, corpus=corpus, chain=(("q", "a"),) * 3)
     assert [(record["input"], record["output"]) for record in instruction_records(three)] == [
         ("Q? One it is.", "Two it is."),
@@ -64,9 +64,9 @@ def test_three_hops_make_two_steps_and_each_order_of_a_comparison_one():
 
 def test_negatives_hold_no_gold_and_depend_on_the_seed_alone():
     (first,) = chain_records(EXAMPLE, negatives=3, seed=1)
-    assert [one["title"] for one in first["passages"]] == ["The Simpsons Theme", "Alf Clausen"]
+    assert [passage["title"] for passage in first["passages"]] == ["The Simpsons Theme", "Alf Clausen"]
     assert first["passages"][0]["facts"] == THEME
-    negatives = [one["title"] for one in first["negatives"]]
+    negatives = [negative["title"] for negative in first["negatives"]]
     assert len(set(negatives)) == 3 and all(title.startswith("Noise") for title in negatives)
     shuffled = Example(
         EXAMPLE.id,
@@ -79,7 +79,7 @@ def test_negatives_hold_no_gold_and_depend_on_the_seed_alone():
     (again,) = chain_records(shuffled, negatives=3, seed=1)
     assert again["negatives"] == first["negatives"]
     seeds = [next(chain_records(EXAMPLE, 3, seed))["negatives"] for seed in range(6)]
-    assert any(one != first["negatives"] for one in seeds)
+    assert any(item != first["negatives"] for item in seeds)
 
 
 def test_files_hold_a_record_a_line_and_are_the_same_every_time(tmp_path):
@@ -110,13 +110,13 @@ class Heard:
 
 def test_a_guide_asks_what_its_model_was_trained_on():
     (listing,), (prefix,) = instruction_records(EXAMPLE), instruction_records(EXAMPLE, "prefix")
-    said = {}
+    texts = {}
     for name in ("listing1", "prefix"):
         model = Heard()
         GeneratedEvidence(model, load_prompt(GENERATION_PROMPTS[name])).expect(QUESTION, [[THEME]])
-        (said[name],) = model.asked
-    assert said["listing1"].user == "\n\n".join(
+        (texts[name],) = model.asked
+    assert texts["listing1"].user == "\n\n".join(
         (f"Instruction: {listing['instruction']}", f"Input: {listing['input']}", "Output:")
     )
-    assert said["prefix"].user == prefix["input"]
-    assert said["listing1"].system == said["prefix"].system == ""
+    assert texts["prefix"].user == prefix["input"]
+    assert texts["listing1"].system == texts["prefix"].system == ""

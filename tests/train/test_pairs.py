@@ -46,7 +46,7 @@ def test_every_hop_asks_with_what_came_before() -> None:
     assert second.query == f"{BRIDGE.question} Elm lock: Its keeper is Ann."
     assert second.positive == "Ann: Ann was born in Elmton."
     far = {f"Noise {n}: Nothing {n}." for n in range(3)}
-    assert all(len(one.negatives) == 2 and set(one.negatives) <= far for one in (first, second))
+    assert all(len(item.negatives) == 2 and set(item.negatives) <= far for item in (first, second))
     # Three distractors serve two pairs of two: the second pair starts where the first one stopped.
     assert set(first.negatives) | set(second.negatives) == far
 
@@ -60,8 +60,8 @@ def test_dpr_asks_with_the_question_alone_and_needs_no_order() -> None:
         corpus=BRIDGE.corpus,
         question_type="bridge",
     )
-    found = pairs_from_examples([unordered], "dpr", 1, 0)
-    assert [(one.query, one.positive) for one in found] == [
+    result = pairs_from_examples([unordered], "dpr", 1, 0)
+    assert [(item.query, item.positive) for item in result] == [
         (BRIDGE.question, "Elm lock: Its keeper is Ann."),
         (BRIDGE.question, "Ann: Ann was born in Elmton."),
     ]
@@ -98,7 +98,7 @@ def test_hard_negatives_are_the_nearest_that_are_wrong() -> None:
     assert (first.negatives, second.negatives) == (("far", "abc"), ("abc",))
     # "b" is in the query; of the others "a" and "far" have nothing of it, "bb" is right.
     assert third.negatives[0] == "abc" and third.negatives[1] in {"a", "far"}
-    assert [one.positive for one in (first, second, third)] == ["a", "b", "bb"]
+    assert [item.positive for item in (first, second, third)] == ["a", "b", "bb"]
 
 
 def passage(document: str, text: str, headings: tuple[str, ...] = (), names: str = "") -> Passage:
@@ -115,8 +115,8 @@ def test_a_base_makes_pairs_of_links_neighbours_and_headings() -> None:
     ]
     # x is the name of two documents: it leads to neither; b's own name leads nowhere.
     titles = {"a": frozenset("a"), "b": frozenset("b"), "c": frozenset({"c", "x"}), "d": frozenset("x")}
-    found = {(one.query, one.positive) for one in pairs_from_passages(passages, titles, 100, 0)}
-    assert found == {
+    results = {(item.query, item.positive) for item in pairs_from_passages(passages, titles, 100, 0)}
+    assert results == {
         ("A names b and c.", "B: B begins."),
         ("A names b and c.", "C: C begins."),
         ("B begins.", "A. Top: A names b and c."),
@@ -154,14 +154,14 @@ def test_stark_s_questions_are_paired_with_the_texts_of_their_answers(tmp_path) 
     with graph_base(write_clinic(tmp_path / "clinic")) as base:
         (info,) = base.graphs.graph_infos()
         graph = base.snapshot().graph(info.name)
-        found = find_node_questions(graph, questions)
-        assert [graph.ids(question.rows) for question in found] == [
+        result = find_node_questions(graph, questions)
+        assert [graph.ids(question.rows) for question in result] == [
             sorted(f"{graph.name}:{answer}" for answer in example.answers) for example in questions
         ]
-        pairs = pairs_from_nodes(graph, found, answers=2, negatives=3, seed=1)
-        assert pairs == pairs_from_nodes(graph, found, answers=2, negatives=3, seed=1)
+        pairs = pairs_from_nodes(graph, result, answers=2, negatives=3, seed=1)
+        assert pairs == pairs_from_nodes(graph, result, answers=2, negatives=3, seed=1)
         text_of = dict(enumerate(NodeTexts(graph).documents(np.arange(graph.size))))
-        for question in found:
+        for question in result:
             own = [pair for pair in pairs if pair.query == question.text]
             right = {text_of[row] for row in question.rows.tolist()}
             assert len(own) == min(2, len(right)) and {pair.positive for pair in own} <= right

@@ -66,18 +66,18 @@ def folders(tmp_path_factory):
     texts = [*QUESTIONS, *(fact for pair in FACTS for fact in pair)]
     texts += [load_prompt(name).render(question="", evidence="").user for name in GENERATION_PROMPTS.values()]
     words = " ".join(texts).split()
-    made = {}
+    results = {}
     for name, template in (("t5", None), ("llama", None), ("chat", tiny_models.TEMPLATE)):
         tokenizer = tiny_models.tokenizer(words, template)
         model = tiny_models.t5(tokenizer, 32, 1.0) if name == "t5" else tiny_models.llama(tokenizer, 128)
-        made[name] = tiny_models.saved(tmp_path_factory.mktemp(name), model, tokenizer)
-    return made
+        results[name] = tiny_models.saved(tmp_path_factory.mktemp(name), model, tokenizer)
+    return results
 
 
 def train(data, source, out, **changes):
     """Train, and return what came of it, what was planned, and the steps that were done."""
     plans, steps = [], []
-    made = train_traverser(
+    trained_model = train_traverser(
         [data],
         str(source),
         out,
@@ -85,15 +85,15 @@ def train(data, source, out, **changes):
         plans.append,
         lambda done, total: steps.append((done, total)),
     )
-    return made, plans, steps
+    return trained_model, plans, steps
 
 
 def weights(folder):
     return LocalModel(str(folder))._model.state_dict()
 
 
-def same(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+def same(item, other):
+    return item.keys() == other.keys() and all(torch.equal(item[name], other[name]) for name in item)
 
 
 def test_the_settings_are_those_that_the_paper_points_to():
@@ -157,26 +157,26 @@ def test_an_output_goes_on_where_the_prompt_ends(kind, template):
     import transformers
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-    made = Tokenizer(models.BPE())
+    result = Tokenizer(models.BPE())
     split = (
         pre_tokenizers.ByteLevel(add_prefix_space=False)
         if kind == "byte-level"
         else pre_tokenizers.Metaspace()
     )
-    made.pre_tokenizer = split
-    made.decoder = decoders.ByteLevel() if kind == "byte-level" else decoders.Metaspace()
+    result.pre_tokenizer = split
+    result.decoder = decoders.ByteLevel() if kind == "byte-level" else decoders.Metaspace()
     texts = [
         f"Instruction Input Output: {load_prompt('kgp-listing1').user}",
         *(fact for pair in FACTS for fact in pair),
     ]
     alphabet = sorted({*pre_tokenizers.ByteLevel.alphabet(), "\n", "▁"})
-    made.train_from_iterator(
+    result.train_from_iterator(
         texts * 3,
         trainers.BpeTrainer(special_tokens=["<s>", "</s>", "<assistant>"], initial_alphabet=alphabet),
     )
-    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    result.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="</s>"
+        tokenizer_object=result, bos_token="<s>", eos_token="</s>", pad_token="</s>"
     )
     tokenizer.chat_template = template
     prompt = load_prompt("kgp-listing1").render(question=STEP.question, evidence=STEP.evidence)
@@ -202,9 +202,9 @@ def test_a_t5_reads_the_instruction_as_a_prefix_and_writes_the_output(folders, d
 def test_a_long_prompt_is_left_out_and_a_long_output_is_cut(folders):
     tokenizer = load_tokenizer(str(folders["t5"]), "right")
     long = GuideStep(STEP.question, STEP.evidence * 9, STEP.next_evidence)
-    made = RowBuilder(tokenizer, load_prompt("kgp-prefix"), False, (40, 3)).build_rows([long, STEP])
-    assert (len(made.rows), made.too_long) == (1, 1)
-    assert tokenizer.decode(made.rows[0]["labels"]) == " ".join(STEP.next_evidence.split()[:3])
+    result = RowBuilder(tokenizer, load_prompt("kgp-prefix"), False, (40, 3)).build_rows([long, STEP])
+    assert (len(result.rows), result.too_long) == (1, 1)
+    assert tokenizer.decode(result.rows[0]["labels"]) == " ".join(STEP.next_evidence.split()[:3])
 
 
 @needs_torch
@@ -223,14 +223,14 @@ def test_a_tokenizer_that_cannot_continue_a_prompt_is_refused(folders):
 @pytest.mark.parametrize(("kind", "prompt"), [("t5", "prefix"), ("llama", "listing1"), ("chat", "listing1")])
 def test_the_held_out_loss_falls_and_the_folder_is_a_model(kind, prompt, folders, data, tmp_path):
     rate = 5e-3 if kind == "t5" else 5e-2
-    made, (plan,), steps = train(data, folders[kind], tmp_path / "out", epochs=8, learning_rate=rate)
-    assert made.prompt == plan.prompt == prompt
+    result, (plan,), steps = train(data, folders[kind], tmp_path / "out", epochs=8, learning_rate=rate)
+    assert result.prompt == plan.prompt == prompt
     # With LoRA the weights around it stay random.
-    assert made.after < made.before - (0.5 if kind == "t5" else 0.1)
+    assert result.after < result.before - (0.5 if kind == "t5" else 0.1)
     assert (plan.questions, plan.held_out_questions, plan.examples, plan.done) == (8, 2, 8, 0)
     assert steps == [(number, plan.steps) for number in range(1, 17)]
     record = json.loads((tmp_path / "out" / "clew-traverser.json").read_text())
-    assert (record["before"], record["after"]) == (made.before, made.after)
+    assert (record["before"], record["after"]) == (result.before, result.after)
     assert record["data"] == [{"form": "hotpotqa", "digest": data.digest()}]
     assert record["settings"]["seed"] == 0 and record["versions"]["torch"] == torch.__version__
     assert record["model"] == str(folders[kind]) and record["prompt"] == f"{GENERATION_PROMPTS[prompt]}.v1"
@@ -281,8 +281,8 @@ def test_the_seed_decides(folders, data, tmp_path):
 @needs_torch
 @pytest.mark.parametrize("kind", ["t5", "llama"])
 def test_the_loss_falls_with_less_memory_too(kind, folders, data, tmp_path):
-    made, _, _ = train(data, folders[kind], tmp_path / "out", epochs=8, save_memory=True)
-    assert made.after < made.before
+    result, _, _ = train(data, folders[kind], tmp_path / "out", epochs=8, save_memory=True)
+    assert result.after < result.before
 
 
 @needs_torch

@@ -65,7 +65,7 @@ def test_an_empty_base_finds_nothing(embedded, tmp_path) -> None:
 def test_a_question_is_answered_with_evidence_from_both_documents(kb) -> None:
     answer = json.loads(run("ask", QUESTION, "--kb", kb, "--json").stdout)
     assert {"lighter-hire-contract.pdf", "oskell-passage-annual-report-1931.pdf"} <= {
-        one["document"] for one in answer["evidence"]
+        item["document"] for item in answer["evidence"]
     }
     assert "$9" in answer["answer"] and "1919" in answer["answer"]
     assert answer["reader"] == "extractive" and answer["trail"][0]["name"] == "seed"
@@ -145,13 +145,13 @@ def test_bad_files_are_named_with_reasons_and_nothing_else_is_lost(tmp_path) -> 
     folder.mkdir()
     (folder / "good.md").write_text("# Good\n\nA paragraph about the mill.\n")
     # All of them: tests/ingest/test_bad_files.py.
-    made = [bad.write(folder) for bad in BAD_FILES[::6]]
-    assert len(made) >= 5
+    results = [bad.write(folder) for bad in BAD_FILES[::6]]
+    assert len(results) >= 5
     report = json.loads(
-        run("add", *made, folder / "good.md", "--kb", tmp_path / "kb", "--json", status=1).stdout
+        run("add", *results, folder / "good.md", "--kb", tmp_path / "kb", "--json", status=1).stdout
     )
-    assert len(report["failed"]) == len(made)
-    assert all(one["reason"] for one in report["failed"])
+    assert len(report["failed"]) == len(results)
+    assert all(item["reason"] for item in report["failed"])
     assert [Path(path).name for path in report["added"]] == ["good.md"]
 
 
@@ -173,7 +173,7 @@ def test_changed_moved_and_deleted_files(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("ask", "x", "--kb", "nowhere"), "clew add"),
         (("search", "x", "--retriever", "bm52"), "bm25"),
@@ -183,9 +183,9 @@ def test_changed_moved_and_deleted_files(tmp_path) -> None:
         (("encoder", "set", "onnx:/nowhere"), "onnx"),
     ],
 )
-def test_what_cannot_be_done_is_said_with_a_hint(kb, words, said) -> None:
+def test_what_cannot_be_done_is_said_with_a_hint(kb, words, text) -> None:
     given = words if "--kb" in words else (*words, "--kb", kb)
-    assert said in run(*given, status=2).stderr
+    assert text in run(*given, status=2).stderr
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ MADE = {
 
 
 def reply(request):
-    return next(made for words, made in MADE.items() if words in request.user)
+    return next(value for words, value in MADE.items() if words in request.user)
 
 
 @pytest.fixture
@@ -73,12 +73,16 @@ def run(kb):
 def test_a_graph_is_extracted_once_and_says_where_each_triple_was_said(run, kb, tmp_path):
     with ScriptedServer(reply) as server:
         named = ("graph", "extract", "notes", "--llm", server.llm, "--yes")
-        made = run(*named)
-        assert "2 passages to read by triples(llm=http" in made.stderr and "2 calls" in made.stderr
-        assert "added notes: 5 nodes, 2 edges" in made.stdout and "2 passages read (2 calls" in made.stdout
-        assert "1 triple left out: a part is empty" in made.stdout
-        assert {one.body["response_format"]["type"] for one in server.requests} == {"json_schema"}
-        assert any(one.user.startswith("Heading: History\n\nThe first lighter") for one in server.requests)
+        result = run(*named)
+        assert "2 passages to read by triples(llm=http" in result.stderr and "2 calls" in result.stderr
+        assert (
+            "added notes: 5 nodes, 2 edges" in result.stdout and "2 passages read (2 calls" in result.stdout
+        )
+        assert "1 triple left out: a part is empty" in result.stdout
+        assert {request.body["response_format"]["type"] for request in server.requests} == {"json_schema"}
+        assert any(
+            request.user.startswith("Heading: History\n\nThe first lighter") for request in server.requests
+        )
         again = run(*named)
         assert "unchanged notes" in again.stdout and "0 passages read" in again.stdout
         (tmp_path / "docs" / "yard.md").write_text(YARD)
@@ -98,8 +102,8 @@ def test_a_graph_is_extracted_once_and_says_where_each_triple_was_said(run, kb, 
         (head,), (tail,) = (
             graph.find_by_name(name).tolist() for name in ("Maria Hale", "Tolland Coal Company")
         )
-        (said,) = graph.edge_properties(head, "director of", tail)
-        assert said["document"] == "lighters.md" and "Maria Hale" in base.node(said["passage"]).text
+        (text,) = graph.edge_properties(head, "director of", tail)
+        assert text["document"] == "lighters.md" and "Maria Hale" in base.node(text["passage"]).text
         (head,), (tail,) = (graph.find_by_name(name).tolist() for name in ("first lighter", "Osk Brothers"))
         first, second = graph.edge_properties(head, "built by", tail)
         assert {first["document"], second["document"]} == {"lighters.md", "yard.md"}
@@ -220,18 +224,18 @@ def test_names_that_are_taken_and_models_that_are_missing(run, tmp_path, kb):
 
 
 def test_a_small_model_is_read_leniently_and_nothing_is_made_up(run, kb):
-    said = (
+    text = (
         "<think>Let me see.</think> Here you go:\n```json\n{'entities': [{'name': 'Garrow'}, {'type': 'yard'}],\n"
         " 'triples': [{'head': 'Osk Brothers', 'relation': 'had yard in', 'tail': 'Garrow'},"
         " {'head': 'Osk Brothers'}, {'head': 'Osk', 'relation': 'built"
     )
     long = {"prompt_tokens": 400, "completion_tokens": 1536, "total_tokens": 1936}
-    with ScriptedServer(lambda request: Reply(said, usage=long)) as server, clew.open(kb) as base:
+    with ScriptedServer(lambda request: Reply(text, usage=long)) as server, clew.open(kb) as base:
         report = base.extract_graph("notes", llm=server.llm)
         assert report.unreadable == () and report.graph.edges == 1 and report.incomplete == report.cut == 2
-        assert {one.name for one in base.graphs.entities("notes", "garrow")} == {"Garrow"}
+        assert {entity.name for entity in base.graphs.entities("notes", "garrow")} == {"Garrow"}
 
 
 def test_what_is_found_is_read_back_as_it_was_kept():
-    found = Extraction((("Garrow", ""), ("Osk \ud800", "x")), (("a", "b", 'c"\n'),), 3)
-    assert Extraction.from_bytes(found.to_bytes()) == found
+    result = Extraction((("Garrow", ""), ("Osk \ud800", "x")), (("a", "b", 'c"\n'),), 3)
+    assert Extraction.from_bytes(result.to_bytes()) == result

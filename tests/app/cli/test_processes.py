@@ -50,9 +50,9 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_continue(tmp_path, interrupti
     while "(3 of" not in child.stderr.readline():
         assert child.poll() is None
     os.killpg(child.pid, signal.SIGINT)  # a terminal sends it to the workers too
-    _, said = child.communicate(timeout=60)
+    _, text = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert "again to continue" in said and "Traceback" not in said
+    assert "again to continue" in text and "Traceback" not in text
     with clew.open(kb) as base:
         assert 3 <= len(base.documents()) < 500
     again = subprocess.run([*COMMAND, "add", folder, "--kb", kb, "--json"], check=True, capture_output=True)
@@ -110,9 +110,9 @@ def test_every_option_of_every_command_is_in_its_help() -> None:
     }
     wide = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
     for command, options in expected.items():
-        said = re.sub(r"\x1b\[[0-9;]*m", "", CliRunner().invoke(app, [command, "--help"], env=wide).stdout)
-        assert not [option for option in options.split() if option not in said], command
-        assert f"clew {command}" in said.replace("Usage: clew", "", 1)  # an example
+        output = re.sub(r"\x1b\[[0-9;]*m", "", CliRunner().invoke(app, [command, "--help"], env=wide).stdout)
+        assert not [option for option in options.split() if option not in output], command
+        assert f"clew {command}" in output.replace("Usage: clew", "", 1)  # an example
 
 
 def test_a_wrong_value_of_an_option_is_refused_with_those_that_are_right(tmp_path) -> None:

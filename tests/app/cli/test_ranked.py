@@ -32,36 +32,36 @@ def own_cache(monkeypatch, tmp_path):
 
 
 def test_ranked_answers_say_what_each_meets_and_misses(kb):
-    said = " ".join(run("ask", "--triples", TRIPLES, "--kb", kb).stdout.split())
-    assert "Glass Harvest, The Salt Orchard" in said and "2 meet all constraints exactly" in said
-    assert "✓ #1 >> directed_by >> Ilse Varnholt Glass Harvest >> directed_by >> Ilse Varnholt" in said
-    assert "✗ not #1 >> starred_actors >> Ilse Varnholt" in said and "Near misses" in said
-    assert "? ~ hunted not known; it ranks, and drops nothing" in said
-    assert "2: The Salt Orchard; Glass Harvest" in said  # the trail
+    output = " ".join(run("ask", "--triples", TRIPLES, "--kb", kb).stdout.split())
+    assert "Glass Harvest, The Salt Orchard" in output and "2 meet all constraints exactly" in output
+    assert "✓ #1 >> directed_by >> Ilse Varnholt Glass Harvest >> directed_by >> Ilse Varnholt" in output
+    assert "✗ not #1 >> starred_actors >> Ilse Varnholt" in output and "Near misses" in output
+    assert "? ~ hunted not known; it ranks, and drops nothing" in output
+    assert "2: The Salt Orchard; Glass Harvest" in output  # the trail
     near = TRIPLES.replace("Ilse Varnholt", "ilse varnholt")
-    said = " ".join(run("ask", "--triples", near, "--kb", kb).stdout.split())
-    assert "ilse varnholt is Ilse Varnholt films:p1 1 (name)" in said
-    assert "#1 2: The Salt Orchard; Glass Harvest" in said
+    output = " ".join(run("ask", "--triples", near, "--kb", kb).stdout.split())
+    assert "ilse varnholt is Ilse Varnholt films:p1 1 (name)" in output
+    assert "#1 2: The Salt Orchard; Glass Harvest" in output
 
 
 def test_a_constraint_that_is_given_up_or_unknown_is_said_beside_the_answer(kb):
     wanted = "#1 : film; #1 >> directed_by >> Marit Solheim; #1.release_year < 1933; final answer: #1"
-    said = " ".join(run("ask", "--triples", wanted, "--kb", kb).stdout.split())
-    assert "None: no node of 'films' meets all of this" in said
-    assert "✗ #1.release_year < 1933" in said
+    output = " ".join(run("ask", "--triples", wanted, "--kb", kb).stdout.split())
+    assert "None: no node of 'films' meets all of this" in output
+    assert "✗ #1.release_year < 1933" in output
     near = wanted.replace("Marit", "marit")
-    said = " ".join(run("ask", "--triples", near, "--kb", kb).stdout.split())
-    assert "Given up: #1.release_year < 1933" in said
+    output = " ".join(run("ask", "--triples", near, "--kb", kb).stdout.split())
+    assert "Given up: #1.release_year < 1933" in output
     wanted = (
         "#1 : film; #1 >> directed_by >> Marit Solheim; #1 >> praised by >> Otto Bexley; final answer: #1"
     )
-    said = " ".join(run("ask", "--triples", wanted, "--kb", kb).stdout.split())
-    assert "Not looked up: #1 >> praised by >> Otto Bexley 'Otto Bexley' is not in the graph" in said
+    output = " ".join(run("ask", "--triples", wanted, "--kb", kb).stdout.split())
+    assert "Not looked up: #1 >> praised by >> Otto Bexley 'Otto Bexley' is not in the graph" in output
 
 
 def test_why_not(kb):
-    said = " ".join(run("ask", "--triples", TRIPLES, "--why-not", "Low Water", "--kb", kb).stdout.split())
-    assert "Why not Low Water? films:f2 This drops it: not #1 >> starred_actors >> Ilse Varnholt" in said
+    output = " ".join(run("ask", "--triples", TRIPLES, "--why-not", "Low Water", "--kb", kb).stdout.split())
+    assert "Why not Low Water? films:f2 This drops it: not #1 >> starred_actors >> Ilse Varnholt" in output
     shown = json.loads(
         run("ask", "--triples", TRIPLES, "--why-not", "Nine Lanterns", "--json", "--kb", kb).stdout
     )
@@ -107,8 +107,8 @@ def test_what_fails_beside_the_answer_does_not_lose_it(kb, tmp_path):
         asked = run(*words, "--json", status=2)
         assert set(json.loads(asked.stdout)["values"]) == {"Glass Harvest", "Low Water", "The Salt Orchard"}
         # What reads for the answer needs no model to say why not.
-        said = run(*words[:-4], "--method", "focus(form=none, reader=cited)", "--llm", server.llm).stdout
-        assert "Why not Nine Lanterns? films:f5 This drops it:" in " ".join(said.split())
+        output = run(*words[:-4], "--method", "focus(form=none, reader=cited)", "--llm", server.llm).stdout
+        assert "Why not Nine Lanterns? films:f5 This drops it:" in " ".join(output.split())
         assert server.requests == []
 
 
@@ -124,19 +124,19 @@ def test_ranked_answers_are_written_as_csv_and_json(kb, tmp_path):
     assert any("#1 >> directed_by >> Ilse Varnholt" in row["missed"] for row in rows[2:])
     run("ask", "--triples", TRIPLES, "--out", tmp_path / "a.json", "--kb", kb)
     shown = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
-    assert [one["name"] for one in shown["ranked"]] == [row["name"] for row in rows]
+    assert [item["name"] for item in shown["ranked"]] == [row["name"] for row in rows]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["--out", "answers.xlsx"], "neither .csv nor .json"),
         (["--out", "nowhere/answers.csv"], "no folder"),
         (["--chain", "a >> b >> #1; final answer: #1"], "as --chain or as --triples, not both"),
     ],
 )
-def test_bad_input_is_refused_before_anything_is_asked(kb, words, said):
-    assert said in run("ask", "--triples", TRIPLES, "--kb", kb, *words, status=2).output
+def test_bad_input_is_refused_before_anything_is_asked(kb, words, text):
+    assert text in run("ask", "--triples", TRIPLES, "--kb", kb, *words, status=2).output
 
 
 def test_triples_that_are_none_say_how_they_are_written(kb):

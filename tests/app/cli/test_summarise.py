@@ -51,13 +51,13 @@ def test_a_model_is_asked_only_after_the_cost_was_said_and_is_checked(run):
 
     with ScriptedServer(reply) as server:
         named = ("summarise", "--summariser", "model", "--llm", server.llm, "--words", "12")
-        made = run(*named, "--yes")
-        assert "2 sections to summarise by written(words=12" in made.stderr
-        assert "2 calls" in made.stderr and "2 made (2 calls" in made.stdout
-        assert "50.0% faithful" in made.stdout
-        assert "not in its section: Brandt  (lighters.md, Owners)" in made.stdout
-        found = json.loads(run(*named, "--check", "--json").stdout)
-        assert found["made"] == 0 and found["unfaithful"][0]["invented"] == ["Brandt"]
+        result = run(*named, "--yes")
+        assert "2 sections to summarise by written(words=12" in result.stderr
+        assert "2 calls" in result.stderr and "2 made (2 calls" in result.stdout
+        assert "50.0% faithful" in result.stdout
+        assert "not in its section: Brandt  (lighters.md, Owners)" in result.stdout
+        record = json.loads(run(*named, "--check", "--json").stdout)
+        assert record["made"] == 0 and record["unfaithful"][0]["invented"] == ["Brandt"]
         assert len(server.requests) == 2
 
 

@@ -42,7 +42,9 @@ def served(made_base, tmp_path):
 @pytest.fixture(scope="module")
 def keys(app):
     """The documents' keys by name."""
-    return {one["document"]: one["key"] for one in app.get(f"{app.api}/documents")[1]["documents"]}
+    return {
+        document["document"]: document["key"] for document in app.get(f"{app.api}/documents")[1]["documents"]
+    }
 
 
 @pytest.fixture(scope="module")
@@ -74,5 +76,5 @@ def open_page(browser):
     for context in contexts:
         context.close()
     # A server that a test has ended is still asked for news.
-    assert not [one for one in problems if "ERR_CONNECTION_REFUSED" not in one]
+    assert not [problem for problem in problems if "ERR_CONNECTION_REFUSED" not in problem]
     assert all(re.match(r"http://127\.0\.0\.1:\d+/|data:|blob:", url) for url in asked), asked

@@ -98,12 +98,12 @@ def test_the_view_of_stored_json_is_that_of_the_answer(of) -> None:
     direct = view(of)
     for name in ("text", "confidence", "quotes"):
         assert getattr(stored, name) == getattr(direct, name)
-    for one, other in zip(
+    for support, other in zip(
         [*stored.supports, *(item.support for item in stored.alternatives)],
         [*direct.supports, *(item.support for item in direct.alternatives)],
         strict=True,
     ):
-        assert (one.quote, one.number, one.place, one.pieces) == (
+        assert (support.quote, support.number, support.place, support.pieces) == (
             other.quote,
             other.number,
             other.place,
@@ -311,17 +311,17 @@ def test_of_a_long_table_the_rows_around_the_answer_are_shown() -> None:
 
 def test_a_citation_opens_where_the_cell_is_marked(app, folder) -> None:
     contents = app.get(f"{app.api}/documents")[1]["documents"]
-    key = next(one["key"] for one in contents if one["document"].endswith(".csv"))
+    key = next(content["key"] for content in contents if content["document"].endswith(".csv"))
     base = app.serving.app.state.server.bases[app.base].knowledge_base
-    rows = [one for one in base.tree(key) if one.kind == ROW]
+    rows = [item for item in base.tree(key) if item.kind == ROW]
     row, other = rows[3], rows[4]
-    words, other_words = (one.text.rpartition(": ")[2] for one in (row, other))
+    words, other_words = (item.text.rpartition(": ")[2] for item in (row, other))
 
     def of_row(of, words):
         start = len(of.text) - len(words)
         return Quote(of.id, of.text, (0, len(of.text)), (start, start + len(words)))
 
-    made = Answer(
+    result = Answer(
         words,
         (Hit(row, 1.0), Hit(other, 0.5)),
         (of_row(row, words),),
@@ -331,7 +331,7 @@ def test_a_citation_opens_where_the_cell_is_marked(app, folder) -> None:
     )
     with QuestionHistory(folder) as history:
         history.begin("cell", ASKING)
-        history.finish("cell", "done", made.to_dict())
+        history.finish("cell", "done", result.to_dict())
     page = app.request("GET", f"/b/{app.base}/q/cell")[2].decode()
     assert f'<mark class="exact">{words}</mark></td>' in page and '<details class="alternatives">' in page
     for address, text in (("1", words), ("2?alternative=1", other_words), ("2", None)):
@@ -348,7 +348,7 @@ def test_a_row_has_the_heading_of_its_group(tmp_path) -> None:
         app.upload("income.md", "\n".join(lines).encode())
         base = app.serving.app.state.server.bases[app.base]
         (document,) = base.knowledge_base.documents()
-        rows = [one for one in base.knowledge_base.tree(document.key) if one.kind == ROW]
+        rows = [item for item in base.knowledge_base.tree(document.key) if item.kind == ROW]
         shown = table_rows(base, [row.id for row in rows])
     groups = {row.cells[1][0]: row.group for row in shown.values()}
     assert groups["Sales"] == "" and groups["Diluted"] == groups["Basic"] == "Earnings per share"

@@ -38,7 +38,7 @@ def test_numbers_stand_after_the_words_of_an_extracted_answer_and_unused_evidenc
     assert cited.text == (
         "The ferry costs 9 pence. [1]\nThe mill was built in 1919. It stands on the Oskell. [2]"
     )
-    assert [one.node.id for one in cited.citations] == ["ferry", "mill"]
+    assert [citation.node.id for citation in cited.citations] == ["ferry", "mill"]
     assert cited.source_list() == "Sources:\n[1] ferry.txt\n[2] mill.txt, page 3"
 
 
@@ -90,14 +90,14 @@ def test_a_quote_of_what_only_a_step_cited_is_cited():
 
 
 def test_ranked_answers_say_what_they_meet_and_miss():
-    one = RankedAnswer(
+    item = RankedAnswer(
         "mill",
         MILL,
         False,
         (ConstraintCheck("#1 >> by >> Ada", 0.0), ConstraintCheck("#1 = 3", None)),
         "vector 0.7",
     )
-    [shape] = cited_answer_to_dict(view("mill", (MILL,), ranking=(one,)))["ranked"]
+    [shape] = cited_answer_to_dict(view("mill", (MILL,), ranking=(item,)))["ranked"]
     assert shape["checks"][0] == {"constraint": "#1 >> by >> Ada", "met": 0.0, "evidence": []}
     assert shape["checks"][1]["met"] is None and shape["by"] == "vector 0.7"
 

@@ -29,12 +29,12 @@ def test_an_upload_that_does_not_say_its_size_is_counted_as_it_arrives(tmp_path)
     limits = Limits(spool_bytes=200_000)
     with ServedApp(tmp_path / "kb", limits=limits, encoder="none") as app:
         small = multipart(("small.md", b"# Small\n\nIt has room.\n"))
-        status, _, said = sent_in_pieces(app, iter([small[:50], small[50:]]))
-        assert status == 202 and app.ended(said["uploads"][0]["id"])["state"] == "done"
+        status, _, text = sent_in_pieces(app, iter([small[:50], small[50:]]))
+        assert status == 202 and app.ended(text["uploads"][0]["id"])["state"] == "done"
         large = multipart(("large.md", b"x" * 300_000))
         pieces = (large[at : at + 50_000] for at in range(0, len(large), 50_000))
-        status, headers, said = sent_in_pieces(app, pieces)
-        assert status == 429 and "more are not taken on" in said["error"] and int(headers["retry-after"]) > 0
+        status, headers, text = sent_in_pieces(app, pieces)
+        assert status == 429 and "more are not taken on" in text["error"] and int(headers["retry-after"]) > 0
         assert not list((tmp_path / "kb" / "spool").iterdir())
         # What was refused is counted no longer.
         assert app.upload("after.md", b"# After\n\nThere is room again.\n")["state"] == "done"
@@ -60,9 +60,9 @@ def test_an_upload_of_which_nothing_more_comes_is_given_up(tmp_path):
 def uploads(tmp_path):
     (tmp_path / "kb").mkdir()
     settings = Settings({"kb": tmp_path / "kb"}, limits=Limits(arriving=2, spool_bytes=1_000))
-    made = UploadManager(settings, lambda base: None)
-    yield made
-    made.close()
+    result = UploadManager(settings, lambda base: None)
+    yield result
+    result.close()
 
 
 def arrived(uploads, name, data=b"text"):
@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_stored_takes_no_other_with_it(uploads):
     uploads.spools["kb"].discard(lost.id)  # the disk has lost it
     [(upload, error)] = uploads.accept("kb", [first, lost, last])
     assert upload == lost and error.status == 507
-    assert [one["name"] for one in uploads.all_uploads("kb")] == ["first.md", "last.md"]
+    assert [item["name"] for item in uploads.all_uploads("kb")] == ["first.md", "last.md"]
     assert {path.stem for path in uploads.spools["kb"].path.iterdir()} == {first.id, last.id}
 
 
@@ -105,8 +105,8 @@ def test_of_many_files_that_could_not_be_read_the_oldest_are_forgotten(tmp_path,
     again = UploadManager(Settings({"kb": tmp_path / "kb"}), lambda base: None)
     new = arrived(again, "new.md")
     assert again.accept("kb", [new]) == []
-    kept = again.all_uploads("kb")
-    assert len(kept) == _LISTED + 1 and kept[0]["uploaded"] == 1 and kept[-1]["id"] == new.id
+    stored = again.all_uploads("kb")
+    assert len(stored) == _LISTED + 1 and stored[0]["uploaded"] == 1 and stored[-1]["id"] == new.id
     assert not (folder / f"{0:024x}.json").exists()
     again.close()
 
@@ -114,10 +114,10 @@ def test_of_many_files_that_could_not_be_read_the_oldest_are_forgotten(tmp_path,
 @pytest.mark.slow
 def test_two_graph_files_of_one_name_are_not_one_graph(tmp_path):
     with ServedApp(tmp_path / "kb", encoder="none") as app:
-        status, said = app.send_files(("films.tsv", FILMS), ("films.csv", b"a,b,c\n"), to="graphs")
-        assert status == 202 and [one["name"] for one in said["uploads"]] == ["films.tsv"]
-        assert "there is a graph named 'films'" in said["refused"][0]["error"]
-        assert app.ended(said["uploads"][0]["id"])["state"] == "done"
+        status, reply = app.send_files(("films.tsv", FILMS), ("films.csv", b"a,b,c\n"), to="graphs")
+        assert status == 202 and [upload["name"] for upload in reply["uploads"]] == ["films.tsv"]
+        assert "there is a graph named 'films'" in reply["refused"][0]["error"]
+        assert app.ended(reply["uploads"][0]["id"])["state"] == "done"
         assert app.delete(f"{app.api}/graphs/films")[0] == 200
         assert app.upload("films.tsv", FILMS, to="graphs")["state"] == "done"
-        assert [one["graph"] for one in app.get(f"{app.api}/graphs")[1]["graphs"]] == ["films"]
+        assert [graph["graph"] for graph in app.get(f"{app.api}/graphs")[1]["graphs"]] == ["films"]

@@ -42,9 +42,9 @@ class Gate:
 
 @pytest.fixture
 def gate():
-    made = Gate()
-    yield made
-    made.open.set()
+    result = Gate()
+    yield result
+    result.open.set()
 
 
 @pytest.fixture
@@ -63,11 +63,11 @@ def narrow(gate, folder, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_steps_arrive_while_the_model_still_thinks(narrow, gate) -> None:
-    said = narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1]
-    events = narrow.events(said["events"])
+    reply = narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1]
+    events = narrow.events(reply["events"])
     first = [next(events)[0] for _ in range(3)]
     assert first == ["waiting", "running", "step"] and gate.asked.wait(60)
-    assert narrow.get(f"{narrow.api}/questions/{said['id']}")[1]["state"] == "running"
+    assert narrow.get(f"{narrow.api}/questions/{reply['id']}")[1]["state"] == "running"
     gate.open.set()
     *_, (event, answer) = events
     assert event == "answer" and answer["answer"] == "$9 a day" and answer["usage"]["calls"] >= 1
@@ -78,7 +78,7 @@ def test_steps_arrive_while_the_model_still_thinks(narrow, gate) -> None:
 def test_the_key_goes_to_the_model_and_nowhere_else(narrow, gate, capfd) -> None:
     gate.open.set()
     answer = narrow.ask(QUESTION)
-    assert any(SECRET in one.headers["authorization"] for one in narrow.scripted.requests)
+    assert any(SECRET in request.headers["authorization"] for request in narrow.scripted.requests)
     address = narrow.scripted.url.removesuffix("/v1")
     question, page = f"{narrow.api}/questions/{answer['id']}", f"/b/{narrow.base}"
     chat = {"model": "clew", "messages": [{"role": "user", "content": QUESTION}]}
@@ -93,9 +93,9 @@ def test_the_key_goes_to_the_model_and_nowhere_else(narrow, gate, capfd) -> None
             *("/", f"{page}/", f"{page}/q/{answer['id']}", f"{page}/q/{answer['id']}/cite/1"),
         )
     }
-    for where, said in shown.items():
+    for where, value in shown.items():
         # Where texts go is said to the one who asks, and nothing more of where the model is.
-        assert SECRET not in said and address not in said.replace(f"this machine ({address})", ""), where
+        assert SECRET not in value and address not in value.replace(f"this machine ({address})", ""), where
     assert "scripted" in shown["chat"] and answer["reader"] == "scripted"
     assert SECRET not in "".join(capfd.readouterr())
 
@@ -105,17 +105,17 @@ def test_the_page_of_an_answer_says_what_it_cost(narrow, gate) -> None:
     answer = narrow.ask(QUESTION)
     usage = answer["usage"]
     page = narrow.request("GET", f"/b/{narrow.base}/q/{answer['id']}")[2].decode()
-    said = (
+    text = (
         f"{usage['calls']} calls, {usage['tokens_in']} tokens in, {usage['tokens_out']} out, price not known"
     )
-    assert usage["calls"] == len(narrow.scripted.requests) >= 2 and said in page
+    assert usage["calls"] == len(narrow.scripted.requests) >= 2 and text in page
 
 
 def test_a_request_cannot_name_a_model_of_its_own(narrow) -> None:
     with ScriptedServer(["no"]) as other:
         for name in (other.llm, narrow.scripted.llm, "openai:gpt-4o", "http://169.254.169.254/#x", "read=x"):
-            status, said = narrow.post(f"{narrow.api}/questions", {"question": "x", "model": name})
-            assert status == 400 and "no model named" in said["error"]
+            status, reply = narrow.post(f"{narrow.api}/questions", {"question": "x", "model": name})
+            assert status == 400 and "no model named" in reply["error"]
         assert not other.requests and not narrow.scripted.requests
     recipe = {"question": "x", "recipe": "read(retriever=serpapi)"}
     assert narrow.post(f"{narrow.api}/questions", recipe)[0] == 400
@@ -124,7 +124,7 @@ def test_a_request_cannot_name_a_model_of_its_own(narrow) -> None:
 
 
 def test_too_many_questions_are_refused_with_a_time_and_none_is_lost(narrow, gate) -> None:
-    said = [narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2)]
+    reply = [narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2)]
     assert gate.asked.wait(60)
     status, headers, body = narrow.request(
         "POST", f"{narrow.api}/questions", b'{"question": "x"}', {"Content-Type": "application/json"}
@@ -132,18 +132,18 @@ def test_too_many_questions_are_refused_with_a_time_and_none_is_lost(narrow, gat
     assert status == 429 and 1 <= int(headers["retry-after"]) <= 60 and b"more are not taken on" in body
     assert narrow.get("/api/config")[1]["load"] == {"running": 1, "waiting": 1}
     gate.open.set()
-    for one in said:
-        *_, (event, answer) = narrow.events(one["events"])
+    for item in reply:
+        *_, (event, answer) = narrow.events(item["events"])
         assert event == "answer" and answer["answer"] == "$9 a day"
 
 
 def test_a_stopped_question_asks_the_model_no_more_and_says_that_it_was_stopped(narrow, gate) -> None:
     gate.early = True
-    said = narrow.post(f"{narrow.api}/questions", {"question": QUESTION, "recipe": "kgp"})[1]
+    reply = narrow.post(f"{narrow.api}/questions", {"question": QUESTION, "recipe": "kgp"})[1]
     assert gate.asked.wait(60)
-    narrow.post(f"{narrow.api}/questions/{said['id']}/stop")
+    narrow.post(f"{narrow.api}/questions/{reply['id']}/stop")
     gate.open.set()
-    *_, (event, answer) = narrow.events(said["events"])
+    *_, (event, answer) = narrow.events(reply["events"])
     assert event == "answer" and answer["state"] == "stopped" and answer["abstained"]
     assert "stopped before there was an answer" in answer["answer"] and len(narrow.scripted.requests) == 1
 
@@ -154,13 +154,16 @@ def test_a_question_is_stopped_while_it_waits_and_while_it_runs(narrow, gate) ->
     assert narrow.post(f"{narrow.api}/questions/{waiting['id']}/stop")[1]["state"] == "stopped"
     *_, (event, problem) = narrow.events(waiting["events"])
     assert event == "problem" and "stopped" in problem["error"]
-    told = narrow.post(f"{narrow.api}/questions/{running['id']}/stop")[1]
-    assert told == {"id": running["id"], "state": "running", "stopping": True}
+    message = narrow.post(f"{narrow.api}/questions/{running['id']}/stop")[1]
+    assert message == {"id": running["id"], "state": "running", "stopping": True}
     gate.open.set()
     *_, (_, last) = narrow.events(running["events"])
     assert last["state"] == "stopped"
     assert narrow.post(f"{narrow.api}/questions/nothing/stop")[0] == 404
-    states = {one["id"]: one["state"] for one in narrow.get(f"{narrow.api}/questions")[1]["questions"]}
+    states = {
+        question["id"]: question["state"]
+        for question in narrow.get(f"{narrow.api}/questions")[1]["questions"]
+    }
     assert states[waiting["id"]] == states[running["id"]] == "stopped"
 
 
@@ -169,8 +172,8 @@ def test_a_model_that_refuses_is_a_problem_that_is_told_and_kept(folder, monkeyp
     with ScriptedServer([]) as server, ServedApp(folder, models=[server.llm], read_only=True) as app:
         asked = app.ask(QUESTION)
         assert asked["event"] == "problem" and asked["state"] == "failed" and asked["error"]
-        kept = app.get(f"{app.api}/questions/{asked['id']}")[1]
-        assert kept["state"] == "failed" and kept["problem"]["error"] == asked["error"]
+        stored = app.get(f"{app.api}/questions/{asked['id']}")[1]
+        assert stored["state"] == "failed" and stored["problem"]["error"] == asked["error"]
         assert app.request("GET", f"{app.api}/questions/{asked['id']}/export")[0] == 404
         # Long ago: the events are history, and end at once.
         again = list(app.events(f"{app.api}/questions/{asked['id']}/events"))
@@ -186,9 +189,9 @@ def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
         "When does the market open?",
         "What was the gauge on 5 March 1929?",
     ]
-    alone = [_told(app.ask(one)) for one in questions]
+    alone = [_told(app.ask(question)) for question in questions]
     with ThreadPoolExecutor(8) as pool:
-        at_once = list(pool.map(lambda one: _told(app.ask(one)), questions * 3))
+        at_once = list(pool.map(lambda item: _told(app.ask(item)), questions * 3))
     assert at_once == alone * 3
 
 
@@ -199,17 +202,19 @@ def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(tmp_path) 
         history.begin("cut", {"question": "Who?", "chain": "", "model": None})
         history.set_state("cut", "running")
     with ServedApp(tmp_path / "kb", encoder="none") as app:
-        (one,) = app.get(f"{app.api}/questions")[1]["questions"]
-        assert one["state"] == "interrupted"
-        ((event, said),) = app.events(f"{app.api}/questions/cut/events")
-        assert event == "problem" and "ended before" in said["error"]
+        (first,) = app.get(f"{app.api}/questions")[1]["questions"]
+        assert first["state"] == "interrupted"
+        ((event, reply),) = app.events(f"{app.api}/questions/cut/events")
+        assert event == "problem" and "ended before" in reply["error"]
         # A second server, which only reads, does not say so of what the first one is at.
         with QuestionHistory(tmp_path / "kb") as history:
             history.begin("under way", {"question": "Who?", "chain": "", "model": None})
         with ServedApp(tmp_path / "kb", read_only=True):
             assert app.get(f"{app.api}/questions/under way".replace(" ", "%20"))[1]["state"] != "interrupted"
     with ServedApp(tmp_path / "kb", read_only=True) as app:
-        assert {one["state"] for one in app.get(f"{app.api}/questions")[1]["questions"]} == {"interrupted"}
+        assert {question["state"] for question in app.get(f"{app.api}/questions")[1]["questions"]} == {
+            "interrupted"
+        }
 
 
 @pytest.mark.slow
@@ -218,8 +223,8 @@ def test_stopping_the_server_ends_what_is_followed_and_answered(
 ) -> None:
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
     with ScriptedServer(gate) as server, ServedApp(folder, models=[server.llm], read_only=True) as app:
-        said = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
-        events = app.events(said["events"])
+        reply = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
+        events = app.events(reply["events"])
         assert next(events)[0] == "waiting" and gate.asked.wait(60)
         app.serving.stop()
         assert "answer" not in [
@@ -227,12 +232,12 @@ def test_stopping_the_server_ends_what_is_followed_and_answered(
         ]  # the stream ends, though the model has not answered
         gate.open.set()
     with QuestionHistory(folder) as history:
-        assert history.get(said["id"])["state"] == "stopped"
+        assert history.get(reply["id"])["state"] == "stopped"
     assert "exceeded" not in caplog.text and "Traceback" not in caplog.text
 
 
 def _told(answer):
-    return answer["answer"], [(one["id"], one["score"]) for one in answer["evidence"]]
+    return answer["answer"], [(item["id"], item["score"]) for item in answer["evidence"]]
 
 
 def test_too_many_chats_are_refused_with_a_time_and_the_others_answered(narrow, gate) -> None:
@@ -240,10 +245,10 @@ def test_too_many_chats_are_refused_with_a_time_and_the_others_answered(narrow, 
     sent = ("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(narrow.request, *sent) for _ in range(3)]
-        status, headers, said = next(as_completed(asked)).result()
-        assert status == 429 and int(headers["retry-after"]) >= 1 and b"wait for their turn" in said
+        status, headers, text = next(as_completed(asked)).result()
+        assert status == 429 and int(headers["retry-after"]) >= 1 and b"wait for their turn" in text
         gate.open.set()
-        assert sorted(one.result()[0] for one in asked) == [200, 200, 429]
+        assert sorted(item.result()[0] for item in asked) == [200, 200, 429]
     # A search is no question: it does not wait for them.
     assert narrow.post(f"{narrow.api}/search", {"question": QUESTION})[1]["hits"]
 
@@ -258,19 +263,22 @@ def test_a_document_that_is_removed_while_it_is_asked_about_harms_nobody(
         ScriptedServer(gate) as server,
         ServedApp(tmp_path / "harbour", models=[server.llm], encoder="none") as app,
     ):
-        keys = {one["document"]: one["key"] for one in app.get(f"{app.api}/documents")[1]["documents"]}
+        keys = {
+            document["document"]: document["key"]
+            for document in app.get(f"{app.api}/documents")[1]["documents"]
+        }
         picture = f"{app.api}/documents/{keys[CONTRACT]}/pages/2.png"
         assert app.request("GET", picture)[0] == 200
-        said = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
+        reply = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
         assert gate.asked.wait(60)
         assert app.delete(f"{app.api}/documents/{keys[CONTRACT]}")[1]["quoted"] == 0  # not answered yet
         assert app.request("GET", picture)[0] == 404
         gate.open.set()
-        *_, (event, answer) = app.events(said["events"])
+        *_, (event, answer) = app.events(reply["events"])
         # It is answered from what there was when it was asked, and says so where that is looked for.
         assert event == "answer" and answer["answer"] == "$9 a day"
-        assert {one["document"] for one in answer["evidence"]} == {CONTRACT}
-        page = f"/b/{app.base}/q/{said['id']}"
+        assert {item["document"] for item in answer["evidence"]} == {CONTRACT}
+        page = f"/b/{app.base}/q/{reply['id']}"
         assert app.request("GET", page)[0] == 200
         status, _, shown = app.request("GET", f"{page}/cite/1")
         assert status == 200 and b"$9" in shown
@@ -291,8 +299,8 @@ def test_a_question_whose_end_cannot_be_written_is_not_being_answered_for_ever(m
         asked = app.ask(QUESTION)  # who follows it still hears the answer
         assert asked["event"] == "answer" and "$9" in asked["answer"]
         waited_for(lambda: not app.get("/api/config")[1]["load"]["running"])
-        kept = app.get(f"{app.api}/questions/{asked['id']}")[1]
-        assert kept["state"] == "failed" and "could not be kept" in kept["problem"]["error"]
+        stored = app.get(f"{app.api}/questions/{asked['id']}")[1]
+        assert stored["state"] == "failed" and "could not be kept" in stored["problem"]["error"]
         for part in ("", "/answer"):
             _, _, body = app.request("GET", f"/b/{app.base}/q/{asked['id']}{part}")
             assert b"could not be kept" in body and b'class="live"' not in body

@@ -31,20 +31,20 @@ def quoting(request):
     """A model that answers from the sources it is shown, and abstains where what it needs is not among them."""
     if "structure" in request.system.lower() and "quotes" not in request.system:
         return {"references": []}
-    wanted, answer = next((one for words, one in _REPLIES.items() if words in request.user), ([], ""))
+    wanted, answer = next((value for words, value in _REPLIES.items() if words in request.user), ([], ""))
     sources = re.split(r"^\[(\d+)\] ", request.user, flags=re.MULTILINE)
     texts = dict(zip(sources[1::2], sources[2::2], strict=True))
     if not texts:  # the walk asks for the next evidence
         return " ".join(wanted) or "nothing more"
-    found = [
+    results = [
         {"source": int(number), "text": words}
         for words in wanted
         for number, text in texts.items()
         if words in text
     ]
-    if not wanted or {one["text"] for one in found} != set(wanted):
+    if not wanted or {item["text"] for item in results} != set(wanted):
         return {"quotes": [], "answer": "", "abstain": True}
-    return {"quotes": found, "answer": answer, "abstain": False}
+    return {"quotes": results, "answer": answer, "abstain": False}
 
 
 #: Words of a question, the words of the sources that answer it, and the answer.
@@ -172,9 +172,9 @@ def test_the_walk_tells_of_each_node_by_pointer_and_by_keys(served, open_page) -
     assert note.count() == 1 and "score" in note.inner_text()
     first = page.locator(".walk .place[tabindex='0']")
     first.focus()
-    told = note.inner_text()
+    note_text = note.inner_text()
     page.keyboard.press("ArrowDown")
-    assert note.count() == 1 and note.inner_text() != told
+    assert note.count() == 1 and note.inner_text() != note_text
     assert page.evaluate("document.activeElement.dataset.row") == "1"
     page.keyboard.press("Home")
     page.keyboard.press("Enter")

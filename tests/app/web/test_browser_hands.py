@@ -97,15 +97,15 @@ def _readable(page) -> None:
 
 
 def _rgb(colour: str) -> list[float]:
-    return [float(one) for one in re.findall(r"[\d.]+", colour)[:3]]
+    return [float(item) for item in re.findall(r"[\d.]+", colour)[:3]]
 
 
-def _contrast(one: list[float], other: list[float]) -> float:
+def _contrast(item: list[float], other: list[float]) -> float:
     """The contrast ratio of WCAG 2.1, from 1 to 21."""
 
     def luminance(rgb: list[float]) -> float:
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in rgb)]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    high, low = sorted((luminance(item), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)

@@ -93,14 +93,14 @@ def test_an_answer_has_numbered_citations_a_list_of_sources_and_the_same_structu
     reply = asked(client, BORN, temperature=0.7, max_tokens=100)
     [choice] = reply.choices
     assert choice.finish_reason == "stop" and choice.message.role == "assistant"
-    said = f"{DIRECTOR} was born in {TOWN} by the water."
+    output = f"{DIRECTOR} was born in {TOWN} by the water."
     text = choice.message.content
-    assert text.startswith(f"{said} [1]\n\nSources:  \n[1] {DIRECTOR}.txt\n\n")
+    assert text.startswith(f"{output} [1]\n\nSources:  \n[1] {DIRECTOR}.txt\n\n")
     assert "no language model wrote them" in text
     more = reply.model_extra["clew"]
     [citation] = more["citations"]
     assert citation["number"] == 1 and citation["document"] == f"{DIRECTOR}.txt"
-    assert citation["quotes"] == [{"text": said, "span": [0, len(said)], "answer": None}]
+    assert citation["quotes"] == [{"text": output, "span": [0, len(output)], "answer": None}]
     assert more["question"] == BORN and not more["abstained"]
     assert more["steps"][0].startswith("route: method documents") and more["steps"][2].startswith("seed")
     assert reply.usage.total_tokens == 0  # no model was asked
@@ -179,7 +179,7 @@ def test_text_parts_are_read_and_others_refused(client):
 
 
 @pytest.mark.parametrize(
-    ("body", "param", "said"),
+    ("body", "param", "text"),
     [
         (b"{", "", "JSON decode error"),
         (b"[]", None, "valid dictionary"),
@@ -191,10 +191,10 @@ def test_text_parts_are_read_and_others_refused(client):
         (b'{"model": "\\ud800", "messages": [{"role": "user", "content": "x"}]}', "model", ""),
     ],
 )  # fmt: skip
-def test_a_body_that_is_no_request_gets_an_error_object(client, body, param, said):
+def test_a_body_that_is_no_request_gets_an_error_object(client, body, param, text):
     status, reply = posted(client, body)
     assert 400 <= status < 500 and reply["error"]["type"] == "invalid_request_error"
-    assert said in reply["error"]["message"] and (reply["error"]["param"] or "").startswith(param or "")
+    assert text in reply["error"]["message"] and (reply["error"]["param"] or "").startswith(param or "")
 
 
 def test_half_of_a_character_is_asked_as_a_question_mark(client):
@@ -257,8 +257,11 @@ def test_every_hop_of_a_chain_is_cited_by_its_own_source(base):
         reply = asked(client, "Who is mayor there?", model="clew:hops")
     citations = reply.model_extra["clew"]["citations"]
     assert len(citations) >= 3 and citations[0]["kind"] == "triple"
-    assert [one["number"] for one in citations] == list(range(1, len(citations) + 1))
-    assert all(f"[{one['number']}] {one['place']}" in reply.choices[0].message.content for one in citations)
+    assert [citation["number"] for citation in citations] == list(range(1, len(citations) + 1))
+    assert all(
+        f"[{citation['number']}] {citation['place']}" in reply.choices[0].message.content
+        for citation in citations
+    )
 
 
 @dataclass

@@ -22,8 +22,8 @@ def test_threads_note_questions_at_once(tmp_path) -> None:
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(whole, range(100)))
-        assert {one["text"] for one in history.latest(200)} == {f"keeper {n}" for n in range(100)}
-        assert all(one["state"] == "done" for one in history.latest(200))
+        assert {item["text"] for item in history.latest(200)} == {f"keeper {n}" for n in range(100)}
+        assert all(item["state"] == "done" for item in history.latest(200))
 
 
 @pytest.mark.parametrize("all_of_them", [False, True])
@@ -43,7 +43,7 @@ def test_what_is_forgotten_is_in_no_file_while_the_history_is_open(tmp_path, all
         history.begin("b", ASKING)
     assert [path.name for path in tmp_path.iterdir()] == [FILE]  # nothing is left in a log
     with QuestionHistory(tmp_path) as again:
-        assert [one["id"] for one in again.latest()] == ["b"]
+        assert [item["id"] for item in again.latest()] == ["b"]
 
 
 def test_a_damaged_file_is_said_and_one_that_was_deleted_begins_anew(tmp_path) -> None:
@@ -53,4 +53,4 @@ def test_a_damaged_file_is_said_and_one_that_was_deleted_begins_anew(tmp_path) -
             history.begin("a", ASKING)
         (tmp_path / FILE).unlink()
         history.begin("a", ASKING)
-        assert [one["id"] for one in history.latest()] == ["a"]
+        assert [item["id"] for item in history.latest()] == ["a"]

@@ -39,7 +39,7 @@ def _state(app, folder):
     answer = app.ask(QUESTION)
     documents = app.get(f"{app.api}/documents")[1]
     with clew.open(folder) as base:
-        return base.store.digest(), documents, answer["answer"], [one["id"] for one in answer["evidence"]]
+        return base.store.digest(), documents, answer["answer"], [item["id"] for item in answer["evidence"]]
 
 
 def _question(text: str) -> bytes:
@@ -111,8 +111,8 @@ QUESTIONS = [
 def test_a_question_is_only_text(app, question) -> None:
     asked = app.ask(question)
     assert asked["event"] == "answer" and "the-secret" not in json.dumps(asked)
-    kept = app.get(f"{app.api}/questions/{asked['id']}")[1]
-    assert kept["question"] == question.strip()
+    stored = app.get(f"{app.api}/questions/{asked['id']}")[1]
+    assert stored["question"] == question.strip()
     searched = app.post(f"{app.api}/search", {"question": question})
     assert searched[0] == 200
     assert app.delete(f"{app.api}/questions/{asked['id']}")[0] == 200
@@ -131,10 +131,10 @@ CHAINS = [
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_chain_that_makes_no_sense_is_told_so(app, chain) -> None:
-    said = app.post(f"{app.api}/questions", {"question": "", "chain": chain})
-    assert said[0] in {202, 400}
-    if said[0] == 202:
-        *_, (event, data) = app.events(said[1]["events"])
+    reply = app.post(f"{app.api}/questions", {"question": "", "chain": chain})
+    assert reply[0] in {202, 400}
+    if reply[0] == 202:
+        *_, (event, data) = app.events(reply[1]["events"])
         assert event in {"problem", "answer"} and "went wrong" not in data.get("error", "")
 
 
@@ -164,9 +164,9 @@ BODIES = [
 
 @pytest.mark.parametrize(("body", "status"), BODIES)
 def test_a_request_that_makes_no_sense_is_refused(app, body, status) -> None:
-    got, _, said = app.request("POST", f"{app.api}/questions", body, JSON)
-    assert got == status or (status == 422 and got == 400), said[:300]
-    assert set(json.loads(said)) == {"error", "hint"} and b"Traceback" not in said and len(said) < 2_000
+    got, _, reply = app.request("POST", f"{app.api}/questions", body, JSON)
+    assert got == status or (status == 422 and got == 400), reply[:300]
+    assert set(json.loads(reply)) == {"error", "hint"} and b"Traceback" not in reply and len(reply) < 2_000
 
 
 @pytest.mark.parametrize(
@@ -214,28 +214,28 @@ def test_a_name_that_was_made_to_point_here_is_refused(app, host, path) -> None:
 
 
 def test_two_host_headers_are_one_too_many(app) -> None:
-    said = _raw(app, b"GET /api/bases HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
-    assert b" 400 " in said or b" 421 " in said
+    reply = _raw(app, b"GET /api/bases HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
+    assert b" 400 " in reply or b" 421 " in reply
 
 
 def test_a_gigabyte_that_is_claimed_is_refused_before_it_is_read(app) -> None:
     head = f"POST {app.api}/uploads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1073741824\r\n"
-    said = _raw(app, f"{head}Content-Type: multipart/form-data; boundary={BOUNDARY}\r\n\r\n".encode())
-    assert b" 413 " in said
+    reply = _raw(app, f"{head}Content-Type: multipart/form-data; boundary={BOUNDARY}\r\n\r\n".encode())
+    assert b" 413 " in reply
     for length in ("-1", "1e9", "99999999999999999999999", "0x10"):
-        said = _raw(
+        reply = _raw(
             app, f"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
         )
-        assert b" 400 " in said or b" 413 " in said
+        assert b" 400 " in reply or b" 413 " in reply
 
 
 def test_a_body_without_a_length_is_counted(app) -> None:
     head = f"POST {app.api}/uploads HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
     part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\n'.encode()
     chunks = [part, *[b"x" * (1 << 20)] * 6]
-    body = b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in chunks)
-    said = _raw(app, f"{head}{_type()}\r\n\r\n".encode() + body)
-    assert b" 413 " in said
+    body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
+    reply = _raw(app, f"{head}{_type()}\r\n\r\n".encode() + body)
+    assert b" 413 " in reply
     assert not list((app.settings.bases[app.base] / "spool").glob("*"))
 
 
@@ -260,9 +260,9 @@ MULTIPART = [
 @pytest.mark.parametrize("body", MULTIPART)
 @pytest.mark.parametrize("place", ["uploads", "graphs"])
 def test_an_upload_that_is_not_one_leaves_nothing(app, body, place) -> None:
-    status, _, said = app.request("POST", f"{app.api}/{place}", body, UPLOAD)
-    assert status in {202, 400, 413}, said
-    got = json.loads(said)
+    status, _, reply = app.request("POST", f"{app.api}/{place}", body, UPLOAD)
+    assert status in {202, 400, 413}, reply
+    got = json.loads(reply)
     assert got.get("uploads", []) == []
     assert not list((app.settings.bases[app.base] / "spool").glob("*"))
     form = "multipart/form-data"
@@ -312,11 +312,11 @@ def test_a_hostile_file_is_refused_with_its_reason(app, folder, name, data, reas
 
 def test_graphs_that_are_none_are_refused(app) -> None:
     packed = [("a.zip", b"PK\x03\x04"), ("a.csv.gz", b"\x1f\x8b"), ("a.pickle", b"x"), ("a", b"x")]
-    status, said = app.send_files(*packed, to="graphs")
-    assert status == 202 and not said["uploads"] and len(said["refused"]) == 4
+    status, reply = app.send_files(*packed, to="graphs")
+    assert status == 202 and not reply["uploads"] and len(reply["refused"]) == 4
     for fields in ({"name": "../x"}, {"name": "x'; --"}, {"name": KEY}, {"form": "stark"}, {"form": "../x"}):
-        said = app.send_files(("a.csv", b"a,b,c\n"), to="graphs", fields=fields)[1]
-        assert not said["uploads"] and said["refused"][0]["error"]
+        reply = app.send_files(("a.csv", b"a,b,c\n"), to="graphs", fields=fields)[1]
+        assert not reply["uploads"] and reply["refused"][0]["error"]
     rdf = b"<?xml version='1.0'?><!DOCTYPE r [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><r>&x;</r>"
     failed = app.upload("evil.xml", rdf, to="graphs")
     assert failed["state"] == "failed" and "root:" not in failed["error"]
@@ -330,7 +330,7 @@ def test_script_in_documents_and_names_stays_text_everywhere(app) -> None:
     names = (f"{SCRIPT}.md".replace("/", "∕"), "evil.html")
     page = f"<html><title>{SCRIPT}</title><body><p>{SCRIPT.replace('<', '&lt;')} Beacon of Stennick</p></body></html>"
     done = [app.upload(names[0], text.encode()), app.upload(names[1], page.encode())]
-    assert [one["state"] for one in done] == ["done", "done"]
+    assert [value["state"] for value in done] == ["done", "done"]
     asked = app.ask(f"When does the beacon of Stennick burn? {SCRIPT}")
     for path in (f"/b/{app.base}/", "/", "/api/docs"):
         _, headers, shown = app.request("GET", path)
@@ -341,9 +341,9 @@ def test_script_in_documents_and_names_stays_text_everywhere(app) -> None:
         assert app.request("GET", path)[1]["content-type"] == "application/json"
     exported = app.request("GET", f"{app.api}/questions/{asked['id']}/export")
     assert b"<script>" not in exported[2] and exported[1]["content-disposition"].startswith("attachment")
-    for one in done:
-        assert app.delete(f"{app.api}/documents/{one['key']}?forget=true")[0] == 200
-        app.delete(f"{app.api}/uploads/{one['id']}")
+    for item in done:
+        assert app.delete(f"{app.api}/documents/{item['key']}?forget=true")[0] == 200
+        app.delete(f"{app.api}/uploads/{item['id']}")
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "TRACE", "CONNECT", "OPTIONS", "PROPFIND", "HEAD"])
@@ -368,8 +368,8 @@ def test_other_methods_do_nothing(app, method) -> None:
     ],
 )
 def test_what_is_no_http_ends_there(app, raw) -> None:
-    said = _raw(app, raw)
-    assert b" 200 " not in said.partition(b"\r\n")[0] and b"harbour" not in said
+    reply = _raw(app, raw)
+    assert b" 200 " not in reply.partition(b"\r\n")[0] and b"harbour" not in reply
     assert app.get("/api/bases")[0] == 200
 
 

@@ -18,12 +18,12 @@ SECONDS, MEMORY = 60.0, 1 << 30
 
 @pytest.fixture
 def work(tmp_path, without_encoder):
-    told = ServerCommands()
-    told.may_write.set()
+    commands = ServerCommands()
+    commands.may_write.set()
     with clew.open(tmp_path / "kb", create=True) as base:
-        made = UploadWorker("kb", base, Spool(tmp_path / "kb"), io.StringIO(), told)
-        with closing(made.resources):
-            yield made
+        result = UploadWorker("kb", base, Spool(tmp_path / "kb"), io.StringIO(), commands)
+        with closing(result.resources):
+            yield result
 
 
 def accepted(work, name, data, kind="document", **more):
@@ -110,7 +110,7 @@ def test_a_commit_that_a_power_cut_took_is_made_again(work):
     later = next_server(work)
     with closing(later.resources):
         later.read_upload(later.spool.waiting_uploads()[0], SECONDS, MEMORY)
-    assert [one.name for one in work.base.documents()] == ["mill.md"]
+    assert [document.name for document in work.base.documents()] == ["mill.md"]
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_a_document_that_is_removed_before_it_is_searchable_does_not_come_back(t
             assert not list(spool.path.iterdir())
     with ServedApp(tmp_path / "kb", encoder="none") as again:
         assert again.upload("ferry.md", b"# Ferry\n\nThe ferry carries nine.\n")["state"] == "done"
-        assert [one["document"] for one in again.get(f"{again.api}/documents")[1]["documents"]] == [
+        assert [document["document"] for document in again.get(f"{again.api}/documents")[1]["documents"]] == [
             "ferry.md"
         ]
 
@@ -148,5 +148,5 @@ def test_a_file_during_which_the_server_ends_again_and_again_is_not_given_up(tmp
                 return upload["state"] == "reading"
 
             waited_for(reading)
-        (kept,) = Spool(tmp_path / "kb").all_uploads()
-        assert kept.tries == 0 and Spool(tmp_path / "kb").data_path(kept.id).stat().st_size == len(slow)
+        (stored,) = Spool(tmp_path / "kb").all_uploads()
+        assert stored.tries == 0 and Spool(tmp_path / "kb").data_path(stored.id).stat().st_size == len(slow)

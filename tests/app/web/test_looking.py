@@ -67,7 +67,7 @@ def test_the_outline_of_a_document_without_sections_is_its_passages(opened):
 
 def test_what_there_is_can_be_listed_from_any_place_on(opened):
     every = list_contents(opened).structure["documents"]
-    assert [one["document"] for one in every] == ["long.txt", "plain.txt", "report.txt"]
+    assert [item["document"] for item in every] == ["long.txt", "plain.txt", "report.txt"]
     assert list_contents(opened, 2).structure["documents"] == every[2:]
     assert list_contents(opened, 9).structure["documents"] == []
 

@@ -82,12 +82,12 @@ async def tools_are_described(client):
 
 
 def is_cited(answer):
-    found = answer.structured_content  # valid by its schema: the client checks that
-    assert not answer.is_error and not found["abstained"] and TOWN in found["answer"]
-    [citation] = found["citations"]
+    result = answer.structured_content  # valid by its schema: the client checks that
+    assert not answer.is_error and not result["abstained"] and TOWN in result["answer"]
+    [citation] = result["citations"]
     assert citation["document"] == f"{DIRECTOR}.txt"
     assert citation["quotes"][0]["text"] == f"{DIRECTOR} was born in {TOWN} by the water."
-    assert found["usage"]["calls"] == 0 and found["steps"]
+    assert result["usage"]["calls"] == 0 and result["steps"]
     text = said(answer)
     assert text.startswith(f"{DIRECTOR} was born in {TOWN} by the water. [1]")
     assert f"Sources:\n[1] {DIRECTOR}.txt\n" in text and "no language model wrote them" in text

@@ -70,10 +70,10 @@ def ended(app, place):
 
 def test_a_base_shows_its_documents_and_a_form(app, keys) -> None:
     page = fetched(app, f"/b/{app.base}/")
-    assert {one["value"] for one in page.all("input", name="documents")} == set(keys.values())
+    assert {item["value"] for item in page.all("input", name="documents")} == set(keys.values())
     (form,) = page.all("form", id="ask")
     assert form["method"] == "post" and page.all("textarea", name="question")
-    offered = {one["value"] for one in page.all("option")}
+    offered = {item["value"] for item in page.all("option")}
     assert {"default", "kgp", "chain", "read"} <= offered and "golden" not in offered
     assert app.request("GET", "/")[1]["location"] == f"/b/{app.base}/"
 
@@ -93,15 +93,15 @@ def test_an_empty_base_invites_and_one_that_is_read_only_does_not(tmp_path) -> N
 def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) -> None:
     place, page = asked(app, question=QUESTION, recipe="default", also="", chain="")
     assert "$9 for every day" in page.text
-    cites = [one["href"] for one in page.all("a", **{"class": "cite"})]
+    cites = [item["href"] for item in page.all("a", **{"class": "cite"})]
     assert cites and cites[0].startswith(f"{place}/cite/")
     # The same without scripts: each citation is a page.
     cited = fetched(app, cites[0])
     assert "Late return" in cited.text and cited.all("mark")
-    (image,) = [one for one in cited.all("img") if one["src"].startswith("/api/")]
+    (image,) = [item for item in cited.all("img") if item["src"].startswith("/api/")]
     assert app.request("GET", image["src"])[1]["content-type"] == "image/png"
-    (sheet,) = [one for one in cited.all("svg") if one["class"] == "boxes"]
-    width, height = (float(one) for one in sheet["viewbox"].split()[2:])
+    (sheet,) = [item for item in cited.all("svg") if item["class"] == "boxes"]
+    width, height = (float(item) for item in sheet["viewbox"].split()[2:])
     (box,) = cited.all("rect")
     x, y, w, h = (float(box[name]) for name in ("x", "y", "width", "height"))
     assert 0 <= x < x + w <= width and 0 <= y < y + h <= height and h < height / 4
@@ -110,17 +110,17 @@ def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) 
 
 def test_a_cell_is_cited_in_its_table_with_its_row_marked(app) -> None:
     place, page = asked(app, question="What was the level at Fenner Mouth on 1929-03-14 at 06:00?")
-    number = next(one for one in range(1, 9) if "3.62" in fetched(app, f"{place}/cite/{one}?part=1").text)
+    number = next(item for item in range(1, 9) if "3.62" in fetched(app, f"{place}/cite/{item}?part=1").text)
     shown = fetched(app, f"{place}/cite/{number}?part=1")
     rows = shown.all("tr")
-    assert len([one for one in rows if one.get("class") == "here"]) == 1 and len(rows) > 20
+    assert len([row for row in rows if row.get("class") == "here"]) == 1 and len(rows) > 20
     assert page.all("table")
 
 
 def test_a_restricted_question_says_so_and_two_methods_stand_side_by_side(app, keys) -> None:
     place, page = asked(app, question=QUESTION, recipe="kgp", also="read", documents=keys[CONTRACT], chain="")
     articles = page.all("article")
-    assert [one["aria-label"] for one in articles] == ["Answer by kgp", "Answer by read"]
+    assert [article["aria-label"] for article in articles] == ["Answer by kgp", "Answer by read"]
     assert page.text.count(f"only {CONTRACT}") == 2
     first = f"/b/{app.base}/q/{articles[0]['data-id']}"
     assert len(fetched(app, first).all("article")) == 1
@@ -130,7 +130,7 @@ def test_a_restricted_question_says_so_and_two_methods_stand_side_by_side(app, k
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "text"),
     [
         ({"question": "  "}, "The question is empty."),
         ({"question": "who", "recipe": "kgb"}, "No recipe named 'kgb'"),
@@ -139,13 +139,13 @@ def test_a_restricted_question_says_so_and_two_methods_stand_side_by_side(app, k
         ({"question": "who " * 2000}, "The question has more than 4,000 characters."),
     ],
 )
-def test_what_is_wrong_is_said_above_the_form_which_keeps_its_words(app, fields, said) -> None:
+def test_what_is_wrong_is_said_above_the_form_which_keeps_its_words(app, fields, text) -> None:
     body = urlencode(fields).encode()
     status, _, got = app.request("POST", f"/b/{app.base}/ask", body, {**FORM, **OWN})
     page = Elements()
     page.feed(got.decode())
     assert status in {400, 422} and page.all("p", role="alert")
-    assert said.lower() in page.text.lower()
+    assert text.lower() in page.text.lower()
     assert fields["question"].strip() in page.text
 
 
@@ -173,7 +173,7 @@ def test_another_sites_page_cannot_ask_with_our_form(app) -> None:
 
 def test_a_document_shows_its_outline_and_each_place_in_it(app, keys) -> None:
     page = fetched(app, f"/b/{app.base}/d/{keys[CONTRACT]}")
-    late = next(one for one in page.all("a") if "at=" in (one.get("href") or ""))
+    late = next(item for item in page.all("a") if "at=" in (item.get("href") or ""))
     shown = fetched(app, late["href"])
     assert shown.all("img", alt=f"Page 1 of {CONTRACT}")
     table = fetched(app, f"/b/{app.base}/d/{keys[READINGS]}?at=1&part=1")
@@ -219,24 +219,24 @@ def test_everything_from_documents_graphs_and_questions_is_text(tmp_path) -> Non
         for question in (f"Who built the bridge {SCRIPT}?", "What does the table say?"):
             place, page = asked(app, question=question)
             places += [place, f"{place}/answer"]
-            places += [one["href"] for one in page.all("a", **{"class": "open"})]
+            places += [item["href"] for item in page.all("a", **{"class": "open"})]
         place, _ = asked(app, chain=f"{SCRIPT} >> director >> #1; final answer: #1", recipe="chain")
         places.append(place)
         for path in places:
             page = fetched(app, path)
-            assert all(one["src"].startswith("/static/") for one in page.all("script")), path
-            assert not [one for one in page.all("img") if one["src"] == "x"], path
+            assert all(item["src"].startswith("/static/") for item in page.all("script")), path
+            assert not [item for item in page.all("img") if item["src"] == "x"], path
         assert any("<script>alert(1)</script>" in fetched(app, path).text for path in places)
 
 
 def test_the_walk_is_drawn_with_a_note_for_each_node(app) -> None:
     _, page = asked(app, question=QUESTION, recipe="kgp")
-    places = [one for one in page.all("g") if "place" in one["class"]]
-    assert places and [one["tabindex"] for one in places].count("0") == 1
-    notes = {one["data-for"] for one in page.all("div") if one.get("class") == "walk-note"}
-    assert notes == {one["data-id"] for one in places}
+    places = [item for item in page.all("g") if "place" in item["class"]]
+    assert places and [place["tabindex"] for place in places].count("0") == 1
+    notes = {item["data-for"] for item in page.all("div") if item.get("class") == "walk-note"}
+    assert notes == {place["data-id"] for place in places}
     assert "considered" in page.text and "seed" in page.text
-    assert any("cited" in one["class"] and one["data-cite"] for one in places)
+    assert any("cited" in place["class"] and place["data-cite"] for place in places)
 
 
 def test_a_graph_shows_its_schema_and_what_it_says_of_a_node(tmp_path) -> None:
@@ -269,7 +269,7 @@ def test_triples_are_substituted_and_each_answer_says_what_it_meets(tmp_path) ->
         assert "Near names: taking “garrow” as Garrow" in page.text
         (table,) = page.text.split("Answers, best first")[1:]
         assert table.index("Lady Annis") < table.index("Heron Maid")
-        states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]
+        states = [item["class"] for item in page.all("td") if (item.get("class") or "").startswith("check")]
         assert states[:4] == ["check met", "check met", "check met", "check missed"]
         assert "loose" in [row.get("class") for row in page.all("tr")]
 
@@ -320,7 +320,7 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
             history.finish(id, "done", json.loads(json.dumps(answer | {"ranked": ranked})))
         page = fetched(app, place)
         assert "#1 >> by >> Lynch" in page.text and "vector 0.71" in page.text
-        states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]
+        states = [item["class"] for item in page.all("td") if (item.get("class") or "").startswith("check")]
         assert states == ["check met", "check missed"]
         assert page.all("a", href=f"/b/{app.base}/g/films?called=9")
 
@@ -337,9 +337,9 @@ def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
         while address:
             page = fetched(app, address)
             listed += [
-                one["href"].rpartition("/")[2] for one in page.all("a") if "/q/" in (one["href"] or "")
+                item["href"].rpartition("/")[2] for item in page.all("a") if "/q/" in (item["href"] or "")
             ]
-            older = [one["href"] for one in page.all("a") if "before=" in (one["href"] or "")]
+            older = [item["href"] for item in page.all("a") if "before=" in (item["href"] or "")]
             address = f"/b/{app.base}/{older[0].partition('#')[0]}" if older else ""
         # Nothing is in the base any more, and what was asked of it is there still.
         assert listed == [f"q{number}" for number in reversed(range(2 * QUESTIONS_PER_PAGE + 5))]

@@ -30,10 +30,10 @@ def client(app, path="", key=TOKEN):
 @pytest.mark.slow
 def test_the_first_base_answers_and_each_has_an_address_of_its_own(app):
     asked = {"model": "clew", "messages": [{"role": "user", "content": QUESTION}]}
-    said = client(app).chat.completions.create(**asked)
-    assert "$9" in said.choices[0].message.content and said.model_extra["clew"]["citations"]
+    reply = client(app).chat.completions.create(**asked)
+    assert "$9" in reply.choices[0].message.content and reply.model_extra["clew"]["citations"]
     own = client(app, "/api/bases/one").chat.completions.create(**asked)
-    assert own.choices[0].message.content == said.choices[0].message.content
+    assert own.choices[0].message.content == reply.choices[0].message.content
     other = client(app, "/api/bases/two").chat.completions.create(**asked)
     assert other.model_extra["clew"]["abstained"]
 
@@ -44,7 +44,7 @@ def test_without_the_token_nothing_is_said(app):
 
 
 def test_only_methods_that_answer_from_evidence_are_models(app):
-    names = {one.id for one in client(app).models.list()}
+    names = {item.id for item in client(app).models.list()}
     assert (
         "clew" in names and "clew:kgp" in names and not names & {"clew:none", "clew:golden", "clew:fewshot"}
     )
@@ -52,9 +52,9 @@ def test_only_methods_that_answer_from_evidence_are_models(app):
 
 @pytest.mark.slow
 def test_the_servers_own_model_is_asked(tmp_path):
-    said = {"quotes": [], "answer": "", "abstain": True}
+    record = {"quotes": [], "answer": "", "abstain": True}
     with (
-        ScriptedServer(lambda request: said) as model,
+        ScriptedServer(lambda request: record) as model,
         ServedApp(tmp_path / "kb", models=[model.llm], encoder="none") as app,
     ):
         app.upload("a.md", b"# Bridge\n\nThe bridge was built by Ada Pell.")
@@ -81,10 +81,10 @@ def test_a_base_may_have_a_name_of_other_letters(tmp_path, made_base):
     with ServedApp(tmp_path / "Größe & 日本", encoder="none") as app:
         name = quote(app.base)
         asked = {"model": "clew", "messages": [{"role": "user", "content": QUESTION}]}
-        said = client(app, f"/api/bases/{name}").chat.completions.create(**asked)
-        assert "$9" in said.choices[0].message.content
+        reply = client(app, f"/api/bases/{name}").chat.completions.create(**asked)
+        assert "$9" in reply.choices[0].message.content
         # Addresses that the API gives can be followed as they are.
-        status, said = app.post(f"/api/bases/{name}/questions", {"question": QUESTION})
-        assert status == 202 and list(app.events(said["events"]))[-1][0] == "answer"
-        assert app.get(said["url"])[1]["state"] == "done"
-        assert app.request("GET", f"/b/{name}/q/{said['id']}")[0] == 200
+        status, reply = app.post(f"/api/bases/{name}/questions", {"question": QUESTION})
+        assert status == 202 and list(app.events(reply["events"]))[-1][0] == "answer"
+        assert app.get(reply["url"])[1]["state"] == "done"
+        assert app.request("GET", f"/b/{name}/q/{reply['id']}")[0] == 200

@@ -27,10 +27,10 @@ def test_cookies_of_other_applications_lock_nobody_out(other):
 
 
 @pytest.mark.parametrize(
-    ("said", "number"), [(None, 0), ("7", 7), ("x", 0), ("-1", 0), ("9" * 5_000, 0), ("٣", 0)]
+    ("text", "number"), [(None, 0), ("7", 7), ("x", 0), ("-1", 0), ("9" * 5_000, 0), ("٣", 0)]
 )
-def test_the_number_of_an_event_is_read_or_is_none(said, number):
-    assert parse_last_event_id(said) == number
+def test_the_number_of_an_event_is_read_or_is_none(text, number):
+    assert parse_last_event_id(text) == number
 
 
 class Drawing:
@@ -60,15 +60,15 @@ def test_pages_that_draw_slowly_take_only_so_many_threads_and_are_tried_once():
             outcomes.append(error)
 
     threads = [threading.Thread(target=look, args=(page,)) for page in range(MAX_CONCURRENT)]
-    for one in threads:
-        one.start()
+    for thread in threads:
+        thread.start()
     for _ in threads:
         assert drawing.begun.acquire(timeout=30)
     with pytest.raises(ServerBusy):
         pictures.get(drawing, "key", 99, 1.0)
     drawing.go.set()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.join()
     assert len(outcomes) == drawing.drawn == MAX_CONCURRENT
     with pytest.raises(UnreadableFile):
         pictures.get(drawing, "key", 0, 2.0)
@@ -90,7 +90,7 @@ def test_a_stopped_question_asks_the_model_no_more():
     model, stopped = Model(), threading.Event()
     lent = LentModel(model, stopped.is_set)
     assert lent.name == "read=counted,guide=openai:other"
-    assert [one.model for one in lent.complete([Prompt("", "x")])] == ["counted"]
+    assert [item.model for item in lent.complete([Prompt("", "x")])] == ["counted"]
     stopped.set()
     with pytest.raises(BudgetExceeded, match="stopped before"):
         lent.complete([Prompt("", "x")])

@@ -22,12 +22,12 @@ def test_bases_and_choices_are_listed(app) -> None:
     assert base["base"] == "harbour" and base["documents"] == 3 and base["pending"] == 0
     config = app.get("/api/config")[1]
     assert config["models"] == [] and config["model"] == "none"
-    names = [one["name"] for one in config["recipes"]]
+    names = [recipe["name"] for recipe in config["recipes"]]
     assert names[0] == "default" and "kgp" in names and config["load"] == {"running": 0, "waiting": 0}
     # What searches the web spends the key of the one who runs the server.
-    assert "serpapi" not in {one["name"] for one in config["retrievers"]}
+    assert "serpapi" not in {retriever["name"] for retriever in config["retrievers"]}
     assert app.get("/api/bases/elsewhere")[0] == 404
-    offered = {one["name"]: one["problem"] for one in app.get(f"{app.api}/recipes")[1]["recipes"]}
+    offered = {recipe["name"]: recipe["problem"] for recipe in app.get(f"{app.api}/recipes")[1]["recipes"]}
     assert offered["default"] is None and "language model" in offered["react"]["error"]
     assert "golden" not in offered and "sentences" in offered["kgp-paper"]["error"]
     assert app.get(f"{app.api}/recipes?model=other")[0] == 400
@@ -36,13 +36,13 @@ def test_bases_and_choices_are_listed(app) -> None:
 def test_a_document_has_an_outline_nodes_and_text(app, keys) -> None:
     documents = app.get(f"{app.api}/documents")[1]["documents"]
     # Where files lie on the server's disks is nobody's business.
-    assert [one["paths"] for one in documents] == [[one["document"]] for one in documents]
+    assert [document["paths"] for document in documents] == [[document["document"]] for document in documents]
     place = f"{app.api}/documents/{keys[CONTRACT]}"
     outline = app.get(place)[1]["outline"]
-    late = next(one for one in outline if "Late return" in one["name"])
+    late = next(item for item in outline if "Late return" in item["name"])
     assert late["kind"] == "section" and late["page"] == 2
     listed = app.get(f"{place}/nodes?page=2&limit=1000")[1]
-    assert late["id"] in {one["id"] for one in listed["nodes"]} and len(listed["nodes"]) == listed["total"]
+    assert late["id"] in {node["id"] for node in listed["nodes"]} and len(listed["nodes"]) == listed["total"]
     hit = app.post(f"{app.api}/search", {"question": "$9 for every day", "k": 1})[1]["hits"][0]
     first, last = hit["span"]
     assert app.get(f"{place}/text?start={first}&end={last}")[1]["text"] == hit["text"]
@@ -57,7 +57,7 @@ def test_a_node_stands_in_its_text_and_a_row_in_its_table(app, keys) -> None:
     assert row["kind"] == "row" and any("geese" in cell for line in table["cells"] for cell in line)
     assert len({len(line) for line in table["cells"]}) == 1
     several = app.get(f"{app.api}/nodes?id={row['id']}&id=gone:1&id={hit['id']}&id={hit['id']}")[1]["nodes"]
-    assert [one["id"] for one in several] == [row["id"], hit["id"]] and several[1]["text"] == hit["text"]
+    assert [item["id"] for item in several] == [row["id"], hit["id"]] and several[1]["text"] == hit["text"]
     for id in ("nothing", f"{keys[CONTRACT]}:999999", f"{keys[CONTRACT]}:-1", "films:Q1"):
         assert app.get(f"{app.api}/nodes/{id}")[0] == 404
 
@@ -66,7 +66,7 @@ def test_a_page_is_drawn_with_the_boxes_of_the_evidence(app, keys) -> None:
     (hit,) = app.post(f"{app.api}/search", {"question": "$9 for every day", "k": 1})[1]["hits"]
     place = f"{app.api}/documents/{hit['key']}/pages/{hit['page']}"
     page = app.get(f"{place}?node={hit['id']}")[1]
-    ((x0, y0, x1, y1),) = [one["box"] for one in page["boxes"]]
+    ((x0, y0, x1, y1),) = [item["box"] for item in page["boxes"]]
     assert 0 < x0 < x1 < page["width"] and 0 < y0 < y1 < page["height"]
     status, headers, png = app.request("GET", f"{place}.png?scale=2")
     assert status == 200 and headers["content-type"] == "image/png"
@@ -109,46 +109,46 @@ def test_what_lies_at_a_documents_path_now_is_not_taken_for_it(tmp_path) -> None
 
 
 def test_a_question_is_streamed_remembered_exported_and_forgotten(app) -> None:
-    said = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
-    events = list(app.events(said["events"]))
+    reply = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
+    events = list(app.events(reply["events"]))
     names = [name for name, _ in events]
     assert names[:2] == ["waiting", "running"] and names[-1] == "answer" and set(names[2:-1]) == {"step"}
     answer = events[-1][1]
     assert "$9" in answer["answer"] and answer["evidence"][0]["document"] == CONTRACT
-    assert [data["name"] for _, data in events[2:-1]] == [one["name"] for one in answer["trail"]]
+    assert [data["name"] for _, data in events[2:-1]] == [item["name"] for item in answer["trail"]]
     # Who comes back gets what is missing, then nothing more.
-    assert list(app.events(said["events"], **{"Last-Event-ID": "2"})) == events[2:]
-    assert app.request("GET", said["events"], headers={"Last-Event-ID": str(len(events))})[0] == 204
-    place = f"{app.api}/questions/{said['id']}"
-    kept = app.get(place)[1]
-    assert kept["question"] == QUESTION and kept["state"] == "done"
-    assert kept["answer"]["evidence"] == answer["evidence"]
+    assert list(app.events(reply["events"], **{"Last-Event-ID": "2"})) == events[2:]
+    assert app.request("GET", reply["events"], headers={"Last-Event-ID": str(len(events))})[0] == 204
+    place = f"{app.api}/questions/{reply['id']}"
+    stored = app.get(place)[1]
+    assert stored["question"] == QUESTION and stored["state"] == "done"
+    assert stored["answer"]["evidence"] == answer["evidence"]
     latest = app.get(f"{app.api}/questions?limit=1")[1]["questions"][0]
-    assert latest["id"] == said["id"] and latest["text"] == answer["answer"]
+    assert latest["id"] == reply["id"] and latest["text"] == answer["answer"]
     status, headers, markdown = app.request("GET", f"{place}/export")
     assert status == 200 and headers["content-disposition"].startswith("attachment")
     assert f"1. **{CONTRACT}, page 2" in markdown.decode() and "\\$9" in markdown.decode()
     exported = json.loads(app.request("GET", f"{place}/export?form=json")[2])
-    assert exported["answer"] == kept["answer"]
+    assert exported["answer"] == stored["answer"]
     assert app.delete(place)[0] == 200
     assert app.get(place)[0] == 404 and app.delete(place)[0] == 404
 
 
 def test_two_methods_side_by_side_know_of_each_other(app) -> None:
-    one = app.ask(QUESTION, recipe="read")
-    two = app.ask(QUESTION, recipe="kgp", beside=one["id"])
-    assert one["recipe"] != two["recipe"]
-    assert app.get(f"{app.api}/questions/{two['id']}")[1]["beside"] == one["id"]
+    item = app.ask(QUESTION, recipe="read")
+    two = app.ask(QUESTION, recipe="kgp", beside=item["id"])
+    assert item["recipe"] != two["recipe"]
+    assert app.get(f"{app.api}/questions/{two['id']}")[1]["beside"] == item["id"]
 
 
 def test_questions_keep_to_documents(app, keys) -> None:
     market = "On which day is there a market, and what is a day's hire of the lighter?"
     everywhere = app.ask(market, recipe="read")
     inside = app.ask(market, recipe="read", documents=[keys["merrowgate-charter.md"]])
-    found = [
-        {hit["document"] for step in one["trail"] for hit in step["hits"]} for one in (everywhere, inside)
+    results = [
+        {hit["document"] for step in item["trail"] for hit in step["hits"]} for item in (everywhere, inside)
     ]
-    assert found[0] > found[1] == {"merrowgate-charter.md"}
+    assert results[0] > results[1] == {"merrowgate-charter.md"}
     unknown = app.post(f"{app.api}/questions", {"question": "x", "documents": ["0" * 32]})
     assert unknown[0] == 404
     assert app.post(f"{app.api}/questions", {"question": "x", "graphs": ["nothing"]})[0] == 400
@@ -158,8 +158,8 @@ def test_a_graph_is_added_looked_up_asked_and_removed(app) -> None:
     done = app.upload("films.tsv", FILMS, to="graphs")
     assert done["state"] == "done" and done["graph"] == "films"
     (graph,) = app.get(f"{app.api}/graphs")[1]["graphs"]
-    assert graph["edges"] == 2 and [one["path"] for one in graph["sources"]] == ["films.tsv"]
-    assert {one["relation"] for one in app.get(f"{app.api}/graphs/films")[1]["relations"]} == {
+    assert graph["edges"] == 2 and [source["path"] for source in graph["sources"]] == ["films.tsv"]
+    assert {relation["relation"] for relation in app.get(f"{app.api}/graphs/films")[1]["relations"]} == {
         "director",
         "born in",
     }
@@ -185,7 +185,9 @@ def test_every_route_is_described_without_loading_anything_from_elsewhere(app) -
     assert (
         "://" not in text and text.count("<script") == text.count('<script type="module" src="/static/') == 1
     )
-    assert all(operation["description"] for one in described["paths"].values() for operation in one.values())
+    assert all(
+        operation["description"] for value in described["paths"].values() for operation in value.values()
+    )
 
 
 @pytest.mark.slow
@@ -200,5 +202,5 @@ def test_ranked_answers_are_told_and_exported() -> None:
     checks = [{"constraint": "#1 >> director >> Berger", "met": 1.0, "evidence": []}]
     assert shape["ranked"][0]["checks"] == checks
     entry = {"question": "Which *film*?", "chain": "", "asked": 0.0, "model": None, "answer": shape}
-    said = render_markdown(entry)
-    assert "# Which \\*film\\*?" in said and "1. **Kismet** (vector 0.71)" in said and "met 1" in said
+    text = render_markdown(entry)
+    assert "# Which \\*film\\*?" in text and "1. **Kismet** (vector 0.71)" in text and "met 1" in text

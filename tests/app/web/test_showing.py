@@ -57,11 +57,11 @@ def draw_walk(data):
 
 
 def chain_of(trail):
-    return view_chain([StepView.from_dict(one) for one in trail])
+    return view_chain([StepView.from_dict(item) for item in trail])
 
 
 def marked(pieces):
-    return "".join(f"[{one.text}]" if one.marked else one.text for one in pieces)
+    return "".join(f"[{piece.text}]" if piece.marked else piece.text for piece in pieces)
 
 
 def test_quotes_are_marked_where_they_stand_and_overlaps_once() -> None:
@@ -83,19 +83,19 @@ def test_each_sentence_of_an_extract_has_the_number_of_its_source() -> None:
         [hit("a:1", "She built\nit. So."), hit("a:2", "It was 1901."), hit("a:3", "Else.")],
         [("a:1", "She built\nit.", (0, 13)), ("a:2", "It was 1901.", (0, 12))],
     )
-    assert [(one.text, one.citations) for one in shown.blocks] == [
+    assert [(block.text, block.citations) for block in shown.blocks] == [
         ("She built  it.", (1,)),
         ("It was 1901.", (2,)),
     ]
     assert shown.view.origin.startswith("sentences taken")
-    assert [bool(one.quotes) for one in shown.view.evidence] == [True, True, False]
+    assert [bool(item.quotes) for item in shown.view.evidence] == [True, True, False]
 
 
 def test_what_a_model_wrote_rests_on_all_that_is_quoted() -> None:
     evidence = [hit("a:1", "x"), hit("a:2", "y"), hit("a:3", "z")]
     quotes = [("a:1", "x", (0, 1)), ("a:3", "z", (0, 1))]
     shown = page("In 1901.\nBy Ada.", evidence, quotes, reader="http://localhost:1/v1#m")
-    assert [one.citations for one in shown.blocks] == [(), (1, 3)]
+    assert [block.citations for block in shown.blocks] == [(), (1, 3)]
     assert shown.view.origin == "written by m, from the evidence"
 
 
@@ -108,7 +108,7 @@ def test_tables_in_answers_and_rows_in_evidence_are_tables() -> None:
     assert table_cells(TABLE) == (("boat", "year"), ("Lady | Annis", "1926"))
     row = TableRow("Fleet", (("boat", "year"), ("Lady | Annis", "1926")))
     shown = page(TABLE, [hit("a:1", TABLE, "table"), hit("a:2", "Fleet. ...", "row")], rows={"a:2": row})
-    assert [bool(one.cells) for one in shown.blocks] == [False, True, False]
+    assert [bool(block.cells) for block in shown.blocks] == [False, True, False]
     assert shown.blocks[-1].citations == (1, 2)
     assert shown.evidence[0].cells == shown.blocks[1].cells
     assert shown.evidence[1].cells == row.cells and shown.evidence[1].caption == "Fleet"
@@ -134,7 +134,7 @@ def test_a_chain_shows_each_unknown_with_its_source() -> None:
     shown = chain_of(trail)
     first = shown.hops[0]
     assert (first.head, first.relation, first.tail) == ("Kismet", "director", "#1")
-    sources = {name: one.source for name, one in shown.unknowns.items()}
+    sources = {name: value.source for name, value in shown.unknowns.items()}
     assert sources == {"#1": "the graph films", "#2": "the documents", "#3": "the model's memory"}
     assert shown.unknowns["#1"].conflicts == (("the documents", "Vidor"),)
     assert shown.answer == "#3"
@@ -148,8 +148,8 @@ def test_of_several_chains_the_one_is_shown_that_was_answered_from() -> None:
         "worth": [False, False, True, 2],
     }
     for fillings in ([short, long], [long, short]):
-        shown = chain_of([step("filled", filling=one) for one in fillings])
-        assert [one.relation for one in shown.hops] == ["year"]
+        shown = chain_of([step("filled", filling=filling) for filling in fillings])
+        assert [hop.relation for hop in shown.hops] == ["year"]
 
 
 def test_an_unknown_that_was_not_found_stays_open() -> None:
@@ -172,7 +172,7 @@ def test_ranked_answers_are_a_table_over_all_constraints() -> None:
     shown = page(ranked=ranked)
     rows = shown.ranked
     assert shown.view.constraints == ("#1 >> by >> Lynch", "#1.year < 1985")
-    assert [[one.state for one in row.checks] for row in rows] == [["met", "unknown"], ["missed", "partly"]]
+    assert [[item.state for item in row.checks] for row in rows] == [["met", "unknown"], ["missed", "partly"]]
     assert rows[0].checks == (
         CheckView("#1 >> by >> Lynch", 1.0, ("Dune >> by >> Lynch",)),
         CheckView("#1.year < 1985"),
@@ -199,10 +199,10 @@ def walked():
 
 def test_a_walk_has_the_seeds_what_was_considered_and_the_chosen_path() -> None:
     drawn = draw_walk(walked())
-    places = {one.id: one for one in drawn.nodes}
+    places = {node.id: node for node in drawn.nodes}
     assert [places[id].column for id in ("a:1", "a:2", "a:3", "a:4")] == [0, 0, 1, 1]
-    assert {id for id, one in places.items() if one.seed} == {"a:1", "a:2"}
-    assert {id for id, one in places.items() if one.chosen} == {"a:1", "a:2", "a:3"}
+    assert {id for id, value in places.items() if value.seed} == {"a:1", "a:2"}
+    assert {id for id, value in places.items() if value.chosen} == {"a:1", "a:2", "a:3"}
     assert places["a:3"].citation == 1 and places["a:2"].citation == 2 and places["a:1"].citation == 0
     assert places["a:1"].considered == 102 and places["a:1"].followed == 2
     assert places["a:1"].expected == ["where Ada was born"]
@@ -216,11 +216,11 @@ def test_a_walk_has_the_seeds_what_was_considered_and_the_chosen_path() -> None:
 
 def test_no_two_nodes_of_a_walk_lie_over_each_other() -> None:
     drawn = draw_walk(walked())
-    for column in {one.column for one in drawn.nodes}:
-        tops = sorted(one.y for one in drawn.nodes if one.column == column)
+    for column in {node.column for node in drawn.nodes}:
+        tops = sorted(node.y for node in drawn.nodes if node.column == column)
         assert all(b - a > HEIGHT for a, b in pairwise(tops))
         assert tops[-1] + HEIGHT <= drawn.height
-    assert max(one.x for one in drawn.nodes) == pytest.approx(COLUMN + 8)
+    assert max(node.x for node in drawn.nodes) == pytest.approx(COLUMN + 8)
 
 
 def test_a_search_has_no_walk() -> None:
@@ -232,5 +232,5 @@ def test_a_long_walk_keeps_the_paths_to_the_evidence() -> None:
     last = many[-1]
     drawn = draw_walk(answer("x", [last], trail=[step("seed", [hit("a:0")]), step("expand", many, paths=[])]))
     assert len(drawn.nodes) == MAX_NODES and drawn.left_out == 3 * MAX_NODES - MAX_NODES
-    assert {"a:0", last["id"]} <= {one.id for one in drawn.nodes}
-    assert all(edge.source in {one.id for one in drawn.nodes} for edge in drawn.edges)
+    assert {"a:0", last["id"]} <= {node.id for node in drawn.nodes}
+    assert all(edge.source in {node.id for node in drawn.nodes} for edge in drawn.edges)

@@ -27,7 +27,7 @@ def own(tmp_path_factory):
 
 
 def names(app):
-    return {one["document"] for one in app.get(f"{app.api}/documents")[1]["documents"]}
+    return {document["document"] for document in app.get(f"{app.api}/documents")[1]["documents"]}
 
 
 def test_files_of_several_formats_are_read_and_found(own) -> None:
@@ -39,21 +39,26 @@ def test_files_of_several_formats_are_read_and_found(own) -> None:
         ("line.pdf", good_pdf()),
         ("tolls.csv", b"cargo,toll\ngeese,2\nbarley,5\n"),
     ]
-    listened = threading.Thread(target=lambda: told.extend(_until_done(followed, 4)))
-    told: list = []
+    listened = threading.Thread(target=lambda: messages.extend(_until_done(followed, 4)))
+    messages: list = []
     listened.start()
-    status, said = own.send_files(*files)
-    assert status == 202 and not said["refused"] and len(said["uploads"]) == 4
-    done = [own.ended(one["id"]) for one in said["uploads"]]
-    assert [one["state"] for one in done] == ["done"] * 4
+    status, reply = own.send_files(*files)
+    assert status == 202 and not reply["refused"] and len(reply["uploads"]) == 4
+    done = [own.ended(upload["id"]) for upload in reply["uploads"]]
+    assert [item["state"] for item in done] == ["done"] * 4
     listened.join(60)
-    mine = [one["state"] for one in told if one["id"] == said["uploads"][0]["id"]]
+    mine = [item["state"] for item in messages if item["id"] == reply["uploads"][0]["id"]]
     assert mine[-1] == "done" and "reading" in mine
     assert {name for name, _ in files} <= names(own)
-    titles = {one["document"]: one["title"] for one in own.get(f"{own.api}/documents")[1]["documents"]}
+    titles = {
+        document["document"]: document["title"]
+        for document in own.get(f"{own.api}/documents")[1]["documents"]
+    }
     assert titles["tolls.csv"] == "tolls"
     assert own.ask("What does the mill at Oxlade grind?")["evidence"][0]["document"] == "mill.md"
-    keys = {one["document"]: one["key"] for one in own.get(f"{own.api}/documents")[1]["documents"]}
+    keys = {
+        document["document"]: document["key"] for document in own.get(f"{own.api}/documents")[1]["documents"]
+    }
     page = own.request("GET", f"{own.api}/documents/{keys['line.pdf']}/pages/1.png?scale=0.5")
     assert page[0] == 200 and page[2].startswith(b"\x89PNG")
 
@@ -71,17 +76,17 @@ def _until_done(events, count):
 @pytest.mark.slow
 def test_what_cannot_be_read_is_named_with_its_reason_and_the_rest_is_added(own, tmp_path) -> None:
     files = [(bad.name, bad.write(tmp_path).read_bytes(), bad.reason) for bad in BAD_FILES]
-    small = [one for one in files if 0 < len(one[1]) < 1 << 20]
+    small = [item for item in files if 0 < len(item[1]) < 1 << 20]
     assert len(small) >= 40
     good = ("between.txt", b"Between bad files stands a good one about the sluice.")
-    status, said = own.send_files(*[one[:2] for one in small], good)
-    assert status == 202 and not said["refused"]
-    for upload, (name, _, reason) in zip(said["uploads"], small, strict=False):
+    status, reply = own.send_files(*[item[:2] for item in small], good)
+    assert status == 202 and not reply["refused"]
+    for upload, (name, _, reason) in zip(reply["uploads"], small, strict=False):
         ended = own.ended(upload["id"])
         assert (ended["name"], ended["state"]) == (name, "failed") and reason in ended["error"]
         assert own.delete(f"{own.api}/uploads/{upload['id']}")[0] == 200
-    assert own.ended(said["uploads"][-1]["id"])["state"] == "done"
-    assert "between.txt" in names(own) and not {one[0] for one in small} & names(own)
+    assert own.ended(reply["uploads"][-1]["id"])["state"] == "done"
+    assert "between.txt" in names(own) and not {item[0] for item in small} & names(own)
 
 
 def test_too_large_too_many_and_empty_files_are_refused_one_by_one(tmp_path) -> None:
@@ -93,12 +98,12 @@ def test_too_large_too_many_and_empty_files_are_refused_one_by_one(tmp_path) -> 
             ("empty.txt", b""),
             ("fourth.txt", b"too many"),
         ]
-        status, said = app.send_files(*files)
-        assert status == 202 and [one["name"] for one in said["uploads"]] == ["fine.txt"]
-        reasons = {one["name"]: one["error"] for one in said["refused"]}
+        status, reply = app.send_files(*files)
+        assert status == 202 and [upload["name"] for upload in reply["uploads"]] == ["fine.txt"]
+        reasons = {item["name"]: item["error"] for item in reply["refused"]}
         assert "larger than 1,000 bytes" in reasons["large.txt"] and "empty" in reasons["empty.txt"]
         assert "more than 3 files" in reasons["fourth.txt"]
-        assert app.ended(said["uploads"][0]["id"])["state"] == "done" and names(app) == {"fine.txt"}
+        assert app.ended(reply["uploads"][0]["id"])["state"] == "done" and names(app) == {"fine.txt"}
         # Nothing of what was refused lies anywhere.
         assert list((tmp_path / "kb" / "spool").iterdir()) == []
 
@@ -106,8 +111,8 @@ def test_too_large_too_many_and_empty_files_are_refused_one_by_one(tmp_path) -> 
 def test_an_upload_that_cannot_be_stored_is_refused_and_questions_go_on(tmp_path) -> None:
     with ServedApp(tmp_path / "kb") as app:
         (tmp_path / "kb" / "spool").write_text("a file where the folder should be")
-        status, said = app.send_files(("a.md", b"text"))
-        assert status == 507 and "cannot be stored" in said["error"]
+        status, reply = app.send_files(("a.md", b"text"))
+        assert status == 507 and "cannot be stored" in reply["error"]
         assert app.ask("Who?")["event"] == "answer"
 
 
@@ -127,8 +132,8 @@ def test_names_are_shown_and_never_used_as_paths(own, tmp_path_factory) -> None:
         (given, f"# Number {number}\n\nA file with the name {number}.\n".encode())
         for number, given in enumerate(wild)
     ]
-    said = own.send_files(*files)[1]
-    for upload, shown in zip(said["uploads"], wild.values(), strict=True):
+    reply = own.send_files(*files)[1]
+    for upload, shown in zip(reply["uploads"], wild.values(), strict=True):
         done = own.ended(upload["id"])
         assert (done["state"], done["name"]) == ("done", shown)
     assert set(wild.values()) <= names(own)
@@ -167,7 +172,7 @@ def test_the_same_file_twice_is_one_document_and_removal_leaves_nothing(own) -> 
     assert own.upload("osprey.md", text)["state"] == "done"
     # The command line knows it by its name, too.
     with clew.open(folder) as base:
-        assert [one.name for one in base.remove("osprey.md")] == ["osprey.md"]
+        assert [item.name for item in base.remove("osprey.md")] == ["osprey.md"]
 
 
 def test_doctor_deletes_kept_files_of_no_document(tmp_path) -> None:
@@ -184,7 +189,7 @@ def test_doctor_deletes_kept_files_of_no_document(tmp_path) -> None:
             path.write_text("left by a kill")
         os.utime(old, (0, 0))
         os.utime(folder / added.key, (0, 0))
-        assert [one.what for one in base.doctor()] == ["uploads"] and base.doctor() == []
+        assert [item.what for item in base.doctor()] == ["uploads"] and base.doctor() == []
         assert {path.name for path in folder.iterdir()} == {added.key, fresh.name}
 
 
@@ -203,8 +208,8 @@ def test_one_slow_file_does_not_keep_questions_waiting(made_base, tmp_path) -> N
     shutil.copytree(made_base, tmp_path / "kb")
     slow = b"".join(b"Line %d of a very long text.\n\n" % number for number in range(700_000))
     with ServedApp(tmp_path / "kb", limits=Limits(parse_seconds=2.0)) as app:
-        _, said = app.send_files(("slow.md", slow))
-        id = said["uploads"][0]["id"]
+        _, reply = app.send_files(("slow.md", slow))
+        id = reply["uploads"][0]["id"]
         waited_for(lambda: _state(app, id) == "reading")
         answer = app.ask(QUESTION)
         assert "$9" in answer["answer"] and _state(app, id) == "reading"
@@ -214,7 +219,9 @@ def test_one_slow_file_does_not_keep_questions_waiting(made_base, tmp_path) -> N
 
 
 def _state(app, id):
-    return next(one["state"] for one in app.get(f"{app.api}/uploads")[1]["uploads"] if one["id"] == id)
+    return next(
+        upload["state"] for upload in app.get(f"{app.api}/uploads")[1]["uploads"] if upload["id"] == id
+    )
 
 
 @pytest.mark.slow
@@ -242,8 +249,8 @@ def test_a_killed_server_loses_no_upload(tmp_path) -> None:
     server, port = _started(folder)
     try:
         body = multipart(*files)
-        status, said = _posted(port, "/api/bases/kb/uploads", body)
-        assert status == 202 and len(said["uploads"]) == count
+        status, reply = _posted(port, "/api/bases/kb/uploads", body)
+        assert status == 202 and len(reply["uploads"]) == count
     finally:
         os.kill(server.pid, signal.SIGKILL)
         server.communicate()

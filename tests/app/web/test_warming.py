@@ -18,9 +18,9 @@ def made(base):
 
 @pytest.fixture
 def shelf(made_base, tmp_path):
-    found = ServedBases(Settings(bases={"harbour": shutil.copytree(made_base, tmp_path / "harbour")}))
-    yield found
-    found.close()
+    result = ServedBases(Settings(bases={"harbour": shutil.copytree(made_base, tmp_path / "harbour")}))
+    yield result
+    result.close()
 
 
 def test_it_makes_what_any_question_needs(shelf) -> None:
@@ -47,5 +47,5 @@ def test_a_server_is_warm_at_the_start_and_after_each_upload(folder) -> None:
         base = app.serving.app.state.server.bases[app.base].knowledge_base
         waited_for(lambda: made(base))
         app.upload("heron.md", b"# Heron\n\nThe heron stands at Dunmere Landing.\n")
-        assert "heron.md" in {one.name for one in base.store.snapshot().documents()}
+        assert "heron.md" in {document.name for document in base.store.snapshot().documents()}
         waited_for(lambda: made(base))

@@ -66,7 +66,7 @@ def base(tmp_path_factory, without_encoder):
 
 def build(base, recipe):
     parsed = parse_recipe(recipe)
-    (declared,) = [one for one in declarations(Toy) if one.name == parsed.name]
+    (declared,) = [item for item in declarations(Toy) if item.name == parsed.name]
     return declared.build(parsed, registry.open_resources(base.store))
 
 
@@ -147,9 +147,9 @@ def test_the_index_names_every_declared_component_and_no_other():
             "core",
         }:
             for name, value in vars(importlib.import_module(module.name)).items():
-                for one in declarations(value):
+                for item in declarations(value):
                     if value.__module__ == module.name:
-                        declared.add((one.kind, one.name, f"{module.name}:{name}"))
+                        declared.add((item.kind, item.name, f"{module.name}:{name}"))
     indexed = {(kind, name, place) for kind, places in BUILT_IN.items() for name, place in places.items()}
     assert declared == indexed
 
@@ -157,8 +157,8 @@ def test_the_index_names_every_declared_component_and_no_other():
 @pytest.mark.parametrize("kind", BUILT_IN)
 def test_every_component_can_be_described(kind):
     for name in BUILT_IN[kind]:
-        found = REGISTRY.component(kind, name)
-        assert found.summary and parse_recipe(str(found.defaults)) == found.defaults
+        result = REGISTRY.component(kind, name)
+        assert result.summary and parse_recipe(str(result.defaults)) == result.defaults
 
 
 def test_a_search_imports_only_its_own_component(tmp_path):

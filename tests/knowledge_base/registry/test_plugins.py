@@ -92,7 +92,7 @@ def run_python(site, monkeypatch):
 def test_recipes_lists_the_components_of_plug_ins_and_names_broken_ones(run_python):
     finished = run_python("-m", "clew", "recipes", "--json")
     listed = {
-        kind: {one["name"]: one for one in named} for kind, named in json.loads(finished.stdout).items()
+        kind: {item["name"]: item for item in named} for kind, named in json.loads(finished.stdout).items()
     }
     assert listed["retriever"]["first-lines"]["recipe"] == "first-lines(depth=20)"
     assert listed["reader"]["shout"]["recipe"] == "shout(mark='!')"

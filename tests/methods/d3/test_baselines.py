@@ -26,20 +26,20 @@ QUESTION = "Who built the Bittern?"
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with Store.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as made:
+    with Store.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as store:
         # The name that sorts first is added last: the order of a base's history does not show.
         for number, (title, texts) in enumerate((("b lighters", LIGHTERS), ("a ferries", FERRIES))):
             builder = DocumentBuilder()
             for text in texts:
                 builder.add_paragraph(text)
             parsed = builder.finish(data=title.encode(), title=title, media_type="text/plain", parser="t/1")
-            made.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
-        made.catch_up()
-        yield made
+            store.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+        store.catch_up()
+        yield store
 
 
 def key(base, name):
-    return next(one.key for one in base.documents() if one.name == name)
+    return next(document.key for document in base.documents() if document.name == name)
 
 
 def offered(request):
@@ -56,8 +56,8 @@ def built(request):
 def run(base, recipe, script=built, scope=None, k=10, **more):
     record = TrailRecorder()
     with ScriptedServer(script) as server:
-        found = registry.build_retriever(recipe, base, llm=create_language_model(server.llm, **more))
-        hits = explore_retriever(found, Question(QUESTION, scope or Scope()), k, record)
+        result = registry.build_retriever(recipe, base, llm=create_language_model(server.llm, **more))
+        hits = explore_retriever(result, Question(QUESTION, scope or Scope()), k, record)
     return [hit.node.text for hit in hits], record, server.requests
 
 
@@ -68,8 +68,8 @@ def run(base, recipe, script=built, scope=None, k=10, **more):
 )  # fmt: skip
 def test_all_passages_are_looked_at_and_every_call_is_counted(base, recipe, calls):
     # Lines of 9, 7, 8, 5, 8, 9 and 5 tokens: two to a chunk of 20, and the last alone.
-    found, record, requests = run(base, recipe)
-    assert found == [FERRIES[1], LIGHTERS[1]]
+    result, record, requests = run(base, recipe)
+    assert result == [FERRIES[1], LIGHTERS[1]]
     assert len(requests) == calls == record.usage().calls
     assert record.usage().tokens_in == 11 * calls
     shown = [text for request in requests for text in offered(request).values()]
@@ -83,26 +83,26 @@ def test_paragraphs_stand_in_the_order_of_documents_and_of_reading(base):
 
 
 def test_a_question_is_asked_of_its_scope(base):
-    found, _, requests = run(base, "chunk", scope=Scope(documents=frozenset([key(base, "b lighters.txt")])))
-    assert found == [LIGHTERS[1]] and list(offered(requests[0]).values()) == LIGHTERS
-    found, _, _ = run(base, "chunk", k=1)
-    assert found == [FERRIES[1]]
+    result, _, requests = run(base, "chunk", scope=Scope(documents=frozenset([key(base, "b lighters.txt")])))
+    assert result == [LIGHTERS[1]] and list(offered(requests[0]).values()) == LIGHTERS
+    result, _, _ = run(base, "chunk", k=1)
+    assert result == [FERRIES[1]]
 
 
 def test_the_second_stage_of_map_reduce_sees_what_the_first_chose(base):
     _, record, requests = run(base, "map-reduce-optimised")
     assert list(offered(requests[1]).values()) == [FERRIES[1], LIGHTERS[1]]
     assert [step.detail["chosen"] for step in record.steps] == [2, 2]
-    found, record, requests = run(base, "map-reduce", script=lambda request: "no")
-    assert found == [] and len(requests) == 7
+    result, record, requests = run(base, "map-reduce", script=lambda request: "no")
+    assert result == [] and len(requests) == 7
 
 
 def test_a_spent_budget_leaves_what_was_chosen_before(base):
-    found, record, requests = run(base, "map-reduce-optimised", budget=Budget(calls=1))
-    assert found == [FERRIES[1], LIGHTERS[1]] and len(requests) == 1
+    result, record, requests = run(base, "map-reduce-optimised", budget=Budget(calls=1))
+    assert result == [FERRIES[1], LIGHTERS[1]] and len(requests) == 1
     assert [step.name for step in record.steps] == ["paragraphs", "stopped"]
-    found, record, requests = run(base, "paragraph", budget=Budget(calls=1))
-    assert found == [] and not requests and [step.name for step in record.steps] == ["stopped"]
+    result, record, requests = run(base, "paragraph", budget=Budget(calls=1))
+    assert result == [] and not requests and [step.name for step in record.steps] == ["stopped"]
 
 
 def test_what_asks_a_model_needs_one(base):

@@ -79,34 +79,35 @@ MANY = [
 @pytest.mark.parametrize("prompt", ["drill-paper", "drill-sections"])
 def test_an_outline_beyond_the_context_is_divided_between_whole_entries(prompt):
     def reply(request):
-        found = re.findall(r"Section on matter (\d+)$", request.user, re.MULTILINE)
+        result = re.findall(r"Section on matter (\d+)$", request.user, re.MULTILINE)
         # The last entry of each call, by name.
-        return f"Section on matter {found[-1]}"
+        return f"Section on matter {result[-1]}"
 
     with ScriptedServer(reply) as server:
         choice = chooser(server, prompt, context=1000, condense=False).choose(QUESTION, MANY)
         requests = server.requests
     assert choice.calls == len(requests) >= 3
     shown = [
-        [int(n) for n in re.findall(r"Section on matter (\d+)$", one.user, re.MULTILINE)] for one in requests
+        [int(n) for n in re.findall(r"Section on matter (\d+)$", item.user, re.MULTILINE)]
+        for item in requests
     ]
-    assert sorted(n for one in shown for n in one) == list(range(60))
-    assert choice.indexes == tuple(sorted(one[-1] for one in shown))
+    assert sorted(n for item in shown for n in item) == list(range(60))
+    assert choice.indexes == tuple(sorted(item[-1] for item in shown))
     for request in requests:
         assert count_tokens(request.user) + count_tokens(request.system) + 256 <= 1000
         assert request.user.count("It tells of") % 3 == 0  # no summary is cut
 
 
 def test_condensed_outlines_show_every_name_and_the_summaries_that_are_worth_most():
-    worth = [Entry(one.id, one.path, one.summary, priority=float(n)) for n, one in enumerate(MANY)]
+    worth = [Entry(item.id, item.path, item.summary, priority=float(n)) for n, item in enumerate(MANY)]
     with ScriptedServer(lambda request: "60") as server:
         choice = chooser(server, context=1600).choose(QUESTION, worth)
         (request,) = server.requests
     assert choice.calls == 1 and choice.indexes == (59,)
     assert all(f"Section on matter {n}" in request.user for n in range(60))
-    told = [int(n) for n in re.findall(r"matter (\d+)\nIt tells", request.user)]
-    assert told == list(range(60 - len(told), 60)) and 0 < len(told) < 60
-    assert choice.summaries == len(told)
+    messages = [int(n) for n in re.findall(r"matter (\d+)\nIt tells", request.user)]
+    assert messages == list(range(60 - len(messages), 60)) and 0 < len(messages) < 60
+    assert choice.summaries == len(messages)
 
 
 def test_a_condensed_outline_is_no_more_than_a_share_of_what_it_stands_for():
@@ -124,7 +125,7 @@ def test_names_that_say_nothing():
 
 
 def test_with_so_many_calls_the_worthiest_entries_are_shown_and_the_rest_is_told():
-    worth = [Entry(one.id, one.path, one.summary, priority=float(n)) for n, one in enumerate(MANY)]
+    worth = [Entry(item.id, item.path, item.summary, priority=float(n)) for n, item in enumerate(MANY)]
     with ScriptedServer(lambda request: "60, 1") as server:
         choice = chooser(server, context=700, calls=1).choose(QUESTION, worth)
         (request,) = server.requests

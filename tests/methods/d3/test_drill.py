@@ -61,8 +61,8 @@ def test_three_levels_for_many_documents(base, snapshot_of):
     steps = {step.name: step for step in trail.steps}
     assert steps["documents"].detail["chosen"] == ["lighters.txt"]
     chosen = steps["sections"].detail["chosen"]
-    assert [one["section"] for one in chosen] == ["History > Owners", "End > Owners"]
-    assert all("named by the model" in one["why"] for one in chosen)
+    assert [item["section"] for item in chosen] == ["History > Owners", "End > Owners"]
+    assert all("named by the model" in item["why"] for item in chosen)
     assert trail.usage().calls == 3
     # Only the paragraphs of the chosen sections were shown.
     assert "Its director" in server.requests[2].user and "Osk Brothers" not in server.requests[2].user
@@ -199,10 +199,10 @@ def test_without_a_model_nothing_of_the_search_is_lost(base):
     for words in ("Oskell ferry 1929", "Garrow mill", "water toll gauge"):
         question = Question(words)
         plain = registry.build_retriever("search", base).retrieve(question, 200)
-        found = drill(base).retrieve(question, 200)
-        assert {hit.node.id for hit in found} == {hit.node.id for hit in plain}
-        assert np.all(np.diff([hit.score for hit in found]) <= 0)
-        assert drill(base).retrieve(question, 3) == found[:3]
+        result = drill(base).retrieve(question, 200)
+        assert {hit.node.id for hit in result} == {hit.node.id for hit in plain}
+        assert np.all(np.diff([hit.score for hit in result]) <= 0)
+        assert drill(base).retrieve(question, 3) == result[:3]
 
 
 def test_without_a_model_the_trail_says_why(base, snapshot_of):
@@ -232,14 +232,14 @@ def test_the_scope_holds_at_every_level(base, snapshot_of):
 
 def test_options_that_make_no_sense_are_refused(base, snapshot_of):
     snapshot_of(NOTES)
-    for recipe, said in {
+    for recipe, value in {
         "drill(search=drill)": "cannot search with",
         "drill(paragraphs=basic)": "no paragraphs",
         "drill(summariser=bert)": "no summariser",
         "drill(names=numbers)": "no names",
         "drill(paragraphs=base)": "needs a language model",
     }.items():
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=value):
             drill(base, None, recipe)
 
 

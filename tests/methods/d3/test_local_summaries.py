@@ -18,12 +18,12 @@ def test_a_sequence_to_sequence_model_summarises_and_is_checked(tmp_path, base, 
     sections = Outlines(snapshot).of(snapshot.documents()[0].key).sections
     words = tokenizer(["bridge opened Osterby 1999 granite arches barges keeper hand"])
     folder = saved(tmp_path / "bart", bart(words), words)
-    made = open_summaries(open_resources(base), f"local:{folder}", 8)
-    assert made.name == f"written(words=8, llm=local:{folder}, prompt=drill-text.v1)"
-    assert made.make(sections) == len(sections) == 2
+    result = open_summaries(open_resources(base), f"local:{folder}", 8)
+    assert result.name == f"written(words=8, llm=local:{folder}, prompt=drill-text.v1)"
+    assert result.make(sections) == len(sections) == 2
     extracts = ExtractiveSummariser(8).summarise(section_texts(snapshot, sections))
-    for one, extract in zip(sections, extracts, strict=True):
-        summary = made.available(sections)[one.id]
+    for section, extract in zip(sections, extracts, strict=True):
+        summary = result.available(sections)[section.id]
         assert summary.text
         # Random weights say what they like: what is not of the section is replaced.
         assert (summary.text == extract) == bool(summary.invented)

@@ -55,26 +55,26 @@ def offered(request):
 @given(st.lists(st.integers(1, 12), max_size=30), st.integers(1, 12))
 def test_packing_is_greedy_and_loses_nothing(sizes, room):
     ranges = pack(sizes, room)
-    assert [n for one in ranges for n in one] == list(range(len(sizes)))
-    for one, after in zip(ranges, [*ranges[1:], None], strict=False):
-        used = sum(sizes[n] for n in one)
-        assert used <= room or len(one) == 1
+    assert [n for value in ranges for n in value] == list(range(len(sizes)))
+    for item, after in zip(ranges, [*ranges[1:], None], strict=False):
+        used = sum(sizes[n] for n in item)
+        assert used <= room or len(item) == 1
         # The next one would not have fitted: as many as fit are in a call.
         assert after is None or used + sizes[after.start] > room
 
 
 @given(st.text(max_size=60), st.integers(0, 12))
 def test_cutting_keeps_the_longest_beginning(text, room):
-    kept = truncate(text, room, count_tokens)
-    assert text.startswith(kept) and count_tokens(kept) <= room
-    assert kept == text or count_tokens(text[: len(kept) + 1]) > room
+    stored = truncate(text, room, count_tokens)
+    assert text.startswith(stored) and count_tokens(stored) <= room
+    assert stored == text or count_tokens(text[: len(stored) + 1]) > room
 
 
 def test_base_asks_in_the_papers_words_and_takes_the_ids_that_are_named():
     with ScriptedServer(["1, 4, 9"]) as server:
         record = TrailRecorder()
         chosen = base(server).select(QUESTION, NODES, record)
-    assert [(one.id, score) for one, score in chosen] == [("d:0", 1.0), ("d:3", 1.0)]
+    assert [(item.id, score) for item, score in chosen] == [("d:0", 1.0), ("d:3", 1.0)]
     (request,) = server.requests
     assert request.user.endswith(
         "Find paragraph ids that contains relevant information for answering the question. Respond with "
@@ -91,16 +91,16 @@ def test_paragraphs_go_whole_into_as_few_calls_as_fit_as_one_batch():
     with ScriptedServer(lambda request: ", ".join(map(str, offered(request)))) as server:
         record = TrailRecorder()
         chosen = base(server, context=1000).select(QUESTION, many, record)
-    assert [one.id for one, _ in chosen] == [one.id for one in many]
+    assert [item.id for item, _ in chosen] == [item.id for item in many]
     shown = sorted((offered(request) for request in server.requests), key=min)
     assert [n for held in shown for n in held] == list(range(1, 21))
     assert all(text == many[n - 1].text.strip() for held in shown for n, text in held.items())
     prompts = [load_prompt("drill-paragraphs").render(question=QUESTION, paragraphs=held) for held in
                ("\n".join(f"{n}: {text}" for n, text in held.items()) for held in shown)]  # fmt: skip
-    assert all(count_prompt_tokens(one) + one.max_tokens <= 1000 for one in prompts)
+    assert all(count_prompt_tokens(prompt) + prompt.max_tokens <= 1000 for prompt in prompts)
     least = count_tokens(many[0].text) + 2
     # No call has room for one more paragraph than it shows.
-    assert all(count_prompt_tokens(one) + one.max_tokens + least > 1000 - 8 for one in prompts[:-1])
+    assert all(count_prompt_tokens(item) + item.max_tokens + least > 1000 - 8 for item in prompts[:-1])
     assert record.steps[0].detail["calls"] == len(server.requests) == record.usage().calls > 2
 
 
@@ -109,7 +109,7 @@ def test_a_paragraph_longer_than_the_context_is_cut_and_that_is_said():
     with ScriptedServer(lambda request: "1" if "coal" in request.user else "none") as server:
         record = TrailRecorder()
         chosen = base(server, context=600).select(QUESTION, [long, NODES[1]], record)
-    assert [one.id for one, _ in chosen] == ["d:0"] and chosen[0][0].text == long.text
+    assert [item.id for item, _ in chosen] == ["d:0"] and chosen[0][0].text == long.text
     assert record.steps[0].detail["cut"] == ["d:0"]
     (shown,) = [request.user for request in server.requests if "coal coal" in request.user]
     assert len(shown) < 2000
@@ -133,14 +133,17 @@ def test_what_cannot_be_read_is_shown():
 def test_hierbase_sees_summaries_first_then_the_texts_of_what_it_chose():
     with ScriptedServer(["1, 2", "2"]) as server:
         record = TrailRecorder()
-        made = HierarchicalSelector(base(server), lambda nodes: [one.text[:10] for one in nodes])
-        chosen = made.select(QUESTION, NODES, record)
+        result = HierarchicalSelector(base(server), lambda nodes: [item.text[:10] for item in nodes])
+        chosen = result.select(QUESTION, NODES, record)
     assert offered(server.requests[0]) == {n: text[:10].strip() for n, text in enumerate(TEXTS, 1)}
     assert (
         list(offered(server.requests[1])) == [1, 2]
         and "Tolland Yard built the lighter in 1871." in server.requests[1].user
     )
-    assert [one.id for one, _ in chosen] == ["d:1"] and [step.usage.calls for step in record.steps] == [1, 1]
+    assert [item.id for item, _ in chosen] == ["d:1"] and [step.usage.calls for step in record.steps] == [
+        1,
+        1,
+    ]
     assert record.steps[0].detail["shown"] == "summaries"
 
 
@@ -152,7 +155,7 @@ def test_boolean_asks_about_each_paragraph_alone():
         record = TrailRecorder()
         selector = YesNoSelector(create_language_model(server.llm), load_prompt("drill-boolean"), window())
         chosen = selector.select(QUESTION, NODES, record)
-    assert [one.id for one, _ in chosen] == ["d:0", "d:3"] and len(server.requests) == 4
+    assert [item.id for item, _ in chosen] == ["d:0", "d:3"] and len(server.requests) == 4
     assert record.steps[0].detail["unreadable"] == ["Hard to say"] and record.usage().calls == 4
 
 
@@ -169,10 +172,10 @@ class Counting:
 def test_reranked_keeps_the_best_with_ties_by_id_and_chains():
     record = TrailRecorder()
     best = RerankerSelector(Counting(), keep=3).select(QUESTION, list(reversed(NODES)), record)
-    assert [(one.id, score) for one, score in best] == [("d:0", 3.0), ("d:1", 1.0), ("d:3", 1.0)]
+    assert [(item.id, score) for item, score in best] == [("d:0", 3.0), ("d:1", 1.0), ("d:3", 1.0)]
     # A small local model is no call (Section 5).
     assert record.usage().calls == 0 and record.steps[0].detail["reranker"] == "words"
     with ScriptedServer(["2, 1", "none"]) as server:
         chain = SelectorChain(base(server), RerankerSelector(Counting(), keep=1))
-        assert [one.id for one, _ in chain.select(QUESTION, NODES, TrailRecorder())] == ["d:0"]
+        assert [item.id for item, _ in chain.select(QUESTION, NODES, TrailRecorder())] == ["d:0"]
         assert chain.select(QUESTION, NODES, TrailRecorder()) == []

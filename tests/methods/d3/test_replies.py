@@ -44,8 +44,8 @@ OFFERED = range(11, 31)
     ],
 )
 def test_numbers_in_a_reply(reply, chosen, unknown):
-    found = parse_numbers(reply, OFFERED)
-    assert (found.chosen, found.unknown, found.readable) == (chosen, unknown, True)
+    result = parse_numbers(reply, OFFERED)
+    assert (result.chosen, result.unknown, result.readable) == (chosen, unknown, True)
 
 
 NOTHING = [
@@ -57,8 +57,8 @@ NOTHING = [
 
 @pytest.mark.parametrize("reply", NOTHING)
 def test_nothing_is_an_answer(reply):
-    found = parse_numbers(reply, OFFERED)
-    assert (found.chosen, found.readable) == ((), True)
+    result = parse_numbers(reply, OFFERED)
+    assert (result.chosen, result.readable) == ((), True)
 
 
 def test_words_without_ids_cannot_be_read():
@@ -67,10 +67,10 @@ def test_words_without_ids_cannot_be_read():
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [("Yes", True), ("no.", False), (" YES, it does.", True), ("True", True), ("false", False), ("1", True),
      ("The paragraph does, yes.", True), ("Not relevant", False), ("Maybe", None), ("", None),
      ("It could be yes or no", None), ("<think>no?</think>yes", True)],
 )  # fmt: skip
-def test_verdicts(reply, said):
-    assert parse_verdict(reply) is said
+def test_verdicts(reply, text):
+    assert parse_verdict(reply) is text

@@ -24,7 +24,7 @@ def test_sections_stand_in_preorder_with_the_names_along_the_path(snapshot_of):
     snapshot = snapshot_of(REPORT)
     (only,) = snapshot.documents()
     outline = Outlines(snapshot).of(only.key)
-    assert [(one.kind, one.name, len(one.rows)) for one in outline.sections] == [
+    assert [(section.kind, section.name, len(section.rows)) for section in outline.sections] == [
         ("section", "The Tolland lighters", 1),  # what stands before the first heading
         ("section", "History", 1),
         ("section", "History > Owners", 1),
@@ -42,8 +42,8 @@ def test_pages_are_told(snapshot_of):
     snapshot = snapshot_of(
         ("a.pdf", "A", ("page", 3), ("heading", 1, "One"), "First words.", ("page", 4), "Second words.")
     )
-    (one,) = Outlines(snapshot).of(snapshot.documents()[0].key).sections
-    assert one.pages == (3, 4)
+    (first,) = Outlines(snapshot).of(snapshot.documents()[0].key).sections
+    assert first.pages == (3, 4)
 
 
 def test_pages_are_entries_where_that_is_wanted(snapshot_of):
@@ -59,7 +59,7 @@ def test_pages_are_entries_where_that_is_wanted(snapshot_of):
     snapshot = snapshot_of(document)
     key = snapshot.documents()[0].key
     section, third, fourth = Outlines(snapshot, pages=True).of(key).sections
-    assert [(one.kind, one.name, one.pages) for one in (section, third, fourth)] == [
+    assert [(item.kind, item.name, item.pages) for item in (section, third, fourth)] == [
         ("section", "One", (3, 4)),
         ("page", "A > page 3", (3, 3)),
         ("page", "A > page 4", (4, 4)),
@@ -83,11 +83,11 @@ def test_sections_are_those_of_a_walk_through_the_tree(base, number):
             own += [child for child in tree if child.parent in tables and child.kind == ROW]
             if own:
                 expected.append((node.id, sorted(child.position for child in own)))
-    found = Outlines(snapshot).of(parsed.key).sections
+    result = Outlines(snapshot).of(parsed.key).sections
     assert [
-        (one.id, [int(id.rpartition(":")[2]) for id in snapshot.ids(np.array(one.rows))])
-        for one in found
-        if one.kind == "section"
+        (item.id, [int(id.rpartition(":")[2]) for id in snapshot.ids(np.array(item.rows))])
+        for item in result
+        if item.kind == "section"
     ] == expected
 
 
@@ -96,22 +96,22 @@ def test_a_long_document_without_headings_is_shown_in_parts(snapshot_of):
     key = snapshot.documents()[0].key
     sections = Outlines(snapshot, max_terms=90).of(key).sections
     rows = np.flatnonzero(snapshot.mask(scope_of(key), RETRIEVED_KINDS)).tolist()
-    assert [row for one in sections for row in one.rows] == rows  # each paragraph once, in order
-    assert [len(one.rows) for one in sections] == [3, 3, 3]
-    assert [one.kind for one in sections] == ["part"] * 3
-    bees, volcano, music = (one.path[-1] for one in sections)
+    assert [row for section in sections for row in section.rows] == rows  # each paragraph once, in order
+    assert [len(section.rows) for section in sections] == [3, 3, 3]
+    assert [section.kind for section in sections] == ["part"] * 3
+    bees, volcano, music = (section.path[-1] for section in sections)
     assert "hive" in bees and "eruption" in volcano and "concert" in music
     # A pure function of the document: another beside it changes nothing.
     again = snapshot_of(NOTES)
-    names = [(one.id, one.path) for one in sections]
-    assert [(one.id, one.path) for one in Outlines(again, max_terms=90).of(key).sections] == names
+    names = [(section.id, section.path) for section in sections]
+    assert [(section.id, section.path) for section in Outlines(again, max_terms=90).of(key).sections] == names
 
 
 def test_a_long_section_keeps_its_name_above_its_parts(snapshot_of):
     snapshot = snapshot_of(("talk.txt", "Talk", ("heading", 1, "Item 8"), *SUBJECTS))
     sections = Outlines(snapshot, max_terms=90).of(snapshot.documents()[0].key).sections
-    assert {one.path[0] for one in sections} == {"Item 8"}
-    assert len({one.path for one in sections}) == len(sections) == 3
+    assert {section.path[0] for section in sections} == {"Item 8"}
+    assert len({section.path for section in sections}) == len(sections) == 3
 
 
 def scope_of(key):
@@ -142,8 +142,8 @@ def test_segments_cost_as_little_as_the_best_of_all_segmentations(seed):
         )
 
     every = [(0, *rest) for size in range(n) for rest in combinations(range(1, n), size)]
-    found = segment_starts(vectors, lengths, longest)
-    assert cost(found) == pytest.approx(min(map(cost, every)), abs=1e-6)
+    result = segment_starts(vectors, lengths, longest)
+    assert cost(result) == pytest.approx(min(map(cost, every)), abs=1e-6)
 
 
 def scatter(vectors, lengths, start, end):
@@ -159,9 +159,9 @@ def test_vectors_of_words_are_the_same_from_postings_and_from_texts(snapshot_of)
 
 
 def test_key_phrases_tell_segments_apart():
-    found = key_phrases(
+    result = key_phrases(
         [["The harbour toll rose. A harbour toll is paid."], ["The harbour mill grinds. The mill is old."]]
     )
-    assert found[0][0] == "harbour toll"
-    assert found[1][0] == "mill"
+    assert result[0][0] == "harbour toll"
+    assert result[1][0] == "mill"
     assert key_phrases([["the of and"]]) == [[]]

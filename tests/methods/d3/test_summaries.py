@@ -29,7 +29,7 @@ LONG = SectionText("Report > History", SUBJECTS)
 
 def sections_of(snapshot, encoder=None):
     outlines = Outlines(snapshot, encoder)
-    return [one for known in snapshot.documents() for one in outlines.of(known.key).sections]
+    return [section for known in snapshot.documents() for section in outlines.of(known.key).sections]
 
 
 @pytest.mark.parametrize("words", [8, 16, 32, 64])
@@ -135,10 +135,10 @@ def test_a_model_writes_summaries_and_what_it_invents_is_replaced(snapshot_of):
         summaries = Summaries(snapshot, ExtractiveSummariser(12), written(server))
         assert summaries.make(sections) == len(server.requests) > 0
         known = summaries.available(sections)
-    by_name = {one.name: known[one.id] for one in sections}
+    by_name = {section.name: known[section.id] for section in sections}
     assert by_name["History"].invented == ("17",)
     (extract,) = ExtractiveSummariser(12).summarise(
-        section_texts(snapshot, [one for one in sections if one.name == "History"])
+        section_texts(snapshot, [section for section in sections if section.name == "History"])
     )
     assert by_name["History"].text == extract
     assert by_name["History > Owners"].text == "The Tolland Coal Company owned them; Maria Hale led it."
@@ -152,9 +152,9 @@ def test_no_model_is_asked_for_summaries_without_being_told(snapshot_of):
     sections = sections_of(snapshot)
     trail = TrailRecorder()
     with ScriptedServer() as server:
-        found = Summaries(snapshot, ExtractiveSummariser(12), written(server)).of(sections, trail)
+        result = Summaries(snapshot, ExtractiveSummariser(12), written(server)).of(sections, trail)
         assert server.requests == []
-    assert found == Summaries(snapshot, ExtractiveSummariser(12)).of(sections)
+    assert result == Summaries(snapshot, ExtractiveSummariser(12)).of(sections)
     assert [step.detail.get("instead") for step in trail.steps if "instead" in step.detail] == [
         "extractive(words=12)"
     ]
@@ -242,7 +242,7 @@ def test_a_base_that_cannot_be_written_to_can_be_asked(snapshot_of, monkeypatch)
 
 def test_a_table_is_told_by_its_caption_and_rows(snapshot_of):
     snapshot = snapshot_of(REPORT)
-    (table,) = [one for one in sections_of(snapshot) if one.kind == "table"]
+    (table,) = [item for item in sections_of(snapshot) if item.kind == "table"]
     (text,) = section_texts(snapshot, [table])
     assert text.texts == ("Ships of the line: Petrel; Gannet; Auk",)
 

@@ -62,7 +62,7 @@ def test_quotes_are_looked_up_and_lead_to_the_evidence():
     )
     assert answer.text == "The Heron Queen"
     assert not answer.abstained
-    assert [one.node.id for one in answer.evidence] == ["k1:7", "k2:7"]
+    assert [item.node.id for item in answer.evidence] == ["k1:7", "k2:7"]
     assert [(q.node, q.text, q.span) for q in answer.quotes] == [
         ("k1:7", "a steamer of 118 feet", (19, 40)),
         ("k2:7", "The Heron Queen, of 148 feet,", (0, 29)),
@@ -85,7 +85,7 @@ def test_a_fabricated_quote_supports_nothing_and_is_shown_as_rejected():
     )
     assert answer.rejected_quotes == ("The Heron Maid was of 90 feet",)
     assert [q.node for q in answer.quotes] == ["k2:7"]
-    assert [one.node.id for one in answer.evidence] == ["k2:7"]
+    assert [item.node.id for item in answer.evidence] == ["k2:7"]
     assert step.detail["rejected"] == 1
 
 

@@ -37,7 +37,7 @@ ANNIS = "Vessels: Lady Annis: Type: Motor vessel; Built: 1926; Builder: Garrow B
 
 
 def reader_of(hits, **options):
-    return ExtractiveReader(Counts([one.node.text for one in hits] + FILLER), **options)
+    return ExtractiveReader(Counts([item.node.text for item in hits] + FILLER), **options)
 
 
 def read(question, hits, **options):
@@ -61,9 +61,9 @@ def test_the_sentence_that_answers_is_taken_from_its_passage():
 def test_every_evidence_comes_with_one_quote_from_it():
     hits = [hit(1, BRANDT, 2.0), hit(2, ANNIS, 1.0, ROW), hit(3, "The Annis sank.", 0.5)]
     answer, _ = read("Who commanded the Lady Annis?", hits)
-    assert [quote.node for quote in answer.quotes] == [one.node.id for one in answer.evidence]
-    for quote, one in zip(answer.quotes, answer.evidence, strict=True):
-        assert one.node.text[slice(*quote.span)] == quote.text
+    assert [quote.node for quote in answer.quotes] == [value.node.id for value in answer.evidence]
+    for quote, item in zip(answer.quotes, answer.evidence, strict=True):
+        assert item.node.text[slice(*quote.span)] == quote.text
 
 
 def test_a_table_row_is_one_sentence():
@@ -75,7 +75,7 @@ def test_a_question_of_two_hops_gets_a_sentence_from_each_joined_by_a_name():
     hits = [hit(1, BRANDT, 2.0), hit(3, "The firm of Strake owns a yard.", 1.9), hit(2, ANNIS, 1.0, ROW)]
     question = "Which builder made the ship whose captain the authors of the study are grateful to?"
     answer, step = read(question, hits)
-    assert {one.node.id for one in answer.evidence[: step.detail["sentences"]]} >= {"d1:1", "d2:1"}
+    assert {item.node.id for item in answer.evidence[: step.detail["sentences"]]} >= {"d1:1", "d2:1"}
     assert "Garrow Brothers" in answer.text
     assert "Ottilie Brandt" in answer.text
 
@@ -102,7 +102,7 @@ def test_headings_count_for_the_question_but_less_than_the_words_themselves():
     below = hit(1, "It was 118 feet long.", 1.0, headings=("Heron Maid",))
     assert not read("How long was the Heron Maid?", [below])[0].abstained
     bare = hit(1, "It was 118 feet long.", 1.0)
-    covered = [read("How long was the Heron Maid?", [one])[1].detail["covered"] for one in (bare, below)]
+    covered = [read("How long was the Heron Maid?", [item])[1].detail["covered"] for item in (bare, below)]
     assert covered[0] < covered[1] < 1.0
     within = hit(2, "The Heron Maid was 118 feet long.", 1.0)
     assert read("How long was the Heron Maid?", [below, within])[0].quotes[0].node == "d2:1"

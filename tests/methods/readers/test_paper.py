@@ -49,7 +49,7 @@ def test_nothing_to_read_or_an_empty_reply_is_no_answer():
         reader = PaperReader(create_language_model(server.llm), load_prompt("kgp-read"), texts)
         empty = reader.read(Question("q"), [hit("a:1")], trail)
         nothing = reader.read(Question("q"), [], trail)
-    assert [one.text for one in (empty, nothing)] == [NOT_FOUND] * 2
+    assert [item.text for item in (empty, nothing)] == [NOT_FOUND] * 2
     assert empty.abstained
     assert nothing.abstained
     assert len(server.requests) == 1

@@ -4,7 +4,7 @@ from clew.methods.readers.cited import SourceText
 
 
 @pytest.mark.parametrize(
-    ("text", "quote", "found"),
+    ("text", "quote", "result"),
     [
         ("The bar is 2.4 m deep.", "bar is 2.4 m", "bar is 2.4 m"),
         ("The bar  is\n2.4\u00a0m deep.", "bar is 2.4 m deep", "bar  is\n2.4\u00a0m deep"),
@@ -23,10 +23,10 @@ from clew.methods.readers.cited import SourceText
         ("a 250, b 12", "12", "12"),
     ],
 )  # fmt: skip
-def test_a_quote_is_found_and_shown_as_its_source_has_it(text, quote, found):
+def test_a_quote_is_found_and_shown_as_its_source_has_it(text, quote, result):
     span = SourceText.from_text(text).find(quote)
     assert span is not None
-    assert text[slice(*span)] == found
+    assert text[slice(*span)] == result
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,9 @@ def test_the_weakest_of_contradictory_constraints_is_relaxed(films) -> None:
     conflict = find_conflict(films, pattern_over(films, [by, stars]))
     assert set(conflict) == {by, stars}
     none = relax(films, pattern_over(films, [by], answer_rows=np.array([row(films, "Hurt")])))
-    assert [one for one in none.relaxed if isinstance(one, Variable)] and names(films, none.rows) == ["Hurt"]
+    assert [item for item in none.relaxed if isinstance(item, Variable)] and names(films, none.rows) == [
+        "Hurt"
+    ]
 
 
 def test_a_wrong_type_is_relaxed_too(films) -> None:
@@ -273,7 +275,7 @@ def test_a_wrong_type_is_relaxed_too(films) -> None:
     )
     relaxed = relax(films, pattern)
     assert names(films, relaxed.rows) == ["Alien", "Gladiator"]
-    assert [one.name for one in relaxed.relaxed] == ["x"]
+    assert [item.name for item in relaxed.relaxed] == ["x"]
 
 
 def test_why_a_film_is_no_answer(films) -> None:
@@ -302,7 +304,7 @@ def test_constraint_scores_of_each_row(films) -> None:
     no_crowe = TypedTriple("film", STARS, "Crowe", NOT)
     late = Predicate("film", "year", ">", 1990)
     pattern = pattern_over(films, [stars, by, more, horror, no_crowe], constants=(actor,), predicates=[late])
-    every = films.rows([f"g:{one}" for one in ("Alien", "Gladiator", "Tenet", "Gran", "Silent", "Weaver")])
+    every = films.rows([f"g:{item}" for item in ("Alien", "Gladiator", "Tenet", "Gran", "Silent", "Weaver")])
     assert constraint_scores(films, pattern, every).tolist() == [
         # stars, by, more, horror, no Crowe, late, a film
         [1.0, 1, 1, 1, 1, 0, 1],  # Alien

@@ -90,8 +90,8 @@ def test_the_errors_of_appendix_b(text, error):
 
 
 def test_limits_are_the_tasks():
-    one = parse_chain("Ada >> was born in >> #1; final answer: #1", Limits(least=1))
-    assert one.unknowns == (1,)
+    chain = parse_chain("Ada >> was born in >> #1; final answer: #1", Limits(least=1))
+    assert chain.unknowns == (1,)
     with pytest.raises(MaskOverflowError):
         parse_chain(str(FLAG), Limits(least=1, most=1))
 
@@ -115,10 +115,10 @@ def test_a_chain_parses_back(head, relation, other, answer):
 @given(st.text(alphabet="#12 >;(),abfinal answer:\n\"'"))
 def test_anything_else_is_a_chain_error(text):
     try:
-        made = parse_chain(text, Limits(1, 9))
+        chain = parse_chain(text, Limits(1, 9))
     except ChainError:
         return
-    assert parse_chain(str(made), Limits(1, 9)) == made
+    assert parse_chain(str(chain), Limits(1, 9)) == chain
 
 
 def test_self_consistency_compares_what_chains_mean():

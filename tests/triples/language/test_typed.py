@@ -84,7 +84,7 @@ def test_the_forms_of_small_models(text):
 
 
 @pytest.mark.parametrize(
-    ("said", "count"),
+    ("text", "count"),
     [
         ("not #1 >> stars >> #2", NOT),
         ("NOT (#1 >> stars >> #2)", NOT),
@@ -103,14 +103,14 @@ def test_the_forms_of_small_models(text):
         ("only at least 2 #1 >> stars >> #2", Quantifier(2, None, True)),
     ],
 )
-def test_quantifiers(said, count):
-    read = parse_typed(f"{said}; final answer: #1")
+def test_quantifiers(text, count):
+    read = parse_typed(f"{text}; final answer: #1")
     assert read.quantifiers == {0: count}
     assert read.chain.triples[0].tail == Term("#2")
 
 
 @pytest.mark.parametrize(
-    ("said", "name", "count"),
+    ("text", "name", "count"),
     [
         ("Not Another Teen Movie", "Not Another Teen Movie", None),
         ("no country for old men", "no country for old men", None),
@@ -126,14 +126,14 @@ def test_quantifiers(said, count):
         ("8 1/2", "8 1/2", None),
     ],
 )
-def test_names_that_look_like_something_else(said, name, count):
-    read = parse_typed(f"{said} >> made_by >> #1; final answer: #1")
+def test_names_that_look_like_something_else(text, name, count):
+    read = parse_typed(f"{text} >> made_by >> #1; final answer: #1")
     assert read.chain.triples[0].head.text == name
     assert read.quantifiers == ({} if count is None else {0: count})
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("text", "expected"),
     [
         ("#1.year = 1990", Condition(1, "year", "=", 1990)),
         ("#1.year==1990", Condition(1, "year", "=", 1990)),
@@ -164,8 +164,8 @@ def test_names_that_look_like_something_else(said, name, count):
         ("#1.title does not contain 7", Condition(1, "title", "contains", "7", negated=True)),
     ],
 )
-def test_conditions(said, expected):
-    read = parse_typed(f"{said}; final answer: #1")
+def test_conditions(text, expected):
+    read = parse_typed(f"{text}; final answer: #1")
     assert read.conditions == (expected,) and not read.chain.triples
     assert parse_typed(str(read)) == read
 
@@ -277,16 +277,16 @@ def typed_chains(draw):
         pair = (Term(unknown), other) if draw(st.booleans()) else (other, Term(unknown))
         triples[Triple(pair[0], draw(_WORDS), pair[1])] = draw(_COUNTS)
     counts = {place: count for place, count in enumerate(triples.values()) if count is not None}
-    names = {term.text for one in triples for term in (one.head, one.tail) if term.unknown is None}
+    names = {term.text for triple in triples for term in (triple.head, triple.tail) if term.unknown is None}
     types = st.lists(_WORDS, min_size=1, max_size=2, unique=True).map(tuple)
     kinds = draw(st.dictionaries(st.sampled_from(sorted(names)), types)) if names else {}
-    found = []
+    results = []
     for test in draw(st.lists(st.sampled_from(TESTS), max_size=3)):
         value = draw(_WORDS if test in ("contains", "says") else st.one_of(_WORDS, _NUMBERS))
         if test in ("<", "<=", ">", ">=", "between"):  # only numbers and days can be compared
             value = draw(_COMPARED)
         high = draw(_COMPARED) if test == "between" else None
-        found.append(
+        results.append(
             Condition(draw(st.integers(1, number)), draw(_WORDS), test, value, high, draw(st.booleans()))
         )
     return TypedChain(
@@ -294,7 +294,7 @@ def typed_chains(draw):
         draw(st.dictionaries(st.integers(1, number), types)),
         kinds,
         counts,
-        tuple(dict.fromkeys(found)),
+        tuple(dict.fromkeys(results)),
         tuple(draw(st.lists(_WORDS, max_size=2, unique=True))),
     )
 
@@ -312,9 +312,9 @@ def test_what_is_written_reads_back(chain):
 
 
 def test_self_consistency_knows_equal_questions():
-    one = parse_typed("#1 >> by >> #2; #2 >> born in >> Lima; #1.year > 3; final answer: #1")
+    item = parse_typed("#1 >> by >> #2; #2 >> born in >> Lima; #1.year > 3; final answer: #1")
     same = parse_typed("#1 >> Born In >> lima; #2 >> by >> #1; #2.Year > 3; #2 ~ sad; final answer: #2")
     other = parse_typed("#1 >> by >> #2; #2 >> born in >> Lima; final answer: #1")
     asked = parse_typed("#1 >> by >> #2; #2 >> born in >> Lima; #1.year > 3; final answer: #2")
-    assert rank_typed_by_agreement([other, one, same, asked]) == [one, other, asked]
+    assert rank_typed_by_agreement([other, item, same, asked]) == [item, other, asked]
     assert rank_typed_by_agreement([]) == []

@@ -9,7 +9,7 @@ BY_NO = "not #1 >> directed_by >> Ilse Varnholt"
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("text", "meant"),
     [
         ("#1 >> not_directed_by >> Ilse Varnholt", BY_NO),
         ("#1 >> was_not_directed_by >> Ilse Varnholt", BY_NO),
@@ -49,12 +49,12 @@ BY_NO = "not #1 >> directed_by >> Ilse Varnholt"
         ("#1.title doesn't mention sea", "not #1.title contains sea"),
     ],
 )
-def test_a_denial_wherever_it_stands(said, meant):
-    assert str(parse_typed(f"{said}; final answer: #1")) == f"{meant}; final answer: #1"
+def test_a_denial_wherever_it_stands(text, meant):
+    assert str(parse_typed(f"{text}; final answer: #1")) == f"{meant}; final answer: #1"
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("text", "meant"),
     [
         ("Spider-Man -> directed_by -> #1", "Spider-Man >> directed_by >> #1"),
         ("Jean-Luc Godard → directed → #1", "Jean-Luc Godard >> directed >> #1"),
@@ -69,12 +69,12 @@ def test_a_denial_wherever_it_stands(said, meant):
         ('"A -> B" -> by -> #1', '"A -> B" >> by >> #1'),
     ],
 )
-def test_arrows_and_hyphens(said, meant):
-    assert str(parse_typed(f"{said}; final answer: #1")) == f"{meant}; final answer: #1"
+def test_arrows_and_hyphens(text, meant):
+    assert str(parse_typed(f"{text}; final answer: #1")) == f"{meant}; final answer: #1"
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("text", "meant"),
     [
         ("#1.release_year > 1931 and < 1934", "#1.release_year > 1931; #1.release_year < 1934"),
         ("#1.year > 1931 and #1.year < 1934", "#1.year > 1931; #1.year < 1934"),
@@ -110,15 +110,15 @@ def test_arrows_and_hyphens(said, meant):
         ("#1.year between 1,000 and 2,000", "#1.year between 1000 and 2000"),
     ],
 )
-def test_bounds_numbers_and_days(said, meant):
-    more = "; #2 : person" if "#2" in said else ""
-    read = parse_typed(f"{said}{more}; final answer: #1")
+def test_bounds_numbers_and_days(text, meant):
+    more = "; #2 : person" if "#2" in text else ""
+    read = parse_typed(f"{text}{more}; final answer: #1")
     assert "; ".join(map(str, read.conditions)) == meant and not read.chain.triples
     assert parse_typed(str(read)) == read
 
 
 @pytest.mark.parametrize(
-    ("said", "test", "value"),
+    ("text", "test", "value"),
     [
         ("#1.title is After Hours", "=", "After Hours"),
         ("#1's title is Before the Rain", "=", "Before the Rain"),
@@ -130,13 +130,13 @@ def test_bounds_numbers_and_days(said, meant):
         ("#1.born is Before May 4, 1990", "<", "1990-05-04"),
     ],
 )
-def test_titles_that_begin_with_a_test(said, test, value):
-    assert parse_typed(f"{said}; final answer: #1").conditions == (Condition(1, "title" if "title" in said else
-        said[3:7], test, value),)  # fmt: skip
+def test_titles_that_begin_with_a_test(text, test, value):
+    assert parse_typed(f"{text}; final answer: #1").conditions == (Condition(1, "title" if "title" in text else
+        text[3:7], test, value),)  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("text", "meant"),
     [
         ("at least 2 different #1 >> starred >> #2", "at least 2 #1 >> starred >> #2"),
         ("#1 >> starred >> at least 2 actors", "#2 : actors; at least 2 #1 >> starred >> #2"),
@@ -149,12 +149,12 @@ def test_titles_that_begin_with_a_test(said, test, value):
         ("#1 >> starred >> at least 2 actors #2", "#2 : actors; at least 2 #1 >> starred >> #2"),
     ],
 )
-def test_counts(said, meant):
-    assert str(parse_typed(f"{said}; final answer: #1")) == f"{meant}; final answer: #1"
+def test_counts(text, meant):
+    assert str(parse_typed(f"{text}; final answer: #1")) == f"{meant}; final answer: #1"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         *("not #1 : film", "only #1 : film", "#1 : not film", "#1 : film or not tram", "#1 is not a film"),
         *(
@@ -172,7 +172,7 @@ def test_counts(said, meant):
         *("#1 >> by >> !Bob", "#1 >> by >> exactly 2 people from Lima"),
     ],
 )
-def test_what_cannot_be_said_is_refused(said):
+def test_what_cannot_be_said_is_refused(text):
     with pytest.raises(IncorrectTripleFormatError) as raised:
-        parse_typed(f"{said}; #2 : person; final answer: #1")
+        parse_typed(f"{text}; #2 : person; final answer: #1")
     assert raised.value.hint

@@ -41,7 +41,7 @@ def graph(base):
 
 
 def ids(found) -> list[str]:
-    return [one.id.partition(":")[2] for one in found]
+    return [item.id.partition(":")[2] for item in found]
 
 
 @pytest.mark.parametrize(
@@ -66,18 +66,18 @@ def ids(found) -> list[str]:
     ],
 )
 def test_a_name_finds_its_node(graph, name: str, id: str, how: str) -> None:
-    (found,) = GraphEntityLinker().link(graph, [name])
-    assert ids(found)[0] == id, found
-    assert found[0].reason.startswith(how)
-    scores = [one.score for one in found]
-    assert scores == sorted(scores, reverse=True) and all(0 <= one <= 1 for one in scores)
+    (links,) = GraphEntityLinker().link(graph, [name])
+    assert ids(links)[0] == id, links
+    assert links[0].reason.startswith(how)
+    scores = [item.score for item in links]
+    assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
 
 
 def test_a_name_of_several_gives_all_of_them_the_one_with_more_edges_first(graph) -> None:
-    (found,) = GraphEntityLinker().link(graph, ["Kismet"])
-    assert ids(found)[:3] == ["f55", "f44", "song"]
-    assert [one.score for one in found[:3]] == [1, 1, 1]
-    assert ids(found)[3] == "town" and found[3].reason == "name (Kansas)"
+    (links,) = GraphEntityLinker().link(graph, ["Kismet"])
+    assert ids(links)[:3] == ["f55", "f44", "song"]
+    assert [item.score for item in links[:3]] == [1, 1, 1]
+    assert ids(links)[3] == "town" and links[3].reason == "name (Kansas)"
     assert ids(GraphEntityLinker().link(graph, ["Kismet"], k=1)[0]) == ["f55"]
 
 
@@ -105,18 +105,18 @@ def chooser(server: ScriptedServer) -> GraphEntityLinker:
 def test_a_model_chooses_where_there_is_a_doubt(graph) -> None:
     with ScriptedServer([{"choice": 3}]) as server:
         names = ["Kismet", "Goldfinger"]
-        found = chooser(server).link(graph, names, "Who sings Kismet?")
+        links = chooser(server).link(graph, names, "Who sings Kismet?")
         (request,) = server.requests
-    assert ids(found[0])[:3] == ["song", "f55", "f44"] and found[0][0].reason == "name, chosen by the model"
-    assert ids(found[1])[0] == "ring"
+    assert ids(links[0])[:3] == ["song", "f55", "f44"] and links[0][0].reason == "name, chosen by the model"
+    assert ids(links[1])[0] == "ring"
     assert "Who sings Kismet?" in request.prompt and "3. Kismet (song): A song about fate." in request.prompt
     assert "directed by: Minnelli" in request.prompt
-    scores = [one.score for one in found[0]]
+    scores = [item.score for item in links[0]]
     assert scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "text"),
     [
         ("I think the song.", "the model's choice cannot be used"),
         ({"choice": 9}, "the model chose 9, which is not there"),
@@ -124,10 +124,10 @@ def test_a_model_chooses_where_there_is_a_doubt(graph) -> None:
         ({"choice": 0}, "the model chose none"),
     ],
 )
-def test_a_reply_of_no_use_leaves_the_order_and_says_so(graph, reply, said: str) -> None:
+def test_a_reply_of_no_use_leaves_the_order_and_says_so(graph, reply, text: str) -> None:
     with ScriptedServer([reply]) as server:
-        (found,) = chooser(server).link(graph, ["Kismet"], "Who?")
-    assert ids(found)[:3] == ["f55", "f44", "song"] and said in found[0].reason
+        (links,) = chooser(server).link(graph, ["Kismet"], "Who?")
+    assert ids(links)[:3] == ["f55", "f44", "song"] and text in links[0].reason
 
 
 def test_a_model_needs_its_prompt() -> None:
@@ -156,7 +156,7 @@ def test_a_name_that_stands_as_it_is_written_outweighs_every_context(tmp_path):
             )
             assert first.name == name
         ((*both,),) = GraphEntityLinker().link(graph, ["moulin rouge"])
-        assert {one.name for one in both if one.score == 1} == {"Moulin Rouge!", "Moulin Rouge"}
+        assert {item.name for item in both if item.score == 1} == {"Moulin Rouge!", "Moulin Rouge"}
 
 
 # By meaning
@@ -181,14 +181,14 @@ def test_names_that_mean_nearly_the_same_within_a_type_are_kept_with_scores(base
     graph = graph_of(base, [], **COLOURS)
     by_spelling = GraphEntityLinker().link(graph, ["green"], types=["colour"])[0]
     assert ids(by_spelling)[0] == "g" and "o" not in ids(by_spelling)
-    assert {one.id: one.score for one in by_spelling}["g:t"] == pytest.approx(0.9)  # of another type
+    assert {item.id: item.score for item in by_spelling}["g:t"] == pytest.approx(0.9)  # of another type
     linker = GraphEntityLinker(nearest=NearestNames(Hues("green", "light", "oliv")))
-    (found,) = linker.link(graph, ["green"], types=["colour"])
-    assert ids(found)[0] == "g" and found[0].score == 1
-    olive = next(one for one in found if one.id == "g:o")
+    (links,) = linker.link(graph, ["green"], types=["colour"])
+    assert ids(links)[0] == "g" and links[0].score == 1
+    olive = next(item for item in links if item.id == "g:o")
     # cos(green, olive green) = 1 / sqrt 2, and a candidate by vector keeps nine tenths of it.
     assert olive.score == pytest.approx(0.9 / math.sqrt(2)) and olive.reason == "meaning 0.71"
-    assert "r" not in ids(found)
+    assert "r" not in ids(links)
 
 
 def test_meaning_is_asked_where_spelling_fails_and_only_a_few_names_are_embedded(base) -> None:
@@ -198,10 +198,10 @@ def test_meaning_is_asked_where_spelling_fails_and_only_a_few_names_are_embedded
     names = graph.node_vectors(encoder, NAME_VECTORS)
     assert ids(linker.link(graph, ["green"])[0])[:1] == ["g"]
     assert len(names.rows_without_vectors()) == 5  # it was spelled right: nothing was embedded
-    (found,) = linker.link(graph, ["olives olives"])
+    (links,) = linker.link(graph, ["olives olives"])
     assert (
-        ids(found)[0] == "o"
-        and found[0].reason.startswith("meaning 1.00")
+        ids(links)[0] == "o"
+        and links[0].reason.startswith("meaning 1.00")
         and len(names.rows_without_vectors()) == 0
     )
     few = WordEncoder("green", "red")

@@ -33,26 +33,26 @@ def test_a_pair_without_an_edge_is_none_however_well_its_words_fit(base) -> None
         entity(graph, "Dieterle", 0.2),
     ]
     relations = [relation("directed by", 0.9), relation("directed by", 0.7, True), relation("sung by", 0.5)]
-    found = ground(graph, entities, relations)
-    assert [(one.entity.name, one.relation.name, one.relation.inverse) for one in found] == [
+    result = ground(graph, entities, relations)
+    assert [(item.entity.name, item.relation.name, item.relation.inverse) for item in result] == [
         ("Kismet", "directed by", False),
         ("Kismet (song)", "sung by", False),
         ("Dieterle", "directed by", True),
     ]
-    assert [graph.ids(one.rows) for one in found] == [
+    assert [graph.ids(item.rows) for item in result] == [
         ["g:Dieterle", "g:Minnelli"], ["g:Cher"], ["g:Kismet"],
     ]  # fmt: skip
-    assert [one.score for one in found] == pytest.approx([0.72, 0.45, 0.14])
+    assert [item.score for item in result] == pytest.approx([0.72, 0.45, 0.14])
     (first,) = ground(graph, entities, relations, k=1)
-    assert first.entity.name == "Kismet" and first.rows.tolist() == found[0].rows.tolist()
+    assert first.entity.name == "Kismet" and first.rows.tolist() == result[0].rows.tolist()
 
 
 def test_ties_keep_the_order_of_the_candidates(base) -> None:
     graph = graph_of(base, [("a", "r", "x"), ("b", "r", "y"), ("a", "s", "z"), ("b", "s", "z")])
     entities = [entity(graph, "b", 0.5), entity(graph, "a", 0.5)]
     relations = [relation("s", 0.5), relation("r", 0.5)]
-    found = ground(graph, entities, relations)
-    assert [(one.entity.name, one.relation.name) for one in found] == [
+    result = ground(graph, entities, relations)
+    assert [(item.entity.name, item.relation.name) for item in result] == [
         ("b", "s"), ("b", "r"), ("a", "s"), ("a", "r"),
     ]  # fmt: skip
 

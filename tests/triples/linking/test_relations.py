@@ -29,8 +29,8 @@ FILMS = [
 
 
 def first(linker: GraphRelationLinker, graph, phrase: str) -> tuple[str, bool]:
-    (found,) = linker.link(graph, [phrase])
-    return found[0].name, found[0].inverse
+    (links,) = linker.link(graph, [phrase])
+    return links[0].name, links[0].inverse
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_relations_are_spelled_out(name: str, words: str) -> None:
 
 
 def test_words_of_one_family_have_one_stem() -> None:
-    for one, other in (
+    for item, other in (
         ("directed by", "the director"),
         ("publisher", "published by"),
         ("founder", "founded"),
     ):
-        assert word_stems(one) == word_stems(other)
+        assert word_stems(item) == word_stems(other)
     assert word_stems("director") != word_stems("producer")
 
 
@@ -106,14 +106,14 @@ def test_the_type_that_is_asked_for_decides_the_direction(base) -> None:
 
 def test_both_directions_are_candidates_and_scores_are_from_0_to_1(base) -> None:
     graph = graph_of(base, FILMS)
-    (found,) = GraphRelationLinker().link(graph, ["directed by"], k=100)
-    assert {(one.name, one.inverse) for one in found} == {
+    (links,) = GraphRelationLinker().link(graph, ["directed by"], k=100)
+    assert {(item.name, item.inverse) for item in links} == {
         (name, inverse) for name in graph.relations() for inverse in (False, True)
     }
-    scores = [one.score for one in found]
-    assert scores == sorted(scores, reverse=True) and all(0 <= one <= 1 for one in scores)
-    assert found[0].score == 1 and found[0].reason == "name"
-    assert (found[1].name, found[1].inverse, found[1].score) == ("directed_by", True, OTHER_DIRECTION_WEIGHT)
+    scores = [item.score for item in links]
+    assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
+    assert links[0].score == 1 and links[0].reason == "name"
+    assert (links[1].name, links[1].inverse, links[1].score) == ("directed_by", True, OTHER_DIRECTION_WEIGHT)
     assert len(GraphRelationLinker().link(graph, ["directed by"], k=3)[0]) == 3
 
 
@@ -121,11 +121,11 @@ def test_scores_are_cosine_and_words_by_hand(base) -> None:
     graph = graph_of(base, [("a", "river", "b"), ("a", "stone", "b")])
     encoder = HashEncoder()
     linker = GraphRelationLinker(encoder)
-    (found,) = linker.link(graph, ["rivers mill"])
+    (links,) = linker.link(graph, ["rivers mill"])
     vectors = encoder.encode(["rivers mill", "river", "stone"])
     cosine = max(float(vectors[0] @ vectors[1]), 0.0)
     words = max(2 * 1 / (2 + 1), 0.0)  # one stem of two is shared with the one of the label
-    by_name = {(one.name, one.inverse): one.score for one in found}
+    by_name = {(item.name, item.inverse): item.score for item in links}
     assert by_name["river", False] == pytest.approx(
         ENCODER_WEIGHT * cosine + (1 - ENCODER_WEIGHT) * words, abs=1e-6
     )
@@ -142,14 +142,16 @@ def test_labels_are_encoded_once_and_phrases_in_one_batch(base) -> None:
     encoder = Counting()
     linker = GraphRelationLinker(encoder)
     linker.link(graph, ["director", "genre", "director"])
-    assert [len(one) for one in encoder.calls] == [5, 2]
+    assert [len(call) for call in encoder.calls] == [5, 2]
     linker.link(graph, ["year"])
     linker.link(other, ["year"])
-    assert [len(one) for one in encoder.calls] == [5, 2, 1, 1, 1]
+    assert [len(call) for call in encoder.calls] == [5, 2, 1, 1, 1]
 
 
 def test_an_encoder_finds_words_that_share_no_stem(base) -> None:
-    graph = graph_of(base, [("a", one, "b") for one in ("spouse", "date of birth", "publisher", "composer")])
+    graph = graph_of(
+        base, [("a", item, "b") for item in ("spouse", "date of birth", "publisher", "composer")]
+    )
     linker = GraphRelationLinker(create_encoder("clew:hops"))
     assert first(linker, graph, "wife or husband") == ("spouse", False)
     assert first(linker, graph, "birthday") == ("date of birth", False)
@@ -169,8 +171,8 @@ def test_aliases_name_a_relation_or_its_iri(base, tmp_path) -> None:
         "starred actors": ("Besetzung",),
     }
     linker = GraphRelationLinker(aliases=aliases)
-    (found,) = linker.link(graph_of(base, FILMS), ["sparte"])
-    assert (found[0].name, found[0].score, found[0].reason) == ("hasGenre", 1, "alias 'sparte'")
+    (links,) = linker.link(graph_of(base, FILMS), ["sparte"])
+    assert (links[0].name, links[0].score, links[0].reason) == ("hasGenre", 1, "alias 'sparte'")
 
 
 @pytest.mark.parametrize(

@@ -63,18 +63,18 @@ def snapshot(snapshot_of, base):
 
 
 def told(found) -> dict[str, tuple[float, tuple[str, ...]]]:
-    return {one.target: (one.score, one.by) for one in found}
+    return {item.target: (item.score, item.by) for item in found}
 
 
 def test_by_identifier_and_sameas_and_title(snapshot) -> None:
-    found = align_entity(snapshot, "atlas:lima")
-    key = next(one.key for one in snapshot.documents() if one.title == "Lima")
-    assert told(found) == {
+    alignments = align_entity(snapshot, "atlas:lima")
+    key = next(document.key for document in snapshot.documents() if document.title == "Lima")
+    assert told(alignments) == {
         "films:Q2868": (1.0, ("identifier wikidata=Q2868",)),
         "films:x1": (1.0, ("sameAs",)),
         key: (0.8, ("title 'Lima'",)),
     }
-    assert [one.document for one in found] == [False, False, True]
+    assert [item.document for item in alignments] == [False, False, True]
     # A property is compared only where all of the other graph may be read; an id is looked up anyway.
     assert told(align_entity(snapshot, "films:x1")) == {"atlas:lima": (1.0, ("sameAs",))}
     assert told(align_entity(snapshot, "films:x1", thorough=False)) == {}
@@ -97,15 +97,17 @@ def test_names_count_where_they_tell(snapshot) -> None:
 
 
 def test_links_are_each_said_once_and_from_either_side(snapshot) -> None:
-    found = list(align_graphs(snapshot))
-    pairs = [(one.source, one.target) for one in found]
+    alignments = list(align_graphs(snapshot))
+    pairs = [(item.source, item.target) for item in alignments]
     assert len(set(pairs)) == len(pairs)
     assert ("atlas:f1", "films:g1") in pairs and ("films:g1", "atlas:f1") not in pairs
     between = {pair for pair in pairs if ":" in pair[1]}
-    turned = {(one.target, one.source) for one in align_graphs(snapshot, "films") if not one.document}
+    turned = {(item.target, item.source) for item in align_graphs(snapshot, "films") if not item.document}
     assert between == turned
     by_node = {
-        (id, one.target) for id in snapshot.graph("atlas").ids(range(8)) for one in align_entity(snapshot, id)
+        (id, item.target)
+        for id in snapshot.graph("atlas").ids(range(8))
+        for item in align_entity(snapshot, id)
     }
     assert {pair for pair in pairs if pair[0].startswith("atlas")} <= by_node
 
@@ -113,18 +115,18 @@ def test_links_are_each_said_once_and_from_either_side(snapshot) -> None:
 def test_a_mounted_graph_is_asked_by_ids_and_names_and_never_gone_through(snapshot) -> None:
     assert told(align_entity(snapshot, "atlas:f1", remote=["films"])) == {}
     assert set(told(align_entity(snapshot, "atlas:peru", remote=["films"]))) == {"films:Q419"}
-    found = list(align_graphs(snapshot, remote=["films"]))
-    assert {one.source.partition(":")[0] for one in found} == {"atlas"}
-    assert ("atlas:peru", "films:Q419") in {(one.source, one.target) for one in found}
+    alignments = list(align_graphs(snapshot, remote=["films"]))
+    assert {item.source.partition(":")[0] for item in alignments} == {"atlas"}
+    assert ("atlas:peru", "films:Q419") in {(item.source, item.target) for item in alignments}
 
 
 def test_of_one_graph_only_that_one_is_asked(snapshot, base) -> None:
     for id in snapshot.graph("atlas").ids(range(8)):
         every = align_entity(snapshot, id, thorough=False)
-        assert align_entity_with(snapshot, id, "films") == tuple(one for one in every if not one.document)
+        assert align_entity_with(snapshot, id, "films") == tuple(item for item in every if not item.document)
     assert align_entity_with(snapshot, "atlas:lima", "atlas") == ()
-    (said,) = [one.summary for one in align_entity_with(snapshot, "atlas:peru", "films")]
-    assert said == "atlas:peru is films:Q419: name 'Peru'"
+    (alignments,) = [item.summary for item in align_entity_with(snapshot, "atlas:peru", "films")]
+    assert alignments == "atlas:peru is films:Q419: name 'Peru'"
     with ScriptedEndpoint(lambda query: []) as far:
         clew.KnowledgeBase(base).graphs.mount("far", far.url)
         beside, asked = base.snapshot(), len(far.queries)
@@ -156,7 +158,7 @@ def test_which_properties_identify(property: str, scheme: str) -> None:
 
 
 def test_identifiers_are_compared_without_their_spelling() -> None:
-    one = Entity(
+    item = Entity(
         "g:http://www.wikidata.org/entity/Q5",
         "",
         "x",
@@ -168,7 +170,7 @@ def test_identifiers_are_compared_without_their_spelling() -> None:
             "year": 1944,
         },
     )
-    assert set(entity_identifiers(one)) == {
+    assert set(entity_identifiers(item)) == {
         ("wikidata", "Q5"),
         ("wikidata", "Q7"),
         ("doi", "10.1000/abc"),
@@ -189,8 +191,8 @@ def test_the_commands(tmp_path) -> None:
     make(tmp_path, "kb", "Q1\tLima\nQ2\tCuzco\n")
     (tmp_path / "b.csv").write_text("id,name\nx,Lima\ny,CUZCO\n")
     run("graph", "add", tmp_path / "b.csv", *kb)
-    said = run("graph", "links", *kb)
-    assert said.splitlines() == [
+    output = run("graph", "links", *kb)
+    assert output.splitlines() == [
         "Lima  a:Q1  =  Lima  b:x  (name 'Lima')",
         "Cuzco  a:Q2  =  CUZCO  b:y  (name 'Cuzco')",
     ]
@@ -204,7 +206,7 @@ def test_the_commands(tmp_path) -> None:
     shown = json.loads(run("graph", "show", "a", "Lima", "--json", *kb))
     assert shown["entities"][0]["same_as"][0]["target"] == "b:x"
     with clew.open(tmp_path / "kb") as base:
-        assert [one.target for one in base.graphs.links("a")] == ["b:x", "b:y"]
+        assert [link.target for link in base.graphs.links("a")] == ["b:x", "b:y"]
         assert base.graphs.equivalents("a:Q1")[0].by == ("name 'Lima'",)
 
 
