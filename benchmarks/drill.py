@@ -171,7 +171,7 @@ def growth(bench: Bench, data: Path) -> Iterator[str]:
     known: dict[str, np.ndarray] = {}
     for size in SIZES:
         folder = bench.base.path.with_name(f"{bench.base.path.name}-{size}")
-        with grown(bench.base.path, folder, size, data, bench.seed) as base:
+        with grow_base(bench.base.path, folder, size, data, bench.seed) as base:
             here = Bench(base, bench.questions, None, bench.texts)
             # The first question builds what the others share.
             here.measured("drill", bench.questions[0], None, RANKED, size == 1)
@@ -189,20 +189,20 @@ def growth(bench: Bench, data: Path) -> Iterator[str]:
                 )
 
 
-def grown(filings: Path, folder: Path, size: int, data: Path, seed: int) -> clew.KnowledgeBase:
+def grow_base(filings: Path, folder: Path, size: int, data: Path, seed: int) -> clew.KnowledgeBase:
     """Return a base of the filings and as many seeded documents as make ``size``; a base of one is the filings'
     own, asked within a filing."""
     if not folder.exists():
         shutil.copytree(filings, folder)
         with clew.open(folder) as base:
             base.encoding.set(None)
-            for document in islice(assembled(data, seed), max(size - len(base.documents()), 0)):
+            for document in islice(assemble_documents(data, seed), max(size - len(base.documents()), 0)):
                 base.store.put_document(document, document_location(document))
             base.store.catch_up()
     return clew.open(folder)
 
 
-def assembled(data: Path, seed: int) -> Iterator[ParsedDocument]:
+def assemble_documents(data: Path, seed: int) -> Iterator[ParsedDocument]:
     """Yield documents of 16 paragraphs under four headings, drawn from those of the shared data sets."""
     files = (load_dataset(name, data / name / file) for name, file in SETS)
     paragraphs = [item for file in files for example in file.examples() for item in example.corpus]

@@ -105,7 +105,7 @@ def ways(graph: PropertyGraph, plain: Algorithm2, chains: list[Chain]) -> dict[s
     results: dict[str, tuple[int, float, str]] = {}
     for _ in range(ROUNDS):
         for way, function in functions.items():
-            answers, _, took = timed(function, asked)
+            answers, _, took = time_calls(function, asked)
             if way not in results or sum(took) < results[way][1]:
                 median = f"{statistics.median(took) * 1000:.3f}"
                 results[way] = right(graph, chains, answers), sum(took), median
@@ -132,7 +132,7 @@ def print_ways(name: str, found: dict[str, tuple[int, int, float, str]]) -> None
         )
 
 
-def timed(function: Callable[[Q], A], asked: Sequence[Q]) -> tuple[list[A], list[float], list[float]]:
+def time_calls(function: Callable[[Q], A], asked: Sequence[Q]) -> tuple[list[A], list[float], list[float]]:
     """Return the answers of a function, the wall-clock seconds of each, and the processor seconds."""
     results: list[A] = []
     took: list[float] = []
@@ -160,7 +160,7 @@ def step_ask(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     opened = time.perf_counter() - started
     asked = list(patterns(graph, chosen.number, chosen.seed))
     solve(graph, asked[0][1])
-    result, took, worked = timed(lambda item: solve(graph, item[1]), asked)
+    result, took, worked = time_calls(lambda item: solve(graph, item[1]), asked)
     print(
         "| pattern | asked | with answers | median answers | p50 ms | p95 ms | of the processor: p50 | p95 |\n"
         "|---|---|---|---|---|---|---|---|"
@@ -196,7 +196,7 @@ def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     graph = base.graphs.get("g")
     number = -(-200 // len(FORMS))
     asked = list(patterns(graph, number, chosen.seed + 1))
-    result, _, ours = timed(lambda item: solve(graph, item[1]), asked)
+    result, _, ours = time_calls(lambda item: solve(graph, item[1]), asked)
     tables = Tables(graph, graph.relations())
     exact = [tables.answers(item) for _, item in asked]
     del tables
@@ -205,7 +205,7 @@ def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     started = time.perf_counter()
     plain = Algorithm2(graph, graph.relations())
     seconds = time.perf_counter() - started
-    sets, _, theirs = timed(lambda item: plain.substitute(item[1]), asked)
+    sets, _, theirs = time_calls(lambda item: plain.substitute(item[1]), asked)
     base.close()
     print(
         "| triples | patterns | engine p50 ms | engine s | Python sets p50 ms | Python sets s | ratio of sums "

@@ -57,7 +57,7 @@ def text_of(graph: PropertyGraph, pattern: Pattern) -> str:
     return "; ".join([*texts, "final answer: #1"])
 
 
-def asked(base: clew.KnowledgeBase, question: str, triples: str) -> Took:
+def ask(base: clew.KnowledgeBase, question: str, triples: str) -> Took:
     """Ask one question."""
     started, before = time.perf_counter(), time.process_time()
     answer = base.ask(question, chain=triples, recipe="focus")
@@ -97,7 +97,7 @@ def measure(folder: Path, number: int, seed: int) -> None:
     ]
     print(f"{graph.size:,} nodes; {len(questions)} questions, seed {seed}; open {opened:.2f} s", flush=True)
     for label in ("first", "again"):
-        took = [asked(base, *question) for question in questions]
+        took = [ask(base, *question) for question in questions]
         print(
             f"\n{label}: {sum(item.embedded for item in took):,} nodes embedded; candidates in the median "
             f"{np.median([item.candidates for item in took]):,.0f}, "

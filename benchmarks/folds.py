@@ -69,7 +69,7 @@ def folds(examples: Examples, seed: int = 0) -> dict[tuple[str, str], int]:
     return results
 
 
-def trained(learnt: Sequence[Example], options: argparse.Namespace, name: str) -> str:
+def train_encoder_on(learnt: Sequence[Example], options: argparse.Namespace, name: str) -> str:
     """Return the encoder trained on some questions, as ``onnx:FOLDER``."""
     out = options.out / name
     settings = build_settings("clew", options.setting)
@@ -121,7 +121,7 @@ class Pools:
                            "pool": pool, "seconds": seconds, **measures}  # fmt: skip
 
 
-def kept(path: Path, result: Iterator[dict[str, object]]) -> list[dict[str, object]]:
+def read_or_make(path: Path, result: Iterator[dict[str, object]]) -> list[dict[str, object]]:
     """Return the records of a file; make them where it is not there."""
     if not path.exists():
         results = list(result)
@@ -212,7 +212,7 @@ class Study:
                 for pool in self._options.pool or POOLS
                 for record in pools.measure(asked, pool, recipes, encoder)
             )
-        self.results[kind] = self.results.get(kind, []) + kept(path, result)
+        self.results[kind] = self.results.get(kind, []) + read_or_make(path, result)
 
     def _variant(self) -> str:
         """Return what tells the files of other recipes, pools or weights apart."""
@@ -251,7 +251,7 @@ def setting(text: str) -> tuple[str, object]:
         return key, value
 
 
-def parsed() -> argparse.Namespace:
+def parse_options() -> argparse.Namespace:
     """Return what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
@@ -278,7 +278,7 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> None:
-    options = parsed()
+    options = parse_options()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
     examples = {
@@ -293,7 +293,7 @@ def main() -> None:
             study.measure("untrained", "untrained", examples, DENSE, options.untrained)
     for kind, name, asked, learnt in jobs(examples):
         if not options.only or name in options.only:
-            encoder = "" if options.report else trained(learnt, options, name)
+            encoder = "" if options.report else train_encoder_on(learnt, options, name)
             study.measure(kind, name, asked, DENSE, encoder)
     print(f"\nsettings: {asdict(build_settings('clew', options.setting))}, weights {options.weights}")
     (brief if options.brief else report)(study.results)

@@ -62,7 +62,7 @@ def gold() -> tuple[list[Asked], dict[str, Counter[str]], dict[str, str], list[l
     return asked, names, titles, edges
 
 
-def merged(folder: Path) -> tuple[Path, list[Asked], dict[str, list[tuple[str, str]]]]:
+def merge_graphs(folder: Path) -> tuple[Path, list[Asked], dict[str, list[tuple[str, str]]]]:
     """Write the film graph and the gold triples as one graph; return it, the triples, and for each id other ways to
     call it: ``alias``, which the graph has, and ``title with a qualifier``, which it has not."""
     asked, names, titles, edges = gold()

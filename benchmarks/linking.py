@@ -40,7 +40,7 @@ from gold_triples import (
     measure_entities,
     measure_relations,
     mentions,
-    merged,
+    merge_graphs,
 )
 from perturbed import CHANGES
 
@@ -51,7 +51,7 @@ def film_names() -> list[str]:
     return sorted({end for line in lines for end in line.split("\t")[::2]})
 
 
-def generated(folder: Path, count: int, seed: int) -> Path:
+def generate_graph(folder: Path, count: int, seed: int) -> Path:
     """Write a graph of different names, of two to four words of the film graph's names each."""
     draw = random.Random(seed)
     words = sorted({word for name in film_names() for word in name.split()})
@@ -70,7 +70,7 @@ def generated(folder: Path, count: int, seed: int) -> Path:
 
 
 @contextmanager
-def imported(path: Path) -> Iterator[PropertyGraph]:
+def import_graph(path: Path) -> Iterator[PropertyGraph]:
     """Yield the graph of a file, added to a base of its own; print what that took."""
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         started = time.perf_counter()
@@ -190,18 +190,18 @@ def main() -> None:
         encoders = {name: registry.load_encoder(name) for name in chosen.encoder}
         with tempfile.TemporaryDirectory() as folder:
             others = None
-            path = generated(Path(folder), chosen.generate, chosen.seed) if chosen.generate else FILMS
+            path = generate_graph(Path(folder), chosen.generate, chosen.seed) if chosen.generate else FILMS
             if chosen.what == "others":
                 path, others = other_names(Path(folder))
-            with imported(path) as graph:
+            with import_graph(path) as graph:
                 print_shared(graph)
                 asked = {"other names": others} if others else film_asked(graph, chosen.count, chosen.seed)
                 print(f"seed {chosen.seed}")
                 measure_names(graph, asked, encoders)
         return
     with tempfile.TemporaryDirectory() as folder:
-        path, triples, entities = merged(Path(folder))
-        with imported(path) as graph:
+        path, triples, entities = merge_graphs(Path(folder))
+        with import_graph(path) as graph:
             encoders = {name: registry.load_encoder(name) for name in chosen.encoder or ["clew:hops"]}
             changed = mentions(triples, entities, chosen.seed)
             print(

@@ -69,7 +69,7 @@ def chain_of(question: dict[str, Any], relations: dict[str, str]) -> Chain:
     return Chain(str(question["question"]), start, tuple(hops), frozenset(question["answers"]))
 
 
-def written(chain: Chain) -> str:
+def write_chain(chain: Chain) -> str:
     """Return a chain as a person writes it."""
     triples, before = [], Term(chain.start)
     for number, (relation, inverse) in enumerate(chain.hops, 1):
@@ -83,7 +83,7 @@ def by_method(method: Method, graph: str) -> Callable[[Chain], frozenset[str]]:
     """Return what answers a chain by the method ``chain`` from one graph."""
 
     def answer(chain: Chain) -> frozenset[str]:
-        asked = Question(chain.question, Scope(graphs=frozenset({graph})), written(chain))
+        asked = Question(chain.question, Scope(graphs=frozenset({graph})), write_chain(chain))
         return frozenset(method.answer(asked, TrailRecorder()).values)
 
     return answer
@@ -100,7 +100,7 @@ def by_rows(graph: PropertyGraph, chain: Chain) -> frozenset[str]:
     return frozenset(entity.name for entity in graph.entities(rows))
 
 
-def exported(triples: list[list[str]], path: Path) -> None:
+def export_graph(triples: list[list[str]], path: Path) -> None:
     """Write the film graph as N-Triples: a node for each name, labelled with it, and a property for each relation."""
 
     def iri(kind: str, name: str) -> str:
@@ -118,7 +118,7 @@ def exported(triples: list[list[str]], path: Path) -> None:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def serve_store(folder: Path) -> Iterator[str]:
     """Serve a store on loopback; yield its URL."""
     program = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which("oxigraph")
     if not program:
@@ -140,7 +140,7 @@ def served(folder: Path) -> Iterator[str]:
         child.wait()
 
 
-def drawn(number: int, seed: int) -> list[dict[str, object]]:
+def draw_questions(number: int, seed: int) -> list[dict[str, object]]:
     """Return that many questions of two hops and of three, those of two first."""
     chosen = []
     for name in ("dev_2hop", "dev_3hop"):
@@ -149,7 +149,7 @@ def drawn(number: int, seed: int) -> list[dict[str, object]]:
     return chosen
 
 
-def timed(
+def time_answers(
     answer: Callable[[Chain], frozenset[str]], chains: list[Chain]
 ) -> tuple[list[frozenset[str]], list[float]]:
     """Return the answers to chains, and the milliseconds of each."""
@@ -173,19 +173,19 @@ def main() -> None:
     if not (DATA / "graph.tsv").is_file():
         sys.exit(f"absent: {DATA}")
     triples = [line.split("\t") for line in (DATA / "graph.tsv").read_text(encoding="utf-8").splitlines()]
-    questions = drawn(chosen.number, chosen.seed)
+    questions = draw_questions(chosen.number, chosen.seed)
     relations = {item.replace(" ", "_"): item for item in {relation for _, relation, _ in triples}}
     chains = [chain_of(question, relations) for question in questions]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        exported(triples, folder / "films.nt")
+        export_graph(triples, folder / "films.nt")
         import pyoxigraph
 
         store = pyoxigraph.Store(str(folder / "store"))
         store.bulk_load(path=str(folder / "films.nt"), format=pyoxigraph.RdfFormat.N_TRIPLES)
         store.flush()
         del store
-        with clew.open(folder / "kb", create=True) as base, served(folder / "store") as url:
+        with clew.open(folder / "kb", create=True) as base, serve_store(folder / "store") as url:
             base.graphs.add(DATA / "graph.tsv", name="embedded")
             base.graphs.mount("file", str(folder / "store"))
             base.graphs.mount("server", url)
@@ -194,8 +194,8 @@ def main() -> None:
                 method = registry.build_method(
                     "chain(sources=kg)", base.store, encoder=base.encoding.encoder()
                 )
-                results[name] = timed(by_method(method, name), chains)
-                results[f"{name}, rows only"] = timed(partial(by_rows, base.graphs.get(name)), chains)
+                results[name] = time_answers(by_method(method, name), chains)
+                results[f"{name}, rows only"] = time_answers(partial(by_rows, base.graphs.get(name)), chains)
             report(results, chains)
 
 

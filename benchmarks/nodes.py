@@ -49,7 +49,7 @@ def neighbourhoods(graph: PropertyGraph, count: int, seed: int) -> list[tuple[st
     return results
 
 
-def timed(work: list[float]) -> str:
+def time_work(work: list[float]) -> str:
     """Return the median and the 95th percentile of milliseconds."""
     return f"{np.percentile(work, 50):.1f} | {np.percentile(work, 95):.1f}"
 
@@ -70,8 +70,8 @@ def measure(base: clew.KnowledgeBase, count: int, seed: int, searches: int) -> N
     print(f"| writing and counting words | {counting:,.0f} | {size(base.path, 'words-*'):.1f} |")
     nearby = neighbourhoods(graph, searches, seed)
     search = NodeVectorSearch(encoder, texts)
-    first = [elapsed(lambda name=name, rows=rows: search.rank(name, 20, rows)) for name, rows in nearby]
-    again = [elapsed(lambda name=name, rows=rows: search.rank(name, 20, rows)) for name, rows in nearby]
+    first = [elapsed_ms(lambda name=name, rows=rows: search.rank(name, 20, rows)) for name, rows in nearby]
+    again = [elapsed_ms(lambda name=name, rows=rows: search.rank(name, 20, rows)) for name, rows in nearby]
     rows = np.array(
         sorted(random.Random(seed).sample(range(graph.size), count)) if count else range(graph.size)
     )
@@ -80,24 +80,26 @@ def measure(base: clew.KnowledgeBase, count: int, seed: int, searches: int) -> N
     vectors.encode_missing(rows, texts.single_texts)
     encoding = missing / max(time.perf_counter() - started, 1e-9)
     print(f"| embedding ({encoder.name}) | {encoding:,.0f} | {size(base.path, 'vectors-*'):.1f} |")
-    whole = [elapsed(lambda name=name: search.rank(name, 20, rows)) for name, _ in nearby]
-    lexical = [elapsed(lambda name=name: NodeBM25(texts).rank(name, 20)) for name, _ in nearby]
+    whole = [elapsed_ms(lambda name=name: search.rank(name, 20, rows)) for name, _ in nearby]
+    lexical = [elapsed_ms(lambda name=name: NodeBM25(texts).rank(name, 20)) for name, _ in nearby]
     chunks = NodeChunkSearch(search)
-    multi = [elapsed(lambda name=name, some=some: chunks.rank(name, 20, some)) for name, some in nearby]
-    multi_again = [elapsed(lambda name=name, some=some: chunks.rank(name, 20, some)) for name, some in nearby]
+    multi = [elapsed_ms(lambda name=name, some=some: chunks.rank(name, 20, some)) for name, some in nearby]
+    multi_again = [
+        elapsed_ms(lambda name=name, some=some: chunks.rank(name, 20, some)) for name, some in nearby
+    ]
     sizes = [len(some) for _, some in nearby]
     near = f"{min(sizes)} to {max(sizes)} nodes around a name"
     print(f"\n{searches} searches, each encoding its question\n")
     print("| search | nodes | ms p50 | p95 |\n|---|---|---|---|")
-    print(f"| vss, vectors made on the way | {near} | {timed(first)} |")
-    print(f"| vss, vectors there | the same | {timed(again)} |")
-    print(f"| vss, all embedded | {len(rows):,} | {timed(whole)} |")
-    print(f"| multi-vss, chunks made on the way | {near} | {timed(multi)} |")
-    print(f"| multi-vss, chunks there | the same | {timed(multi_again)} |")
-    print(f"| bm25-nodes | {graph.size:,} | {timed(lexical)} |")
+    print(f"| vss, vectors made on the way | {near} | {time_work(first)} |")
+    print(f"| vss, vectors there | the same | {time_work(again)} |")
+    print(f"| vss, all embedded | {len(rows):,} | {time_work(whole)} |")
+    print(f"| multi-vss, chunks made on the way | {near} | {time_work(multi)} |")
+    print(f"| multi-vss, chunks there | the same | {time_work(multi_again)} |")
+    print(f"| bm25-nodes | {graph.size:,} | {time_work(lexical)} |")
 
 
-def elapsed(work: object) -> float:
+def elapsed_ms(work: object) -> float:
     started = time.perf_counter()
     work()  # type: ignore[operator]
     return (time.perf_counter() - started) * 1000

@@ -52,7 +52,7 @@ def graph_of(
     return path
 
 
-def changed(chain: Chain, change: Change) -> Chain:
+def change_triples(chain: Chain, change: Change) -> Chain:
     return Chain(tuple(change(triple) for triple in chain.triples), chain.answer)
 
 
@@ -67,7 +67,7 @@ def paraphrases() -> list[dict[str, str]]:
     return [{relation: words[number] for relation, words in others.items()} for number in range(2)]
 
 
-def reworded(words: Mapping[str, str], triple: Triple) -> Triple:
+def reword(words: Mapping[str, str], triple: Triple) -> Triple:
     """Return a triple with another word for its relation."""
     return Triple(triple.head, words[triple.relation], triple.tail)
 
@@ -77,13 +77,13 @@ def settings() -> Iterator[tuple[str, Change]]:
     for number, words in enumerate(paraphrases(), 1):
         yield (
             f"relation words {number}",
-            partial(reworded, words),
+            partial(reword, words),
         )
     for name, (perturb, fits) in CHANGES.items():
-        yield name if name == "as given" else f"names: {name}", spelled(perturb, fits, random.Random(0))
+        yield name if name == "as given" else f"names: {name}", spell_changes(perturb, fits, random.Random(0))
 
 
-def spelled(
+def spell_changes(
     perturb: Callable[[str, random.Random], str], fits: Callable[[str], bool], draw: random.Random
 ) -> Change:
     def change(triple: Triple) -> Triple:
@@ -149,7 +149,7 @@ def row(name: str, change: Change, examples: list[Example], method: object, verb
     started = time.perf_counter()
     for example in examples:
         chain, gold = gold_chain(example)
-        asked = Question(example.question, chain=str(changed(chain, change)))
+        asked = Question(example.question, chain=str(change_triples(chain, change)))
         answer = method.answer(asked, TrailRecorder())  # type: ignore[attr-defined]
         values = {
             int(step.detail["unknown"].removeprefix("#")): step.detail.get("values", [])

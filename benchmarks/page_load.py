@@ -56,7 +56,7 @@ def main() -> None:
             row("an empty base", browser, f"http://127.0.0.1:{app.port}/b/empty/", given.loads)
         for number in given.documents:
             result = Path(folder) / f"base-{number}"
-            filled(result, number)
+            fill_base(result, number)
             with ServedApp(result) as app:
                 base = f"http://127.0.0.1:{app.port}/b/{app.base}/"
                 row(f"a base of {number} documents", browser, base, given.loads)
@@ -65,7 +65,7 @@ def main() -> None:
                 row(f"an answer, {len(answer['evidence'])} pieces of evidence", browser, place, given.loads)
 
 
-def filled(folder: Path, number: int) -> None:
+def fill_base(folder: Path, number: int) -> None:
     """Make a base of the samples and as many notes as are missing."""
     with TemporaryDirectory() as notes, clew.open(folder, create=True) as base:
         base.encoding.set(None)
@@ -77,9 +77,9 @@ def filled(folder: Path, number: int) -> None:
 
 def row(what: str, browser: Any, url: str, loads: int) -> None:
     """Print what the loads of one page came to."""
-    loaded(browser, url)  # the server's templates are read once
-    plain = [loaded(browser, url) for _ in range(loads)]
-    slow = [loaded(browser, url, SLOW) for _ in range(loads)]
+    load_page(browser, url)  # the server's templates are read once
+    plain = [load_page(browser, url) for _ in range(loads)]
+    slow = [load_page(browser, url, SLOW) for _ in range(loads)]
     paints, over = [item.paint for item in plain], [item.paint for item in slow]
     size = statistics.median(item.size for item in plain) / 1024
     print(
@@ -88,7 +88,7 @@ def row(what: str, browser: Any, url: str, loads: int) -> None:
     )
 
 
-def loaded(browser: Any, url: str, network: dict[str, Any] | None = None) -> Load:
+def load_page(browser: Any, url: str, network: dict[str, Any] | None = None) -> Load:
     """Load a page in a profile of its own."""
     context = browser.new_context(viewport={"width": 1280, "height": 860})
     try:

@@ -66,7 +66,7 @@ def place(node: Node, snapshot: Snapshot) -> int:
     return [table.id for table in tables].index(node.id) + 1
 
 
-def judged(line: dict[str, Any], named: tuple[Reference, ...], snapshot: Snapshot) -> dict[str, bool]:
+def judge_routing(line: dict[str, Any], named: tuple[Reference, ...], snapshot: Snapshot) -> dict[str, bool]:
     """Return whether a question was routed rightly, and whether all and only the labelled nodes came."""
     nodes = snapshot.nodes(snapshot.rows([item.node for item in named]))
     routed = bool(named) == line["structural"]
@@ -102,7 +102,7 @@ def main() -> None:
             results = []
             for line in halves[half]:
                 named = find_references(line["question"], snapshot)
-                results.append((line, judged(line, named, snapshot)))
+                results.append((line, judge_routing(line, named, snapshot)))
                 if arguments.show and half == "even" and not all(results[-1][1].values()):
                     nodes = snapshot.nodes(snapshot.rows([item.node for item in named]))
                     print(line["question"], results[-1][1], line.get("targets", "content"))

@@ -24,14 +24,14 @@ FIRST = 5
 Search = Callable[[str], Sequence[Hit]]
 
 
-def found(hits: Sequence[Hit]) -> set[str]:
+def first_documents(hits: Sequence[Hit]) -> set[str]:
     return {hit.node.document_name for hit in hits[:FIRST]}
 
 
 def measure(name: str, search: Search, questions: Sequence[dict[str, Any]]) -> list[str]:
     """Print a line of the table; return the lines of the table of misses."""
     several = [question for question in questions if len(question["documents"]) > 1]
-    missing = {q["id"]: set(q["documents"]) - found(search(q["question"])) for q in questions}
+    missing = {q["id"]: set(q["documents"]) - first_documents(search(q["question"])) for q in questions}
     share = {
         kind: sum(not missing[q["id"]] for q in some) / max(len(some), 1)
         for kind, some in (("all", questions), ("several", several))

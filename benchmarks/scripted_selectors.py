@@ -99,12 +99,12 @@ class Oracle:
             if any(page_of[row] in pages for row in section.rows)
         ]  # fmt: skip
         document = next(item.name for item in snapshot.documents() if item.key == key)
-        called = frozenset(name for item in held for name in _called(item))
+        called = frozenset(name for item in held for name in _call_section(item))
         return cls(texts, called, document)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return for each prompt what holds the gold pages."""
-        return [answered(prompt, self._reply(prompt), self.name) for prompt in prompts]
+        return [make_reply(prompt, self._reply(prompt), self.name) for prompt in prompts]
 
     def _reply(self, prompt: Prompt) -> str:
         if prompt.user.startswith("Paragraphs:"):
@@ -132,7 +132,7 @@ class Oracle:
         return [n for n, item in enumerate(offered) if letters(item.called) in self.sections]
 
 
-def _called(section: Section) -> list[str]:
+def _call_section(section: Section) -> list[str]:
     """Return what a section is called in a prompt: by its own name and pages, or (the paper's form) by its path."""
     rows = f"table, {len(section.rows)} rows" if section.kind == TABLE else ""
     first, last = section.pages or (0, 0)
@@ -154,7 +154,7 @@ class Blind:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return for each prompt its three entries, or paragraphs, that are nearest."""
-        return [answered(prompt, self._reply(prompt), self.name) for prompt in prompts]
+        return [make_reply(prompt, self._reply(prompt), self.name) for prompt in prompts]
 
     def _reply(self, prompt: Prompt) -> str:
         if prompt.user.startswith("Paragraphs:"):
@@ -170,6 +170,6 @@ class Blind:
         return sorted(np.argsort(-scores, kind="stable")[:TOP].tolist())
 
 
-def answered(prompt: Prompt, text: str, model: str) -> Completion:
+def make_reply(prompt: Prompt, text: str, model: str) -> Completion:
     """Return a reply with what it costs, by rule."""
     return Completion(text, Usage(1, count_prompt_tokens(prompt), count_tokens(text), estimated=True), model)

@@ -130,7 +130,7 @@ def main() -> None:
     print("| refused, retried | uploads done | lost | MiB: server + workers | load |")
     print("|" + " ---: |" * 13)
     for clients in given.clients:
-        with served() as server:
+        with serve_samples() as server:
             print(level(server, clients, given), flush=True)
     if given.memory:
         memory(given)
@@ -144,7 +144,7 @@ def level(server: Served, clients: int, given: argparse.Namespace) -> str:
     before, started = server.spent(), time.perf_counter()
     uploading = Uploading(server, given.every, random.Random(given.seed + clients))
     with uploading:
-        outcome = ask_all(server, drawn(given.questions, given.seed), clients)
+        outcome = ask_all(server, draw_questions(given.questions, given.seed), clients)
     seconds, after = time.perf_counter() - started, server.spent()
     load = os.getloadavg()[0]
     done, lost = uploading.settled()
@@ -166,8 +166,8 @@ def memory(given: argparse.Namespace) -> None:
     least = min(given.memory)
     print(f"\n| questions answered | MiB: server | workers | both, against {least} questions | load |")
     print("|" + " ---: |" * 5)
-    questions, first, done = drawn(max(given.memory), given.seed), 0.0, 0
-    with served() as server:
+    questions, first, done = draw_questions(max(given.memory), given.seed), 0.0, 0
+    with serve_samples() as server:
         for number in sorted(given.memory):
             outcome = ask_all(server, questions[done:number], 8)
             for error in outcome.errors:
@@ -186,7 +186,7 @@ def commits(given: argparse.Namespace) -> None:
     """Print what the question after an upload takes, and the same question asked again: one client, nothing else."""
     rng, question = random.Random(given.seed), sample_questions()[:1]
     rows: dict[str, list[tuple[float, float]]] = {"after an upload was done": [], "again": []}
-    with served() as server:
+    with serve_samples() as server:
         ask_all(server, question, 1)
         for number in range(given.commits):
             uploading = Uploading(server, 0, rng)
@@ -312,7 +312,7 @@ class Uploading:
 
 
 @contextmanager
-def served() -> Iterator[Served]:
+def serve_samples() -> Iterator[Served]:
     """Start ``clew serve`` over a new base of the sample documents."""
     with TemporaryDirectory() as folder:
         result = Path(folder) / "samples"
@@ -334,7 +334,7 @@ def sample_questions() -> list[str]:
     return [json.loads(line)["question"] for line in lines]
 
 
-def drawn(number: int, seed: int) -> list[str]:
+def draw_questions(number: int, seed: int) -> list[str]:
     """Return so many questions: every sample before one comes again, in an order of the seed's."""
     rng, every = random.Random(seed), sample_questions()
     results: list[str] = []

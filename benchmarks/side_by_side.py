@@ -36,7 +36,7 @@ METHODS = {
 }
 
 
-def chosen(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
+def choose_examples(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
     """Return some of the compositional questions of two triples, the same for the same seed."""
     fit = [
         example
@@ -57,12 +57,12 @@ def graph_of(examples: Sequence[Example], films: Path, folder: Path) -> Path:
     return path
 
 
-def said(answer: Answer) -> list[str]:
+def answer_texts(answer: Answer) -> list[str]:
     """Return the answer's text, and the first of its values."""
     return [] if answer.abstained else [answer.text, *answer.values[:1]]
 
 
-def shown(step: Step) -> str:
+def describe_step(step: Step) -> str:
     """Return a step in a few words."""
     detail = step.detail
     if step.name == "substitute":
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--trails", action="store_true")
     given = parser.parse_args()
     examples = list(load_dataset("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
-    asked = chosen(examples, given.questions, given.seed)
+    asked = choose_examples(examples, given.questions, given.seed)
     encoder = None if given.encoder == "none" else registry.load_encoder(given.encoder)
     rows, trails, right = list[str](), list[str](), dict.fromkeys(METHODS, 0)
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
@@ -107,14 +107,16 @@ def main() -> None:
             for name, method in methods.items():
                 answers[name] = method.answer(Question(example.question, chain=written), TrailRecorder())
                 right[name] += any(
-                    exact_match(item, gold) for gold in example.answers for item in said(answers[name])
+                    exact_match(item, gold)
+                    for gold in example.answers
+                    for item in answer_texts(answers[name])
                 )
             hop = "first" if number % 2 == 0 else "second"
             cells = [("-" if value.abstained else value.text[:60]) for value in answers.values()]
             rows.append(f"| {example.question} | {hop} | {example.answers[0]} | {' | '.join(cells)} |")
             trails.append(f"### {example.question}\n\n`{written}`\n")
             trails += [
-                f"*{name}*: " + " → ".join(map(shown, answer.trail)) + "\n"
+                f"*{name}*: " + " → ".join(map(describe_step, answer.trail)) + "\n"
                 for name, answer in answers.items()
             ]
     print(f"{len(asked)} questions, seed {given.seed}, encoder {given.encoder}\n")

@@ -17,14 +17,14 @@ from clew.core.types import Question
 from clew.evaluate.examples import Example
 from clew.methods.readers.values import same_value
 from clew.triples.language.chain import Chain, Term, Triple
-from oracle_chains import Change, changed, options, oracle, settings
+from oracle_chains import Change, change_triples, options, oracle, settings
 
 
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--verbose", action="store_true", help="print what was filled wrongly, and by what")
     given = parser.parse_args()
-    with oracle(given, held) as (examples, method):
+    with oracle(given, is_held) as (examples, method):
         print(f"{len(examples)} questions; hops asked one by one")
         print("| chains | held | right | wrong | withheld | filled wrongly |")
         print("|---|---|---|---|---|---|")
@@ -32,7 +32,7 @@ def main() -> None:
             print(row(name, change, examples, method, given.verbose), flush=True)
 
 
-def held(triple: tuple[str, ...]) -> bool:
+def is_held(triple: tuple[str, ...]) -> bool:
     """Return whether a triple is in the graph."""
     return hashlib.blake2b("\t".join(triple).encode(), digest_size=2).digest()[0] % 2 == 1
 
@@ -42,9 +42,9 @@ def row(name: str, change: Change, examples: list[Example], method: Method, verb
     counts = {True: [0, 0, 0], False: [0, 0, 0]}  # asked, filled right, filled wrong
     for example in examples:
         for head, relation, tail in example.chain:
-            chain = changed(Chain((Triple(Term(head), relation, Term("#1")),), 1), change)
+            chain = change_triples(Chain((Triple(Term(head), relation, Term("#1")),), 1), change)
             answer = method.answer(Question(example.question, chain=str(chain)), TrailRecorder())
-            some = counts[held((head, relation, tail))]
+            some = counts[is_held((head, relation, tail))]
             some[0] += 1
             if answer.abstained:
                 continue

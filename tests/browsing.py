@@ -20,6 +20,6 @@ def ask(page, question: str, **choices: str) -> None:
         page.press("#question", "Enter")
 
 
-def answered(page) -> str:
+def wait_for_answer(page) -> str:
     """Wait for the answer and return its text."""
     return page.locator(".answer .text").first.inner_text()

@@ -20,17 +20,17 @@ def document(title: str, *paragraphs: str) -> ParsedDocument:
     builder = DocumentBuilder()
     for paragraph in paragraphs:
         builder.add_paragraph(paragraph)
-    return finished(builder, title)
+    return finish_document(builder, title)
 
 
-def finished(
+def finish_document(
     builder: DocumentBuilder, title: str, pages: int = 0, media_type: str = "text/plain"
 ) -> ParsedDocument:
     data = "\n".join([title, *(f"{node.kind} {node.text} {node.page}" for node in builder._nodes)]).encode()
     return builder.finish(data=data, title=title, media_type=media_type, parser="test/1", pages=pages)
 
 
-def located(parsed: ParsedDocument, name: str = "") -> Location:
+def locate(parsed: ParsedDocument, name: str = "") -> Location:
     return Location(
         f"/documents/{parsed.key}/{name or parsed.title}", "/documents", 1, 1, abs(hash(parsed.key)) % 10**9
     )

@@ -19,7 +19,7 @@ QUESTION = "Where does the teacher of the arranger of the Simpsons theme come fr
 BORN = "born in the village of Dunmere"
 
 
-def made(folder):
+def make_base(folder):
     """Return the base, open, in a new folder."""
     base = Store.open(folder, create=True)
     for number, (title, text) in enumerate(TEXTS.items()):

@@ -49,7 +49,7 @@ def outline(document: ParsedDocument) -> list[str]:
     ]
 
 
-def shown(text: str | bytes, name: str) -> list[str]:
+def read_outline(text: str | bytes, name: str) -> list[str]:
     """Parse and return the outline."""
     return outline(read(text, name))
 

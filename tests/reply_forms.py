@@ -625,7 +625,7 @@ def _chain(form: Form) -> str | None:
     return str(chains[0]) if chains else None
 
 
-def _typed(form: Form) -> str | None:
+def _read_typed(form: Form) -> str | None:
     model = OneReply(form.reply)
     writer = TriplesWriter(model, load_prompt("focus-triples"), load_prompt("focus-pronouns"))
     chains = writer.write(Question("Which films by David Lynch came out before 1990?"), [], TrailRecorder())
@@ -665,7 +665,7 @@ def _memory(form: Form) -> tuple[dict[int, str], str]:
     return dict(filled.best_values), final
 
 
-def _cited(form: Form) -> tuple[str, tuple[str, ...]] | None:
+def _read_cited(form: Form) -> tuple[str, tuple[str, ...]] | None:
     hits = [passage(number, text) for number, text in enumerate(SOURCES, 1)]
     reader = CitedReader(OneReply(form.reply), load_prompt("read-cited"))
     answer = reader.read(
@@ -697,8 +697,8 @@ _READERS: Mapping[str, Callable[[Form], Any]] = dict(
     zip(
         KINDS,
         (
-            _chain, _typed, _sections, _paragraphs, lambda form: parse_verdict(form.reply), _ranking, _memory, _cited,
-            _next_query, _summary,
+            _chain, _read_typed, _sections, _paragraphs, lambda form: parse_verdict(form.reply), _ranking, _memory,
+            _read_cited, _next_query, _summary,
         ),
         strict=True,
     )

@@ -4,7 +4,7 @@ from clew.core.types import Location, Table
 from clew.parse.documents.builder import DocumentBuilder
 
 
-def parsed(title, blocks, name=""):
+def make_document(title, blocks, name=""):
     """A document of ``blocks``: a text, ("heading", level, text), ("page", n) or a Table."""
     builder = DocumentBuilder()
     pages = 0
@@ -24,6 +24,6 @@ def parsed(title, blocks, name=""):
 
 def add(base, name, title, *blocks):
     """Commit a document under a file name; return its key."""
-    document = parsed(title, blocks, name)
+    document = make_document(title, blocks, name)
     base.put_document(document, Location(f"/documents/{name}", "/documents", 1, 1, 1))
     return document.key

@@ -10,7 +10,7 @@ import pytest
 from clew.core.protocols import Snapshot
 from clew.core.types import ParsedDocument
 from clew.store.store import Store
-from graph_corpora import located
+from graph_corpora import locate
 from retrieve_documents import add
 
 
@@ -44,7 +44,7 @@ class Bases:
         base = Store.open(self._folder / str(len(self._open)), create=True)
         self._open.append(base)
         for number, parsed in enumerate(documents):
-            base.put_document(parsed, located(parsed, names[number] if names else ""))
+            base.put_document(parsed, locate(parsed, names[number] if names else ""))
         base.catch_up()
         return base
 

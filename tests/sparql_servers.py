@@ -20,7 +20,7 @@ import pytest
 OXIGRAPH = shutil.which("oxigraph") or shutil.which("oxigraph", path=str(Path(sys.executable).parent))
 
 
-def stored(folder: Path, turtle: str) -> Path:
+def store_turtle(folder: Path, turtle: str) -> Path:
     """Make an Oxigraph store of some Turtle."""
     import pyoxigraph
 

@@ -55,12 +55,12 @@ ROUTING = _lines(ROOT / "benchmarks" / "data" / "routing.jsonl")
 
 
 @lru_cache
-def parsed(name: str) -> ParsedDocument:
+def read_sample(name: str) -> ParsedDocument:
     return read_file(DOCUMENTS / name)
 
 
 def nodes(name: str, kind: str) -> list[ParsedNode]:
-    return [node for node in parsed(name).nodes if node.kind == kind]
+    return [node for node in read_sample(name).nodes if node.kind == kind]
 
 
 def outline(name: str) -> list[tuple[int, str]]:
@@ -78,7 +78,7 @@ def passage(name: str, start: str) -> ParsedNode:
 
 
 def path_of(name: str, node: ParsedNode) -> list[str]:
-    names, tree = [], parsed(name).nodes
+    names, tree = [], read_sample(name).nodes
     while node.parent:
         node = tree[node.parent]
         names.insert(0, node.name)
@@ -86,7 +86,7 @@ def path_of(name: str, node: ParsedNode) -> list[str]:
 
 
 def rows_of(name: str, table: ParsedNode) -> list[str]:
-    at = parsed(name).nodes.index(table)
+    at = read_sample(name).nodes.index(table)
     return [node.text for node in nodes(name, ROW) if node.parent == at]
 
 
@@ -117,7 +117,7 @@ def test_every_file_that_a_question_names_exists():
 @pytest.mark.parametrize("row", [row for row in QUESTIONS if row["documents"]], ids=lambda row: row["id"])
 def test_evidence_is_in_its_document(row):
     for name, snippet in zip(row["documents"], row["evidence"], strict=True):
-        assert words(snippet) in words(parsed(name).text), name
+        assert words(snippet) in words(read_sample(name).text), name
 
 
 @pytest.mark.parametrize("row", [row for row in ROUTING if row["structural"]], ids=lambda row: row["id"])
@@ -143,7 +143,7 @@ def test_made_files_say_what_their_sources_say(tmp_path):
         if name.endswith(".pdf"):
             assert _pages(tmp_path / name) == _pages(DOCUMENTS / name)
         else:
-            assert read_file(tmp_path / name).text == parsed(name).text
+            assert read_file(tmp_path / name).text == read_sample(name).text
 
 
 def _pages(path: Path) -> list[str]:
@@ -208,7 +208,7 @@ def test_a_web_page_loses_its_furniture_and_keeps_its_tables():
         "Family",
         "Later years",
     ]
-    assert not re.search("cookies|A life at random|You may also like|window.visits", parsed(LIFE).text)
+    assert not re.search("cookies|A life at random|You may also like|window.visits", read_sample(LIFE).text)
     box, gauges = nodes(LIFE, TABLE)
     assert (box.name, gauges.name) == ("Hesper Marrable", "The first four float-gauges")
     assert rows_of(LIFE, gauges)[1].endswith("2: Station: Fenner Mouth; Installed: 1900; Taken out: 1929")
@@ -218,7 +218,7 @@ def test_a_web_page_loses_its_furniture_and_keeps_its_tables():
 
 def test_markdown_headings_nest():
     assert (2, "Of the market") in outline(CHARTER)
-    assert parsed(MEMOIR).title == "The Geology of the Oskell Valley"
+    assert read_sample(MEMOIR).title == "The Geology of the Oskell Valley"
     assert (3, "The Fenner Clay") in outline(MEMOIR)
     assert path_of(MEMOIR, passage(MEMOIR, "The Clay is the mischief"))[-2:] == [
         "Chapter 2: The succession",
@@ -236,7 +236,7 @@ def test_plain_text_is_paragraphs():
 
 def test_the_report_has_pages_sections_and_whole_tables():
     assert [node.page for node in nodes(REPORT, PAGE)] == list(range(1, 9))
-    assert not re.search(r"Page \d|Annual Report 1931$", parsed(REPORT).text, re.MULTILINE)
+    assert not re.search(r"Page \d|Annual Report 1931$", read_sample(REPORT).text, re.MULTILINE)
     assert [name for _, name in outline(REPORT) if name not in {"Oskell Passage Company"}] == [
         "Annual Report and Accounts",
         "Directors and officers",
@@ -288,9 +288,9 @@ def test_the_paper_is_read_down_its_columns_with_its_words_joined():
     assert list(depth) == PAPER_SECTIONS
     top = depth["Abstract"]
     assert [depth[name] - top for name in PAPER_SECTIONS] == [int("." in name) for name in PAPER_SECTIONS]
-    assert "explanations have been offered for the existence of the bank" in words(parsed(PAPER).text)
-    assert "recommended that the reach be surveyed" in words(parsed(PAPER).text)
-    assert "Movement of the Quillstone Bank\n" not in parsed(PAPER).text
+    assert "explanations have been offered for the existence of the bank" in words(read_sample(PAPER).text)
+    assert "recommended that the reach be surveyed" in words(read_sample(PAPER).text)
+    assert "Movement of the Quillstone Bank\n" not in read_sample(PAPER).text
     crest, grains = nodes(PAPER, TABLE)
     assert crest.name == "Table 1. Distance of the crest from the western marker, and least depth over it"
     assert rows_of(PAPER, crest)[7].endswith("1934: Crest (m): 281; Depth (m): 2.4")
@@ -315,7 +315,7 @@ def test_the_contract_has_clauses_and_an_unnumbered_table():
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DOCUMENTS.iterdir()))
 def test_spans_point_at_the_words_of_their_nodes(name):
-    document = parsed(name)
+    document = read_sample(name)
     assert document.nodes[0].kind == DOCUMENT
     for node in nodes(name, PASSAGE) + nodes(name, TABLE) + nodes(name, SECTION):
         assert document.text[slice(*node.span)] == node.text

@@ -56,7 +56,7 @@ def bart(words, window=128):
     return transformers.BartForConditionalGeneration(config)
 
 
-def saved(folder, model, words):
+def save_model(folder, model, words):
     model.save_pretrained(folder)
     words.save_pretrained(folder)
     return folder
@@ -96,4 +96,4 @@ def cross_encoder(folder, words, window=64):
         max_position_embeddings=window, num_labels=1,
     )  # fmt: skip
     transformers.set_seed(1)
-    return saved(folder, transformers.BertForSequenceClassification(config), tokens)
+    return save_model(folder, transformers.BertForSequenceClassification(config), tokens)

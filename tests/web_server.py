@@ -29,7 +29,7 @@ PAGES = [
 ]
 
 
-def found(fields):
+def search_pages(fields):
     """Return the pages that share a word with the query, in the order of how many they share."""
     asked = set(fields["q"].casefold().replace("?", "").split())
     ranked = sorted(PAGES, key=lambda page: -len(asked & set(page[2].casefold().rstrip(".").split())))
@@ -41,7 +41,7 @@ class WebServer:
     """Answers what ``shape`` makes of a search's fields; ``script`` has what it answers first: status, headers,
     body, or seconds to wait."""
 
-    def __init__(self, shape=found, script=()):
+    def __init__(self, shape=search_pages, script=()):
         self.asked, self.script = [], list(script)
         server = self
 

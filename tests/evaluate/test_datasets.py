@@ -57,7 +57,7 @@ QASPER = {
 }  # fmt: skip
 
 
-def written(path, content):
+def write_file(path, content):
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return path
 
@@ -68,7 +68,7 @@ def only(name, path):
 
 
 def test_hotpotqa(tmp_path):
-    dataset = only("hotpotqa", written(tmp_path / "a.json", [HOTPOT]))
+    dataset = only("hotpotqa", write_file(tmp_path / "a.json", [HOTPOT]))
     assert (dataset.id, dataset.answers, dataset.question_type) == ("5a", ("Tolland Yard",), "bridge")
     assert [(item.title, item.sentence) for item in dataset.support] == [("Bittern", 1), ("Tolland", 0)]
     assert dataset.corpus[0].text == "It is a lighter. It was built."
@@ -77,27 +77,27 @@ def test_hotpotqa(tmp_path):
         "supporting_facts": {"title": ["A"], "sent_id": [0]},
         "answer": "yes",
     }
-    dataset = only("hotpotqa", written(tmp_path / "b.json", [columns]))
+    dataset = only("hotpotqa", write_file(tmp_path / "b.json", [columns]))
     assert (dataset.corpus[0].title, dataset.support[0].sentence, dataset.answer_type) == ("A", 0, "yes/no")
 
 
 def test_2wikimultihopqa_has_its_triples_in_order(tmp_path):
     triples = [["Get Low", "performer", "Dillon Francis"], ["Dillon Francis", "date of birth", "1987"]]
-    dataset = only("2wikimultihopqa", written(tmp_path / "a.json", [HOTPOT | {"evidences": triples}]))
+    dataset = only("2wikimultihopqa", write_file(tmp_path / "a.json", [HOTPOT | {"evidences": triples}]))
     assert dataset.chain == tuple(map(tuple, triples))
 
 
 def test_musique_support_is_in_the_order_of_the_hops(tmp_path):
-    dataset = only("musique", written(tmp_path / "a.jsonl", MUSIQUE))
+    dataset = only("musique", write_file(tmp_path / "a.jsonl", MUSIQUE))
     assert [item.title for item in dataset.support] == ["Journal", "APA"]
     assert dataset.answers == ("G. Stanley Hall", "Stanley Hall") and dataset.question_type == "2hop"
     assert dataset.chain[1] == ("Who led #1?", "G. Stanley Hall")
-    full = only("musique", written(tmp_path / "b.jsonl", MUSIQUE | {"answerable": False}))
+    full = only("musique", write_file(tmp_path / "b.jsonl", MUSIQUE | {"answerable": False}))
     assert full.answer_type == "unanswerable"
 
 
 def test_iirc(tmp_path):
-    value, none, binary, span = load_dataset("iirc", written(tmp_path / "a.json", [IIRC])).examples()
+    value, none, binary, span = load_dataset("iirc", write_file(tmp_path / "a.json", [IIRC])).examples()
     assert (value.answers, value.answer_type) == (("31 metres", "31"), "number")
     assert [item.title for item in value.support] == ["Heron Maid", "Wreck"]
     assert [item.title for item in value.corpus] == ["Wreck", "Heron Maid"]
@@ -107,24 +107,24 @@ def test_iirc(tmp_path):
 
 
 def test_iirc_reads_the_pages_that_a_passage_links_to(tmp_path):
-    path = written(
+    path = write_file(
         tmp_path / "a.json", [{**IIRC, "links": [{"target": "Heron Maid"}, {"target": "Nowhere"}]}]
     )
     pages = {"heron maid": 'A <a href="Barge">barge</a> & a <b>tug</b>.\n\nShe is long.', "other": "x"}
-    written(tmp_path / "context_articles.json", pages)
+    write_file(tmp_path / "context_articles.json", pages)
     first, *_ = load_dataset("iirc", path).examples()
     assert [(item.title, item.text) for item in first.corpus[1:]] == [
         ("Heron Maid", "A barge & a tug."),
         ("Heron Maid", "She is long."),
     ]
     assert first.meta["pages"] is True
-    written(tmp_path / "context_articles.json", {"heron maid": 3})
+    write_file(tmp_path / "context_articles.json", {"heron maid": 3})
     with pytest.raises(UsageError, match="not a text under its title"):
         list(load_dataset("iirc", path).examples())
 
 
 def test_qasper_keeps_every_annotator(tmp_path):
-    dataset = only("qasper", written(tmp_path / "a.json", QASPER))
+    dataset = only("qasper", write_file(tmp_path / "a.json", QASPER))
     assert [alternative.answer_type for alternative in dataset.alternatives] == [
         "span",
         "unanswerable",
@@ -149,25 +149,26 @@ def test_hotpotqa_doc_has_whole_documents(tmp_path):
         "context": [["Bittern", ["A lighter.", ["It was", "built."]]], ["Tolland", ["A yard."]]],
         "supporting_facts": [["Bittern", 1], ["Tolland", 0]],
     }
-    dataset = only("hotpotqa-doc", written(tmp_path / "a.json", [HOTPOT | whole]))
+    dataset = only("hotpotqa-doc", write_file(tmp_path / "a.json", [HOTPOT | whole]))
     assert [(item.title, item.text, item.section) for item in dataset.corpus] == [
         ("Bittern", "A lighter.", ()),
         ("Bittern", "It was built.", ()),
         ("Tolland", "A yard.", ()),
     ]
     assert dataset.support == (Support("Bittern", text="It was built."), Support("Tolland", text="A yard."))
-    lines = written(tmp_path / "b.jsonl", HOTPOT | whole)
+    lines = write_file(tmp_path / "b.jsonl", HOTPOT | whole)
     assert only("hotpotqa-doc", lines) == dataset
     with pytest.raises(UsageError, match="another form"):
         only(
-            "hotpotqa-doc", written(tmp_path / "c.json", [HOTPOT | whole | {"supporting_facts": [["X", 0]]}])
+            "hotpotqa-doc",
+            write_file(tmp_path / "c.json", [HOTPOT | whole | {"supporting_facts": [["X", 0]]}]),
         )
-    assert only("hotpotqa-doc", written(tmp_path / "d.json", QASPER)).meta["paper"] == "1909.1"
+    assert only("hotpotqa-doc", write_file(tmp_path / "d.json", QASPER)).meta["paper"] == "1909.1"
 
 
 def test_a_fact_beyond_its_paragraph_means_the_paragraph(tmp_path):
     facts = [["Bittern", 2], ["Bittern", 2], ["Nowhere", 0], ["Tolland", 0]]
-    dataset = only("hotpotqa", written(tmp_path / "a.json", [HOTPOT | {"supporting_facts": facts}]))
+    dataset = only("hotpotqa", write_file(tmp_path / "a.json", [HOTPOT | {"supporting_facts": facts}]))
     assert dataset.support == (Support("Bittern"), Support("Nowhere"), Support("Tolland", 0))
 
 
@@ -184,7 +185,7 @@ def test_a_file_of_another_form_is_recognised(tmp_path):
         "jsonl": {"question": "Who?"},
     }
     for name, content in forms.items():
-        path = written(tmp_path / name, content)
+        path = write_file(tmp_path / name, content)
         other = "financebench" if name != "financebench" else "fever"
         with pytest.raises(UsageError) as error:
             list(load_dataset(other, path).examples())
@@ -193,7 +194,7 @@ def test_a_file_of_another_form_is_recognised(tmp_path):
             in error.value.hint
         )
     # Not where the form is right and only a later record is wrong.
-    path = written(tmp_path / "later.json", [HOTPOT, {"question": "?"}])
+    path = write_file(tmp_path / "later.json", [HOTPOT, {"question": "?"}])
     with pytest.raises(UsageError) as error:
         list(load_dataset("hotpotqa", path).examples())
     assert "looks like" not in error.value.hint and "no 'answer'" in error.value.problem
@@ -205,7 +206,7 @@ def test_two_questions_of_one_id_are_refused(tmp_path):
         {"id": "b", "question": "Why?"},
         {"id": "a", "question": "How?"},
     ]
-    path = written(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
+    path = write_file(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
     examples = load_dataset("jsonl", path).examples()
     assert [next(examples).id, next(examples).id] == ["a", "b"]
     with pytest.raises(UsageError, match="two questions have the id 'a'"):
@@ -232,7 +233,7 @@ def test_a_line_is_read_no_sooner_than_it_is_asked_for(tmp_path):
 
 
 def test_a_digest_is_that_of_the_bytes(tmp_path):
-    first, other = written(tmp_path / "a", "x" * 100_000), written(tmp_path / "b", "x" * 100_001)
+    first, other = write_file(tmp_path / "a", "x" * 100_000), write_file(tmp_path / "b", "x" * 100_001)
     assert (
         load_dataset("jsonl", first).digest()
         == load_dataset("fever", first).digest()
@@ -250,7 +251,7 @@ def test_fever_has_sets_of_evidence(tmp_path):
         "claim": "It sang.",
         "evidence": [[[9, None, None, None]]],
     }
-    path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, (claim, unknown))))
+    path = write_file(tmp_path / "a.jsonl", "\n".join(map(json.dumps, (claim, unknown))))
     dataset, other = load_dataset("fever", path).examples()
     assert dataset.support[0].title == "Heron Maid (ship)" and len(dataset.alternatives) == 2
     assert (other.answers, other.support) == (("NOT ENOUGH INFO",), ())
@@ -259,18 +260,18 @@ def test_fever_has_sets_of_evidence(tmp_path):
 def test_financebench_pages_count_from_one(tmp_path):
     record = {"financebench_id": "f", "doc_name": "A_10K", "question": "?", "answer": "1", "question_type": "m",
               "evidence": [{"doc_name": "A_10K", "evidence_page_num": 41, "evidence_text": "t"}]}  # fmt: skip
-    (support,) = only("financebench", written(tmp_path / "a.jsonl", record)).support
+    (support,) = only("financebench", write_file(tmp_path / "a.jsonl", record)).support
     assert (support.title, support.page) == ("A_10K", 42)
 
 
 def test_bamboogle_stark_and_metaqa(tmp_path):
-    bamboogle = written(tmp_path / "b.csv", 'Question,Answer\n"Who, then?",,,,james madison,,\n')
+    bamboogle = write_file(tmp_path / "b.csv", 'Question,Answer\n"Who, then?",,,,james madison,,\n')
     assert only("bamboogle", bamboogle).answers == ("james madison",)
-    aliases = written(tmp_path / "c.csv", "Whose mother?,,,,Mildred Warner,Mildred Gale,\n")
+    aliases = write_file(tmp_path / "c.csv", "Whose mother?,,,,Mildred Warner,Mildred Gale,\n")
     assert only("bamboogle", aliases).answers == ("Mildred Warner", "Mildred Gale")
-    stark = written(tmp_path / "s.csv", 'id,query,answer_ids\n4,Which drug?,"[12, 7]"\n')
+    stark = write_file(tmp_path / "s.csv", 'id,query,answer_ids\n4,Which drug?,"[12, 7]"\n')
     assert (only("stark", stark).id, only("stark", stark).answers) == ("4", ("12", "7"))
-    metaqa = written(tmp_path / "m.txt", "who directed [Heron]\tA Finch|B Loam\n")
+    metaqa = write_file(tmp_path / "m.txt", "who directed [Heron]\tA Finch|B Loam\n")
     dataset = only("metaqa", metaqa)
     assert (dataset.answers, dataset.meta["topic"]) == (("A Finch", "B Loam"), "Heron")
 
@@ -280,7 +281,7 @@ def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
         {"question": "Who?", "answers": ["A"], "evidence": ["r.pdf", {"document": "s.pdf", "page": 3}]},
         {"question": "Why?"},
     ]
-    path = written(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
+    path = write_file(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
     dataset, other = load_dataset("jsonl", path).examples()
     assert [(s.title, s.page) for s in dataset.support] == [("r.pdf", None), ("s.pdf", 3)]
     assert (other.answer_type, other.id) == ("unanswerable", "own.jsonl, line 2")
@@ -312,7 +313,7 @@ def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
     ],
 )
 def test_another_form_is_refused_with_its_place(tmp_path, name, record, text):
-    path = written(tmp_path / "file", [record] if isinstance(record, dict) else record)
+    path = write_file(tmp_path / "file", [record] if isinstance(record, dict) else record)
     with pytest.raises(UsageError, match=text):
         list(load_dataset(name, path).examples())
 
@@ -327,7 +328,9 @@ def test_unknown_names_and_missing_files_are_refused(tmp_path):
 
 def test_an_array_is_read_no_further_than_it_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "_BLOCK_SIZE", 64)
-    path = written(tmp_path / "a.json", json.dumps([{"n": n, "t": "x" * 40} for n in range(500)], indent=1))
+    path = write_file(
+        tmp_path / "a.json", json.dumps([{"n": n, "t": "x" * 40} for n in range(500)], indent=1)
+    )
     read = []
     opened = records._open
 
@@ -362,13 +365,13 @@ def test_an_array_is_read_no_further_than_it_is_asked_for(tmp_path, monkeypatch)
 def test_records_do_not_depend_on_where_a_block_ends(tmp_path, monkeypatch, block):
     monkeypatch.setattr(records, "_BLOCK_SIZE", block)
     values = [{"a": "]} , ["}, [], {"b": [1, {"c": '\\" é'}]}, "text", 12, None]
-    array = written(tmp_path / "a.json", " \n" + json.dumps(values, indent=2, ensure_ascii=False))
+    array = write_file(tmp_path / "a.json", " \n" + json.dumps(values, indent=2, ensure_ascii=False))
     assert [record for _, record in records.read_records(array)] == values
-    keyed = written(tmp_path / "o.json", json.dumps({"k": {"v": 1}, "l ": [2]}))
+    keyed = write_file(tmp_path / "o.json", json.dumps({"k": {"v": 1}, "l ": [2]}))
     assert [record for _, record in records.read_records(keyed, keyed=True)] == [["k", {"v": 1}], ["l ", [2]]]
     for broken in ('[{"a": 1}', '[{"a": 1} {"b"', '[{"a": tru}]'):
         with pytest.raises(UsageError, match=r"line 1|ends before"):
-            list(records.read_records(written(tmp_path / "b.json", broken)))
+            list(records.read_records(write_file(tmp_path / "b.json", broken)))
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data; it is not part of this repository")

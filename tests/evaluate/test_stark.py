@@ -31,7 +31,7 @@ def prime(tmp_path: Path) -> Path:
     return tmp_path / "kb"
 
 
-def measured(folder) -> dict[str, list[float]]:
+def measure_run(folder) -> dict[str, list[float]]:
     (run,) = folder.load_runs()
     assert not run.errors
     return {name: [parse_metric(name).measure(value) for value in run.results.values()] for name in METRICS}  # type: ignore[misc]
@@ -73,7 +73,7 @@ def test_the_measures_of_words_over_nodes(prime: Path, tmp_path: Path) -> None:
             for hits, right in zip(ranked, gold, strict=True)
         ],
     }
-    assert measured(folder) == by_hand
+    assert measure_run(folder) == by_hand
     # "Which drug for asthma is inhaled?": salbutamol alone has drug, asthma and inhaled.
     assert ranked[0][0] == "4" and by_hand["Hit@1"][0] == 1
     assert len(run.results) == 3
@@ -97,7 +97,7 @@ def test_reranked_by_a_scripted_model(prime: Path, tmp_path: Path) -> None:
     records = [json.loads(line) for line in next(folder.path.glob("read*.jsonl")).read_text().splitlines()]
     assert [record["hits"][0]["id"] for record in records] == ["prime:5", "prime:3"]
     # The first question finds its drug second; the other its genes first and last of those that share a word.
-    assert measured(folder) == {
+    assert measure_run(folder) == {
         "Hit@1": [0.0, 1.0],
         "Hit@5": [1.0, 1.0],
         "recall@20": [1.0, 1.0],

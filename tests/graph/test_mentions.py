@@ -11,7 +11,7 @@ from clew.core.types import KINDS, Table
 from clew.graph.mentions import EDGE_KINDS, MentionGraph
 from clew.graph.passages import UnionGraph
 from clew.parse.documents.builder import DocumentBuilder
-from graph_corpora import corpus, document, edges, finished, located, pairs, passages, texts
+from graph_corpora import corpus, document, edges, finish_document, locate, pairs, passages, texts
 
 NAMES_ALONE = ("title", "name")
 
@@ -67,7 +67,7 @@ def test_a_new_title_finds_passages_that_were_there_before_and_a_removed_one_is_
     base = bases.base([old])
     assert edges(base.snapshot(), MentionGraph(base.snapshot(), kinds=NAMES_ALONE)) == set()
     new = document("Hesper Marrable", "She built gauges.")
-    base.put_document(new, located(new))
+    base.put_document(new, locate(new))
     base.catch_up()
     snapshot = base.snapshot()
     passage, lead = rows_of(snapshot, "The council heard Hesper Marrable speak.", "She built gauges.")
@@ -206,7 +206,7 @@ REPORT = {
 
 @pytest.fixture(scope="module")
 def annual(lasting):
-    return lasting.snapshot([finished(report(1931), "report", pages=2)], ["report-1931.pdf"])
+    return lasting.snapshot([finish_document(report(1931), "report", pages=2)], ["report-1931.pdf"])
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_passage_leads_to_the_nodes_that_it_stands_in_and_to_the_table_of_its_
 def test_editions_are_joined_in_order_of_time_and_only_with_their_neighbours(bases):
     years = (1929, 1931, 1930)
     snapshot = bases.snapshot(
-        [finished(report(year), f"report {year}", pages=2) for year in years],
+        [finish_document(report(year), f"report {year}", pages=2) for year in years],
         [f"report-{year}.pdf" for year in years],
     )
     graph = MentionGraph(snapshot, kinds=("edition",))
@@ -278,11 +278,11 @@ def test_editions_are_joined_in_order_of_time_and_only_with_their_neighbours(bas
 
 
 def test_every_kind_of_edge_is_gone_with_its_document(bases):
-    base = bases.base([finished(report(year), f"report {year}", pages=2) for year in (1930, 1931)])
+    base = bases.base([finish_document(report(year), f"report {year}", pages=2) for year in (1930, 1931)])
     base.remove([path for entry in base.documents() if entry.title == "report 1930" for path in entry.paths])
     base.catch_up()
     after = base.snapshot()
-    never = bases.snapshot([finished(report(1931), "report 1931", pages=2)])
+    never = bases.snapshot([finish_document(report(1931), "report 1931", pages=2)])
 
     def all_edges(snapshot):
         graph = MentionGraph(snapshot, kinds=tuple(EDGE_KINDS))

@@ -5,7 +5,7 @@ import pytest
 
 from clew.core.errors import UsageError
 from clew.graph.nearest import NearestGraph
-from graph_corpora import corpus, document, edges, located, passages
+from graph_corpora import corpus, document, edges, locate, passages
 
 
 class Hashed:
@@ -66,7 +66,7 @@ def test_a_passage_without_a_vector_has_no_neighbours_and_is_nobodys(bases):
     base = bases.base([document("a", "one", "two")])
     base.encode(Hashed())
     new = document("b", "three")
-    base.put_document(new, located(new))
+    base.put_document(new, locate(new))
     base.catch_up()
     snapshot = base.snapshot()
     graph = NearestGraph(snapshot, "hashed", 5)

@@ -5,7 +5,7 @@ from clew.core.errors import UsageError
 from clew.core.types import Table
 from clew.graph.structure import StructureGraph
 from clew.parse.documents.builder import DocumentBuilder
-from graph_corpora import finished
+from graph_corpora import finish_document
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def snapshot(lasting):
     other = DocumentBuilder()
     other.add_heading(1, "Alpha")
     other.add_paragraph("o1")
-    return lasting.snapshot([finished(builder, "one", pages=2), finished(other, "two")])
+    return lasting.snapshot([finish_document(builder, "one", pages=2), finish_document(other, "two")])
 
 
 def name(node):

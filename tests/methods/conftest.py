@@ -11,7 +11,7 @@ __all__ = ["base"]
 
 @pytest.fixture(scope="session")
 def hops(tmp_path_factory):
-    with hop_base.made(tmp_path_factory.mktemp("hops") / "base") as base:
+    with hop_base.make_base(tmp_path_factory.mktemp("hops") / "base") as base:
         yield base
 
 

@@ -92,7 +92,7 @@ def test_values_that_say_the_same(item, other, same):
     assert same_value(item, other) is same and same_value(other, item) is same
 
 
-def filled(chain, *values, source="kg"):
+def fill_chain(chain, *values, source="kg"):
     result = FilledChain(parse_chain(chain, UNLIMITED))
     for number, value in enumerate(values, 1):
         some = value if isinstance(value, tuple) else (value,)
@@ -142,7 +142,7 @@ FOUR = "{0} >> director >> #1; {1} >> director >> #2; #1 >> {2} >> #3; #2 >> {2}
     ],
 )  # fmt: skip
 def test_endings(question, chain, values, answer):
-    ending = derive_answer(question, filled(chain, *values))
+    ending = derive_answer(question, fill_chain(chain, *values))
     assert (ending.text if ending else None) == answer
     if ending:
         assert ending.based_on
@@ -150,8 +150,8 @@ def test_endings(question, chain, values, answer):
 
 def test_nothing_is_settled_while_something_is_missing_or_where_only_the_text_was_counted():
     chain = two("born")
-    assert derive_answer("Who was born first, Ada or Bo?", filled(chain, "1901")) is None
-    filled_chain = filled("#1 >> director >> Ada; final answer: #1", ("X", "Y"), source="text")
+    assert derive_answer("Who was born first, Ada or Bo?", fill_chain(chain, "1901")) is None
+    filled_chain = fill_chain("#1 >> director >> Ada; final answer: #1", ("X", "Y"), source="text")
     assert derive_answer("How many films did Ada make?", filled_chain) is None
 
 
@@ -200,7 +200,9 @@ def test_values_that_stray_from_where_a_relation_leads(relation, value, wrong):
 
 
 def test_hops_are_open_when_what_they_ask_with_is_known():
-    filled_chain = filled("A >> r >> #1; B >> s >> #2; #1 and #2 >> t >> #3; #4 >> u >> #3; final answer: #4")
+    filled_chain = fill_chain(
+        "A >> r >> #1; B >> s >> #2; #1 and #2 >> t >> #3; #4 >> u >> #3; final answer: #4"
+    )
     assert [(ask.unknown, str(ask.triple)) for ask in filled_chain.open_hops()] == [
         (1, "A >> r >> #1"),
         (2, "B >> s >> #2"),
@@ -230,7 +232,7 @@ def test_sources_agree_where_any_of_their_values_do():
         Filling("text", (Candidate("the Peru"),)),
     )
     assert values_agree(first, other)
-    filled_chain = filled("A >> country >> #1; final answer: #1", ("Iran", "Chile"))
+    filled_chain = fill_chain("A >> country >> #1; final answer: #1", ("Iran", "Chile"))
     filled_chain.add(1, other)
     (conflict,) = find_conflicts(filled_chain)
     assert (conflict.unknown, conflict.used.source, conflict.other.source) == (1, "kg", "text")

@@ -12,14 +12,14 @@ from hop_base import QUESTION, TEXTS, adds_up, ask, names, titles
 from scripted import ScriptedServer
 
 
-def shown(request, first="Question: "):
+def count_lines(request, first="Question: "):
     return sum(line.startswith(first) for line in request.user.splitlines())
 
 
 def test_one_thought_is_drawn_without_a_temperature(hops):
     answer, requests = ask(hops, ["Harker taught him. So the answer is: Dunmere."], "cot")
     (request,) = requests
-    assert shown(request) == 9 and "So the answer is: Greta Varnholt." in request.user
+    assert count_lines(request) == 9 and "So the answer is: Greta Varnholt." in request.user
     assert request.body.get("temperature", 0) == 0
     assert (answer.text, answer.context, answer.abstained) == ("Dunmere", (), False)
     assert names(answer) == ["read"] and adds_up(answer, requests)
@@ -68,7 +68,7 @@ def test_a_claim_is_judged_after_three_exemplars(hops):
     answer, (request,) = ask(
         hops, ["He was. So the answer is: SUPPORTS."], "cot(task=claim)", "Harker was born in Dunmere."
     )
-    assert shown(request, "Claim: ") == 4 and answer.text == "SUPPORTS"
+    assert count_lines(request, "Claim: ") == 4 and answer.text == "SUPPORTS"
     labels = [
         label for label in ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO") if f"is: {label}." in request.user
     ]

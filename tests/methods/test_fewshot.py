@@ -12,7 +12,7 @@ from hop_base import QUESTION, TEXTS, adds_up, ask, names
 from scripted import ScriptedServer
 
 
-def shown(request, first="Question: "):
+def count_questions(request, first="Question: "):
     """Return how many questions a prompt has."""
     return sum(line.startswith(first) for line in request.user.splitlines())
 
@@ -20,7 +20,7 @@ def shown(request, first="Question: "):
 def test_the_model_answers_after_25_exemplars_and_no_evidence(hops):
     answer, requests = ask(hops, ["Dunmere."], "fewshot")
     (request,) = requests
-    assert shown(request) == 26 and request.user.endswith(f"Question: {QUESTION}\nAnswer:")
+    assert count_questions(request) == 26 and request.user.endswith(f"Question: {QUESTION}\nAnswer:")
     first = load_exemplars("chains").shots[0]
     assert request.user.startswith(f"Question: {first['question']}\nAnswer: {first['answer']}\n\n")
     assert not any(text in request.prompt for text in TEXTS.values())
@@ -32,12 +32,14 @@ def test_the_model_answers_after_25_exemplars_and_no_evidence(hops):
 
 def test_shots_and_exemplars_are_chosen(hops):
     _, (request,) = ask(hops, ["x"], "fewshot(shots=4)")
-    assert shown(request) == 5
+    assert count_questions(request) == 5
     answer, (request,) = ask(hops, ["x"], "fewshot(exemplars=compositional)")
-    assert shown(request) == 5 and load_exemplars("compositional").shots[0]["question"] in request.user
+    assert (
+        count_questions(request) == 5 and load_exemplars("compositional").shots[0]["question"] in request.user
+    )
     assert answer.trail[0].detail["prompt"] == "fewshot.v1+compositional"
     _, (request,) = ask(hops, ["x"], "fewshot(shots=0)")
-    assert shown(request) == 1
+    assert count_questions(request) == 1
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_options_that_make_no_sense(hops, recipe, problem):
 def test_a_claim_gets_a_label(hops):
     script = ["Label: refuted, because it was not he"]
     answer, (request,) = ask(hops, script, "fewshot(task=claim)", "Wilmot Harker was born in Boston.")
-    assert shown(request, "Claim: ") == 10 and request.user.endswith(
+    assert count_questions(request, "Claim: ") == 10 and request.user.endswith(
         "Claim: Wilmot Harker was born in Boston.\nLabel:"
     )
     assert (answer.text, answer.abstained) == ("REFUTES", False)

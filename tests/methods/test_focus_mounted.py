@@ -7,7 +7,7 @@ from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.knowledge_base import registry
 from film_world import BORN, FILMS, PEOPLE, TOWNS, films
-from sparql_servers import stored
+from sparql_servers import store_turtle
 
 
 def turtle(*relations):
@@ -45,7 +45,7 @@ def ask(store, text):
     ],
 )
 def test_a_mounted_graph_is_asked(base, tmp_path, text, expected):
-    place = stored(tmp_path / "store", turtle("directed_by", "starred_actors", "born_in"))
+    place = store_turtle(tmp_path / "store", turtle("directed_by", "starred_actors", "born_in"))
     clew.KnowledgeBase(base).graphs.mount("films", str(place))
     answer = ask(base, f"{text}; final answer: #1")
     assert set(answer.values) == expected
@@ -54,7 +54,7 @@ def test_a_mounted_graph_is_asked(base, tmp_path, text, expected):
 
 
 def test_a_contradiction_in_a_mounted_graph_has_no_answer(base, tmp_path):
-    place = stored(tmp_path / "store", turtle("directed_by", "born_in"))
+    place = store_turtle(tmp_path / "store", turtle("directed_by", "born_in"))
     clew.KnowledgeBase(base).graphs.mount("films", str(place))
     answer = ask(
         base, "#1 >> directed_by >> Ilse Varnholt; #1 >> directed_by >> Marit Solheim; final answer: #1"
@@ -75,7 +75,7 @@ def test_a_contradiction_in_a_mounted_graph_has_no_answer(base, tmp_path):
 
 def test_a_mounted_graph_without_the_answer_stands_beside_one_that_has_it(base, tmp_path):
     films(base)
-    place = stored(tmp_path / "store", turtle("born_in"))
+    place = store_turtle(tmp_path / "store", turtle("born_in"))
     clew.KnowledgeBase(base).graphs.mount("places", str(place))
     answer = ask(base, "#1 : film; #1 >> directed_by >> Marit Solheim; final answer: #1")
     assert set(answer.values) == {"The Tin Parade", "Nine Lanterns"}

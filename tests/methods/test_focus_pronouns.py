@@ -62,7 +62,7 @@ ASKED = "David Lynch made a film in 1986. Who starred in it?"
 GOOD = "David Lynch made a film in 1986. Who starred in the film that David Lynch made in 1986?"
 
 
-def resolved(reply, question=ASKED):
+def resolve_pronouns(reply, question=ASKED):
     with ScriptedServer([reply]) as server:
         record = TrailRecorder()
         text = PronounResolver(create_language_model(server.llm), load_prompt("focus-pronouns")).resolve(
@@ -77,7 +77,10 @@ def resolved(reply, question=ASKED):
     "reply", [GOOD, f"<think>it?</think>Rewritten question: {GOOD}", f'"{GOOD}"\n', f"```\n{GOOD}\n```"]
 )
 def test_the_rewrite_is_taken_and_shown(reply):
-    assert resolved(reply) == (GOOD, {"question": ASKED, "rewritten": GOOD, "prompt": "focus-pronouns.v1"})
+    assert resolve_pronouns(reply) == (
+        GOOD,
+        {"question": ASKED, "rewritten": GOOD, "prompt": "focus-pronouns.v1"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +101,7 @@ def test_the_rewrite_is_taken_and_shown(reply):
     ],
 )
 def test_a_rewrite_that_changes_the_question_is_not_taken(reply, why):
-    text, detail = resolved(reply)
+    text, detail = resolve_pronouns(reply)
     assert text == ASKED and detail["kept as it was"] == why
 
 
@@ -132,4 +135,4 @@ def test_a_rewrite_denies_and_counts_what_the_question_does(question, rewrite, w
 
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_rewrite_is_not_taken(reply):
-    assert resolved(reply)[0] == ASKED
+    assert resolve_pronouns(reply)[0] == ASKED

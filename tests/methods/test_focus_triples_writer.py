@@ -70,7 +70,7 @@ WANTED = TypedChain(
 )
 
 
-def written(replies, graphs, question=QUESTION, **more):
+def write_triples(replies, graphs, question=QUESTION, **more):
     """Return the questions, the steps of the trail and the requests."""
     with ScriptedServer(replies) as server:
         record = TrailRecorder()
@@ -84,7 +84,7 @@ def written(replies, graphs, question=QUESTION, **more):
 
 
 def test_a_question_is_written_over_the_schema(graph):
-    chains, (step,), (request,) = written([REPLY], [graph])
+    chains, (step,), (request,) = write_triples([REPLY], [graph])
     assert chains == [WANTED]
     assert step.name == "triples" and step.usage.calls == 1
     assert step.detail == {
@@ -128,7 +128,7 @@ def test_a_question_is_written_over_the_schema(graph):
     ],
 )
 def test_other_forms_of_the_same_reply(graph, reply):
-    chains, steps, requests = written([reply], [graph])
+    chains, steps, requests = write_triples([reply], [graph])
     assert chains == [WANTED] and len(steps) == len(requests) == 1
 
 
@@ -137,14 +137,14 @@ def test_keys_that_are_left_out_are_empty(graph):
         "triples": [{"head": "#1", "relation": "directed_by", "tail": 'The "X; Y" >> Duo'}],
         "answer": "#1",
     }
-    chains, _, requests = written([reply], [graph])
+    chains, _, requests = write_triples([reply], [graph])
     assert chains == [TypedChain(Chain((Triple(Term("#1"), "directed_by", Term('The "X; Y" >> Duo')),), 1))]
     assert len(requests) == 1
 
 
 def test_what_was_wrong_is_said_and_asked_again(graph):
     flawed = {**REPLY, "triples": [{"quantifier": "", "head": "#1", "relation": "#2", "tail": "Lynch"}]}
-    chains, (step,), requests = written([flawed, REPLY], [graph])
+    chains, (step,), requests = write_triples([flawed, REPLY], [graph])
     assert chains == [WANTED] and step.usage.calls == 2 == len(requests)
     assert "Your last reply could not be used: an unknown as relation" in requests[1].user
     assert step.detail["errors"] == "IncorrectTripleRelationMaskError 1" and step.detail["usable"] == 1
@@ -154,7 +154,7 @@ def test_what_was_wrong_is_said_and_asked_again(graph):
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("samples", [1, 2])
 def test_a_malformed_reply_is_no_failure(graph, reply, samples):
-    chains, (step,), requests = written([reply] * (samples + 1), [graph], samples=samples)
+    chains, (step,), requests = write_triples([reply] * (samples + 1), [graph], samples=samples)
     if reply == MALFORMED["the prompt again"]:  # which holds a triple
         assert [str(chain) for chain in chains] == ["HEAD >> RELATION >> #1; final answer: #1"]
     else:
@@ -165,7 +165,7 @@ def test_a_malformed_reply_is_no_failure(graph, reply, samples):
 def test_samples_vote(graph):
     other = {**REPLY, "conditions": []}
     turned = {**REPLY, "triples": REPLY["triples"][::-1], "wishes": ["not fast"]}
-    chains, (step,), requests = written([other, REPLY, "no", turned], [graph], samples=4)
+    chains, (step,), requests = write_triples([other, REPLY, "no", turned], [graph], samples=4)
     assert len(requests) == 4 and {request.body["temperature"] for request in requests} == {0.7}
     # Replies come in any order; two of the three that can be used say the same.
     assert len(chains) == 2 and chains[0].conditions and not chains[1].conditions
@@ -179,7 +179,7 @@ def test_pronouns_are_resolved_first(graph):
     def script(request):
         return rewritten if "no pronouns" in request.system else TEXT
 
-    _, steps, requests = written(script, [graph], asked)
+    _, steps, requests = write_triples(script, [graph], asked)
     assert [step.name for step in steps] == ["pronouns", "triples"]
     assert steps[0].detail["rewritten"] == rewritten and requests[1].user.endswith(f"Question: {rewritten}")
 
@@ -187,7 +187,7 @@ def test_pronouns_are_resolved_first(graph):
 def test_the_prompt_carries_a_cut_schema_and_says_so(base):
     graphs = [base.snapshot().graph(name) for name in ("films", "wide")]
     room = SchemaLimits(types=5, relations=6, properties=4)
-    _, (step,), (request,) = written([TEXT], graphs, "Which horse won the race?", room=room)
+    _, (step,), (request,) = write_triples([TEXT], graphs, "Which horse won the race?", room=room)
     assert "Relations (6 of 203)" in request.user and "race >> won_by >> horse" in request.user
     assert "relation150" not in request.user
     assert step.detail["schema"].endswith("wide: 5 of 402 types, 6 of 203 relations, 4 of 201 properties")
@@ -229,7 +229,7 @@ def test_types_and_properties_are_called_as_the_graph_calls_them(graph):
 
 def test_what_the_trail_says_of_what_was_left_out_and_fitted(graph):
     reply = "Lynch >> born_in >> Montana; #1 : movie; #1 >> directed_by >> Lynch; final answer: #1"
-    chains, (step,), _ = written([reply], [graph])
+    chains, (step,), _ = write_triples([reply], [graph])
     assert [str(chain) for chain in chains] == ["#1 : movie; #1 >> directed_by >> Lynch; final answer: #1"]
     assert step.detail["dropped"] == ["Lynch >> born_in >> Montana (nothing in it is unknown)"]
     assert step.detail["fitted"] == ["no graph has the type 'movie'"]

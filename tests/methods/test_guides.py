@@ -31,7 +31,7 @@ class Hops(WordEncoder):
 QUESTION = Question("where is the lock")
 
 
-def judged(base, encoder, most=3):
+def score_neighbours(base, encoder, most=3):
     snapshot = base.snapshot()
     rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
     guide = ResidualGuide(ContextualSearch(snapshot, encoder), encoded_paths=most)
@@ -57,7 +57,7 @@ def base(tmp_path):
 def test_it_asks_with_title_and_text_of_the_path_for_the_first_paths(base) -> None:
     encoder = Hops()
     base.encode(encoder)
-    snapshot, rows, scored = judged(base, encoder, most=2)
+    snapshot, rows, scored = score_neighbours(base, encoder, most=2)
     texts = texts_with_headings(snapshot, rows)
     assert sorted(texts) == ["Ann: the keeper", "Lock: its water", "Mill: a mill"]
     assert encoder.asked == [QUESTION.text, *(f"{QUESTION.text} {text}" for text in texts[:2])]
@@ -67,7 +67,7 @@ def test_it_asks_with_title_and_text_of_the_path_for_the_first_paths(base) -> No
 def test_what_follows_by_vector_alone_is_found_and_weighs_as_it_should(base) -> None:
     encoder = Hops()
     base.encode(encoder)
-    snapshot, rows, scored = judged(base, encoder)
+    snapshot, rows, scored = score_neighbours(base, encoder)
     names = [node.document_name for node in snapshot.nodes(rows)]
     pool, scores = scored[names.index("lock.txt")]
     by_name = {node.document_name: score for node, score in zip(snapshot.nodes(pool), scores, strict=True)}
@@ -82,5 +82,5 @@ def test_an_encoder_of_another_kind_is_asked_once(base) -> None:
     encoder = Hops()
     encoder.objective = "dpr"
     base.encode(encoder)
-    judged(base, encoder)
+    score_neighbours(base, encoder)
     assert encoder.asked == [QUESTION.text]

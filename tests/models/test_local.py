@@ -5,7 +5,7 @@ from clew.core.errors import MissingExtra, ModelError
 from clew.core.protocols import Prompt
 from clew.models import create_language_model
 from clew.models.local import LocalModel
-from tiny_models import TEMPLATE, saved, tokenizer
+from tiny_models import TEMPLATE, save_model, tokenizer
 
 try:
     import torch
@@ -28,19 +28,19 @@ PROMPTS = [
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
     words = tokenizer(WORDS)
-    return saved(tmp_path_factory.mktemp("llama"), tiny_models.llama(words), words)
+    return save_model(tmp_path_factory.mktemp("llama"), tiny_models.llama(words), words)
 
 
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory):
     words = tokenizer(WORDS, TEMPLATE)
-    return saved(tmp_path_factory.mktemp("chat"), tiny_models.llama(words), words)
+    return save_model(tmp_path_factory.mktemp("chat"), tiny_models.llama(words), words)
 
 
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory):
     words = tokenizer(WORDS)
-    return saved(tmp_path_factory.mktemp("t5"), tiny_models.t5(words), words)
+    return save_model(tmp_path_factory.mktemp("t5"), tiny_models.t5(words), words)
 
 
 def greedy(folder, text, limit):

@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     import tiny_models
 
     known = tiny_models.tokenizer(WORDS)
-    return tiny_models.saved(tmp_path_factory.mktemp("monot5"), tiny_models.t5(known, spread=1.0), known)
+    return tiny_models.save_model(tmp_path_factory.mktemp("monot5"), tiny_models.t5(known, spread=1.0), known)
 
 
 def by_hand(folder, text, window=512):
@@ -76,10 +76,10 @@ def test_a_model_of_another_kind_is_refused(folder, tmp_path):
 
     words = [word for word in WORDS if word != "true"]
     known = tiny_models.tokenizer(words)
-    tiny_models.saved(tmp_path / "mute", tiny_models.t5(known), known)
+    tiny_models.save_model(tmp_path / "mute", tiny_models.t5(known), known)
     with pytest.raises(ModelError, match="no tokens 'true'"):
         MonoT5(str(tmp_path / "mute")).score(QUESTION, TEXTS)
-    tiny_models.saved(tmp_path / "llama", tiny_models.llama(known), known)
+    tiny_models.save_model(tmp_path / "llama", tiny_models.llama(known), known)
     with pytest.raises(ModelError, match="no sequence-to-sequence"):
         MonoT5(str(tmp_path / "llama")).score(QUESTION, TEXTS)
     with pytest.raises(ModelError, match="cannot load"):

@@ -119,7 +119,7 @@ def page(data, tmp_path_factory):
     return out
 
 
-def drilled(page):
+def run_drill(page):
     folder = RunFolder(page / "qasper-own")
     (run_,) = folder.load_runs(["read(k=30, reader=cited, retriever=drill-paper(summariser=extractive))"])
     return run_
@@ -127,7 +127,7 @@ def drilled(page):
 
 @pytest.mark.slow
 def test_metrics_are_those_worked_by_hand(page):
-    run_ = drilled(page)
+    run_ = run_drill(page)
     assert len(run_.results) == 5 and not run_.errors
 
     def values(name):

@@ -15,7 +15,7 @@ from clew.evaluate.setup import EvaluationSettings, load_questions
 from clew.papers.semicot import build_settings, plan_recipes
 from command_line import run
 from scripted import Reply, ScriptedServer
-from sparql_servers import stored
+from sparql_servers import store_turtle
 
 #: Film, director, the director's town, the town's mayor.
 WORLD = [
@@ -396,7 +396,7 @@ def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
         for n, (film, who, *_) in enumerate(WORLD)
     )
     place = str(
-        stored(
+        store_turtle(
             tmp_path / "films",
             f'<x:director> <http://www.w3.org/2000/01/rdf-schema#label> "director" .\n{text}',
         )

@@ -165,7 +165,7 @@ RIGHT = "Kismet >> directed by >> #1; #1 >> born in >> #2; final answer: #2"
 GOLD_CHAIN = (("Kismet (1920 film)", "director", "Ann Lee"), ("Ann Lee", "country", "Peru"))
 
 
-def classed(answer, values, chain=RIGHT, example=None, **more):
+def classify(answer, values, chain=RIGHT, example=None, **more):
     filling = {"chain": chain, "values": values} if chain else None
     return classify_mistake(Result(example or wiki("compositional", *GOLD_CHAIN), answer, **more), filling)
 
@@ -185,19 +185,19 @@ def classed(answer, values, chain=RIGHT, example=None, **more):
     ],
 )
 def test_each_class_of_error(answer, values, chain, kind):
-    assert classed(answer, values, chain) == kind
+    assert classify(answer, values, chain) == kind
 
 
 def test_what_says_the_same_is_a_false_negative():
     # The paper's own example, a date in other words, and what a grading model takes for right.
-    assert classed("1", {}, example=wiki("compositional", *GOLD_CHAIN, answer="one")) == "false negative"
+    assert classify("1", {}, example=wiki("compositional", *GOLD_CHAIN, answer="one")) == "false negative"
     born = wiki("compositional", *GOLD_CHAIN, answer="May 3, 1921")
-    assert classed("3 May 1921", {}, example=born) == "false negative"
-    assert classed("Chile", {}, grade=1.0) == "false negative"
-    assert classed("Peru", {"#1": ["Ann Lee"]}, abstained=True) == "unfilled"
+    assert classify("3 May 1921", {}, example=born) == "false negative"
+    assert classify("Chile", {}, grade=1.0) == "false negative"
+    assert classify("Peru", {"#1": ["Ann Lee"]}, abstained=True) == "unfilled"
     label = Example("f", "C.", ("NOT ENOUGH INFO",), "label")
-    assert classed("SUPPORTS", {"#1": ["x"], "#2": ["y"]}, example=label) == "undecided"
-    assert classed("SUPPORTS", {"#1": ["x"]}, example=label) == "unfilled"
+    assert classify("SUPPORTS", {"#1": ["x"], "#2": ["y"]}, example=label) == "undecided"
+    assert classify("SUPPORTS", {"#1": ["x"]}, example=label) == "unfilled"
 
 
 def test_of_several_chains_the_record_keeps_the_one_that_was_answered_from():

@@ -13,14 +13,14 @@ ENCODER = WordEncoder("river", "bridge", "mill")
 TEXTS = ("river river", "river bridge", "bridge mill", "mill mill mill", "something else")
 
 
-def encoded(base, snapshot_of, *documents):
+def encoded_snapshot(base, snapshot_of, *documents):
     snapshot_of(*documents)
     base.encode(ENCODER)
     return base.snapshot()
 
 
 def test_dense_orders_by_cosine(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS))
+    snapshot = encoded_snapshot(base, snapshot_of, ("a.txt", "", *TEXTS))
     hits = DenseSearch(snapshot, ENCODER).retrieve(Question("river"), 3)
     assert [(hit.node.text, round(hit.score, 6)) for hit in hits[:2]] == [
         ("river river", 1.0),
@@ -29,7 +29,7 @@ def test_dense_orders_by_cosine(base, snapshot_of):
 
 
 def test_dense_stays_within_its_scope(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS), ("b.txt", "t", "river", "mill"))
+    snapshot = encoded_snapshot(base, snapshot_of, ("a.txt", "", *TEXTS), ("b.txt", "t", "river", "mill"))
     for document in snapshot.documents():
         scope = Scope(documents=frozenset([document.key]))
         hits = DenseSearch(snapshot, ENCODER).retrieve(Question("river", scope), 9)
@@ -37,13 +37,13 @@ def test_dense_stays_within_its_scope(base, snapshot_of):
 
 
 def test_dense_breaks_ties_by_node_id(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, *((f"{n}.txt", "t", "river") for n in range(12)))
+    snapshot = encoded_snapshot(base, snapshot_of, *((f"{n}.txt", "t", "river") for n in range(12)))
     ids = [hit.node.id for hit in DenseSearch(snapshot, ENCODER).retrieve(Question("river"), 12)]
     assert ids == sorted(ids) and len(ids) == 12
 
 
 def test_knn_takes_half_by_embedding_and_half_by_levenshtein(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS, "rivet", "driver", "arrivers"))
+    snapshot = encoded_snapshot(base, snapshot_of, ("a.txt", "", *TEXTS, "rivet", "driver", "arrivers"))
     hits = KnnSearch(snapshot, ENCODER).retrieve(Question("river"), 4)
     near = [hit.node.text for hit in DenseSearch(snapshot, ENCODER).retrieve(Question("river"), 2)]
     assert [hits[0].node.text, hits[2].node.text] == near == ["river river", "river bridge"]
@@ -55,13 +55,13 @@ def test_knn_takes_half_by_embedding_and_half_by_levenshtein(base, snapshot_of):
 
 
 def test_knn_gives_as_many_as_there_are_and_none_twice(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS))
+    snapshot = encoded_snapshot(base, snapshot_of, ("a.txt", "", *TEXTS))
     hits = KnnSearch(snapshot, ENCODER).retrieve(Question("river bridge"), 30)
     assert sorted(hit.node.text for hit in hits) == sorted(TEXTS)
 
 
 def test_fuzzy_matching_respects_what_is_allowed(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS))
+    snapshot = encoded_snapshot(base, snapshot_of, ("a.txt", "", *TEXTS))
     allowed = snapshot.mask(Scope(), RETRIEVED_KINDS)
     first = np.flatnonzero(allowed)[0]
     allowed[first] = False

@@ -22,7 +22,7 @@ HARKER = Question("Where was Wilmot Harker born?")
 
 @pytest.fixture
 def base(tmp_path):
-    with hop_base.made(tmp_path / "base") as base:
+    with hop_base.make_base(tmp_path / "base") as base:
         yield base
 
 

@@ -36,7 +36,7 @@ def node_fields(rng: random.Random) -> dict[str, object]:
     }
 
 
-def described(fields: dict[str, object]) -> bool:
+def has_fields(fields: dict[str, object]) -> bool:
     return any(fields.values())
 
 
@@ -45,7 +45,7 @@ def random_twin(rng: random.Random, nodes: int, edges: int) -> Twin:
     ids = [f"n{rng.randint(0, 10 * nodes)}" for _ in range(nodes)]
     for id in ids:
         fields = node_fields(rng)
-        if rng.random() < 0.6 and described(fields):
+        if rng.random() < 0.6 and has_fields(fields):
             twin.add_node(id, **fields)
     for _ in range(edges):
         properties = {"source": rng.randint(0, 3)} if rng.random() < 0.2 else None
@@ -69,7 +69,7 @@ def random_edits(rng: random.Random, twin: Twin, number: int) -> GraphEdits:
             )
         elif kind == "node":
             fields = node_fields(rng)
-            if described(fields):
+            if has_fields(fields):
                 edits.add_node(rng.choice([*ids, new]), **fields)  # type: ignore[arg-type]
         elif kind == "no edge" and triples:
             edits.remove_edge(*rng.choice(triples))

@@ -47,7 +47,7 @@ def twins(draw: st.DrawFn) -> Twin:
     return twin
 
 
-def stored(base: Store, name: str, twin: Twin, order: list[int] | None = None) -> str:
+def store_twin(base: Store, name: str, twin: Twin, order: list[int] | None = None) -> str:
     builder = base.graphs.create_builder(name)
     twin.give(builder, order)
     return base.graphs.store_graph(builder, [])
@@ -61,12 +61,12 @@ def test_a_graph_equals_its_twin_whatever_the_order_of_its_input(
 ) -> None:
     with Store.open(tmp_path_factory.mktemp("base"), create=True) as base:
         empty = (list(base.dump()), base.digest())
-        assert stored(base, "g", twin) == "added"
+        assert store_twin(base, "g", twin) == "added"
         assert_equal(base.snapshot().graph("g"), twin)
         dump, digest = list(base.dump()), base.digest()
         order = list(range(twin.size()))
         rng.shuffle(order)
-        assert stored(base, "g", twin, order) == "unchanged"
+        assert store_twin(base, "g", twin, order) == "unchanged"
         assert (list(base.dump()), base.digest()) == (dump, digest)
         assert base.doctor() == []
         base.graphs.remove("g")
@@ -89,7 +89,7 @@ def film_twin(seed: int, nodes: int = 300, edges: int = 3000) -> Twin:
 @pytest.mark.slow
 def test_adjacency_equals_brute_force_for_dense_and_sparse_relations(base) -> None:
     twin = film_twin(3)
-    stored(base, "films", twin)
+    store_twin(base, "films", twin)
     assert_equal(base.snapshot().graph("films"), twin)
 
 
@@ -98,7 +98,7 @@ def test_pairs_and_statements_may_need_several_database_rows(base, monkeypatch: 
         monkeypatch.setattr(module, "PAIRS_PER_BLOB", 100)
         monkeypatch.setattr(module, "STATEMENTS_PER_BLOB", 7)
     twin = film_twin(5, nodes=80, edges=1500)
-    stored(base, "films", twin)
+    store_twin(base, "films", twin)
     assert_equal(base.snapshot().graph("films"), twin)
     assert sum('"edge"' in line for line in base.dump()) == len(twin.edges)
     assert base.doctor() == []
@@ -109,8 +109,8 @@ def test_graphs_and_documents_do_not_affect_each_other(base) -> None:
     base.put_document(item, location("/docs/a.txt"))
     before = (list(base.dump()), base.digest())
     size = base.snapshot().size
-    stored(base, "b", film_twin(1, 20, 50))
-    stored(base, "a", film_twin(2, 20, 50))
+    store_twin(base, "b", film_twin(1, 20, 50))
+    store_twin(base, "a", film_twin(2, 20, 50))
     snapshot = base.snapshot()
     assert list(snapshot.graphs()) == ["a", "b"] and snapshot.size == size
     assert_equal(snapshot.graph("a"), film_twin(2, 20, 50))
@@ -123,10 +123,10 @@ def test_graphs_and_documents_do_not_affect_each_other(base) -> None:
 
 
 def test_a_changed_graph_replaces_the_old_one_and_older_views_raise_not_found(base) -> None:
-    stored(base, "g", film_twin(1, 30, 100))
+    store_twin(base, "g", film_twin(1, 30, 100))
     old = base.snapshot().graph("g")
     digest = base.digest()
-    assert stored(base, "g", film_twin(2, 31, 100)) == "replaced"
+    assert store_twin(base, "g", film_twin(2, 31, 100)) == "replaced"
     assert base.digest() != digest
     with pytest.raises(NotFound, match="replaced a moment ago"):
         old.entities(np.array([0]))
@@ -141,7 +141,7 @@ def test_a_removed_graph_remains_in_no_file(base) -> None:
         "x", name="Zerzura-in-the-name", text="Zerzura-in-the-text", properties={"k": "Zerzura-value"}
     )
     twin.add_edge("x", "Zerzura-relation", "Zerzura-id", {"said": "Zerzura-statement"})
-    stored(base, "g", twin)
+    store_twin(base, "g", twin)
     base.graphs.remove("g")
     for path in base.path.rglob("*"):
         if path.is_file():
@@ -154,7 +154,7 @@ def test_a_removed_graph_remains_in_no_file(base) -> None:
 )
 def test_damaged_arrays_are_rebuilt(base, harm: str) -> None:
     twin = film_twin(4, 40, 200)
-    stored(base, "g", twin)
+    store_twin(base, "g", twin)
     (folder,) = (base.derived / "graphs").iterdir()
     tails = folder / "out.tails.npy"
     if harm == "gone":
@@ -186,7 +186,7 @@ def test_damaged_arrays_are_rebuilt(base, harm: str) -> None:
 
 
 def test_damaged_content_of_a_graph_is_reported_as_not_repaired(base) -> None:
-    stored(base, "g", film_twin(4, 40, 200))
+    store_twin(base, "g", film_twin(4, 40, 200))
     base.close()
     with sqlite3.connect(base.path / DATABASE_FILE) as connection:
         connection.execute("UPDATE graph_edge SET pairs = substr(pairs, 9) WHERE relation = 'many'")
@@ -199,14 +199,14 @@ def test_damaged_content_of_a_graph_is_reported_as_not_repaired(base) -> None:
 @pytest.mark.parametrize("name", ["", "a:b", "a b", "-x", "a/b", "0123456789abcdef0123456789abcdef"])
 def test_invalid_names_of_graphs_are_refused(base, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be named"):
-        stored(base, name, film_twin(1, 5, 5))
+        store_twin(base, name, film_twin(1, 5, 5))
     assert list(base.snapshot().graphs()) == []
 
 
 def test_unknown_graphs_nodes_and_relations_are_refused_with_a_hint(base) -> None:
     with pytest.raises(UsageError, match="clew graph add"):
         base.snapshot().graph("films")
-    stored(base, "films", film_twin(1, 5, 9))
+    store_twin(base, "films", film_twin(1, 5, 9))
     graph = base.snapshot().graph("films")
     with pytest.raises(UsageError, match="Did you mean 'films'"):
         base.snapshot().graph("fims")
@@ -231,7 +231,7 @@ def test_a_base_without_graph_tables_is_migrated(tmp_path: Path) -> None:
     connection.close()
     with Store.open(tmp_path / "base") as base:
         assert base.digest() == digest
-        stored(base, "g", film_twin(1, 5, 9))
+        store_twin(base, "g", film_twin(1, 5, 9))
         assert_equal(base.snapshot().graph("g"), film_twin(1, 5, 9))
 
 
@@ -240,7 +240,7 @@ def test_adjacency_of_single_relations_and_of_all_together(base) -> None:
     for number in range(60):  # pairs that two relations join are one
         twin.add_edge(f"n{number}", "few", f"n{number + 1}")
         twin.add_edge(f"n{number}", "many", f"n{number + 1}")
-    stored(base, "g", twin)
+    store_twin(base, "g", twin)
     graph = base.snapshot().graph("g")
     row_of = {id: int(row) for id, row in zip(sorted(twin.nodes), range(graph.size), strict=True)}
     rows = np.arange(graph.size)[::-1]
@@ -269,7 +269,7 @@ def test_has_type_and_property_values(base) -> None:
     twin.add_node("b", types=["work"], properties={"note": ["x", True], "year": "2000-01-01"})
     twin.add_node("c", properties={"year": "12 films"})
     twin.add_edge("a", "r", "c")
-    stored(base, "g", twin)
+    store_twin(base, "g", twin)
     graph = base.snapshot().graph("g")
     rows = np.array([2, 0, 1, 0])
     assert graph.has_type(rows, "work").tolist() == [False, True, True, True]

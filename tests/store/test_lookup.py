@@ -16,7 +16,7 @@ import clew
 from clew.core.errors import MissingExtra, UnreadableFile, UsageError
 from clew.store.sparql.mount_options import MountOptions
 from clew.store.sparql.name_lookup import MAX_SCANNED_LABELS, scan_queries
-from sparql_servers import Bindings, ScriptedEndpoint, serving, stored
+from sparql_servers import Bindings, ScriptedEndpoint, serving, store_turtle
 
 EX = "http://example.org/"
 TURTLE = f"""
@@ -36,7 +36,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield from serving(folder, TURTLE)
     else:
         pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
-        yield str(stored(folder / "store", TURTLE))
+        yield str(store_turtle(folder / "store", TURTLE))
 
 
 def short(graph, rows) -> list[str]:
@@ -95,7 +95,7 @@ def test_names_are_quoted_in_queries(place: str, tmp_path: Path) -> None:
     ).replace('""', "")
 
 
-def searched(mark: str, strict: str, loose: str, labels: bool = True) -> tuple[list[str], object]:
+def scripted_search(mark: str, strict: str, loose: str, labels: bool = True) -> tuple[list[str], object]:
     """Return what a scripted endpoint notes and does: it has a search whose questions contain ``mark``; the strict
     one must contain ``strict`` and finds Kismet, the loose one ``loose`` and finds two."""
     seen: list[str] = []
@@ -135,7 +135,7 @@ def test_the_search_of_an_endpoint_is_detected_and_used(
     tmp_path: Path, service: str, mark: str, strict: str, loose: str
 ) -> None:
     """Only the queries to these three services and the reading of their answers are tested."""
-    seen, answer = searched(mark, strict, loose, labels=service != "wikidata")
+    seen, answer = scripted_search(mark, strict, loose, labels=service != "wikidata")
     with ScriptedEndpoint(answer) as server, clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("g", server.url)
         assert graph.lookup.service == service and len(seen) == 1
@@ -307,7 +307,7 @@ def test_an_unfinished_index_of_another_process_is_not_deleted(place: str, tmp_p
 @pytest.mark.slow
 def test_several_processes_read_one_store(tmp_path: Path) -> None:
     pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
-    folder = stored(tmp_path / "store", TURTLE)
+    folder = store_turtle(tmp_path / "store", TURTLE)
     before = sorted((path.name, path.read_bytes()) for path in folder.iterdir() if path.name != "LOG")
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("g", str(folder))

@@ -20,7 +20,7 @@ from clew.core.types import Question
 from clew.knowledge_base import registry
 from clew.store.sparql.endpoint import Endpoint, format_literal, is_iri
 from clew.store.sparql.mount_options import MountOptions
-from sparql_servers import Served, serving, stored
+from sparql_servers import Served, serving, store_turtle
 
 TURTLE = """
 @prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -62,7 +62,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "server":
         return str(request.getfixturevalue("server"))
     pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
-    return str(stored(tmp_path / "store", TURTLE))
+    return str(store_turtle(tmp_path / "store", TURTLE))
 
 
 def neighbours(graph, id: str, relation: str, inverse: bool = False) -> list[str]:

@@ -19,7 +19,7 @@ WORDS = "garrow mill ferry oskell hollow stone river toll gauge quillstone bank 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 
 
-def stored(base: Store, twin: Twin):
+def store_twin(base: Store, twin: Twin):
     builder = base.graphs.create_builder("g")
     twin.give(builder)
     base.graphs.store_graph(builder, [])
@@ -56,7 +56,7 @@ def test_the_most_similar_names_by_brute_force_are_found(base) -> None:
     twin = of_names(names)
     for number in range(0, 1500, 50):
         twin.nodes[f"n{number:04}"]["aliases"] = (f"Alias {WORDS[number % len(WORDS)]} {number}",)
-    graph = stored(base, twin)
+    graph = store_twin(base, twin)
     for _ in range(60):
         asked = typo(typo(rng.choice(names), rng), rng)
         expected = brute(twin, asked)
@@ -76,7 +76,7 @@ def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: li
     twin = of_names(names)
     asked = data.draw(st.one_of(st.sampled_from(names), NAMES))
     with Store.open(tmp_path_factory.mktemp("base"), create=True) as base:
-        graph = stored(base, twin)
+        graph = store_twin(base, twin)
         expected = brute(twin, asked)
         exact = graph.find_by_name(asked).tolist()
         rows, likeness = graph.find_similar_names(asked, len(names))
@@ -104,7 +104,7 @@ def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: li
     ],
 )
 def test_a_misspelt_name_is_found(base, name: str, asked: str) -> None:
-    graph = stored(base, of_names([*WORDS, name, "Someone Else", "Берлин", "大阪城"]))
+    graph = store_twin(base, of_names([*WORDS, name, "Someone Else", "Берлин", "大阪城"]))
     rows, likeness = graph.find_similar_names(asked, 3)
     assert [entity.name for entity in graph.entities(rows[:1])] == [name]
     assert (likeness[0] == 1) == (fold_name(name) == fold_name(asked))
@@ -112,18 +112,18 @@ def test_a_misspelt_name_is_found(base, name: str, asked: str) -> None:
 
 def test_chunks_do_not_change_the_index_and_common_grams_are_left_out(base, monkeypatch) -> None:
     names = [f"{WORDS[n % len(WORDS)]} {n}" for n in range(300)]
-    whole = stored(base, of_names(names))
+    whole = store_twin(base, of_names(names))
     grams = {name: item.copy() for name, item in whole._opened.arrays.items() if name.startswith("grams")}
     asked = "garow 14"
     before = whole.find_similar_names(asked, 5)[0].tolist()
     base.graphs.remove("g")
     monkeypatch.setattr(spelling_index, "_CHUNK", 7)
-    again = stored(base, of_names(names))
+    again = store_twin(base, of_names(names))
     for name, value in grams.items():
         assert np.array_equal(value, again._opened.arrays[name]), name
     base.graphs.remove("g")
     monkeypatch.setattr(spelling_index, "MAX_NAMES_PER_GRAM", 30)
-    fewer = stored(base, of_names(names))
+    fewer = store_twin(base, of_names(names))
     assert np.diff(fewer._opened.arrays["grams.starts"]).max() <= 30
     assert len(fewer._opened.arrays["grams.names"]) < len(grams["grams.names"])
     assert fewer.find_similar_names(asked, 5)[0].tolist()[0] == before[0]
@@ -132,11 +132,11 @@ def test_chunks_do_not_change_the_index_and_common_grams_are_left_out(base, monk
 
 def test_long_names_are_distinguished_by_their_hash(base) -> None:
     start = "garrow " * 30
-    graph = stored(base, of_names([start + "one", start + "two"]))
+    graph = store_twin(base, of_names([start + "one", start + "two"]))
     rows, likeness = graph.find_similar_names(start + "two", 2)
     assert rows.tolist() == [1, 0] and likeness[0] == 1 and likeness[1] < 1
 
 
 def test_an_empty_graph_has_no_similar_names(base) -> None:
-    graph = stored(base, Twin())
+    graph = store_twin(base, Twin())
     assert [len(name) for name in graph.find_similar_names("anything", 5)] == [0, 0]

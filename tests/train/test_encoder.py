@@ -88,7 +88,7 @@ def training(source, data, **changes):
     return training_from_data([data], str(source), EncoderSettings(**(FAST | changes)), 0.2)
 
 
-def trained(work, out, progress=lambda done, total: None):
+def train(work, out, progress=lambda done, total: None):
     return train_encoder(work, out, lambda plan: None, progress)
 
 
@@ -113,7 +113,7 @@ def test_sorted_by_length_the_loss_is_the_same(source):
 
 def test_it_learns_what_follows_and_can_be_killed(source, data, tmp_path):
     work = training(source, data)
-    whole = trained(work, tmp_path / "whole")
+    whole = train(work, tmp_path / "whole")
     assert whole["questions"] == 16 and whole["held_out"] == 4 and whole["pairs"] == 32
     assert whole["after"]["recall@5"] >= whole["before"]["recall@5"] and whole["during"]
     assert not (tmp_path / "whole" / "checkpoints").exists()
@@ -137,15 +137,15 @@ def test_it_learns_what_follows_and_can_be_killed(source, data, tmp_path):
     assert again == whole
     item, other = (weights(tmp_path / name / MODEL_FOLDER) for name in ("whole", "killed"))
     assert all(torch.equal(item[name], other[name]) for name in item)
-    assert trained(work, tmp_path / "whole", until(0)) == whole  # finished: nothing is trained
+    assert train(work, tmp_path / "whole", until(0)) == whole  # finished: nothing is trained
     with pytest.raises(UsageError, match="begun with another epochs"):
-        trained(training(source, data, epochs=7), tmp_path / "whole")
+        train(training(source, data, epochs=7), tmp_path / "whole")
 
 
 def test_a_blend_lies_between_what_was_and_what_was_learnt(source, data, tmp_path):
     work = training(source, data, blend=1.0, epochs=1)
-    trained(work, tmp_path / "all")
-    trained(replace(work, settings=replace(work.settings, blend=0.25)), tmp_path / "quarter")
+    train(work, tmp_path / "all")
+    train(replace(work, settings=replace(work.settings, blend=0.25)), tmp_path / "quarter")
     before, after, mixed = (
         weights(f) for f in (source, tmp_path / "all" / MODEL_FOLDER, tmp_path / "quarter" / MODEL_FOLDER)
     )
@@ -288,7 +288,7 @@ def test_another_folder_is_not_touched(source, data, tmp_path):
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "thesis.txt").write_text("x")
     with pytest.raises(UsageError, match="holds something else"):
-        trained(training(source, data), tmp_path / "made")
+        train(training(source, data), tmp_path / "made")
     shutil.rmtree(tmp_path / "made")
 
 

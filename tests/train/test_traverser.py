@@ -70,7 +70,7 @@ def folders(tmp_path_factory):
     for name, template in (("t5", None), ("llama", None), ("chat", tiny_models.TEMPLATE)):
         tokenizer = tiny_models.tokenizer(words, template)
         model = tiny_models.t5(tokenizer, 32, 1.0) if name == "t5" else tiny_models.llama(tokenizer, 128)
-        results[name] = tiny_models.saved(tmp_path_factory.mktemp(name), model, tokenizer)
+        results[name] = tiny_models.save_model(tmp_path_factory.mktemp(name), model, tokenizer)
     return results
 
 

@@ -410,7 +410,7 @@ class LinkBuilder:
     def _link(self, sources: LabelledRows, targets: LabelledRows | None, place: Rows | None) -> Link:
         """Return the edges between equal labels; where ``place`` is given, only within the same place of rows."""
 
-        def keyed(pairs: LabelledRows) -> KeyedRows:
+        def to_keyed_rows(pairs: LabelledRows) -> KeyedRows:
             if place is None:
                 return KeyedRows(pairs.rows, pairs.labels)
             return KeyedRows(pairs.rows, _localise(pairs.labels, place[pairs.rows]))
@@ -418,8 +418,8 @@ class LinkBuilder:
         if targets is not None:
             sources = sources.select(np.isin(sources.labels, targets.labels))
         return Link.from_pairs(
-            keyed(sources),
-            None if targets is None else keyed(targets),
+            to_keyed_rows(sources),
+            None if targets is None else to_keyed_rows(targets),
             (sources.labels, sources.labels if targets is None else targets.labels),
             self._size,
         )

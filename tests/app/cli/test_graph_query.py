@@ -9,7 +9,7 @@ import clew
 from clew.app.cli.commands import app
 from clew.core.errors import UsageError
 from command_line import run
-from sparql_servers import ScriptedEndpoint, serving, stored
+from sparql_servers import ScriptedEndpoint, serving, store_turtle
 
 pytest.importorskip("pyoxigraph")
 
@@ -175,7 +175,7 @@ def test_python_has_the_same_results(base):
 
 
 def test_a_mounted_store_is_asked_in_its_own_terms(tmp_path):
-    run("graph", "mount", "shop", stored(tmp_path / "rdf", TURTLE), "--kb", tmp_path / "base")
+    run("graph", "mount", "shop", store_turtle(tmp_path / "rdf", TURTLE), "--kb", tmp_path / "base")
     query = "PREFIX : <http://example.org/> SELECT ?x ?year { ?x :director ?d ; :year ?year }"
     printed = run("graph", "query", "shop", query, "--kb", tmp_path / "base").stdout
     assert printed.splitlines()[2] == "Kismet (shop:http://example.org/k)  1944"

@@ -77,7 +77,7 @@ def brackets(pieces):
     return "".join(f"[{p.text}]" if p.is_answer else f"<{p.text}>" if p.marked else p.text for p in pieces)
 
 
-def printed(capsys, of, **options):
+def print_view(capsys, of, **options):
     print_answer(view(of), 5, **options)
     return " ".join(capsys.readouterr().out.split())
 
@@ -169,26 +169,26 @@ def test_an_answer_that_stands_in_no_quote_is_not_called_words_of_the_evidence()
 
 
 def test_the_terminal_shows_the_answer_its_confidence_quotation_and_place(capsys) -> None:
-    shown = printed(capsys, FROM_ROW)
+    shown = print_view(capsys, FROM_ROW)
     start = f"Answer ({ORIGIN}) 815 confidence 83 % Evidence 1. costco.pdf, page 31, Item 7, box 72, 310 to 540, 324"
     assert shown.startswith(f"{start} {ROW_TEXT} 1 alternative with --alternatives")
     assert "105 12 %" in shown.partition("Trail")[2] and "Canada" not in shown
 
 
 def test_the_terminal_lists_alternatives_on_request(capsys) -> None:
-    shown = printed(capsys, FROM_PROSE, alternatives=True)
+    shown = print_view(capsys, FROM_PROSE, alternatives=True)
     assert "Alternatives 1. 105 12 % costco.pdf, page 31, Item 7 Canada had 105." in shown
     assert SENTENCE in shown and "It opened" not in shown.partition("Trail")[0]
 
 
 def test_the_terminal_shows_the_nearest_below_the_threshold(capsys) -> None:
-    shown = printed(capsys, NONE)
+    shown = print_view(capsys, NONE)
     assert shown.startswith("Not answered Not found in these documents. Nearest 1. 105 12 %")
     assert "Canada had 105." in shown and "with --alternatives" not in shown
 
 
 def test_quotes_of_other_readers_are_shown_in_their_passages(capsys) -> None:
-    shown = printed(
+    shown = print_view(
         capsys, answer(quote(PROSE_NODE, "", SENTENCE), confidence=None, alternatives=(), reader="gpt")
     )
     assert "It opened 23 warehouses." in shown and "confidence" not in shown

@@ -65,7 +65,7 @@ def uploads(tmp_path):
     result.close()
 
 
-def arrived(uploads, name, data=b"text"):
+def add_upload(uploads, name, data=b"text"):
     id, file = uploads.spools["kb"].begin()
     with file:
         file.write(data)
@@ -88,7 +88,7 @@ def test_only_so_many_uploads_arrive_at_once(uploads):
 
 
 def test_a_file_that_cannot_be_stored_takes_no_other_with_it(uploads):
-    first, lost, last = (arrived(uploads, f"{name}.md") for name in ("first", "lost", "last"))
+    first, lost, last = (add_upload(uploads, f"{name}.md") for name in ("first", "lost", "last"))
     uploads.spools["kb"].discard(lost.id)  # the disk has lost it
     [(upload, error)] = uploads.accept("kb", [first, lost, last])
     assert upload == lost and error.status == 507
@@ -103,7 +103,7 @@ def test_of_many_files_that_could_not_be_read_the_oldest_are_forgotten(tmp_path,
         failed = replace(new_upload(f"{number:024x}", "document", "x", 1), state=FAILED, uploaded=number)
         (folder / f"{failed.id}.json").write_text(json.dumps(failed.to_dict()), encoding="utf-8")
     again = UploadManager(Settings({"kb": tmp_path / "kb"}), lambda base: None)
-    new = arrived(again, "new.md")
+    new = add_upload(again, "new.md")
     assert again.accept("kb", [new]) == []
     stored = again.all_uploads("kb")
     assert len(stored) == _LISTED + 1 and stored[0]["uploaded"] == 1 and stored[-1]["id"] == new.id

@@ -13,7 +13,7 @@ import pytest
 from pypdfium2 import PdfDocument
 
 import clew
-from browsing import answered, ask, home, visit
+from browsing import ask, home, visit, wait_for_answer
 from scripted import ScriptedServer
 from serve_app import FILMS, PATIENCE, QUESTION, SAMPLES, ServedApp
 
@@ -87,11 +87,11 @@ def _six_cases(page) -> None:
     place = cells.index("14,992")
     assert cells[place - 2 : place] == ["July 1931", "Long Passage"]
     ask(page, "How many people crossed by the Long Passage in July 1931?", model="none")
-    assert "14,992" in answered(page)
+    assert "14,992" in wait_for_answer(page)
     ask(page, f"What is on page 2 of {REPORT}?", model="none")
-    assert "a ferry is judged on its worst day" in answered(page)
+    assert "a ferry is judged on its worst day" in wait_for_answer(page)
     ask(page, "Which travellers are to be carried for nothing?", model="none")
-    assert "midwives" in answered(page)
+    assert "midwives" in wait_for_answer(page)
     documents = page.locator(".citations .where")
     assert CHARTER in documents.first.inner_text()
     for question, answer in (
@@ -102,7 +102,7 @@ def _six_cases(page) -> None:
         ("Which of the two steamers was the longer, the Heron Maid or the Heron Queen?", "the Heron Queen"),
     ):
         ask(page, question, recipe="kgp")
-        assert answered(page).startswith(answer)
+        assert wait_for_answer(page).startswith(answer)
         named = " ".join(documents.all_inner_texts())
         assert REPORT in named and INQUIRY in named
         # Each is shown where it stands: one on the picture of its page, one in its own text.
@@ -128,7 +128,7 @@ def _drop(page, name: str) -> None:
 def test_a_citation_opens_on_its_page_with_its_box(served, open_page) -> None:
     page = open_page(served)
     ask(page, QUESTION)
-    assert "$9" in answered(page)
+    assert "$9" in wait_for_answer(page)
     page.locator(".answer .cite").first.click()
     image = page.locator(".viewer .sheet img")
     image.wait_for()
@@ -144,13 +144,13 @@ def test_a_citation_opens_on_its_page_with_its_box(served, open_page) -> None:
     # What is printed under the box is the passage, and nothing else.
     share = [(box[a] - paper[a]) / paper[b] for a, b in (("x", "width"), ("y", "height"))]
     share += [share[0] + box["width"] / paper["width"], share[1] + box["height"] / paper["height"]]
-    printed = _printed(SAMPLES / CONTRACT, 2, *share)
+    printed = _words_on_page(SAMPLES / CONTRACT, 2, *share)
     assert printed.startswith("If the lighter is not returned") and printed.endswith("the weekly rate.")
     page.locator(".viewer .next").click()
     page.locator(".viewer .source h2", has_text="2").wait_for()
 
 
-def _printed(path, page: int, left: float, top: float, right: float, bottom: float) -> str:
+def _words_on_page(path, page: int, left: float, top: float, right: float, bottom: float) -> str:
     """The words of a PDF within a part of a page, whose edges are given as shares of its width and height."""
     with closing(PdfDocument(path)) as document:
         sheet = document[page - 1]
@@ -164,7 +164,7 @@ def _printed(path, page: int, left: float, top: float, right: float, bottom: flo
 def test_the_walk_tells_of_each_node_by_pointer_and_by_keys(served, open_page) -> None:
     page = open_page(served)
     ask(page, QUESTION, recipe="kgp")
-    answered(page)
+    wait_for_answer(page)
     places = page.locator(".walk .place")
     assert places.count() >= 3 and page.locator(".way").count() >= 2
     page.locator(".walk .place.cited").first.hover()
@@ -219,12 +219,12 @@ def test_a_running_question_streams_its_trail_and_is_stopped(
 def test_the_history_outlives_the_page_and_forgets_when_told(served, open_page) -> None:
     page = open_page(served)
     ask(page, QUESTION)
-    text = answered(page)
+    text = wait_for_answer(page)
     page.reload()
-    assert answered(page) == text
+    assert wait_for_answer(page) == text
     home(page)
     visit(page, ".questions a")
-    assert answered(page) == text
+    assert wait_for_answer(page) == text
     with page.expect_download() as download:
         page.click("text=Markdown")
     assert "$9" in Path(download.value.path()).read_text(encoding="utf-8")
@@ -253,7 +253,7 @@ def test_a_document_that_holds_scripts_stays_text(open_page, tmp_path) -> None:
         page.set_input_files("#graph-files", graph)
         page.wait_for_selector(".documents a >> text=films")
         ask(page, f"Who built the bridge {script}?")
-        assert "<script>window.owned" in answered(page)
+        assert "<script>window.owned" in wait_for_answer(page)
         page.locator(".citations .open").first.click()
         page.wait_for_selector(".viewer .here >> text=<script>")
         assert "&lt;script&gt;" in page.locator(".walk-notes").inner_html()
@@ -274,7 +274,7 @@ def test_a_chain_shows_where_each_unknown_comes_from(open_page, tmp_path) -> Non
         page.fill("#chain", "Kismet >> director >> #1\n#1 >> born in >> #2\nfinal answer: #2")
         with page.expect_navigation(wait_until="load"):
             page.click("#ask button.primary")
-        assert answered(page).startswith("Mainz")
+        assert wait_for_answer(page).startswith("Mainz")
         hops = page.locator(".hops li").all_inner_texts()
         assert len(hops) == 2 and "Ludwig Berger" in hops[1]
         assert "from the graph films" in page.locator(".unknown.final").inner_text()
@@ -294,7 +294,7 @@ def test_a_method_that_cannot_be_asked_says_why(served, open_page) -> None:
 def test_a_removed_document_is_gone_and_its_answers_keep_what_they_quote(served, open_page) -> None:
     page = open_page(served)
     ask(page, QUESTION)
-    answered(page)
+    wait_for_answer(page)
     home(page)
     page.locator(".documents li", has_text=CONTRACT).locator("button").click()
     page.click("#confirm button[value=yes]")
@@ -322,14 +322,14 @@ def test_what_was_refused_stays_in_view_when_the_first_document_makes_room(open_
             page.fill("#question", "Where does the weir stand?")
             with page.expect_navigation(wait_until="load"):
                 page.press("#question", "Enter")
-            assert "Oxlade" in answered(page)
+            assert "Oxlade" in wait_for_answer(page)
 
 
 def test_a_citation_of_a_question_that_was_forgotten_meanwhile_says_so(served, browser) -> None:
     page = browser.new_page()  # the browser logs the reply that is no success
     page.goto(f"http://127.0.0.1:{served.port}/")
     ask(page, QUESTION)
-    answered(page)
+    wait_for_answer(page)
     served.delete(f"{served.api}/questions/{page.url.rpartition('/')[2]}")
     page.locator(".citations .open").first.click()
     page.wait_for_selector(".viewer .problem >> text=may have been forgotten")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from browsing import answered, ask, home
+from browsing import ask, home, wait_for_answer
 from serve_app import QUESTION
 
 pytestmark = pytest.mark.slow
@@ -66,7 +66,7 @@ def _tab_to(page, selector: str) -> None:
 def test_a_narrow_window_needs_no_scrolling_sideways(served, open_page, scheme) -> None:
     page = open_page(served, viewport={"width": 390, "height": 800}, color_scheme=scheme)
     ask(page, QUESTION, recipe="kgp")
-    answered(page)
+    wait_for_answer(page)
     wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
     assert not page.evaluate(wide)
     page.locator(".answer .cite").first.click()

@@ -53,7 +53,7 @@ def base(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def served(asker, dependencies=(), recipes=RECIPES):
+def serve_router(asker, dependencies=(), recipes=RECIPES):
     """Serve the router on a port of this machine; give its address."""
     app = FastAPI()
     app.include_router(make_chat_router(asker, recipes), dependencies=dependencies)
@@ -79,18 +79,18 @@ def client_of(url):
 
 @pytest.fixture(scope="module")
 def client(base):
-    with served(BaseAsker(base)) as url, client_of(url) as client:
+    with serve_router(BaseAsker(base)) as url, client_of(url) as client:
         yield client
 
 
-def asked(client, *messages, model="clew", **options):
+def ask_model(client, *messages, model="clew", **options):
     speakers = ["user", "assistant"] * len(messages)
     turns = [{"role": who, "content": text} for who, text in zip(speakers, messages, strict=False)]
     return client.chat.completions.create(model=model, messages=turns, **options)
 
 
 def test_an_answer_has_numbered_citations_a_list_of_sources_and_the_same_structured(client):
-    reply = asked(client, BORN, temperature=0.7, max_tokens=100)
+    reply = ask_model(client, BORN, temperature=0.7, max_tokens=100)
     [choice] = reply.choices
     assert choice.finish_reason == "stop" and choice.message.role == "assistant"
     output = f"{DIRECTOR} was born in {TOWN} by the water."
@@ -107,15 +107,15 @@ def test_an_answer_has_numbered_citations_a_list_of_sources_and_the_same_structu
 
 
 def test_what_is_not_in_the_documents_is_not_answered(client):
-    reply = asked(client, "Which xylophone quartet did the kumquat?", model="clew:read")
+    reply = ask_model(client, "Which xylophone quartet did the kumquat?", model="clew:read")
     more = reply.model_extra["clew"]
     assert more["abstained"] and not more["citations"]
     assert "[1]" not in reply.choices[0].message.content
 
 
 def test_a_streamed_reply_adds_up_to_the_whole_one(client):
-    whole = asked(client, BORN)
-    chunks = list(asked(client, BORN, stream=True, stream_options={"include_usage": True}))
+    whole = ask_model(client, BORN)
+    chunks = list(ask_model(client, BORN, stream=True, stream_options={"include_usage": True}))
     *parts, last, spent = chunks
     assert parts[0].choices[0].delta.role == "assistant"
     text = "".join(part.choices[0].delta.content for part in parts)
@@ -126,11 +126,11 @@ def test_a_streamed_reply_adds_up_to_the_whole_one(client):
     assert {key: of_last[key] for key in steady} == {key: of_whole[key] for key in steady}
     assert not spent.choices and spent.usage.total_tokens == 0
     assert len({chunk.id for chunk in chunks}) == 1
-    assert [chunk.usage for chunk in asked(client, BORN, stream=True) if chunk.usage] == []
+    assert [chunk.usage for chunk in ask_model(client, BORN, stream=True) if chunk.usage] == []
 
 
 def test_what_a_document_holds_is_not_loaded_by_who_shows_the_reply(client):
-    text = asked(client, "What is on the Zorblax?").choices[0].message.content
+    text = ask_model(client, "What is on the Zorblax?").choices[0].message.content
     assert "evil.example" in text  # it is quoted, as text
     assert not [mark for mark in ("](", "<img", "]:") if mark in text]
 
@@ -157,7 +157,7 @@ def test_models_are_the_default_and_the_methods_that_need_no_more_than_there_is(
 )  # fmt: skip
 def test_what_would_give_another_reply_is_refused(client, options, param):
     with pytest.raises(openai.BadRequestError) as refused:
-        asked(client, BORN, **options)
+        ask_model(client, BORN, **options)
     assert refused.value.param == param and refused.value.type == "invalid_request_error"
     assert f"'{param}' is not supported" in refused.value.message
 
@@ -165,7 +165,7 @@ def test_what_would_give_another_reply_is_refused(client, options, param):
 def test_a_model_that_is_none_is_not_found_streamed_or_not(client):
     for stream in (False, True):
         with pytest.raises(openai.NotFoundError, match="'gpt-4o' does not exist") as missing:
-            asked(client, BORN, model="gpt-4o", stream=stream)
+            ask_model(client, BORN, model="gpt-4o", stream=stream)
         assert missing.value.code == "model_not_found"
 
 
@@ -192,18 +192,18 @@ def test_text_parts_are_read_and_others_refused(client):
     ],
 )  # fmt: skip
 def test_a_body_that_is_no_request_gets_an_error_object(client, body, param, text):
-    status, reply = posted(client, body)
+    status, reply = post_body(client, body)
     assert 400 <= status < 500 and reply["error"]["type"] == "invalid_request_error"
     assert text in reply["error"]["message"] and (reply["error"]["param"] or "").startswith(param or "")
 
 
 def test_half_of_a_character_is_asked_as_a_question_mark(client):
     body = b'{"model": "clew", "messages": [{"role": "user", "content": "\\ud800 Where is it?"}]}'
-    status, reply = posted(client, body)
+    status, reply = post_body(client, body)
     assert status == 200 and reply["clew"]["question"] == "? Where is it?"
 
 
-def posted(client, body):
+def post_body(client, body):
     connection = http.client.HTTPConnection(client.base_url.host, client.base_url.port)
     with contextlib.closing(connection):
         connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
@@ -225,9 +225,9 @@ def test_with_a_model_a_question_that_refers_to_earlier_ones_is_made_to_stand_al
 
     with ScriptedServer(script) as server:
         model = create_language_model(server.llm)
-        with served(BaseAsker(base, model)) as url, client_of(url) as client:
-            reply = asked(client, f"Who directed {FILM}?", DIRECTOR, "Where was she born?")
-            alone = asked(client, BORN)
+        with serve_router(BaseAsker(base, model)) as url, client_of(url) as client:
+            reply = ask_model(client, f"Who directed {FILM}?", DIRECTOR, "Where was she born?")
+            alone = ask_model(client, BORN)
     assert reply.model_extra["clew"]["question"] == BORN
     assert reply.choices[0].message.content.startswith(f"{TOWN} [1]\n\nSources:")
     # The rewriting is paid for like every other call; the server says 11 and 7 tokens of each.
@@ -237,7 +237,7 @@ def test_with_a_model_a_question_that_refers_to_earlier_ones_is_made_to_stand_al
 
 
 def test_without_a_model_the_last_message_is_asked_as_it_is(client):
-    reply = asked(client, f"Who directed {FILM}?", DIRECTOR, f"And where was {DIRECTOR} born?")
+    reply = ask_model(client, f"Who directed {FILM}?", DIRECTOR, f"And where was {DIRECTOR} born?")
     assert reply.model_extra["clew"]["question"] == f"And where was {DIRECTOR} born?"
     assert TOWN in reply.choices[0].message.content
 
@@ -252,9 +252,9 @@ def test_every_hop_of_a_chain_is_cited_by_its_own_source(base):
 
     asker = BaseAsker(base)
     asker.ask = chained
-    with served(asker, recipes={"hops": "chain(k=3)"}) as url, client_of(url) as client:
+    with serve_router(asker, recipes={"hops": "chain(k=3)"}) as url, client_of(url) as client:
         assert [model.id for model in client.models.list()] == ["clew", "clew:hops"]
-        reply = asked(client, "Who is mayor there?", model="clew:hops")
+        reply = ask_model(client, "Who is mayor there?", model="clew:hops")
     citations = reply.model_extra["clew"]["citations"]
     assert len(citations) >= 3 and citations[0]["kind"] == "triple"
     assert [citation["number"] for citation in citations] == list(range(1, len(citations) + 1))
@@ -285,18 +285,18 @@ ERRORS = {
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_is_wrong_from_the_beginning_has_its_status(stream):
-    with served(Failing()) as url, client_of(url) as client:
+    with serve_router(Failing()) as url, client_of(url) as client:
         for question, status in (("busy", 503), ("down", 502), ("none", 400)):
             with pytest.raises(openai.APIStatusError, match=ERRORS[question].problem) as failed:
-                asked(client, question, stream=stream)
+                ask_model(client, question, stream=stream)
             assert failed.value.status_code == status
             after = failed.value.response.headers.get("Retry-After")
             assert after == ("3" if question == "busy" else None)
 
 
 def test_what_goes_wrong_in_the_middle_of_a_stream_is_an_error_event():
-    with served(Failing(late=True)) as url, client_of(url) as client:
-        stream = asked(client, "down", stream=True)
+    with serve_router(Failing(late=True)) as url, client_of(url) as client:
+        stream = ask_model(client, "down", stream=True)
         assert next(stream).choices[0].delta.role == "assistant"
         with pytest.raises(openai.APIError, match="the model is gone"):
             next(stream)
@@ -307,20 +307,20 @@ def test_a_token_that_the_application_asks_for_is_missing_in_openai_s_form(base)
         if authorization != "Bearer right":
             raise HTTPException(401, "the token is missing", {"WWW-Authenticate": "Bearer"})
 
-    with served(BaseAsker(base), dependencies=[Depends(token)]) as url, client_of(url) as client:
+    with serve_router(BaseAsker(base), dependencies=[Depends(token)]) as url, client_of(url) as client:
         with pytest.raises(openai.AuthenticationError, match="the token is missing") as refused:
-            asked(client, BORN)
+            ask_model(client, BORN)
         assert refused.value.code == "invalid_api_key"
         assert refused.value.response.headers["WWW-Authenticate"] == "Bearer"
         with openai.OpenAI(base_url=url, api_key="right") as known:
-            assert TOWN in asked(known, BORN).choices[0].message.content
+            assert TOWN in ask_model(known, BORN).choices[0].message.content
 
 
 @pytest.mark.slow
 def test_questions_asked_at_once_get_each_their_own_answer(client):
     def ask(world):
         _, director, town, *_ = world
-        return town in asked(client, f"Where was {director} born?").choices[0].message.content
+        return town in ask_model(client, f"Where was {director} born?").choices[0].message.content
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, WORLD * 3))
@@ -339,7 +339,7 @@ def test_who_goes_away_stops_the_work(stream):
             ended.set()
             raise ModelError("nobody reads this")
 
-    with served(Endless()) as url:
+    with serve_router(Endless()) as url:
         connection = http.client.HTTPConnection("127.0.0.1", int(url.split(":")[2].split("/")[0]))
         body = {"model": "clew", "stream": stream, "messages": [{"role": "user", "content": "x"}]}
         connection.request(

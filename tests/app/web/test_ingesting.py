@@ -26,7 +26,7 @@ def work(tmp_path, without_encoder):
             yield result
 
 
-def accepted(work, name, data, kind="document", **more):
+def accept_upload(work, name, data, kind="document", **more):
     id, file = work.spool.begin()
     with file:
         file.write(data)
@@ -40,7 +40,7 @@ def last_told(work):
 
 @pytest.mark.slow
 def test_a_file_waits_as_long_as_the_base_cannot_be_written_to(work):
-    id = accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
+    id = accept_upload(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
     blocked = work.base.path / "uploads"
     blocked.write_text("no folder, so nothing can be kept in it")
     for _ in range(5):
@@ -55,7 +55,7 @@ def test_a_file_waits_as_long_as_the_base_cannot_be_written_to(work):
 
 
 def test_what_the_spool_cannot_be_told_is_no_fault_of_the_file_either(work):
-    id = accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
+    id = accept_upload(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
     blocked = work.spool.path / f"{id}.new"
     blocked.mkdir()
     with pytest.raises(StoreError, match="the base cannot be written to"):
@@ -73,7 +73,7 @@ def test_what_the_spool_cannot_be_told_is_no_fault_of_the_file_either(work):
 
 
 def test_a_graph_waits_as_long_as_the_base_cannot_be_written_to(work, tmp_path):
-    id = accepted(work, "films.tsv", FILMS, "graph", graph="films", form="tsv")
+    id = accept_upload(work, "films.tsv", FILMS, "graph", graph="films", form="tsv")
     database = work.base.path / "base.sqlite"
     away = database.rename(tmp_path / "away.sqlite")
     database.write_text("no database")
@@ -91,7 +91,7 @@ def next_server(work):
 
 
 def test_a_document_that_is_in_the_base_is_not_read_again_however_often_the_server_is_killed(work):
-    id = accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
+    id = accept_upload(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
     work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
     for _ in range(5):
         later = next_server(work)
@@ -104,7 +104,7 @@ def test_a_document_that_is_in_the_base_is_not_read_again_however_often_the_serv
 
 @pytest.mark.slow
 def test_a_commit_that_a_power_cut_took_is_made_again(work):
-    accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
+    accept_upload(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
     work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
     work.base.remove(last_told(work)["key"])
     later = next_server(work)

@@ -35,7 +35,7 @@ def kb(tmp_path_factory):
 
 
 @contextlib.asynccontextmanager
-async def connected(*words, mode="auto"):
+async def connect_client(*words, mode="auto"):
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "clew", "mcp", *map(str, words)],
@@ -45,7 +45,7 @@ async def connected(*words, mode="auto"):
         yield client
 
 
-def said(result):
+def result_text(result):
     return "\n".join(part.text for part in result.content)
 
 
@@ -57,13 +57,13 @@ def test_a_client_finds_three_tools_asks_searches_and_shows(kb):
         steps.append((progress, message))
 
     async def talk():
-        async with connected("--kb", kb) as client:
+        async with connect_client("--kb", kb) as client:
             assert "abstains" in client.instructions
             await tools_are_described(client)
             answer = await client.call_tool("ask", {"question": BORN}, progress_callback=step)
             is_cited(answer)
             await searched_and_shown(client)
-            await refused(client)
+            await check_add_is_refused(client)
 
     anyio.run(talk)
     assert [number for number, _ in steps] == list(range(1, len(steps) + 1)) and len(steps) >= 2
@@ -88,7 +88,7 @@ def is_cited(answer):
     assert citation["document"] == f"{DIRECTOR}.txt"
     assert citation["quotes"][0]["text"] == f"{DIRECTOR} was born in {TOWN} by the water."
     assert result["usage"]["calls"] == 0 and result["steps"]
-    text = said(answer)
+    text = result_text(answer)
     assert text.startswith(f"{DIRECTOR} was born in {TOWN} by the water. [1]")
     assert f"Sources:\n[1] {DIRECTOR}.txt\n" in text and "no language model wrote them" in text
 
@@ -98,18 +98,18 @@ async def searched_and_shown(client):
     [first, *_] = hits.structured_content["hits"]
     assert len(hits.structured_content["hits"]) == 3 and "mayor" in first["text"]
     passage = await client.call_tool("show", {"what": first["id"]})
-    assert first["text"] in said(passage)
+    assert first["text"] in result_text(passage)
     outline = await client.call_tool("show", {"what": first["document"]})
     assert first["id"] in [node["id"] for node in outline.structured_content["nodes"]]
     everything = (await client.call_tool("show", {})).structured_content
     assert len(everything["documents"]) == 16 and everything["graphs"][0]["graph"] == "films"
     film = await client.call_tool("show", {"what": f"films:{FILM}"})
-    assert f"{FILM} >> directed_by >> {DIRECTOR}" in said(film)
+    assert f"{FILM} >> directed_by >> {DIRECTOR}" in result_text(film)
     director = await client.call_tool("show", {"graph": "films", "what": DIRECTOR.upper()})
     assert director.structured_content["entities"][0]["id"] == f"films:{DIRECTOR}"
 
 
-async def refused(client):
+async def check_add_is_refused(client):
     for tool, arguments, problem in [
         ("ask", {"question": BORN, "documents": ["nowhere.pdf"]}, "no document named 'nowhere.pdf'. See:"),
         ("ask", {"question": BORN, "graphs": ["filns"]}, "Did you mean 'films'?"),
@@ -122,10 +122,10 @@ async def refused(client):
         ("show", {"page": 1}, "'what' is a dependency of 'page'"),
     ]:
         result = await client.call_tool(tool, arguments)
-        assert result.is_error and problem in said(result), said(result)
+        assert result.is_error and problem in result_text(result), result_text(result)
     # What was sent is not sent back whole.
     long = await client.call_tool("ask", {"question": "x" * 100_000})
-    assert long.is_error and "question: 'xxx" in said(long) and len(said(long)) < 500
+    assert long.is_error and "question: 'xxx" in result_text(long) and len(result_text(long)) < 500
     with pytest.raises(MCPError, match="no tool named 'add'"):
         await client.call_tool("add", {})
 
@@ -145,7 +145,7 @@ def test_of_several_bases_each_call_names_one_and_a_cancelled_question_is_stoppe
     async def talk():
         bases = ["--kb", kb, "--kb", f"empty={tmp_path / 'notes'}"]
         recipes = ["--recipe", "read(reader=extractive)", "--recipe", "ircot(each=1)"]
-        async with connected(*bases, *recipes, "--llm", server.llm, mode="legacy") as client:
+        async with connect_client(*bases, *recipes, "--llm", server.llm, mode="legacy") as client:
             await a_base_is_named(client)
             question = {"base": "films", "question": BORN, "recipe": "ircot(each=1)"}
             async with anyio.create_task_group() as group:
@@ -170,10 +170,10 @@ async def a_base_is_named(client):
     assert ask.input_schema["properties"]["base"]["enum"] == ["films", "empty"]
     assert ask.input_schema["properties"]["recipe"]["enum"] == ["read(reader=extractive)", "ircot(each=1)"]
     unnamed = await client.call_tool("ask", {"question": BORN})
-    assert unnamed.is_error and "'base' is a required property" in said(unnamed)
+    assert unnamed.is_error and "'base' is a required property" in result_text(unnamed)
     here = await client.call_tool("ask", {"base": "films", "question": BORN})
     there = await client.call_tool("ask", {"base": "empty", "question": BORN})
-    assert TOWN in said(here)
+    assert TOWN in result_text(here)
     assert there.structured_content["abstained"] and not there.is_error
 
 

@@ -39,7 +39,7 @@ class Elements(HTMLParser):
         return [a for t, a in self.found if t == tag and all(a.get(k) == v for k, v in attrs.items())]
 
 
-def fetched(app, path, status=200):
+def fetch_page(app, path, status=200):
     got, headers, body = app.request("GET", path)
     assert got == status, body
     assert headers["content-type"].startswith("text/html")
@@ -52,24 +52,24 @@ def fetched(app, path, status=200):
     return page
 
 
-def asked(app, **fields):
+def ask_by_form(app, **fields):
     """Ask with the form; return the page of the question, once it has ended."""
     status, headers, body = app.request(
         "POST", f"/b/{app.base}/ask", urlencode(fields).encode(), {**FORM, **OWN}
     )
     assert status == 303, body
     place = headers["location"]
-    waited_for(lambda: "data-state" in app.request("GET", place)[2].decode() and ended(app, place))
-    return place, fetched(app, place)
+    waited_for(lambda: "data-state" in app.request("GET", place)[2].decode() and has_ended(app, place))
+    return place, fetch_page(app, place)
 
 
-def ended(app, place):
+def has_ended(app, place):
     states = re.findall(r'data-state="(\w+)"', app.request("GET", place)[2].decode())
     return not {"waiting", "running"} & set(states)
 
 
 def test_a_base_shows_its_documents_and_a_form(app, keys) -> None:
-    page = fetched(app, f"/b/{app.base}/")
+    page = fetch_page(app, f"/b/{app.base}/")
     assert {item["value"] for item in page.all("input", name="documents")} == set(keys.values())
     (form,) = page.all("form", id="ask")
     assert form["method"] == "post" and page.all("textarea", name="question")
@@ -81,22 +81,22 @@ def test_a_base_shows_its_documents_and_a_form(app, keys) -> None:
 @pytest.mark.slow
 def test_an_empty_base_invites_and_one_that_is_read_only_does_not(tmp_path) -> None:
     with ServedApp(tmp_path / "new", encoder="none") as app:
-        page = fetched(app, f"/b/{app.base}/")
+        page = fetch_page(app, f"/b/{app.base}/")
         assert (
             "Drop documents in" in page.text and page.all("input", type="file") and not page.all("textarea")
         )
     with ServedApp(tmp_path / "new", read_only=True) as app:
-        page = fetched(app, f"/b/{app.base}/")
+        page = fetch_page(app, f"/b/{app.base}/")
         assert not page.all("input", type="file") and "Drop documents in" not in page.text
 
 
 def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) -> None:
-    place, page = asked(app, question=QUESTION, recipe="default", also="", chain="")
+    place, page = ask_by_form(app, question=QUESTION, recipe="default", also="", chain="")
     assert "$9 for every day" in page.text
     cites = [item["href"] for item in page.all("a", **{"class": "cite"})]
     assert cites and cites[0].startswith(f"{place}/cite/")
     # The same without scripts: each citation is a page.
-    cited = fetched(app, cites[0])
+    cited = fetch_page(app, cites[0])
     assert "Late return" in cited.text and cited.all("mark")
     (image,) = [item for item in cited.all("img") if item["src"].startswith("/api/")]
     assert app.request("GET", image["src"])[1]["content-type"] == "image/png"
@@ -105,28 +105,32 @@ def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) 
     (box,) = cited.all("rect")
     x, y, w, h = (float(box[name]) for name in ("x", "y", "width", "height"))
     assert 0 <= x < x + w <= width and 0 <= y < y + h <= height and h < height / 4
-    assert QUESTION in fetched(app, f"/b/{app.base}/").text
+    assert QUESTION in fetch_page(app, f"/b/{app.base}/").text
 
 
 def test_a_cell_is_cited_in_its_table_with_its_row_marked(app) -> None:
-    place, page = asked(app, question="What was the level at Fenner Mouth on 1929-03-14 at 06:00?")
-    number = next(item for item in range(1, 9) if "3.62" in fetched(app, f"{place}/cite/{item}?part=1").text)
-    shown = fetched(app, f"{place}/cite/{number}?part=1")
+    place, page = ask_by_form(app, question="What was the level at Fenner Mouth on 1929-03-14 at 06:00?")
+    number = next(
+        item for item in range(1, 9) if "3.62" in fetch_page(app, f"{place}/cite/{item}?part=1").text
+    )
+    shown = fetch_page(app, f"{place}/cite/{number}?part=1")
     rows = shown.all("tr")
     assert len([row for row in rows if row.get("class") == "here"]) == 1 and len(rows) > 20
     assert page.all("table")
 
 
 def test_a_restricted_question_says_so_and_two_methods_stand_side_by_side(app, keys) -> None:
-    place, page = asked(app, question=QUESTION, recipe="kgp", also="read", documents=keys[CONTRACT], chain="")
+    place, page = ask_by_form(
+        app, question=QUESTION, recipe="kgp", also="read", documents=keys[CONTRACT], chain=""
+    )
     articles = page.all("article")
     assert [article["aria-label"] for article in articles] == ["Answer by kgp", "Answer by read"]
     assert page.text.count(f"only {CONTRACT}") == 2
     first = f"/b/{app.base}/q/{articles[0]['data-id']}"
-    assert len(fetched(app, first).all("article")) == 1
+    assert len(fetch_page(app, first).all("article")) == 1
     # The other one is forgotten: this one stands alone.
     app.delete(f"{app.api}/questions/{articles[0]['data-id']}")
-    assert len(fetched(app, place).all("article")) == 1
+    assert len(fetch_page(app, place).all("article")) == 1
 
 
 @pytest.mark.parametrize(
@@ -156,7 +160,7 @@ def test_errors_are_pages_that_explain(app) -> None:
         "/b/nothing/",
         f"/b/{app.base}/d/{'0' * 32}",
     ):
-        page = fetched(app, path, 404)
+        page = fetch_page(app, path, 404)
         assert "That did not work" in page.text and page.all("a", href="/")
     assert app.get("/api/bases/nothing")[0] == 404  # and JSON for programs
 
@@ -172,16 +176,16 @@ def test_another_sites_page_cannot_ask_with_our_form(app) -> None:
 
 
 def test_a_document_shows_its_outline_and_each_place_in_it(app, keys) -> None:
-    page = fetched(app, f"/b/{app.base}/d/{keys[CONTRACT]}")
+    page = fetch_page(app, f"/b/{app.base}/d/{keys[CONTRACT]}")
     late = next(item for item in page.all("a") if "at=" in (item.get("href") or ""))
-    shown = fetched(app, late["href"])
+    shown = fetch_page(app, late["href"])
     assert shown.all("img", alt=f"Page 1 of {CONTRACT}")
-    table = fetched(app, f"/b/{app.base}/d/{keys[READINGS]}?at=1&part=1")
+    table = fetch_page(app, f"/b/{app.base}/d/{keys[READINGS]}?at=1&part=1")
     assert table.all("table")
 
 
 def test_the_description_of_the_api_reads_as_text(app) -> None:
-    page = fetched(app, "/api/docs")
+    page = fetch_page(app, "/api/docs")
     assert "GET /api/config" in page.text and "`" not in page.text
 
 
@@ -217,20 +221,20 @@ def test_everything_from_documents_graphs_and_questions_is_text(tmp_path) -> Non
         places.append(f"/b/{app.base}/g/films?called={quote(SCRIPT)}")
         places.append(f"/b/{app.base}/?find={quote(SCRIPT)}&question={quote(SCRIPT)}&chain={quote(SCRIPT)}")
         for question in (f"Who built the bridge {SCRIPT}?", "What does the table say?"):
-            place, page = asked(app, question=question)
+            place, page = ask_by_form(app, question=question)
             places += [place, f"{place}/answer"]
             places += [item["href"] for item in page.all("a", **{"class": "open"})]
-        place, _ = asked(app, chain=f"{SCRIPT} >> director >> #1; final answer: #1", recipe="chain")
+        place, _ = ask_by_form(app, chain=f"{SCRIPT} >> director >> #1; final answer: #1", recipe="chain")
         places.append(place)
         for path in places:
-            page = fetched(app, path)
+            page = fetch_page(app, path)
             assert all(item["src"].startswith("/static/") for item in page.all("script")), path
             assert not [item for item in page.all("img") if item["src"] == "x"], path
-        assert any("<script>alert(1)</script>" in fetched(app, path).text for path in places)
+        assert any("<script>alert(1)</script>" in fetch_page(app, path).text for path in places)
 
 
 def test_the_walk_is_drawn_with_a_note_for_each_node(app) -> None:
-    _, page = asked(app, question=QUESTION, recipe="kgp")
+    _, page = ask_by_form(app, question=QUESTION, recipe="kgp")
     places = [item for item in page.all("g") if "place" in item["class"]]
     assert places and [place["tabindex"] for place in places].count("0") == 1
     notes = {item["data-for"] for item in page.all("div") if item.get("class") == "walk-note"}
@@ -242,18 +246,18 @@ def test_the_walk_is_drawn_with_a_note_for_each_node(app) -> None:
 def test_a_graph_shows_its_schema_and_what_it_says_of_a_node(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         assert app.upload("films.tsv", FILMS, to="graphs")["state"] == "done"
-        page = fetched(app, f"/b/{app.base}/g/films?called=Ludwig+Berger")
+        page = fetch_page(app, f"/b/{app.base}/g/films?called=Ludwig+Berger")
         assert "Kismet" in page.text and "Mainz" in page.text and "born in" in page.text
         assert (
             "Nothing in the graph 'films' is called 'Nobody'"
-            in fetched(app, f"/b/{app.base}/g/films?called=Nobody").text
+            in fetch_page(app, f"/b/{app.base}/g/films?called=Nobody").text
         )
         chain = "Kismet >> director >> #1; #1 >> born in >> #2; final answer: #2"
-        place, page = asked(app, chain=chain)
+        place, page = ask_by_form(app, chain=chain)
         assert "Mainz" in page.text and "from the graph films" in page.text
-        cited = fetched(app, f"{place}/cite/1?part=1")
+        cited = fetch_page(app, f"{place}/cite/1?part=1")
         assert "Ludwig Berger in the graph films" in cited.text or "Kismet in the graph films" in cited.text
-        assert "Mainz" in fetched(app, f"{place}/cite/2?part=1").text
+        assert "Mainz" in fetch_page(app, f"{place}/cite/2?part=1").text
 
 
 @pytest.mark.slow
@@ -262,10 +266,10 @@ def test_triples_are_substituted_and_each_answer_says_what_it_meets(tmp_path) ->
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         assert app.upload("boats.tsv", boats, to="graphs")["state"] == "done"
         triples = "#1 >> built by >> Garrow; not #1 >> captain >> Rufus; final answer: #1"
-        _, page = asked(app, chain=triples, recipe="focus")
+        _, page = ask_by_form(app, chain=triples, recipe="focus")
         (table,) = page.text.split("Answers, best first")[1:]
         assert "Lady Annis" in table and "Heron Maid" not in table and "Near names" not in page.text
-        _, page = asked(app, chain=triples.replace("Garrow", "garrow"), recipe="focus")
+        _, page = ask_by_form(app, chain=triples.replace("Garrow", "garrow"), recipe="focus")
         assert "Near names: taking “garrow” as Garrow" in page.text
         (table,) = page.text.split("Answers, best first")[1:]
         assert table.index("Lady Annis") < table.index("Heron Maid")
@@ -278,19 +282,19 @@ def test_triples_are_substituted_and_each_answer_says_what_it_meets(tmp_path) ->
 def test_what_an_answer_rested_on_is_shown_though_the_document_is_gone(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         done = app.upload("a.md", b"# Mill\n\nThe mill at Oxlade grinds barley.\n")
-        place, page = asked(app, question="What does the mill at Oxlade grind?")
+        place, page = ask_by_form(app, question="What does the mill at Oxlade grind?")
         assert page.all("a", **{"class": "open"}), page.text
         app.delete(f"{app.api}/documents/{done['key']}")
-        cited = fetched(app, f"{place}/cite/1?part=1")
+        cited = fetch_page(app, f"{place}/cite/1?part=1")
         assert "This is what the answer kept of it" in cited.text
-        assert fetched(app, place).all("a", **{"class": "open"})
+        assert fetch_page(app, place).all("a", **{"class": "open"})
 
 
 @pytest.mark.slow
 def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
     folder = tmp_path / "kb"
     with ServedApp(folder, encoder="none") as app:
-        place, _ = asked(app, question="Which film is it?")
+        place, _ = ask_by_form(app, question="Which film is it?")
         id = place.rpartition("/")[2]
         with QuestionHistory(folder) as history:
             answer = history.get(id)["answer"]
@@ -318,7 +322,7 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
         ranked = [row | {"checks": [check]}, loose]
         with QuestionHistory(folder) as history:
             history.finish(id, "done", json.loads(json.dumps(answer | {"ranked": ranked})))
-        page = fetched(app, place)
+        page = fetch_page(app, place)
         assert "#1 >> by >> Lynch" in page.text and "vector 0.71" in page.text
         states = [item["class"] for item in page.all("td") if (item.get("class") or "").startswith("check")]
         assert states == ["check met", "check missed"]
@@ -335,7 +339,7 @@ def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
             history.finish(f"q{number}", "done", {"answer": "Nothing.", "abstained": True})
         address, listed = f"/b/{app.base}/", []
         while address:
-            page = fetched(app, address)
+            page = fetch_page(app, address)
             listed += [
                 item["href"].rpartition("/")[2] for item in page.all("a") if "/q/" in (item["href"] or "")
             ]
@@ -343,4 +347,4 @@ def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
             address = f"/b/{app.base}/{older[0].partition('#')[0]}" if older else ""
         # Nothing is in the base any more, and what was asked of it is there still.
         assert listed == [f"q{number}" for number in reversed(range(2 * QUESTIONS_PER_PAGE + 5))]
-        assert fetched(app, f"/b/{app.base}/?before=nonsense", 422)
+        assert fetch_page(app, f"/b/{app.base}/?before=nonsense", 422)

@@ -60,21 +60,21 @@ def chain_of(trail):
     return view_chain([StepView.from_dict(item) for item in trail])
 
 
-def marked(pieces):
+def mark_pieces(pieces):
     return "".join(f"[{piece.text}]" if piece.marked else piece.text for piece in pieces)
 
 
 def test_quotes_are_marked_where_they_stand_and_overlaps_once() -> None:
-    assert marked(excerpt("one two three four", [(4, 7), (8, 13)])) == "one [two] [three] four"
-    assert marked(excerpt("one two three", [(0, 7), (4, 13)])) == "[one two][ three]"
-    assert marked(excerpt("one", [(-4, 99)])) == "[one]"
+    assert mark_pieces(excerpt("one two three four", [(4, 7), (8, 13)])) == "one [two] [three] four"
+    assert mark_pieces(excerpt("one two three", [(0, 7), (4, 13)])) == "[one two][ three]"
+    assert mark_pieces(excerpt("one", [(-4, 99)])) == "[one]"
 
 
 def test_a_long_passage_is_cut_around_its_quotes_and_never_loses_one() -> None:
     text = "a" * 1000 + "QUOTE" + "b" * 1000
     pieces = excerpt(text, [(1000, 1005)])
-    assert marked(pieces) == "… " + "a" * 320 + "[QUOTE]" + "b" * 320 + " …"
-    assert marked(excerpt(text, [(1000, 1005)], around=None)) == text.replace("QUOTE", "[QUOTE]")
+    assert mark_pieces(pieces) == "… " + "a" * 320 + "[QUOTE]" + "b" * 320 + " …"
+    assert mark_pieces(excerpt(text, [(1000, 1005)], around=None)) == text.replace("QUOTE", "[QUOTE]")
 
 
 def test_each_sentence_of_an_extract_has_the_number_of_its_source() -> None:
@@ -182,7 +182,7 @@ def test_ranked_answers_are_a_table_over_all_constraints() -> None:
     assert rows[1].graph == ""
 
 
-def walked():
+def walk_answer():
     seeds = [hit("a:1", score=0.5), hit("a:2", score=0.4)]
     chosen = [
         hit("a:3", path=("a:1", "a:3"), via=["keywords: ohio"], score=0.3),
@@ -198,7 +198,7 @@ def walked():
 
 
 def test_a_walk_has_the_seeds_what_was_considered_and_the_chosen_path() -> None:
-    drawn = draw_walk(walked())
+    drawn = draw_walk(walk_answer())
     places = {node.id: node for node in drawn.nodes}
     assert [places[id].column for id in ("a:1", "a:2", "a:3", "a:4")] == [0, 0, 1, 1]
     assert {id for id, value in places.items() if value.seed} == {"a:1", "a:2"}
@@ -215,7 +215,7 @@ def test_a_walk_has_the_seeds_what_was_considered_and_the_chosen_path() -> None:
 
 
 def test_no_two_nodes_of_a_walk_lie_over_each_other() -> None:
-    drawn = draw_walk(walked())
+    drawn = draw_walk(walk_answer())
     for column in {node.column for node in drawn.nodes}:
         tops = sorted(node.y for node in drawn.nodes if node.column == column)
         assert all(b - a > HEIGHT for a, b in pairwise(tops))

@@ -20,7 +20,7 @@ from scripted import ScriptedServer
 from serve_app import PATIENCE, QUESTION, ServedApp
 
 
-def refused(*arguments):
+def start_and_fail(*arguments):
     result = CliRunner().invoke(command, ["serve", "--port", "0", *map(str, arguments)])
     assert result.exit_code != 0 and not result.stdout and "Traceback" not in result.stderr
     return result.stderr
@@ -29,9 +29,9 @@ def refused(*arguments):
 def test_a_base_that_cannot_be_opened_is_named_and_no_address(tmp_path):
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "base.sqlite").write_text("no database")
-    assert "base.sqlite is damaged" in refused("--kb", tmp_path / "fine", "--kb", tmp_path / "damaged")
+    assert "base.sqlite is damaged" in start_and_fail("--kb", tmp_path / "fine", "--kb", tmp_path / "damaged")
     (tmp_path / "file").write_text("no folder")
-    assert "no knowledge base can be made" in refused("--kb", tmp_path / "file" / "kb")
+    assert "no knowledge base can be made" in start_and_fail("--kb", tmp_path / "file" / "kb")
     # What was opened before is free again.
     with ServedApp(tmp_path / "fine", encoder="none") as app:
         assert app.get("/api/bases")[0] == 200
@@ -41,8 +41,8 @@ def test_a_model_that_cannot_be_used_is_named_before_anything_is_opened(tmp_path
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     base = ("--kb", tmp_path / "kb")
-    assert "needs a key" in refused(*base, "--llm", "openai:gpt-4o-mini")
-    limited = refused(*base, "--llm", "http://127.0.0.1:9/v1#own", "--budget-money", "1")
+    assert "needs a key" in start_and_fail(*base, "--llm", "openai:gpt-4o-mini")
+    limited = start_and_fail(*base, "--llm", "http://127.0.0.1:9/v1#own", "--budget-money", "1")
     assert "no price is known" in limited
     assert not (tmp_path / "kb").exists()
 
@@ -51,7 +51,7 @@ def test_a_model_that_cannot_be_used_is_named_before_anything_is_opened(tmp_path
 def test_of_two_servers_over_one_base_the_second_only_reads(tmp_path):
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         app.upload("mill.md", b"# Mill\n\nThe mill at Oxlade grinds barley.\n")
-        assert "another clew serve has the knowledge base" in refused("--kb", tmp_path / "kb")
+        assert "another clew serve has the knowledge base" in start_and_fail("--kb", tmp_path / "kb")
         with ServedApp(tmp_path / "kb", encoder="none", read_only=True) as second:
             assert second.ask("What does the mill at Oxlade grind?")["evidence"]
             assert second.send_files(("a.md", b"text"))[0] == 403

@@ -246,26 +246,26 @@ def test_a_killed_server_loses_no_upload(tmp_path) -> None:
     """The command itself, killed with its uploads half read, and started again."""
     folder, count = tmp_path / "kb", 12
     files = [(f"n{n}.md", f"# N{n}\n\n".encode() + b"Words about reeds. " * 20_000) for n in range(count)]
-    server, port = _started(folder)
+    server, port = _start_server(folder)
     try:
         body = multipart(*files)
-        status, reply = _posted(port, "/api/bases/kb/uploads", body)
+        status, reply = _post_json(port, "/api/bases/kb/uploads", body)
         assert status == 202 and len(reply["uploads"]) == count
     finally:
         os.kill(server.pid, signal.SIGKILL)
         server.communicate()
-    server, port = _started(folder)
+    server, port = _start_server(folder)
     try:
-        waited_for(lambda: _got(port, "/api/bases/kb")["documents"] == count)
+        waited_for(lambda: _get_json(port, "/api/bases/kb")["documents"] == count)
         waited_for(lambda: not list((folder / "spool").glob("*.json")))
-        assert _got(port, "/api/bases/kb")["pending"] == 0
+        assert _get_json(port, "/api/bases/kb")["pending"] == 0
     finally:
         server.send_signal(signal.SIGINT)
         _, errors = server.communicate(timeout=60)
     assert "Traceback" not in errors
 
 
-def _started(folder):
+def _start_server(folder):
     command = [
         sys.executable,
         "-c",
@@ -285,12 +285,12 @@ def _started(folder):
 
 def _answers(port):
     try:
-        return _got(port, "/api/bases")
+        return _get_json(port, "/api/bases")
     except OSError:
         return None
 
 
-def _got(port, path):
+def _get_json(port, path):
     import http.client
 
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -301,7 +301,7 @@ def _got(port, path):
         connection.close()
 
 
-def _posted(port, path, body):
+def _post_json(port, path, body):
     import http.client
 
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

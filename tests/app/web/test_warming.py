@@ -11,7 +11,7 @@ from serve_app import ServedApp, waited_for
 PROFILE = "names/profile"
 
 
-def made(base):
+def has_profile(base):
     """Return whether a view that any search needs is there for the documents as they are now."""
     return PROFILE in base.store.snapshot()._document_views._values
 
@@ -30,7 +30,7 @@ def test_it_makes_what_any_question_needs(shelf) -> None:
         warming.schedule("harbour")
     warming.close()
     known = base.store.snapshot()._document_views._values
-    assert made(base) and "graph/mentions/3" in known and "postings/text" in known
+    assert has_profile(base) and "graph/mentions/3" in known and "postings/text" in known
     warming.schedule("harbour")  # nothing, after the end
 
 
@@ -38,14 +38,14 @@ def test_not_while_questions_are_answered(shelf) -> None:
     warming = BaseWarmer(shelf, lambda: True)
     warming.schedule("harbour")
     warming.close()
-    assert not made(shelf["harbour"].knowledge_base)
+    assert not has_profile(shelf["harbour"].knowledge_base)
 
 
 @pytest.mark.slow
 def test_a_server_is_warm_at_the_start_and_after_each_upload(folder) -> None:
     with ServedApp(folder) as app:
         base = app.serving.app.state.server.bases[app.base].knowledge_base
-        waited_for(lambda: made(base))
+        waited_for(lambda: has_profile(base))
         app.upload("heron.md", b"# Heron\n\nThe heron stands at Dunmere Landing.\n")
         assert "heron.md" in {document.name for document in base.store.snapshot().documents()}
-        waited_for(lambda: made(base))
+        waited_for(lambda: has_profile(base))

@@ -31,7 +31,7 @@ def add(folder: Path, kb: Path, *options: str) -> list[str]:
     return [*COMMAND, "add", str(folder), "--kb", str(kb), "--workers", "1", *options]
 
 
-def begun(folder: Path, kb: Path, log: Path) -> subprocess.Popen[bytes]:
+def start_add(folder: Path, kb: Path, log: Path) -> subprocess.Popen[bytes]:
     """Start an add; return when it has added its first file."""
     with log.open("wb") as stderr:
         child = subprocess.Popen(add(folder, kb), stdout=subprocess.DEVNULL, stderr=stderr)
@@ -40,9 +40,9 @@ def begun(folder: Path, kb: Path, log: Path) -> subprocess.Popen[bytes]:
     return child
 
 
-def killed(folder: Path, kb: Path, log: Path, delay: float) -> list[str]:
+def kill_add(folder: Path, kb: Path, log: Path, delay: float) -> list[str]:
     """Kill an add ``delay`` seconds after it has added its first file; return the paths it said were in."""
-    with begun(folder, kb, log) as child:
+    with start_add(folder, kb, log) as child:
         time.sleep(delay)
         child.kill()
     whole_lines = log.read_text().splitlines(keepends=True)
@@ -54,7 +54,7 @@ def killed(folder: Path, kb: Path, log: Path, delay: float) -> list[str]:
 def test_an_add_killed_at_twenty_instants_loses_nothing_and_continues(tmp_path: Path) -> None:
     folder, kb = tmp_path / "files", tmp_path / "killed"
     write_files(folder)
-    with begun(folder, tmp_path / "undisturbed", tmp_path / "log") as child:
+    with start_add(folder, tmp_path / "undisturbed", tmp_path / "log") as child:
         started = time.perf_counter()
     assert child.returncode == 0
     # However fast the machine, the kills come while about half of the files are added.
@@ -63,7 +63,7 @@ def test_an_add_killed_at_twenty_instants_loses_nothing_and_continues(tmp_path: 
     promised: set[str] = set()
     interrupted = 0
     for _ in range(KILLS):
-        promised.update(killed(folder, kb, tmp_path / "log", instants.uniform(0, most)))
+        promised.update(kill_add(folder, kb, tmp_path / "log", instants.uniform(0, most)))
         with clew.open(kb) as base:
             there = base.store.locations().keys()
             assert promised <= there

@@ -335,7 +335,7 @@ def test_rerankers_with_weights_conform(worlds, tmp_path):
 
     words = sorted({*" ".join([SAMPLE_QUESTION, *SAMPLE_DOCUMENTS.values()]).split()})
     known = tiny_models.tokenizer([*words, "Query:", "Document:", "Relevant:", "true", "false"])
-    tiny_models.saved(tmp_path / "t5", tiny_models.t5(known, spread=1.0), known)
+    tiny_models.save_model(tmp_path / "t5", tiny_models.t5(known, spread=1.0), known)
     assert check_retriever(f"monot5(model='{tmp_path / 't5'}')", worlds.documents())
     folder = tiny_models.cross_encoder(tmp_path / "bert", words)
     assert check_retriever(f"cross-encoder(model='{folder}')", worlds.documents())

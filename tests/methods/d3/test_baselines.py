@@ -42,18 +42,18 @@ def key(base, name):
     return next(document.key for document in base.documents() if document.name == name)
 
 
-def offered(request):
+def offered_paragraphs(request):
     return {int(n): text for n, text in re.findall(r"^(\d+): (.*)$", request.user, re.MULTILINE)}
 
 
-def built(request):
+def choose_builders(request):
     """Take what says who built something; of a single paragraph, say whether it does."""
     if "yes or no" in request.user:
         return "yes" if "built by" in request.user else "no"
-    return ", ".join(str(n) for n, text in offered(request).items() if "built by" in text)
+    return ", ".join(str(n) for n, text in offered_paragraphs(request).items() if "built by" in text)
 
 
-def run(base, recipe, script=built, scope=None, k=10, **more):
+def run(base, recipe, script=choose_builders, scope=None, k=10, **more):
     record = TrailRecorder()
     with ScriptedServer(script) as server:
         result = registry.build_retriever(recipe, base, llm=create_language_model(server.llm, **more))
@@ -72,26 +72,26 @@ def test_all_passages_are_looked_at_and_every_call_is_counted(base, recipe, call
     assert result == [FERRIES[1], LIGHTERS[1]]
     assert len(requests) == calls == record.usage().calls
     assert record.usage().tokens_in == 11 * calls
-    shown = [text for request in requests for text in offered(request).values()]
+    shown = [text for request in requests for text in offered_paragraphs(request).values()]
     shown += [request.user.split("\n")[1] for request in requests if "yes or no" in request.user]
     assert set(FERRIES + LIGHTERS) <= set(shown)
 
 
 def test_paragraphs_stand_in_the_order_of_documents_and_of_reading(base):
     _, _, requests = run(base, "chunk")
-    assert list(offered(requests[0]).values()) == FERRIES + LIGHTERS
+    assert list(offered_paragraphs(requests[0]).values()) == FERRIES + LIGHTERS
 
 
 def test_a_question_is_asked_of_its_scope(base):
     result, _, requests = run(base, "chunk", scope=Scope(documents=frozenset([key(base, "b lighters.txt")])))
-    assert result == [LIGHTERS[1]] and list(offered(requests[0]).values()) == LIGHTERS
+    assert result == [LIGHTERS[1]] and list(offered_paragraphs(requests[0]).values()) == LIGHTERS
     result, _, _ = run(base, "chunk", k=1)
     assert result == [FERRIES[1]]
 
 
 def test_the_second_stage_of_map_reduce_sees_what_the_first_chose(base):
     _, record, requests = run(base, "map-reduce-optimised")
-    assert list(offered(requests[1]).values()) == [FERRIES[1], LIGHTERS[1]]
+    assert list(offered_paragraphs(requests[1]).values()) == [FERRIES[1], LIGHTERS[1]]
     assert [step.detail["chosen"] for step in record.steps] == [2, 2]
     result, record, requests = run(base, "map-reduce", script=lambda request: "no")
     assert result == [] and len(requests) == 7

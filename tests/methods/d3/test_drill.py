@@ -30,7 +30,7 @@ def kind_of(request):
     return "paragraphs" if "paragraph ids" in request.user else "paper"
 
 
-def numbered(request, name):
+def number_of(request, name):
     """The number under which an entry of that name is shown."""
     return re.search(rf"^\[(\d+)\] {re.escape(name)}", request.user, re.MULTILINE)[1]
 
@@ -45,7 +45,7 @@ def test_three_levels_for_many_documents(base, snapshot_of):
     def reply(request):
         match kind_of(request):
             case "documents":
-                return numbered(request, "lighters.txt")
+                return number_of(request, "lighters.txt")
             case "sections":
                 return "Owners"  # both of that name
             case _:
@@ -73,7 +73,7 @@ def test_two_calls_for_one_document(base, snapshot_of):
     key = base.document("lighters.txt").key
 
     def reply(request):
-        return numbered(request, "Crews") if kind_of(request) == "sections" else "1"
+        return number_of(request, "Crews") if kind_of(request) == "sections" else "1"
 
     with ScriptedServer(reply) as server:
         question = Question("How many men had each lighter?", Scope(documents=frozenset([key])))
@@ -105,7 +105,7 @@ def test_a_table_can_be_chosen_alone(base, snapshot_of):
 
     def reply(request):
         if kind_of(request) == "sections":
-            return numbered(request, "Ships of the line (table, 3 rows)")
+            return number_of(request, "Ships of the line (table, 3 rows)")
         assert "The table lists every ship" not in request.user
         return "1, 2, 3"
 
@@ -121,7 +121,7 @@ def test_a_page_can_be_chosen_where_pages_are_entries(base, snapshot_of):
 
     def reply(request):
         if kind_of(request) == "sections":
-            return numbered(request, "page 4")
+            return number_of(request, "page 4")
         assert "First words" not in request.user
         return "1"
 
@@ -169,7 +169,7 @@ def test_ask_reads_what_it_found_and_counts_what_it_cost(base, snapshot_of):
     def reply(request):
         match kind_of(request):
             case "sections":
-                return numbered(request, "Owners")
+                return number_of(request, "Owners")
             case "paragraphs":
                 return "1"
             case _:

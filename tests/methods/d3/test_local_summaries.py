@@ -10,14 +10,14 @@ from clew.methods.d3.outline import Outlines
 from clew.methods.d3.summaries import open_summaries, section_texts
 from clew.methods.d3.summarisers import ExtractiveSummariser
 from drill_documents import NOTES
-from tiny_models import bart, saved, tokenizer
+from tiny_models import bart, save_model, tokenizer
 
 
 def test_a_sequence_to_sequence_model_summarises_and_is_checked(tmp_path, base, snapshot_of):
     snapshot = snapshot_of(NOTES)
     sections = Outlines(snapshot).of(snapshot.documents()[0].key).sections
     words = tokenizer(["bridge opened Osterby 1999 granite arches barges keeper hand"])
-    folder = saved(tmp_path / "bart", bart(words), words)
+    folder = save_model(tmp_path / "bart", bart(words), words)
     result = open_summaries(open_resources(base), f"local:{folder}", 8)
     assert result.name == f"written(words=8, llm=local:{folder}, prompt=drill-text.v1)"
     assert result.make(sections) == len(sections) == 2

@@ -47,7 +47,7 @@ def base(server, **size):
     return PromptSelector(create_language_model(server.llm), load_prompt("drill-paragraphs"), window(**size))
 
 
-def offered(request):
+def offered_paragraphs(request):
     """The lines of the prompt that are paragraphs, by number."""
     return {int(n): text for n, text in re.findall(r"^(\d+): (.*)$", request.user, re.MULTILINE)}
 
@@ -80,7 +80,7 @@ def test_base_asks_in_the_papers_words_and_takes_the_ids_that_are_named():
         "Find paragraph ids that contains relevant information for answering the question. Respond with "
         "comma-separated id list. Provide an empty response if none of the paragraphs are relevant."
     )
-    assert offered(request)[2] == "The weather was fair all week." and QUESTION in request.user
+    assert offered_paragraphs(request)[2] == "The weather was fair all week." and QUESTION in request.user
     (step,) = record.steps
     assert step.name == "paragraphs" and step.detail["unknown"] == [9] and step.usage.calls == 1
     assert step.detail["offered"] == 4 and [hit.node.id for hit in step.hits] == ["d:0", "d:3"]
@@ -88,11 +88,11 @@ def test_base_asks_in_the_papers_words_and_takes_the_ids_that_are_named():
 
 def test_paragraphs_go_whole_into_as_few_calls_as_fit_as_one_batch():
     many = [node(n, f"word{n} " * 60) for n in range(20)]
-    with ScriptedServer(lambda request: ", ".join(map(str, offered(request)))) as server:
+    with ScriptedServer(lambda request: ", ".join(map(str, offered_paragraphs(request)))) as server:
         record = TrailRecorder()
         chosen = base(server, context=1000).select(QUESTION, many, record)
     assert [item.id for item, _ in chosen] == [item.id for item in many]
-    shown = sorted((offered(request) for request in server.requests), key=min)
+    shown = sorted((offered_paragraphs(request) for request in server.requests), key=min)
     assert [n for held in shown for n in held] == list(range(1, 21))
     assert all(text == many[n - 1].text.strip() for held in shown for n, text in held.items())
     prompts = [load_prompt("drill-paragraphs").render(question=QUESTION, paragraphs=held) for held in
@@ -135,9 +135,9 @@ def test_hierbase_sees_summaries_first_then_the_texts_of_what_it_chose():
         record = TrailRecorder()
         result = HierarchicalSelector(base(server), lambda nodes: [item.text[:10] for item in nodes])
         chosen = result.select(QUESTION, NODES, record)
-    assert offered(server.requests[0]) == {n: text[:10].strip() for n, text in enumerate(TEXTS, 1)}
+    assert offered_paragraphs(server.requests[0]) == {n: text[:10].strip() for n, text in enumerate(TEXTS, 1)}
     assert (
-        list(offered(server.requests[1])) == [1, 2]
+        list(offered_paragraphs(server.requests[1])) == [1, 2]
         and "Tolland Yard built the lighter in 1871." in server.requests[1].user
     )
     assert [item.id for item, _ in chosen] == ["d:1"] and [step.usage.calls for step in record.steps] == [

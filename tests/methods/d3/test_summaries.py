@@ -117,7 +117,7 @@ def test_numbers_and_names_must_stand_in_the_section(summary, wrong):
     assert find_invented(summary, SOURCE) == wrong
 
 
-def written(server, words=40, prompt="drill-summarise"):
+def model_summariser(server, words=40, prompt="drill-summarise"):
     return ModelSummariser(create_language_model(server.llm), load_prompt(prompt), words, 3000, count_tokens)
 
 
@@ -132,7 +132,7 @@ def test_a_model_writes_summaries_and_what_it_invents_is_replaced(snapshot_of):
         return "The Tolland Coal Company owned them; Maria Hale led it." if name.endswith("Owners") else ""
 
     with ScriptedServer(reply) as server:
-        summaries = Summaries(snapshot, ExtractiveSummariser(12), written(server))
+        summaries = Summaries(snapshot, ExtractiveSummariser(12), model_summariser(server))
         assert summaries.make(sections) == len(server.requests) > 0
         known = summaries.available(sections)
     by_name = {section.name: known[section.id] for section in sections}
@@ -152,7 +152,7 @@ def test_no_model_is_asked_for_summaries_without_being_told(snapshot_of):
     sections = sections_of(snapshot)
     trail = TrailRecorder()
     with ScriptedServer() as server:
-        result = Summaries(snapshot, ExtractiveSummariser(12), written(server)).of(sections, trail)
+        result = Summaries(snapshot, ExtractiveSummariser(12), model_summariser(server)).of(sections, trail)
         assert server.requests == []
     assert result == Summaries(snapshot, ExtractiveSummariser(12)).of(sections)
     assert [step.detail.get("instead") for step in trail.steps if "instead" in step.detail] == [

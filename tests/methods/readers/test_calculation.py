@@ -8,7 +8,7 @@ from clew.methods.readers.calculation import TableCalculator, answer_from_tables
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.parse.data_tables import build_data_table, table_from_grid
 from clew.parse.documents.builder import DocumentBuilder
-from graph_corpora import located
+from graph_corpora import locate
 
 GRID = [
     ["", "", "Years Ended September 30,", ""],
@@ -161,7 +161,7 @@ def report(base):
     builder.add_paragraph("Sales by type of contract were as follows.")
     builder.add_table(table_from_grid(GRID))
     parsed = builder.finish(data=b"report", title="report", media_type="text/plain", parser="test/1")
-    base.put_document(parsed, located(parsed))
+    base.put_document(parsed, locate(parsed))
     base.catch_up()
     nodes = base.document_nodes(parsed.key)
     return base.snapshot(), [Hit(node, 1.0, (node.id,)) for node in nodes if node.kind == "row"]

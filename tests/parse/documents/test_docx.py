@@ -15,7 +15,7 @@ from bad_files import changed_zip, good_docx
 from clew.core.errors import UnreadableFile
 from clew.parse.documents.docx import format_list_number, parse
 from clew.parse.documents.limits import Limits
-from parse_trees import outline, read, shown, tables
+from parse_trees import outline, read, read_outline, tables
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
@@ -110,7 +110,7 @@ def test_headings_by_outline_level_and_by_inheritance() -> None:
         + p("no heading", '<w:pStyle w:val="h"/><w:outlineLvl w:val="9"/>')
         + p("unknown", '<w:pStyle w:val="missing"/>')
     )
-    assert shown(body(content, styles=styles), "a.docx") == [
+    assert read_outline(body(content, styles=styles), "a.docx") == [
         "# One",
         "text",
         "### Two",
@@ -154,7 +154,7 @@ def test_numbers_that_word_prints_are_computed() -> None:
         + item("none", 0, 0)
         + item("undefined", 44, 0)
     )
-    assert shown(body(content, numbering=numbering), "a.docx") == [
+    assert read_outline(body(content, numbering=numbering), "a.docx") == [
         "# 1. Head",
         "## 1.1 Sub",
         "## 1.2 Again",
@@ -208,7 +208,7 @@ def test_a_caption_below_and_a_header_that_is_not_marked() -> None:
         cells[0].text, cells[1].text = texts
     document.add_paragraph("Table 2. Cargo", "Caption")
     document.add_paragraph("Figure 1. A boat", "Caption")
-    assert shown(save(document), "a.docx") == ["| Table 2. Cargo. Coal: Tons: 5", "Figure 1. A boat"]
+    assert read_outline(save(document), "a.docx") == ["| Table 2. Cargo. Coal: Tons: 5", "Figure 1. A boat"]
 
 
 def test_tables_that_only_frame_are_read_as_text() -> None:
@@ -220,7 +220,7 @@ def test_tables_that_only_frame_are_read_as_text() -> None:
     inner = right.add_table(2, 2)
     for place, text in enumerate(("Item", "Tons", "Coal", "5")):
         inner.cell(place // 2, place % 2).text = text
-    assert shown(save(document), "a.docx") == ["Left words.", "Right words.", "| Coal: Tons: 5"]
+    assert read_outline(save(document), "a.docx") == ["Left words.", "Right words.", "| Coal: Tons: 5"]
 
 
 def test_cells_with_paragraphs_and_small_tables_within() -> None:
@@ -232,7 +232,7 @@ def test_cells_with_paragraphs_and_small_tables_within() -> None:
     cell.text = "One."
     cell.add_paragraph("Two.")
     cell.add_table(1, 1).cell(0, 0).text = "Three."
-    assert shown(save(document), "a.docx") == ["| Mill: Said: One. Two. Three."]
+    assert read_outline(save(document), "a.docx") == ["| Mill: Said: One. Two. Three."]
 
 
 def test_footnotes_follow_what_refers_to_them() -> None:
@@ -245,7 +245,7 @@ def test_footnotes_follow_what_refers_to_them() -> None:
         '<w:p><w:r><w:t>It was</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r>'
         "<w:r><w:t> so.</w:t></w:r></w:p>"
     )
-    assert shown(body(p("Before.") + reference + p("After."), footnotes=notes), "a.docx") == [
+    assert read_outline(body(p("Before.") + reference + p("After."), footnotes=notes), "a.docx") == [
         "Before.",
         "It was[1] so.",
         "[1] Said in 1920.\nAnd later.",
@@ -270,7 +270,7 @@ def test_what_is_deleted_hidden_or_stored_twice_is_not_read() -> None:
         + "</w:txbxContent></mc:Fallback></mc:AlternateContent>"
         "<w:t>Beside it</w:t></w:r></w:p>"
     )
-    assert shown(body(content), "a.docx") == ["new seen 7 coop-shop\nline", "Beside it", "In a box"]
+    assert read_outline(body(content), "a.docx") == ["new seen 7 coop-shop\nline", "Beside it", "In a box"]
 
 
 def test_content_controls_are_opened_but_for_the_table_of_contents() -> None:
@@ -280,7 +280,7 @@ def test_content_controls_are_opened_but_for_the_table_of_contents() -> None:
     )
     deeper = f"<w:sdt><w:sdtContent>{p('Deeper')}</w:sdtContent></w:sdt>"
     control = f"<w:sdt><w:sdtPr/><w:sdtContent>{p('Inside')}{deeper}</w:sdtContent></w:sdt>"
-    assert shown(body(contents + control + p("After")), "a.docx") == ["Inside", "Deeper", "After"]
+    assert read_outline(body(contents + control + p("After")), "a.docx") == ["Inside", "Deeper", "After"]
 
 
 def test_strict_documents_differ_in_their_namespace_only() -> None:
@@ -288,7 +288,7 @@ def test_strict_documents_differ_in_their_namespace_only() -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         content = archive.read("word/document.xml")
     strict = content.replace(WORD.encode(), b"http://purl.oclc.org/ooxml/wordprocessingml/main")
-    assert shown(changed_zip(data, {"word/document.xml": strict}), "a.docx") == ["# Head", "Words."]
+    assert read_outline(changed_zip(data, {"word/document.xml": strict}), "a.docx") == ["# Head", "Words."]
 
 
 def test_the_main_part_is_where_the_package_says() -> None:
@@ -299,14 +299,14 @@ def test_the_main_part_is_where_the_package_says() -> None:
         relations = archive.read("_rels/.rels").replace(b"word/document.xml", b"word/document2.xml")
         content = archive.read("word/document.xml")
     moved = {"_rels/.rels": relations, "word/document.xml": None, "word/document2.xml": content}
-    assert shown(changed_zip(data, moved), "a.docx") == ["Words."]
+    assert read_outline(changed_zip(data, moved), "a.docx") == ["Words."]
 
 
 def test_a_zip_within_stays_closed_and_small_parts_may_pack_well() -> None:
     inner = changed_zip(good_docx(), {"word/media/bomb.zip": b"PK\x03\x04" + bytes(1_000)})
-    assert shown(inner, "a.docx")[0] == "# Heading"
+    assert read_outline(inner, "a.docx")[0] == "# Heading"
     spaces = changed_zip(good_docx(), {"word/other.xml": b" " * 5_000_000})
-    assert shown(spaces, "a.docx")[0] == "# Heading"
+    assert read_outline(spaces, "a.docx")[0] == "# Heading"
     with pytest.raises(UnreadableFile, match="zip bomb"):
         parse(spaces, unit="paragraph", name="a.docx", limits=Limits(ratio_floor=1_000_000))
     with pytest.raises(UnreadableFile, match="unpacks to more than 4"):
@@ -326,7 +326,7 @@ def test_rows_in_content_controls_and_skipped_columns() -> None:
         f"<w:tr>{cell('Ore, sorted by size', all_three)}</w:tr>"
         f'<w:tr><w:trPr><w:gridBefore w:val="1"/></w:trPr>{cell("3")}{cell("4")}</w:tr></w:tbl>'
     )
-    assert shown(body(content), "a.docx") == [
+    assert read_outline(body(content), "a.docx") == [
         "| Coal: Low: 1; High: 2",
         "| Ore, sorted by size",
         "| Ore, sorted by size: Low: 3; High: 4",
@@ -338,4 +338,4 @@ def test_equations_keep_their_letters() -> None:
     math = parse_xml(f'<m:oMath xmlns:m="{space}"><m:r><m:t>E=mc</m:t></m:r></m:oMath>')
     document = docx.Document()
     document.add_paragraph("Energy: ")._p.append(math)
-    assert shown(save(document), "a.docx") == ["Energy: E=mc"]
+    assert read_outline(save(document), "a.docx") == ["Energy: E=mc"]

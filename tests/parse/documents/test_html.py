@@ -9,11 +9,11 @@ import pytest
 from clew.core.errors import UnreadableFile
 from clew.parse.documents.html import parse
 from clew.parse.documents.limits import Limits
-from parse_trees import read, shown, tables
+from parse_trees import read, read_outline, tables
 
 
 def body(content: str) -> list[str]:
-    return shown(f"<html><body>{content}</body></html>", "page.html")
+    return read_outline(f"<html><body>{content}</body></html>", "page.html")
 
 
 def test_headings_paragraphs_and_inline_markup() -> None:
@@ -188,7 +188,7 @@ def test_encodings(head: str, encoding: str) -> None:
         text = f"{head}<html><body><p>{words}</p></body></html>"
     else:
         text = f"<html><head>{head}</head><body><p>{words}</p></body></html>"
-    assert shown(text.encode(encoding), "page.html") == [words]
+    assert read_outline(text.encode(encoding), "page.html") == [words]
 
 
 def test_depth_costs_nothing_up_to_the_limit() -> None:
@@ -225,7 +225,7 @@ def test_broken_markup_is_read_as_browsers_do() -> None:
         "four",
         "five",
     ]
-    assert shown("<title>T</title>text only", "a.html") == ["text only"]
+    assert read_outline("<title>T</title>text only", "a.html") == ["text only"]
     assert body("<h2></h2><h3> </h3><p></p><ul><li></ul><table><tr><td></table>x") == ["x"]
 
 

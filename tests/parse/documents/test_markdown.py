@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from clew.core.errors import UnreadableFile
-from parse_trees import read, shown, tables
+from parse_trees import read, read_outline, tables
 
 
 def markdown(text: str) -> list[str]:
-    return shown(text, "notes.md")
+    return read_outline(text, "notes.md")
 
 
 def test_headings_paragraphs_and_inline_markup() -> None:
@@ -91,7 +91,7 @@ def test_html_within_is_read_as_html() -> None:
 def test_titles_and_front_matter(text: str, title: str, first: str) -> None:
     document = read(text, "notes.md")
     assert document.title == title
-    assert shown(text, "notes.md")[0] == first
+    assert read_outline(text, "notes.md")[0] == first
 
 
 def test_depth_is_read_or_refused_but_never_dropped() -> None:

@@ -29,7 +29,7 @@ def read(data: bytes) -> ParsedDocument:
     return read_file(data, "made.pdf")
 
 
-def drawn(*pages: Callable[[Canvas], None]) -> bytes:
+def draw_report(*pages: Callable[[Canvas], None]) -> bytes:
     stream = io.BytesIO()
     canvas = Canvas(stream, pagesize=A4)
     for page in pages:
@@ -39,7 +39,7 @@ def drawn(*pages: Callable[[Canvas], None]) -> bytes:
     return stream.getvalue()
 
 
-def flowed(*parts) -> bytes:
+def draw_columns(*parts) -> bytes:
     stream = io.BytesIO()
     SimpleDocTemplate(stream, pagesize=A4).build(list(parts))
     return stream.getvalue()
@@ -62,7 +62,7 @@ def path(document: ParsedDocument, node) -> list[str]:
     return names
 
 
-def wrapped(canvas: Canvas, text: str, x: float, y: float, width: float) -> None:
+def draw_paragraph(canvas: Canvas, text: str, x: float, y: float, width: float) -> None:
     paragraph = Paragraph(text, BODY)
     _, height = paragraph.wrap(width, 800)
     paragraph.drawOn(canvas, x, y - height)
@@ -71,10 +71,10 @@ def wrapped(canvas: Canvas, text: str, x: float, y: float, width: float) -> None
 def test_two_columns_are_read_one_after_the_other():
     def page(canvas):
         for number in range(3):
-            wrapped(canvas, f"Left {number}. {PROSE}", 60, 780 - 130 * number, 210)
-            wrapped(canvas, f"Right {number}. {PROSE}", 320, 780 - 130 * number, 210)
+            draw_paragraph(canvas, f"Left {number}. {PROSE}", 60, 780 - 130 * number, 210)
+            draw_paragraph(canvas, f"Right {number}. {PROSE}", 320, 780 - 130 * number, 210)
 
-    passages = texts(read(drawn(page)), PASSAGE)
+    passages = texts(read(draw_report(page)), PASSAGE)
     assert [text.split(".")[0] for text in passages] == [
         f"{s} {n}" for s in ("Left", "Right") for n in range(3)
     ]
@@ -84,13 +84,13 @@ def test_two_columns_are_read_one_after_the_other():
 def test_lines_of_two_columns_that_stand_almost_side_by_side_are_not_mixed():
     def page(canvas):
         for number in range(4):
-            wrapped(canvas, f"Left {number}. {PROSE}", 60, 780 - 130 * number, 210)
-            wrapped(canvas, f"Right {number}. {PROSE}", 320, 778.5 - 130 * number, 210)
+            draw_paragraph(canvas, f"Left {number}. {PROSE}", 60, 780 - 130 * number, 210)
+            draw_paragraph(canvas, f"Right {number}. {PROSE}", 320, 778.5 - 130 * number, 210)
         lines(canvas, ["Figure 1. Depth of the bar."], 60, 225, 8)
         lines(canvas, ["2 Results of it"], 320, 227, 14, "Helvetica-Bold")
-        wrapped(canvas, PROSE, 320, 220, 210)
+        draw_paragraph(canvas, PROSE, 320, 220, 210)
 
-    document = read(drawn(page))
+    document = read(draw_report(page))
     assert "Figure 1. Depth of the bar." in texts(document, PASSAGE)
     assert texts(document, SECTION) == ["2 Results of it"]
 
@@ -99,11 +99,11 @@ def test_the_number_beside_a_running_title_is_the_label():
     def page(number):
         def draw(canvas):
             lines(canvas, [f"Movement of the Bank {number + 112}"], 60, HEIGHT - 40, 8)
-            wrapped(canvas, f"On page {number}: {PROSE}", 60, 700, 400)
+            draw_paragraph(canvas, f"On page {number}: {PROSE}", 60, 700, 400)
 
         return draw
 
-    document = read(drawn(*(page(number) for number in range(1, 4))))
+    document = read(draw_report(*(page(number) for number in range(1, 4))))
     assert [node.name for node in document.nodes if node.kind == "page"] == ["113", "114", "115"]
 
 
@@ -111,12 +111,12 @@ def test_running_headers_footers_and_page_numbers_are_dropped_and_the_number_is_
     def page(number):
         def draw(canvas):
             lines(canvas, ["Report of the Ferry Company"], 60, HEIGHT - 40, 8)
-            wrapped(canvas, f"On page {number}: {PROSE}", 60, 700, 400)
+            draw_paragraph(canvas, f"On page {number}: {PROSE}", 60, 700, 400)
             lines(canvas, [str(number + 10)], 290, 30, 8)
 
         return draw
 
-    document = read(drawn(*(page(number) for number in range(1, 6))))
+    document = read(draw_report(*(page(number) for number in range(1, 6))))
     assert texts(document, PASSAGE) == [f"On page {n}: {PROSE}" for n in range(1, 6)]
     assert [node.name for node in document.nodes if node.kind == "page"] == ["11", "12", "13", "14", "15"]
 
@@ -128,7 +128,7 @@ def test_a_word_divided_at_the_end_of_a_line_or_a_page_is_put_together():
     def second(canvas):
         lines(canvas, ["ter was ashore. A well-known fact."], 60, 780)
 
-    assert texts(read(drawn(first, second)), PASSAGE) == [
+    assert texts(read(draw_report(first, second)), PASSAGE) == [
         "The inquiry heard that the steamboat had no lamp and that its master was ashore. A well-known fact."
     ]
 
@@ -148,7 +148,7 @@ def test_a_ruled_table_keeps_wrapped_and_merged_cells_together():
         ),
     )
     document = read(
-        flowed(Paragraph(PROSE, BODY), Spacer(1, 30), table, Spacer(1, 30), Paragraph("End.", BODY))
+        draw_columns(Paragraph(PROSE, BODY), Spacer(1, 30), table, Spacer(1, 30), Paragraph("End.", BODY))
     )
     (markdown,) = texts(document, TABLE)
     rows = texts(document, ROW)
@@ -164,13 +164,13 @@ def test_a_ruled_table_keeps_wrapped_and_merged_cells_together():
 def test_a_framed_paragraph_and_the_grid_of_a_chart_are_no_tables():
     def page(canvas):
         canvas.rect(50, 600, 420, 60)
-        wrapped(canvas, PROSE, 60, 650, 400)
+        draw_paragraph(canvas, PROSE, 60, 650, 400)
         for step in range(6):
             canvas.line(100, 300 + 30 * step, 400, 300 + 30 * step)
             canvas.line(100 + 60 * step, 300, 100 + 60 * step, 450)
             lines(canvas, [str(step)], 95 + 60 * step, 285, 8)
 
-    assert texts(read(drawn(page)), TABLE) == []
+    assert texts(read(draw_report(page)), TABLE) == []
 
 
 def test_an_unruled_table_is_found_by_what_stands_under_what():
@@ -182,7 +182,7 @@ def test_an_unruled_table_is_found_by_what_stands_under_what():
     ]
 
     def page(canvas):
-        wrapped(canvas, PROSE, 60, 760, 400)
+        draw_paragraph(canvas, PROSE, 60, 760, 400)
         lines(canvas, ["Traffic by year"], 60, 690, 10, "Helvetica-Bold")
         canvas.setFont("Times-Roman", 10)
         for number, (label, left, right) in enumerate(rows):
@@ -190,7 +190,7 @@ def test_an_unruled_table_is_found_by_what_stands_under_what():
             canvas.drawRightString(330, 670 - 14 * number, left)
             canvas.drawRightString(430, 670 - 14 * number, right)
 
-    table_rows = [row.removeprefix("Traffic by year. ") for row in texts(read(drawn(page)), ROW)]
+    table_rows = [row.removeprefix("Traffic by year. ") for row in texts(read(draw_report(page)), ROW)]
     assert table_rows == [
         "Passengers: 1930: 12,404; 1931: 11,870",
         "Cattle and horses: 1930: 318; 1931: (42)",
@@ -212,7 +212,7 @@ def test_a_header_centred_over_columns_is_in_each_of_them():
             for x, value in zip((240, 330, 415, 505), values, strict=True):
                 canvas.drawRightString(x, y, value)
 
-    table_rows = texts(read(drawn(page)), ROW)
+    table_rows = texts(read(draw_report(page)), ROW)
     assert table_rows[0].endswith(
         "Spring: Crossings 1930: 110; Crossings 1931: 120; Fares 1930: 1,000; Fares 1931: 1,100"
     )
@@ -227,7 +227,7 @@ def test_a_table_that_runs_over_pages_is_one_table(repeat):
         repeatRows=repeat,
         style=TableStyle([("GRID", (0, 0), (-1, -1), 0.5, "black")]),
     )
-    document = read(flowed(table))
+    document = read(draw_columns(table))
     (node,) = [node for node in document.nodes if node.kind == TABLE]
     rows = [node for node in document.nodes if node.kind == ROW]
     assert [row.text.split(". ")[-1] for row in rows] == [
@@ -240,17 +240,17 @@ def test_a_table_that_runs_over_pages_is_one_table(repeat):
 def test_headings_make_sections_and_figure_text_does_not():
     def page(canvas):
         lines(canvas, ["1 Soundings"], 60, 790, 14, "Helvetica-Bold")
-        wrapped(canvas, PROSE, 60, 770, 400)
+        draw_paragraph(canvas, PROSE, 60, 770, 400)
         lines(canvas, ["1.1 Method"], 60, 700, 12, "Helvetica-Bold")
-        wrapped(canvas, PROSE, 60, 680, 400)
+        draw_paragraph(canvas, PROSE, 60, 680, 400)
         canvas.rect(100, 400, 300, 150)
         lines(canvas, ["0.2"], 105, 500, 7)
         lines(canvas, ["depth, m"], 200, 410, 7)
         lines(canvas, ["Figure 1. Depth of the bar."], 100, 380, 9)
         lines(canvas, ["2 Results"], 60, 340, 14, "Helvetica-Bold")
-        wrapped(canvas, PROSE, 60, 320, 400)
+        draw_paragraph(canvas, PROSE, 60, 320, 400)
 
-    document = read(drawn(page))
+    document = read(draw_report(page))
     assert texts(document, SECTION) == ["1 Soundings", "1.1 Method", "2 Results"]
     paths = [path(document, node) for node in document.nodes if node.kind == PASSAGE and node.text == PROSE]
     assert paths == [["1 Soundings"], ["1 Soundings", "1.1 Method"], ["2 Results"]]
@@ -259,7 +259,7 @@ def test_headings_make_sections_and_figure_text_does_not():
 def test_a_crop_box_moves_what_is_shown_and_its_boxes_with_it():
     stream = io.BytesIO()
     canvas = Canvas(stream, pagesize=A4, cropBox=(50, 100, 550, 800))
-    wrapped(canvas, PROSE, 60, 700, 400)
+    draw_paragraph(canvas, PROSE, 60, 700, 400)
     canvas.save()
     (node,) = [node for node in read(stream.getvalue()).nodes if node.kind == PASSAGE]
     (box,) = node.boxes
@@ -267,7 +267,7 @@ def test_a_crop_box_moves_what_is_shown_and_its_boxes_with_it():
 
 
 def test_boxes_surround_the_words_of_their_passage():
-    data = flowed(Paragraph("The Heading", HEAD), *(Paragraph(PROSE, BODY) for _ in range(3)))
+    data = draw_columns(Paragraph("The Heading", HEAD), *(Paragraph(PROSE, BODY) for _ in range(3)))
     passages = [node for node in read(data).nodes if node.kind == PASSAGE]
     assert passages
     page = pypdfium2.PdfDocument(data)[0]
@@ -283,16 +283,16 @@ def test_a_rotated_page_is_read_as_it_is_shown():
         canvas.setPageRotation(90)
         canvas.translate(WIDTH, 0)
         canvas.rotate(90)
-        wrapped(canvas, PROSE, 60, 500, 400)
+        draw_paragraph(canvas, PROSE, 60, 500, 400)
 
-    assert texts(read(drawn(page)), PASSAGE) == [PROSE]
+    assert texts(read(draw_report(page)), PASSAGE) == [PROSE]
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (drawn(lambda canvas: canvas.rect(50, 50, 100, 100)), "no text"),
-        (drawn(lambda canvas: lines(canvas, [PROSE], 60, 700))[:400], "damaged|truncated"),
+        (draw_report(lambda canvas: canvas.rect(50, 50, 100, 100)), "no text"),
+        (draw_report(lambda canvas: lines(canvas, [PROSE], 60, 700))[:400], "damaged|truncated"),
         (b"%PDF-1.7\n", "damaged|truncated"),
     ],
     ids=["drawing only", "truncated", "nothing after the first line"],
@@ -318,4 +318,4 @@ def test_a_page_of_very_many_objects_is_read_in_bounded_work():
         for number in range(30_000):
             canvas.rect(number % 500, number // 500, 0.3, 0.3, stroke=0, fill=1)
 
-    assert texts(read(drawn(page)), PASSAGE) == [PROSE[:60].strip()]
+    assert texts(read(draw_report(page)), PASSAGE) == [PROSE[:60].strip()]

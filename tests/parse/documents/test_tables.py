@@ -17,7 +17,7 @@ from clew.core.errors import UnreadableFile
 from clew.parse.documents.csv import parse as parse_delimited
 from clew.parse.documents.limits import Limits
 from clew.parse.documents.xlsx import parse
-from parse_trees import check, outline, read, shown, tables
+from parse_trees import check, outline, read, read_outline, tables
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
@@ -37,7 +37,7 @@ def book_of(rows: list[list[Any]], name: str = "Sheet1") -> openpyxl.Workbook:
 
 
 def sheet(rows: list[list[Any]], name: str = "Sheet1") -> list[str]:
-    return shown(save(book_of(rows, name)), "book.xlsx")
+    return read_outline(save(book_of(rows, name)), "book.xlsx")
 
 
 def test_each_sheet_is_a_section_with_its_table() -> None:
@@ -84,7 +84,7 @@ def test_values_are_as_shown() -> None:
     for kind, value, form in cells:
         book.active.append([kind, value])
         book.active.cell(book.active.max_row, 2).number_format = form
-    assert [text.split(": ", 2)[2] for text in shown(save(book), "b.xlsx")[1:]] == [
+    assert [text.split(": ", 2)[2] for text in read_outline(save(book), "b.xlsx")[1:]] == [
         "$1,234.50", "25.6%", "(12)", "2024-03-05", "5 Mar 2024 14:30", "6:45 AM", "TRUE", "00123", "#DIV/0!", "42",
     ]  # fmt: skip
 
@@ -127,7 +127,7 @@ def test_merged_cells_in_header_and_side() -> None:
     )
     for cells in ("A1:A2", "B1:C1", "D1:E1", "A3:A4"):
         book.active.merge_cells(cells)
-    assert shown(save(book), "b.xlsx")[1:] == [
+    assert read_outline(save(book), "b.xlsx")[1:] == [
         "| North: 2023 Low: 1; 2023 High: 2; 2022 Low: 3; 2022 High: 4",
         "| North: 2023 Low: 5; 2023 High: 6; 2022 Low: 7; 2022 High: 8",
     ]
@@ -136,7 +136,7 @@ def test_merged_cells_in_header_and_side() -> None:
 def test_a_row_merged_over_all_columns_is_a_group() -> None:
     book = book_of([["Item", "Tons"], ["By water", None], ["Coal", 5]])
     book.active.merge_cells("A2:B2")
-    assert shown(save(book), "b.xlsx")[1:] == ["| By water", "| By water: Coal: Tons: 5"]
+    assert read_outline(save(book), "b.xlsx")[1:] == ["| By water", "| By water: Coal: Tons: 5"]
 
 
 def test_formulas_show_their_stored_result_and_missing_ones_are_said() -> None:
@@ -149,7 +149,7 @@ def test_formulas_show_their_stored_result_and_missing_ones_are_said() -> None:
         '<row><c t="inlineStr"><is><t>Mill</t></is></c><c><f>1+2</f><v>3</v></c></row>'
         '<row><c t="str"><f>"W"&amp;"eir"</f><v>Weir</v></c><c t="e"><f>1/0</f><v>#DIV/0!</v></c></row>'
     )
-    assert shown(with_result, "b.xlsx")[1:] == ["| Mill: Sum: 3", "| Weir: Sum: #DIV/0!"]
+    assert read_outline(with_result, "b.xlsx")[1:] == ["| Mill: Sum: 3", "| Weir: Sum: #DIV/0!"]
 
 
 def xlsx(rows: str, before: str = "", after: str = "", **parts: str) -> bytes:
@@ -177,7 +177,7 @@ def test_shared_strings_with_runs_and_readings() -> None:
         ),
         {"xl/_rels/workbook.xml.rels": relations.encode(), "xl/strings.xml": strings.encode()},
     )
-    assert shown(data, "b.xlsx")[1:] == ["| 川: Bridge: 5"]
+    assert read_outline(data, "b.xlsx")[1:] == ["| 川: Bridge: 5"]
 
 
 def test_claimed_dimensions_are_not_believed() -> None:
@@ -188,7 +188,7 @@ def test_claimed_dimensions_are_not_believed() -> None:
     )
     data = xlsx(rows, '<dimension ref="A1:XFD1048576"/><cols><col min="1" max="16384" style="1"/></cols>',
                 '<mergeCells><mergeCell ref="A1:XFD1048576"/><mergeCell ref="nonsense"/></mergeCells>')  # fmt: skip
-    assert shown(data, "b.xlsx")[1:] == ["| Mill: Price: 7"]
+    assert read_outline(data, "b.xlsx")[1:] == ["| Mill: Price: 7"]
 
 
 @pytest.mark.slow
@@ -198,7 +198,7 @@ def test_cells_that_are_only_formatted_count_for_nothing() -> None:
     for row in range(1, 300):
         for column in range(1, 60):
             book.active.cell(row, column).fill = fill
-    assert shown(save(book), "b.xlsx")[1:] == ["| 1: b: 2"]
+    assert read_outline(save(book), "b.xlsx")[1:] == ["| 1: b: 2"]
 
 
 def test_more_cells_than_allowed_are_refused() -> None:
@@ -211,7 +211,7 @@ def test_more_cells_than_allowed_are_refused() -> None:
 def test_charts_and_their_sheets_are_passed_over() -> None:
     book = book_of([["a", "b"], [1, 2]])
     book.create_chartsheet("Chart").add_chart(BarChart())
-    assert shown(save(book), "b.xlsx") == ["# Sheet1", "| 1: b: 2"]
+    assert read_outline(save(book), "b.xlsx") == ["# Sheet1", "| 1: b: 2"]
 
 
 @pytest.mark.slow
@@ -228,7 +228,7 @@ def test_random_grids_keep_every_cell() -> None:
 
 
 def csv(text: str, name: str = "rows.csv") -> list[str]:
-    return shown(text, name)
+    return read_outline(text, name)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -8,7 +8,7 @@ import pytest
 
 from clew.core.errors import UnreadableFile
 from clew.parse.documents.encoding import decode_text, is_binary
-from parse_trees import read, shown
+from parse_trees import read, read_outline
 
 WRAPPED = (
     "The river rises in the hills above the village and runs for ninety\n"
@@ -18,7 +18,7 @@ WRAPPED = (
 
 
 def plain(text: str) -> list[str]:
-    return shown(text, "notes.txt")
+    return read_outline(text, "notes.txt")
 
 
 def test_wrapped_lines_are_joined_and_others_kept() -> None:

@@ -38,7 +38,7 @@ TORN = """["a","b","c"]
 """
 
 
-def taken(path: Path, content: str | bytes, **options) -> Twin:
+def read_twin(path: Path, content: str | bytes, **options) -> Twin:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     twin = Twin()
     faults = RowErrors()
@@ -65,22 +65,22 @@ def taken(path: Path, content: str | bytes, **options) -> Twin:
 def test_triples_in_all_their_forms(tmp_path: Path, name: str, content: str, pack) -> None:
     ending = {gzip.compress: ".gz", bz2.compress: ".bz2", lzma.compress: ".xz"}.get(pack, "")
     data = content.encode()
-    twin = taken(tmp_path / f"{name}{ending}", pack(data) if pack else data)
+    twin = read_twin(tmp_path / f"{name}{ending}", pack(data) if pack else data)
     assert set(twin.edges) == {KISMET, PUSHOVER}
 
 
 def test_columns_can_be_named_and_the_others_are_properties(tmp_path: Path) -> None:
-    twin = taken(
+    twin = read_twin(
         tmp_path / "a.csv", "1944,Dieterle,Kismet,directed\n", columns=("year", "tail", "head", "relation")
     )
     assert twin.edges == {("Kismet", "directed", "Dieterle"): [{"year": 1944}]}
-    twin = taken(tmp_path / "a.csv", "head,relation,tail\na,b,c\n", header=False)
+    twin = read_twin(tmp_path / "a.csv", "head,relation,tail\na,b,c\n", header=False)
     assert set(twin.edges) == {("head", "relation", "tail"), ("a", "b", "c")}
 
 
 def test_neo4j_tables(tmp_path: Path) -> None:
     """The example of Neo4j's manual (Operations Manual, Import), with a second space of ids."""
-    nodes = taken(
+    nodes = read_twin(
         tmp_path / "movies.csv",
         "movieId:ID,title,year:int,:LABEL,tags:string[],seen:boolean,note:IGNORE\n"
         'tt0133093,"The Matrix",1999,Movie,a;b,true,x\n'
@@ -93,7 +93,7 @@ def test_neo4j_tables(tmp_path: Path) -> None:
     }
     assert nodes.nodes["tt0234215"]["types"] == ["Movie", "Sequel"]
     assert nodes.nodes["tt0234215"]["properties"] == {"year": 2003, "seen": False}
-    edges = taken(
+    edges = read_twin(
         tmp_path / "roles.csv",
         ':START_ID(Person),role:string,:END_ID,:TYPE\nkeanu,"Neo, the One",tt0133093,ACTED_IN\n',
     )
@@ -101,7 +101,7 @@ def test_neo4j_tables(tmp_path: Path) -> None:
 
 
 def test_node_tables_by_the_names_of_their_columns(tmp_path: Path) -> None:
-    twin = taken(
+    twin = read_twin(
         tmp_path / "nodes.tsv",
         "node_id\tnode_type\tname\taliases\tdescription\tyear\tcode\n"
         "7\tdisease\tGaucher disease\tGBA deficiency; glucocerebrosidase deficiency\tA storage disease.\t1882\t007\n",
@@ -116,7 +116,7 @@ def test_node_tables_by_the_names_of_their_columns(tmp_path: Path) -> None:
 
 
 def test_json_lines_of_nodes_and_edges(tmp_path: Path) -> None:
-    twin = taken(
+    twin = read_twin(
         tmp_path / "a.jsonl",
         "\n".join(
             map(
@@ -155,7 +155,7 @@ def test_json_lines_of_nodes_and_edges(tmp_path: Path) -> None:
 
 def test_the_export_of_neo4j_as_json_lines(tmp_path: Path) -> None:
     """The example of the manual of APOC (``apoc.export.json.all``)."""
-    twin = taken(
+    twin = read_twin(
         tmp_path / "all.jsonl",
         '{"type":"node","id":"0","labels":["User"],"properties":{"born":"2015-07-04","name":"Adam","age":42}}\n'
         '{"type":"node","id":"1","labels":["User"],"properties":{"name":"Jim","place":{"x":1.5,"crs":"wgs"}}}\n'
@@ -175,7 +175,7 @@ def test_extractions_keep_the_passage_that_each_triple_comes_from(tmp_path: Path
         "entities": ["Kismet", "Golden Age"],
         "triples": [["Kismet", "directed by", "William Dieterle"]],
     }
-    twin = taken(tmp_path / "a.jsonl", f"{json.dumps(line)}\n{json.dumps(line)}\n")
+    twin = read_twin(tmp_path / "a.jsonl", f"{json.dumps(line)}\n{json.dumps(line)}\n")
     ((edge, (provenance,)),) = twin.edges.items()
     assert edge == KISMET
     assert provenance["title"] == "Kismet"
@@ -201,7 +201,7 @@ def test_parquet(tmp_path: Path) -> None:
         "tags": [["a", "b"], []],
     }
     parquet.write_table(pa.table(table), path)
-    twin = taken(path, path.read_bytes())
+    twin = read_twin(path, path.read_bytes())
     assert twin.nodes["1"] == {
         "types": ["film"],
         "name": "Kismet",
@@ -210,7 +210,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert twin.nodes["2"]["properties"] == {}
     path = tmp_path / "edges.parquet"
     parquet.write_table(pa.table({"source": [1.0, 2.0], "target": ["2", "1"], "type": ["to", "fro"]}), path)
-    assert set(taken(path, path.read_bytes()).edges) == {("1", "to", "2"), ("2", "fro", "1")}
+    assert set(read_twin(path, path.read_bytes()).edges) == {("1", "to", "2"), ("2", "fro", "1")}
 
 
 TURTLE = """
@@ -328,7 +328,7 @@ def test_a_bad_row_is_named_with_its_line_or_skipped_and_counted(
 def test_twenty_bad_rows_are_enough_to_stop(tmp_path: Path) -> None:
     rows = "a\tb\tc\n" + "a\n" * 1000
     with pytest.raises(UnreadableFile) as caught:
-        taken(tmp_path / "a.tsv", rows)
+        read_twin(tmp_path / "a.tsv", rows)
     assert "line 21:" in caught.value.problem and "line 22:" not in caught.value.problem
 
 
@@ -361,15 +361,15 @@ def test_files_that_cannot_be_read(
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow", reason="the extra 'graphs' is not installed")
     with pytest.raises(UnreadableFile, match=problem):
-        taken(tmp_path / name, content, **options)
+        read_twin(tmp_path / name, content, **options)
 
 
 def test_untyped_values_are_kept_as_they_are_written(tmp_path: Path) -> None:
     rows = ["a,0.10,007", "b,0.1,7", "c,1.50e3,-0", "d,-2.5,1e5", "e,.5,+1"]
-    twin = taken(tmp_path / "a.csv", "\n".join(["id,share,code", *rows]))
+    twin = read_twin(tmp_path / "a.csv", "\n".join(["id,share,code", *rows]))
     values = [node["properties"] for node in twin.nodes.values()]
     assert [f"{id},{row['share']},{row['code']}" for id, row in zip(twin.nodes, values, strict=True)] == rows
-    typed = taken(tmp_path / "b.csv", "id,share:float\na,0.10\n")
+    typed = read_twin(tmp_path / "b.csv", "id,share:float\na,0.10\n")
     assert typed.nodes["a"]["properties"] == {"share": 0.1}
 
 

@@ -8,7 +8,7 @@ from clew.core.trail import TrailRecorder
 from clew.core.types import Box, Question, Scope, Table, Usage
 from clew.parse.documents.builder import DocumentBuilder
 from clew.retrieve.structure.lookup import StructureReader, StructureSearch, fetch_hits, find_references
-from graph_corpora import document, finished
+from graph_corpora import document, finish_document
 
 
 def report(word):
@@ -32,7 +32,7 @@ def report(word):
         Table(("Toll", "Pence"), (("Horse", "6"),), f"Table 2: {word} tolls", (Box(3, 0, 60, 9, 80),))
     )
     builder.add_table(Table(("Mark", "Depth"), (("Red", "2"),), "", (Box(3, 0, 90, 9, 99),)))
-    return finished(builder, f"{word} report", pages=3)
+    return finish_document(builder, f"{word} report", pages=3)
 
 
 def ledger():
@@ -40,7 +40,7 @@ def ledger():
     for sheet in ("Freight", "Crew"):
         builder.add_heading(1, sheet)
         builder.add_table(Table(("Name", "Sum"), ((f"{sheet} one", "1"),), sheet))
-    return finished(
+    return finish_document(
         builder,
         "Company ledger",
         media_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -56,7 +56,7 @@ def snapshot(lasting):
     )
 
 
-def named(snapshot, question, scope=None):
+def find_names(snapshot, question, scope=None):
     references = find_references(question, snapshot, scope or Scope())
     nodes = snapshot.nodes(snapshot.rows([reference.node for reference in references]))
     return [
@@ -111,13 +111,13 @@ H, F = "harbour_report: ", "FerryReport2021: "
     ],
 )
 def test_what_a_question_names_is_found_in_the_document_that_it_names(snapshot, question, expected):
-    assert named(snapshot, question) == expected
+    assert find_names(snapshot, question) == expected
 
 
 def test_where_no_document_is_named_all_that_have_it_are_meant_best_match_first(snapshot):
-    assert set(named(snapshot, "What does page 2 say?")) == {H + "page 2", F + "page 2"}
-    assert named(snapshot, "On page 3, may Ferry sink?")[0] == F + "page 3"
-    references = named(snapshot, "What does table 2 show?")
+    assert set(find_names(snapshot, "What does page 2 say?")) == {H + "page 2", F + "page 2"}
+    assert find_names(snapshot, "On page 3, may Ferry sink?")[0] == F + "page 3"
+    references = find_names(snapshot, "What does table 2 show?")
     assert sorted(references[:2]) == [F + "table Table 2: Ferry tolls", H + "table Table 2: Harbour tolls"]
 
 
@@ -140,14 +140,14 @@ def test_where_no_document_is_named_all_that_have_it_are_meant_best_match_first(
     ],
 )
 def test_questions_about_content_and_structures_that_do_not_exist_name_nothing(snapshot, question):
-    assert named(snapshot, question) == []
+    assert find_names(snapshot, question) == []
 
 
 def test_the_scope_is_kept(snapshot):
     ferry = next(document.key for document in snapshot.documents() if document.title == "Ferry report")
     scope = Scope(documents=frozenset({ferry}))
-    assert named(snapshot, "What does page 2 say?", scope) == [F + "page 2"]
-    assert named(snapshot, "Summarise page 2 of the harbour report", scope) == [F + "page 2"]
+    assert find_names(snapshot, "What does page 2 say?", scope) == [F + "page 2"]
+    assert find_names(snapshot, "Summarise page 2 of the harbour report", scope) == [F + "page 2"]
 
 
 def content(snapshot, question, limit=30):
@@ -225,7 +225,7 @@ class Scripted:
         return [Completion(self._reply, Usage(calls=1))]
 
 
-def one(kind, number=None, name=None, page=None, document=None):
+def selector_reply(kind, number=None, name=None, page=None, document=None):
     import json
 
     fields = {"kind": kind, "number": number, "name": name, "page": page, "document": document}
@@ -235,14 +235,20 @@ def one(kind, number=None, name=None, page=None, document=None):
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        (one("page", 2, document="harbour_report.pdf (Harbour report)"), [H + "page 2"]),
-        (one("page", -1, document="FerryReport2021.pdf"), [F + "page 3"]),
-        (one("table", page=2, document="FerryReport2021.pdf"), [F + "table Table 1: Ferry people aboard"]),
-        (one("table", 2, document="FerryReport2021.pdf"), [F + "table Table 2: Ferry tolls"]),
-        (one("section", name="1.1", document="harbour_report.pdf"), [H + "section 1.1 Data"]),
-        (one("section", name="risk factors", document="harbour_report.pdf"), [H + "section 2 Risk factors"]),
-        (one("document", document="lease.txt (Mill lease)"), ["lease: document Mill lease"]),
-        (one("page", 90, document="harbour_report.pdf"), []),
+        (selector_reply("page", 2, document="harbour_report.pdf (Harbour report)"), [H + "page 2"]),
+        (selector_reply("page", -1, document="FerryReport2021.pdf"), [F + "page 3"]),
+        (
+            selector_reply("table", page=2, document="FerryReport2021.pdf"),
+            [F + "table Table 1: Ferry people aboard"],
+        ),
+        (selector_reply("table", 2, document="FerryReport2021.pdf"), [F + "table Table 2: Ferry tolls"]),
+        (selector_reply("section", name="1.1", document="harbour_report.pdf"), [H + "section 1.1 Data"]),
+        (
+            selector_reply("section", name="risk factors", document="harbour_report.pdf"),
+            [H + "section 2 Risk factors"],
+        ),
+        (selector_reply("document", document="lease.txt (Mill lease)"), ["lease: document Mill lease"]),
+        (selector_reply("page", 90, document="harbour_report.pdf"), []),
         ('{"structures": []}', []),
     ],
 )
@@ -262,7 +268,7 @@ def test_a_model_names_structures_that_patterns_miss(snapshot, reply, expected):
 
 
 def test_what_the_model_names_is_added_to_what_the_patterns_found(snapshot):
-    model = Scripted(one("page", 1, document="FerryReport2021.pdf"))
+    model = Scripted(selector_reply("page", 1, document="FerryReport2021.pdf"))
     structures = StructureSearch(snapshot, StructureReader(model, load_prompt("structure")))
     hits = structures.find(Question("Summarise the lease"), TrailRecorder()).hits
     assert {hit.node.document_name for hit in hits} == {"lease.txt", "FerryReport2021.pdf"}

@@ -62,37 +62,43 @@ def snapshot(snapshot_of, base):
     )
 
 
-def told(found) -> dict[str, tuple[float, tuple[str, ...]]]:
+def by_target(found) -> dict[str, tuple[float, tuple[str, ...]]]:
     return {item.target: (item.score, item.by) for item in found}
 
 
 def test_by_identifier_and_sameas_and_title(snapshot) -> None:
     alignments = align_entity(snapshot, "atlas:lima")
     key = next(document.key for document in snapshot.documents() if document.title == "Lima")
-    assert told(alignments) == {
+    assert by_target(alignments) == {
         "films:Q2868": (1.0, ("identifier wikidata=Q2868",)),
         "films:x1": (1.0, ("sameAs",)),
         key: (0.8, ("title 'Lima'",)),
     }
     assert [item.document for item in alignments] == [False, False, True]
     # A property is compared only where all of the other graph may be read; an id is looked up anyway.
-    assert told(align_entity(snapshot, "films:x1")) == {"atlas:lima": (1.0, ("sameAs",))}
-    assert told(align_entity(snapshot, "films:x1", thorough=False)) == {}
-    assert set(told(align_entity(snapshot, "atlas:lima", thorough=False))) == {"films:Q2868", "films:x1", key}
+    assert by_target(align_entity(snapshot, "films:x1")) == {"atlas:lima": (1.0, ("sameAs",))}
+    assert by_target(align_entity(snapshot, "films:x1", thorough=False)) == {}
+    assert set(by_target(align_entity(snapshot, "atlas:lima", thorough=False))) == {
+        "films:Q2868",
+        "films:x1",
+        key,
+    }
 
 
 def test_by_property_whatever_the_name_and_never_against_one(snapshot) -> None:
-    assert told(align_entity(snapshot, "atlas:f1")) == {"films:g1": (1.0, ("identifier imdb=tt0116282",))}
-    assert told(align_entity(snapshot, "atlas:alien")) == {}
-    assert told(align_entity(snapshot, "atlas:f2")) == {}
+    assert by_target(align_entity(snapshot, "atlas:f1")) == {
+        "films:g1": (1.0, ("identifier imdb=tt0116282",))
+    }
+    assert by_target(align_entity(snapshot, "atlas:alien")) == {}
+    assert by_target(align_entity(snapshot, "atlas:f2")) == {}
 
 
 def test_names_count_where_they_tell(snapshot) -> None:
-    assert told(align_entity(snapshot, "atlas:peru")) == {"films:Q419": (0.9, ("name 'Peru'",))}
-    assert told(align_entity(snapshot, "atlas:john")) == {}  # two of that name on the other side
-    assert told(align_entity(snapshot, "films:j1")) == {}
-    assert told(align_entity(snapshot, "atlas:pluto")) == {"films:dog": (0.6, ("name 'Pluto'",))}
-    old = told(align_entity(snapshot, "atlas:old"))
+    assert by_target(align_entity(snapshot, "atlas:peru")) == {"films:Q419": (0.9, ("name 'Peru'",))}
+    assert by_target(align_entity(snapshot, "atlas:john")) == {}  # two of that name on the other side
+    assert by_target(align_entity(snapshot, "films:j1")) == {}
+    assert by_target(align_entity(snapshot, "atlas:pluto")) == {"films:dog": (0.6, ("name 'Pluto'",))}
+    old = by_target(align_entity(snapshot, "atlas:old"))
     assert old["films:o"] == (0.8, ("alias 'Old Town'",)) and len(old) == 2  # and the document of that title
 
 
@@ -113,8 +119,8 @@ def test_links_are_each_said_once_and_from_either_side(snapshot) -> None:
 
 
 def test_a_mounted_graph_is_asked_by_ids_and_names_and_never_gone_through(snapshot) -> None:
-    assert told(align_entity(snapshot, "atlas:f1", remote=["films"])) == {}
-    assert set(told(align_entity(snapshot, "atlas:peru", remote=["films"]))) == {"films:Q419"}
+    assert by_target(align_entity(snapshot, "atlas:f1", remote=["films"])) == {}
+    assert set(by_target(align_entity(snapshot, "atlas:peru", remote=["films"]))) == {"films:Q419"}
     alignments = list(align_graphs(snapshot, remote=["films"]))
     assert {item.source.partition(":")[0] for item in alignments} == {"atlas"}
     assert ("atlas:peru", "films:Q419") in {(item.source, item.target) for item in alignments}
@@ -130,7 +136,10 @@ def test_of_one_graph_only_that_one_is_asked(snapshot, base) -> None:
     with ScriptedEndpoint(lambda query: []) as far:
         clew.KnowledgeBase(base).graphs.mount("far", far.url)
         beside, asked = base.snapshot(), len(far.queries)
-        assert told(align_entity_with(beside, "atlas:lima", "films")).keys() == {"films:Q2868", "films:x1"}
+        assert by_target(align_entity_with(beside, "atlas:lima", "films")).keys() == {
+            "films:Q2868",
+            "films:x1",
+        }
         assert len(far.queries) == asked
         assert align_entity_with(beside, "atlas:lima", "far") == () and len(far.queries) > asked
 

@@ -125,10 +125,10 @@ def _print_alternative(number: int, item: AlternativeView) -> None:
 
 
 def _print_quotation(support: SupportView) -> None:
-    make_console().print(Padding(_marked(support.pieces), (0, 0, 0, 5)))
+    make_console().print(Padding(_mark_quotes(support.pieces), (0, 0, 0, 5)))
 
 
-def _marked(pieces: Iterable[TextPiece]) -> Text:
+def _mark_quotes(pieces: Iterable[TextPiece]) -> Text:
     """Return a text with the quoted words on yellow, and the answer among them underlined."""
     styles = {(True, False): "bold black on yellow", (True, True): "bold underline black on bright_yellow"}
     return Text.assemble(*((piece.text, styles.get((piece.marked, piece.is_answer), "")) for piece in pieces))
@@ -150,7 +150,7 @@ def _print_evidence(view: AnswerView, limit: int) -> None:
 def _excerpt(item: Evidence) -> Text:
     """Return a passage, cut to the neighbourhood of its quotations, with these marked."""
     first = 0 if item.quotes else _AROUND
-    return _marked(excerpt(item.node.text, item.spans, _AROUND, first, item.answers))
+    return _mark_quotes(excerpt(item.node.text, item.spans, _AROUND, first, item.answers))
 
 
 def _thread(item: Evidence, nodes: Mapping[str, NodeView]) -> Text:

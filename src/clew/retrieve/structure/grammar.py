@@ -13,10 +13,10 @@ structure by number, label or name, within another structure, after or before on
     changes   = "what changed between" document "and" document | ...
     show      = (selection | any other word)*
 
-    selection = "the"? (numbered | ordinal | related | bare) (IN selection | IN document)?
-    numbered  = NOUN ("no.")? LABEL ((","|"and"|"to") NOUN? LABEL)*      "pages 2 to 4", "Item 1A", "p3"
-    ordinal   = ORDINAL NUMBER? NOUN                                     "the last two tables"
-    related   = NOUN ("after" | "before") selection                      "the page after page 3"
+    selection = "the"? (numbers | ordinals | relations | bare) (IN selection | IN document)?
+    numbers   = NOUN ("no.")? LABEL ((","|"and"|"to") NOUN? LABEL)*      "pages 2 to 4", "Item 1A", "p3"
+    ordinals  = ORDINAL NUMBER? NOUN                                     "the last two tables"
+    relations = NOUN ("after" | "before") selection                      "the page after page 3"
 
 Only *show* skips words: the other productions must account for the whole question, so that "How many pages did Ames
 fill?" counts nothing. Whatever is parsed must still exist in a document (:mod:`clew.retrieve.structure.resolver`).
@@ -106,7 +106,7 @@ class Token:
     end: int
 
     @property
-    def folded(self) -> str:
+    def lowercase(self) -> str:
         """The text in lower case."""
         return self.text.casefold()
 
@@ -259,9 +259,9 @@ class _Parser:
         spans = [(selector.start, selector.end) for selector in selectors if selector.kind == PAGE]
         return bool(spans) and all(
             token.sort in {"mark", "possessive"}
-            or token.folded in _ENDS_NAME
-            or token.folded in _SHOW_VERBS.split("|")
-            or is_stop_term(token.folded)
+            or token.lowercase in _ENDS_NAME
+            or token.lowercase in _SHOW_VERBS.split("|")
+            or is_stop_term(token.lowercase)
             or any(start <= token.start < end for start, end in spans)
             for token in self.tokens
         )
@@ -277,7 +277,7 @@ class _Parser:
         for alternative in alternatives.split("|"):
             words = alternative.split()
             following = self.tokens[self.position : self.position + len(words)]
-            if [token.folded for token in following] == words:
+            if [token.lowercase for token in following] == words:
                 self.position += len(words)
                 return alternative
         return ""
@@ -291,7 +291,9 @@ class _Parser:
 
     def at_end(self) -> bool:
         self.take("please")
-        return all(token.text in ".,;:" or token.folded == "please" for token in self.tokens[self.position :])
+        return all(
+            token.text in ".,;:" or token.lowercase == "please" for token in self.tokens[self.position :]
+        )
 
     def text_between(self, first: int, last: int) -> str:
         """Return the question's words from token ``first`` to before token ``last``."""
@@ -303,7 +305,7 @@ class _Parser:
         token = self.token
         if token is None:
             return None
-        value = _NUMBERS.get(token.folded)
+        value = _NUMBERS.get(token.lowercase)
         if value is None and token.sort == "number" and token.text.replace(",", "").isdigit():
             value = int(token.text.replace(",", ""))
         if value is not None and not self.is_form_name():
@@ -331,27 +333,27 @@ class _Parser:
             return None
         self.position += 1
         if token.sort == "number":
-            return None, token.folded
+            return None, token.lowercase
         after = self.token
         if (
             token.sort == "word"
             and _ROMAN.fullmatch(token.text)
             and (token.text.isupper() or token.text != "i")
         ):
-            return parse_roman(token.text), token.folded
+            return parse_roman(token.text), token.lowercase
         if token.sort == "word" and len(token.text) == 1 and letters:
             # "A.1", "A1", or "Appendix B".
             dot = after is not None and after.text in {".", "-"} and after.start == token.end
             digits = self.tokens[self.position + dot] if self.position + dot < len(self.tokens) else None
             if digits is not None and digits.sort == "number" and digits.start == token.end + dot:
                 self.position += 1 + dot
-                return None, f"{token.folded}{'.' * dot}{digits.folded}"
+                return None, f"{token.lowercase}{'.' * dot}{digits.lowercase}"
             if (
                 token.text.isupper()
                 and token.text not in {"I"}
                 and not (after and after.sort == "possessive")
             ):
-                return None, token.folded
+                return None, token.lowercase
         self.position = start
         return None
 
@@ -359,7 +361,9 @@ class _Parser:
         """Take a list of labels such as "3, 5-7 and ix"."""
         self.take("number|no|nr|#")
         if ((token := self.token) is not None and token.text == "." and kind in {PAGE, SECTION}) or (
-            token is not None and token.text == "." and self.tokens[self.position - 1].folded in {"no", "nr"}
+            token is not None
+            and token.text == "."
+            and self.tokens[self.position - 1].lowercase in {"no", "nr"}
         ):
             self.position += 1
         items: list[tuple[int | None, str]] = []
@@ -368,7 +372,7 @@ class _Parser:
             start = self.position
             if self.take("-|–|—|to|through|until"):
                 dash = self.tokens[start].text in "-–—"
-                plural = kind in {PAGE, ROW} or not dash or noun.folded.endswith("s")
+                plural = kind in {PAGE, ROW} or not dash or noun.lowercase.endswith("s")
                 upper = self.label(False)
                 if upper and upper[0] and item[0] and plural and 0 < upper[0] - item[0] < 50:
                     items += [(value, str(value)) for value in range(item[0] + 1, upper[0] + 1)]
@@ -407,7 +411,7 @@ class _Parser:
         token = self.token
         if token is None:
             return None
-        value = int(token.text[:-2]) if token.sort == "ordinal" else _ORDINALS.get(token.folded)
+        value = int(token.text[:-2]) if token.sort == "ordinal" else _ORDINALS.get(token.lowercase)
         if value is not None:
             self.position += 1
         return value
@@ -417,7 +421,7 @@ class _Parser:
     def selection(self) -> list[Selector] | None:
         """Take a selection with what it stands in; several selectors for a list of labels."""
         start = self.position
-        for production in (self.related, self.numbered, self.ordinals, self.bare):
+        for production in (self.relations, self.numbers, self.ordinals, self.bare):
             self.position = start
             selectors = production(start)
             if selectors:
@@ -428,7 +432,7 @@ class _Parser:
     def determiner(self) -> str:
         return self.take("|".join(_DETERMINERS))
 
-    def numbered(self, start: int) -> list[Selector] | None:
+    def numbers(self, start: int) -> list[Selector] | None:
         self.determiner()
         if (token := self.token) is not None and token.text == "§":
             self.position += 1
@@ -439,8 +443,8 @@ class _Parser:
                 return None
             noun = noun_or_none
             kind, word = noun_kind(noun.text) or SECTION, singular(noun.text)
-        abbreviated = noun.folded in {"p", "pp", "pg", "pgs"}
-        if abbreviated and noun.folded != "pg" and noun.text.isupper():
+        abbreviated = noun.lowercase in {"p", "pp", "pg", "pgs"}
+        if abbreviated and noun.lowercase != "pg" and noun.text.isupper():
             return None
         if kind == TABLE and self.is_seated(start):
             return None
@@ -486,15 +490,15 @@ class _Parser:
         if token is None or token.sort != "word" or len(token.text) < 3:
             return None
         following = self.tokens[self.position + 1 : self.position + 2]
-        if is_stop_term(token.folded) or token.folded in _NEVER_LABELLED or not following:
+        if is_stop_term(token.lowercase) or token.lowercase in _NEVER_LABELLED or not following:
             return None
         self.position += 1
         return token
 
     def is_seated(self, start: int) -> bool:
         """Return whether the table at token ``start`` is one that people sit at."""
-        before = self.tokens[start - 1].folded if start else ""
-        verb = self.tokens[start - 2].folded if start > 1 else ""
+        before = self.tokens[start - 1].lowercase if start else ""
+        verb = self.tokens[start - 2].lowercase if start > 1 else ""
         return (
             before in _SEATS
             and not (before == "on" and verb in {"based", "is", "whats"})
@@ -503,7 +507,7 @@ class _Parser:
 
     def ordinals(self, start: int) -> list[Selector] | None:
         self.determiner()
-        named = self.tokens[self.position].folded if self.position < len(self.tokens) else ""
+        named = self.tokens[self.position].lowercase if self.position < len(self.tokens) else ""
         first = self.ordinal()
         if first is None:
             return None
@@ -512,12 +516,15 @@ class _Parser:
         if noun is None:
             return None
         kind, word = noun_kind(noun.text), singular(noun.text)
-        following = self.token.folded if self.token else ""
-        before = self.tokens[start - 1].folded if start else ""
+        following = self.token.lowercase if self.token else ""
+        before = self.tokens[start - 1].lowercase if start else ""
         if named in {"cover", "title"} and kind != PAGE:
             return None
         if kind == PAGE and (
-            following in _NOT_PAGES or following == "at" or before in _NOT_BEFORE_PAGE or noun.folded == "p"
+            following in _NOT_PAGES
+            or following == "at"
+            or before in _NOT_BEFORE_PAGE
+            or noun.lowercase == "p"
         ):
             return None
         if kind == TABLE and (following in _NOT_TABLES or following == "at" or self.is_seated(start)):
@@ -551,15 +558,15 @@ class _Parser:
         """Take what something stands after or before: a selection, or a name up to the name of the document."""
         first = self.position
         self.take("the")
-        chosen = self.numbered(self.position) or None
+        chosen = self.numbers(self.position) or None
         if chosen is None:
             self.position = first
             self.take("the")
             chosen = self.ordinals(self.position)
         if chosen and len(chosen) == 1:
             # "Item 2. Properties in the Verizon 10-K": the heading goes on after its label.
-            while (token := self.token) is not None and token.folded not in {"in", "of", "from", ","}:
-                if noun_kind(token.text) or token.folded in _ENDS_NAME:
+            while (token := self.token) is not None and token.lowercase not in {"in", "of", "from", ","}:
+                if noun_kind(token.text) or token.lowercase in _ENDS_NAME:
                     break
                 self.position += 1
             return chosen[0]
@@ -575,8 +582,8 @@ class _Parser:
         self.determiner()
         first = self.position
         while (token := self.token) is not None:
-            inside = token.folded in {"in", "of", "from", "within"} and self.position > first
-            if token.folded in _ENDS_NAME or (inside and self.names_document_after(self.position + 1)):
+            inside = token.lowercase in {"in", "of", "from", "within"} and self.position > first
+            if token.lowercase in _ENDS_NAME or (inside and self.names_document_after(self.position + 1)):
                 break
             if token.text in ".,;:":
                 break
@@ -587,10 +594,10 @@ class _Parser:
 
     def names_document_after(self, position: int) -> bool:
         """Return whether the words from a token to the end may name a document: no other "in" or "of" follows."""
-        rest = [token.folded for token in self.tokens[position:]]
+        rest = [token.lowercase for token in self.tokens[position:]]
         return bool(rest) and not any(word in {"in", "from", "within", "of"} for word in rest)
 
-    def related(self, start: int) -> list[Selector] | None:
+    def relations(self, start: int) -> list[Selector] | None:
         """Take "the page after page 3"."""
         self.determiner()
         self.take("next|previous|very next")
@@ -612,7 +619,7 @@ class _Parser:
         noun = self.take_noun((TABLE,))
         if noun is None or singular(noun.text) != "table" or noun.text.isupper():
             return None
-        following = self.token.folded if self.token else ""
+        following = self.token.lowercase if self.token else ""
         seated = self.is_seated(start)
         says = following in _ENDS_NAME and following not in {
             "with",
@@ -644,7 +651,7 @@ class _Parser:
         self.take("on|in|from|at|of|(")
         self.determiner()
         first = self.position
-        follows = bool(self.numbered(first))
+        follows = bool(self.numbers(first))
         if not follows:
             self.position = first
             follows = bool(self.ordinals(first))
@@ -685,7 +692,7 @@ class _Parser:
         self.take("on|in|from|at|of")
         self.determiner()
         start = self.position
-        page = self.numbered(start)
+        page = self.numbers(start)
         if page is None:
             self.position = start
             page = self.ordinals(start)
@@ -707,14 +714,14 @@ class _Parser:
         self.take("the")
         while (token := self.token) is not None:
             if token.text in ",;:()" or (
-                token.folded in _ENDS_NAME and token.folded not in {"for", "and", "by"}
+                token.lowercase in _ENDS_NAME and token.lowercase not in {"for", "and", "by"}
             ):
                 break
             if token.text == "." and self.position + 1 == len(self.tokens):
                 break
-            if token.folded in {"and", "by", "for"} and (token.folded != "and" or self.ends_at_and()):
+            if token.lowercase in {"and", "by", "for"} and (token.lowercase != "and" or self.ends_at_and()):
                 break
-            if token.folded in {"in", "on", "under"} and self.position > first + 1:
+            if token.lowercase in {"in", "on", "under"} and self.position > first + 1:
                 break
             self.position += 1
             if token.sort == "file":
@@ -727,7 +734,7 @@ class _Parser:
         self.position += 1
         follows = self.number() is not None or self.selection() is not None
         self.position = start
-        following = self.tokens[start + 1].folded if start + 1 < len(self.tokens) else ""
+        following = self.tokens[start + 1].lowercase if start + 1 < len(self.tokens) else ""
         return follows or following in _ENDS_NAME or following in {"page", "table"}
 
     # Questions
@@ -745,7 +752,7 @@ class _Parser:
         token = self.token
         if token is None or token.sort != "word":
             return None
-        if DOCUMENT in kinds and singular(token.text) in _DOCUMENT_NOUNS and token.folded.endswith("s"):
+        if DOCUMENT in kinds and singular(token.text) in _DOCUMENT_NOUNS and token.lowercase.endswith("s"):
             self.position += 1
             return DOCUMENT, "document"
         noun = self.take_noun(kinds)
@@ -764,7 +771,7 @@ class _Parser:
                 "have|contain|hold|include|list|comprise|consist of"
             ):
                 self.position += 1
-            if self.tokens[self.position - 1].folded not in {
+            if self.tokens[self.position - 1].lowercase not in {
                 "have",
                 "contain",
                 "hold",
@@ -772,9 +779,9 @@ class _Parser:
                 "list",
                 "comprise",
                 "of",
-            } and not (first and self.tokens[first - 1].folded in {"is", "are"}):
+            } and not (first and self.tokens[first - 1].lowercase in {"is", "are"}):
                 return None
-            held = self.tokens[self.position - 1].folded in {
+            held = self.tokens[self.position - 1].lowercase in {
                 "have",
                 "contain",
                 "hold",
@@ -811,7 +818,7 @@ class _Parser:
                 return tuple(selectors)
             self.position = first
             words = self.text_between(first, last)
-            folded = [token.folded for token in self.tokens[first:last]]
+            folded = [token.lowercase for token in self.tokens[first:last]]
             verbs = _NEVER_IN_PLACE
             if verbs & set(folded):
                 return None
@@ -847,8 +854,8 @@ class _Parser:
         if (
             there
             and self.token is not None
-            and self.token.folded not in _INSIDE
-            and self.tokens[self.position - 1].folded == "are"
+            and self.token.lowercase not in _INSIDE
+            and self.tokens[self.position - 1].lowercase == "are"
         ):
             return None
         places = self.places_or_document()
@@ -856,7 +863,7 @@ class _Parser:
 
     def places_or_document(self) -> tuple[Selector, ...] | None:
         start = self.position
-        if self.take("is|are") and self.token is not None and self.token.folded not in _INSIDE:
+        if self.take("is|are") and self.token is not None and self.token.lowercase not in _INSIDE:
             # "how many pages is the lease"
             places = self.place_of(self.position, self.last_word())
             self.position = len(self.tokens)
@@ -876,7 +883,7 @@ class _Parser:
         if not listed and not self.take("which|what"):
             return None
         noun = self.noun_phrase((PAGE, TABLE, ROW, SECTION))
-        plural = noun is not None and self.tokens[self.position - 1].folded.endswith("s")
+        plural = noun is not None and self.tokens[self.position - 1].lowercase.endswith("s")
         if noun is None or not plural:
             return None
         if noun[0] == PAGE and not listed:
@@ -889,7 +896,13 @@ class _Parser:
         """Parse "which pages of the release have tables"."""
         self.take("in|of|from")
         first = self.position
-        while self.token is not None and self.token.folded not in {"have", "contain", "hold", "show", "has"}:
+        while self.token is not None and self.token.lowercase not in {
+            "have",
+            "contain",
+            "hold",
+            "show",
+            "has",
+        }:
             self.position += 1
         document = self.text_between(first, self.position)
         if not document or not self.take("have|contain|hold|show|has"):
@@ -924,7 +937,7 @@ class _Parser:
         """Take "a table", "any tables", "an Exhibit 32.2", "a schedule of equipment"."""
         self.take("a|an|any|the|some")
         start = self.position
-        if chosen := self.numbered(start):
+        if chosen := self.numbers(start):
             return tuple(self.with_place(chosen))
         self.position = start
         noun = self.take_noun()
@@ -987,9 +1000,9 @@ class _Parser:
                 "is|are|can i find|do i find|does it say|do i see|can i see|will i find|could i find"
             ):
                 return None
-            return self.located(document)
+            return self.location(document)
         if self.take("where is|where are|where can i find|where do i find"):
-            return self.located("", needs_document=True)
+            return self.location("", needs_document=True)
         self.take("on")
         if not self.take("which page|what page|which pages|what pages|whats the page"):
             return None
@@ -997,12 +1010,12 @@ class _Parser:
         if self.take("of|in|from"):
             document = self.document_words()
         if self.take(_HOLDS):
-            return self.located(document)
+            return self.location(document)
         if not self.take("is|are|does|do|can i find|do i find|will i find"):
             return None
-        return self.located(document)
+        return self.location(document)
 
-    def located(self, document: str, needs_document: bool = False) -> Query | None:
+    def location(self, document: str, needs_document: bool = False) -> Query | None:
         """Take what is looked for, up to the end, less "in the report" and "start on" where these stand."""
         first, last = self.position, self.last_word()
         if first >= last:
@@ -1013,13 +1026,13 @@ class _Parser:
         links = {"in", "within"} if needs_document else {"in", "of", "from"}
         if not document:
             for index in range(last - 1, first, -1):
-                if self.tokens[index].folded in links:
+                if self.tokens[index].lowercase in links:
                     text_end, position = index, index + 1
                     break
             document = self.text_between(position, last) if position < last else ""
             if not document:
                 text_end = last
-        while text_end > first and self.tokens[text_end - 1].folded in {
+        while text_end > first and self.tokens[text_end - 1].lowercase in {
             "start",
             "starts",
             "begin",
@@ -1052,7 +1065,7 @@ class _Parser:
         if not self.take("does|do|has"):
             return None
         first = self.position
-        while self.token is not None and self.token.folded not in {"have", "contain", "include", "hold"}:
+        while self.token is not None and self.token.lowercase not in {"have", "contain", "include", "hold"}:
             self.position += 1
         document = self.text_between(first, self.position)
         if not document or not self.take("have|contain|include|hold"):
@@ -1065,7 +1078,7 @@ class _Parser:
     def selection_or_kind_in_place(self) -> tuple[Selector, ...] | None:
         self.take("a|an|any|the|some")
         start = self.position
-        if chosen := self.numbered(start):
+        if chosen := self.numbers(start):
             return tuple(self.with_place(chosen))
         self.position = start
         noun = self.take_noun()
@@ -1086,10 +1099,10 @@ class _Parser:
         first, last = self.position, self.last_word()
         for index in range(first + 1, last - 1):
             separators = {"and", "to", "from", "with"}
-            compared = self.tokens[index].folded in {"compared", "versus", "vs", "against"}
-            if self.tokens[index].folded in separators or compared:
+            compared = self.tokens[index].lowercase in {"compared", "versus", "vs", "against"}
+            if self.tokens[index].lowercase in separators or compared:
                 behind = index + 1
-                if compared and self.tokens[behind].folded in {"to", "with"}:
+                if compared and self.tokens[behind].lowercase in {"to", "with"}:
                     behind += 1
                 sides = (self.document_selector(first, index), self.document_selector(behind, last))
                 if all(sides):
@@ -1175,7 +1188,7 @@ class _Parser:
         """Yield tables and sections that are named by words before or after, and parts that are only named."""
         for index, token in enumerate(self.tokens):
             kind = noun_kind(token.text) if token.sort == "word" else ""
-            if (kind in {SECTION, TABLE} and singular(token.text) in _NAMED_NOUNS) or token.folded in {
+            if (kind in {SECTION, TABLE} and singular(token.text) in _NAMED_NOUNS) or token.lowercase in {
                 "tab",
                 "heading",
                 "headings",
@@ -1184,13 +1197,13 @@ class _Parser:
             if token.text in {"under", "beneath", "below"} or (not index and token.text == "Under"):
                 yield from self.under(index)
             yield from self.known_part(index)
-            yield from self.shown(index)
+            yield from self.part_to_show(index)
 
     def with_owner(self, selector: Selector, first: int) -> Selector:
         """Return a selector with the document that the words from token ``first`` on name, if they do."""
         start, place = self.position, None
         for index in range(first, len(self.tokens)):
-            if self.tokens[index].folded in _ENDS_NAME - {
+            if self.tokens[index].lowercase in _ENDS_NAME - {
                 "for",
                 "on",
                 "by",
@@ -1201,14 +1214,14 @@ class _Parser:
                 "about",
             }:
                 break
-            if self.tokens[index].folded in {"in", "of", "from", "within"}:
+            if self.tokens[index].lowercase in {"in", "of", "from", "within"}:
                 place = index
         words = ""
         if place is not None:
             self.position = place + 1
             words = self.document_words()
         self.position = start
-        owned = bool(words) and place == first and self.tokens[first].folded == "of"
+        owned = bool(words) and place == first and self.tokens[first].lowercase == "of"
         return replace(selector, document=words, owned=owned)
 
     def around_noun(self, index: int, token: Token, kind: str) -> Iterator[Selector]:
@@ -1220,34 +1233,35 @@ class _Parser:
             selector = Selector(kind, token.start, following.end, word="heading", name=quoted)
             yield self.with_owner(selector, index + 2)
         behind = index + 1
-        if kind == SECTION and following and following.folded in {"of", "in"}:
+        if kind == SECTION and following and following.lowercase in {"of", "in"}:
             # "the section of the report on tolls"
             behind = next(
                 (
                     place
                     for place in range(index + 2, min(index + 12, len(self.tokens)))
-                    if self.tokens[place].folded in _NAMING
+                    if self.tokens[place].lowercase in _NAMING
                 ),
                 behind,
             )
         if behind < len(self.tokens) and (
-            self.tokens[behind].folded in _NAMING or (kind == TABLE and self.tokens[behind].folded == "of")
+            self.tokens[behind].lowercase in _NAMING
+            or (kind == TABLE and self.tokens[behind].lowercase == "of")
         ):
             name = self.words_from(behind + 1)
-            if name and token.folded not in {"heading", "headings"}:
+            if name and token.lowercase not in {"heading", "headings"}:
                 end = self.tokens[behind + 1].start if kind == SECTION else token.end
                 yield self.with_owner(Selector(kind, token.start, end, word=word, name=name), index + 1)
         first = max(0, index - 8)
         name = self.text_between(first, index)
-        singular_only = kind == TABLE and word == "sheet" and token.folded.endswith("s")
-        if name and token.folded not in {"heading", "headings"} and not singular_only:
+        singular_only = kind == TABLE and word == "sheet" and token.lowercase.endswith("s")
+        if name and token.lowercase not in {"heading", "headings"} and not singular_only:
             yield self.with_owner(
                 Selector(kind, token.start, token.end, word=word, name=name, at_end=True), index + 1
             )
 
     def words_from(self, index: int) -> str:
         """Return the words from a token on, up to a semicolon."""
-        while index < len(self.tokens) and self.tokens[index].folded in {"the", "all"}:
+        while index < len(self.tokens) and self.tokens[index].lowercase in {"the", "all"}:
             index += 1
         last = next(
             (place for place in range(index, len(self.tokens)) if self.tokens[place].text == ";"),
@@ -1258,9 +1272,9 @@ class _Parser:
     def under(self, index: int) -> Iterator[Selector]:
         """Yield what "under Risk Factors" or "under the heading 'Dues'" names."""
         behind = index + 1
-        words = [token.folded for token in self.tokens[behind : behind + 3]]
+        words = [token.lowercase for token in self.tokens[behind : behind + 3]]
         behind += bool(words) and words[0] == "the"
-        heading = behind < len(self.tokens) and self.tokens[behind].folded in {
+        heading = behind < len(self.tokens) and self.tokens[behind].lowercase in {
             "heading",
             "headings",
             "headline",
@@ -1268,7 +1282,7 @@ class _Parser:
             "caption",
         }
         behind += heading
-        behind += heading and behind < len(self.tokens) and self.tokens[behind].folded == "of"
+        behind += heading and behind < len(self.tokens) and self.tokens[behind].lowercase == "of"
         if behind < len(self.tokens) and (
             heading or self.tokens[behind].text[0].isupper() or self.tokens[behind].sort == "quote"
         ):
@@ -1280,12 +1294,12 @@ class _Parser:
 
     def known_part(self, index: int) -> Iterator[Selector]:
         """Yield "the abstract" and other parts that documents often have."""
-        if self.tokens[index].folded not in {"the", "its", "their"}:
+        if self.tokens[index].lowercase not in {"the", "its", "their"}:
             return
         start, self.position = self.position, index + 1
         if self.take(_KNOWN_PARTS):
             token = self.token
-            ends = token is None or token.folded in {"of", "in", "to", "from", "say", "with", "and"}
+            ends = token is None or token.lowercase in {"of", "in", "to", "from", "say", "with", "and"}
             if ends or (token is not None and token.text in ".,;"):
                 span = (self.tokens[index + 1].start, self.tokens[self.position - 1].end)
                 name = self.text_between(index + 1, self.position)
@@ -1293,7 +1307,7 @@ class _Parser:
                 yield self.with_owner(selector, self.position)
         self.position = start
 
-    def shown(self, index: int) -> Iterator[Selector]:
+    def part_to_show(self, index: int) -> Iterator[Selector]:
         """Yield "the risk factors" in "show me the risk factors of the report"."""
         start, self.position = self.position, index
         if self.take(_SHOW_VERBS):
@@ -1319,9 +1333,9 @@ class _Parser:
         self.position = 0
         if self.take("what is|what are|what ' s|what ’ s|whats") or self.take_contracted():
             first, last = self.position, self.last_word()
-            if last > first + 1 and self.tokens[last - 1].folded == "about":
+            if last > first + 1 and self.tokens[last - 1].lowercase == "about":
                 last -= 1
-                last -= self.tokens[last - 1].folded == "all"
+                last -= self.tokens[last - 1].lowercase == "all"
                 yield from self.whole(first, last)
             self.take("written")
             if self.take("in|inside"):
@@ -1329,7 +1343,7 @@ class _Parser:
         self.position = 0
         if self.take("what does|what do"):
             first, last = self.position, self.last_word()
-            while last > first and self.tokens[last - 1].folded in {
+            while last > first and self.tokens[last - 1].lowercase in {
                 "overall",
                 "in",
                 "general",
@@ -1337,7 +1351,7 @@ class _Parser:
                 "full",
             }:
                 last -= 1
-            if last > first + 1 and self.tokens[last - 1].folded in {
+            if last > first + 1 and self.tokens[last - 1].lowercase in {
                 "say",
                 "cover",
                 "contain",
@@ -1346,7 +1360,9 @@ class _Parser:
             }:
                 yield from self.whole(first, last - 1)
         for index, token in enumerate(self.tokens[:-1]):
-            if token.folded in {"whole", "entire", "full", "complete"} and self.tokens[index + 1].folded in {
+            if token.lowercase in {"whole", "entire", "full", "complete"} and self.tokens[
+                index + 1
+            ].lowercase in {
                 "text",
                 "document",
                 "file",
@@ -1359,7 +1375,7 @@ class _Parser:
         self.position = len(self.tokens)
 
     def take_contracted(self) -> bool:
-        words = [token.folded for token in self.tokens[:2]]
+        words = [token.lowercase for token in self.tokens[:2]]
         if words[:1] == ["what"] and len(words) > 1 and self.tokens[1].sort == "possessive":
             self.position = 2
             return True
@@ -1368,10 +1384,10 @@ class _Parser:
     def whole(self, first: int, last: int) -> Iterator[Selector]:
         for place in range(first, last):
             token = self.tokens[place]
-            manner = token.folded in {"briefly", "shortly", "please"} or (
-                token.folded in {"in", "using", "with", "for"}
+            manner = token.lowercase in {"briefly", "shortly", "please"} or (
+                token.lowercase in {"in", "using", "with", "for"}
                 and any(
-                    other.folded.rstrip("s")
+                    other.lowercase.rstrip("s")
                     in {"word", "sentence", "point", "bullet", "paragraph", "line", "detail", "me"}
                     for other in self.tokens[place + 1 : place + 6]
                 )

@@ -280,7 +280,7 @@ def _add_comparisons(
         low = _value(match["low"] if words == "between" else match["value"])
         high = _value(match["high"]) if words == "between" else None
         is_year = 1000 <= low <= 2200 and (words in _OF_TIME or words == "between") and low.is_integer()
-        target = _measured(asked, hops, space, name, "time" if is_year else "", places)
+        target = _find_measure(asked, hops, space, name, "time" if is_year else "", places)
         if target is None:
             if words in {"in", "during"}:
                 continue  # "in 24 Hours": a name may follow
@@ -300,7 +300,7 @@ def _value(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def _measured(
+def _find_measure(
     asked: QuestionWords,
     hops: Sequence[int],
     space: PathSpace,
@@ -353,7 +353,7 @@ def _add_superlatives(
         places = {place}
         if word.text == "recent" and place and asked.words[place - 1].text == "most":
             places.add(place - 1)
-        target = _measured(asked, hops, space, name, kind, places, measure)
+        target = _find_measure(asked, hops, space, name, kind, places, measure)
         additions.words |= places
         if target is None or target[0] != len(hops):
             additions.notes += (f"nothing in the graph tells which is '{word.text}'",)
