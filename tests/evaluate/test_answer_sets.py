@@ -159,7 +159,7 @@ USED = {"triples": "#1 >> r >> A; final answer: #1", "usable": True, "constants"
         ([], {"triples": "", "kept": 0, "filled": 20}, "no triples"),
     ],
 )
-def test_a_loss_has_the_step_that_made_it(gold, text, kind):
+def test_a_lost_answer_is_attributed_to_the_step_that_lost_it(gold, text, kind):
     lost = result("a", gold, [set(), {0}])
     assert classify_loss(lost, {"id": "1", "focus": text}) == kind and kind in LOSS_DESCRIPTIONS
     assert classify_loss(result("a", gold, [{0}]), {"id": "1", "focus": text}) is None

@@ -63,7 +63,7 @@ def test_questions_without_paragraphs_need_a_base_or_none(claims, tmp_path):
     assert result.exit_code == 2 and "--corpus none" in " ".join(result.output.split())
 
 
-def test_nothing_is_found_where_there_is_nothing(claims, tmp_path):
+def test_claims_without_a_corpus_find_no_evidence(claims, tmp_path):
     words = [
         "--data",
         claims,

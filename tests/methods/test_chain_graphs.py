@@ -59,7 +59,7 @@ def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path)
         opened.graphs.remove("crew")
 
 
-def test_a_person_may_say_what_else_a_relation_is_called(world, tmp_path):
+def test_relation_aliases_are_read_from_a_file(world, tmp_path):
     chain = f"{FILM} >> rendered upon celluloid by >> #1; final answer: #1"
     asked = Question("Who?", chain=chain)
     assert registry.build_method("chain(sources=kg)", world).answer(asked, TrailRecorder()).abstained

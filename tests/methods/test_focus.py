@@ -151,7 +151,7 @@ def test_what_a_graph_does_not_have_ranks_and_is_said(base):
     assert none.abstained and none.ranking and not any(ranked.meets_all for ranked in none.ranking)
 
 
-def test_a_wish_ranks_and_drops_nothing(base):
+def test_a_preference_reorders_answers_and_drops_none(base):
     films(base)
     answer = ask(base, f"{FILM}#1 >> directed_by >> Marit Solheim; #1 ~ slow and dreamlike{END}")
     assert answer.values == (NINE, TIN)

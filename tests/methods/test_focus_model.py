@@ -73,7 +73,7 @@ def test_the_model_writes_triples_and_reranks_what_meets_them(base):
     assert "Ilse Varnholt" in requests[1].user  # the relations of a candidate are shown
 
 
-def test_candidates_in_one_list(base):
+def test_listwise_reranking_asks_once_for_all_candidates(base):
     films(base)
     answer, requests = ask(base, Agent(order={"ranking": [2, 3, 1]}), recipe="focus(form=listwise)")
     before = [hit.node.name for hit in steps(answer, "sort")[0].hits]

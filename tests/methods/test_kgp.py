@@ -118,7 +118,7 @@ def test_a_spent_budget_ends_the_walk_and_leaves_what_was_found(base) -> None:
     assert {"Simpsons theme", "Alf Clausen"} <= set(titles(answer.evidence))
 
 
-def test_an_answer_names_what_made_it_and_that_makes_it_again(base) -> None:
+def test_the_recipe_of_an_answer_reproduces_the_answer(base) -> None:
     answer = registry.build_method("kgp", base).answer(QUESTION, TrailRecorder())
     assert "reader=extractive" in answer.recipe and "auto" not in answer.recipe
     again = registry.build_method(answer.recipe, base).answer(QUESTION, TrailRecorder())
@@ -227,7 +227,7 @@ def test_stopping_between_steps_keeps_what_was_found(base) -> None:
     assert answer.evidence or answer.abstained
 
 
-def test_hits_carry_their_path_and_what_joins_it(base) -> None:
+def test_hits_have_their_path_and_the_edge_of_each_step(base) -> None:
     hits = registry.build_method("kgp(graph=mentions, hops=3)", base).retrieve(QUESTION, 10)
     reached = {hit.node.document_name: hit for hit in hits}
     harker = reached["Wilmot Harker.txt"]

@@ -97,14 +97,14 @@ def test_hops_of_2wiki_go_on_from_a_tail_but_not_in_a_comparison():
     assert gold == {1: "A", 2: "B", 3: "Peru", 4: "Chile"}
 
 
-def test_lists_take_turns_and_pass_over_what_is_there():
+def test_deal_hits_takes_from_each_list_in_turn_without_duplicates():
     lists = [[hit(name) for name in names] for names in ("abcde", "axyz", "")]
     assert [item.node.document_name[0] for item in deal_hits(lists, 6)] == list("axbycz")
     assert [item.node.document_name[0] for item in deal_hits(lists, 20)] == list("axbyczde")
     assert deal_hits(lists, 0) == [] == deal_hits([], 5)
 
 
-def test_each_round_is_what_was_worked_by_hand():
+def test_hits_of_each_round_equal_those_worked_by_hand():
     example = musique()
     first, second = "Where Signmark: country of origin?", "what was {} 's currency before the euro"
     library = Library(

@@ -81,7 +81,7 @@ def node(document, key, position, caption="", heading=""):
     )
 
 
-def test_names_follow_from_what_is_there():
+def test_names_of_tables_come_from_captions_sheets_and_pages():
     nodes = [
         node("Sales 2023.csv", "aaaaaaaa", 1),
         node("10k.pdf", "bbbbbbbb", 5, "Balance sheet"),

@@ -28,7 +28,7 @@ def find(snapshot, question, k=5, **options):
     return ContextualSearch(snapshot, **options).retrieve(Question(question), k)
 
 
-def test_one_passage_by_hand(snapshot_of):
+def test_the_score_of_one_passage_equals_the_formula_worked_by_hand(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "river bridge"), ("b.txt", "t", "mill mill mill", "bridge"))
     # No name matches: the documents are in focus by their passages, 1/3 and 2/3, n = 1/3 + 4/3.
     n, there, usual = 5 / 3, 1 / 3 * 1 + 2 / 3 * 1 / 2, 2.5 / 4

@@ -169,7 +169,7 @@ def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_ha
     assert ranked_rows.scores.tolist() == pytest.approx(sorted(cosines.tolist(), reverse=True))
 
 
-def test_no_word_in_common_means_the_first_by_id_and_that_is_said(films) -> None:
+def test_without_a_common_word_the_first_rows_by_id_are_ranked_and_the_counts_say_so(films) -> None:
     ranked_rows = NodeVectorSearch(WordEncoder("zebra"), NodeTexts(films), cap=1).rank("zebra", 3)
     assert len(ranked_rows.rows) == 1 and ranked_rows.counts.looked_at == "the first 1 by id"
 
@@ -198,7 +198,7 @@ def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pyt
     assert limited.rank("baghdad", 3).counts.looked_at == "the best 1 by words of the first 2 by id"
 
 
-def test_chunks_are_made_of_what_the_plain_search_finds_alone(films) -> None:
+def test_only_nodes_that_the_plain_search_finds_are_chunked(films) -> None:
     encoder = Counted("letter", "mexico", "baghdad")
     texts = NodeTexts(films, chunk_size=70)
     ranked_rows = NodeChunkSearch(NodeVectorSearch(encoder, texts), first=2, top=1).rank(

@@ -40,7 +40,7 @@ def test_ids_are_numbered_once_and_sorted_as_texts(few_ties: int, steps):
         assert [stored[number] for number in ids.order()] == sorted(numbers)
 
 
-def test_many_ids_and_long_ones():
+def test_twenty_thousand_ids_with_long_common_prefixes_round_trip():
     texts = [f"{'prefix of every id ' * (place % 3)}{place % 5_000}" for place in range(20_000)]
     ids = IdTable()
     first = ids.add_all(TextSpans.from_texts(texts)).tolist()

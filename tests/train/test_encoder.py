@@ -111,7 +111,7 @@ def test_sorted_by_length_the_loss_is_the_same(source):
     assert torch.allclose(*losses, atol=1e-5) and float(losses[0]) > 0
 
 
-def test_it_learns_what_follows_and_can_be_killed(source, data, tmp_path):
+def test_training_improves_recall_and_resumes_after_a_kill(source, data, tmp_path):
     work = training(source, data)
     whole = train(work, tmp_path / "whole")
     assert whole["questions"] == 16 and whole["held_out"] == 4 and whole["pairs"] == 32

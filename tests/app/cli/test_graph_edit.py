@@ -105,7 +105,7 @@ def test_rdf_edits_relations_between_nodes(folder):
             base.graphs.edit("films", add=[folder / "add.nt"])
 
 
-def test_bad_rows_change_nothing(folder):
+def test_a_bad_row_leaves_the_graph_unchanged_unless_bad_rows_are_skipped(folder):
     (folder / "new.jsonl").write_text('["a", "b", "c"]\n["a"]\n')
     with clew.open(folder / "base") as base:
         digest = base.graphs.infos()[0].digest

@@ -44,7 +44,7 @@ def test_ranked_answers_say_what_each_meets_and_misses(kb):
     assert "#1 2: The Salt Orchard; Glass Harvest" in output
 
 
-def test_a_constraint_that_is_given_up_or_unknown_is_said_beside_the_answer(kb):
+def test_the_answer_lists_constraints_that_were_relaxed_or_are_unknown(kb):
     wanted = "#1 : film; #1 >> directed_by >> Marit Solheim; #1.release_year < 1933; final answer: #1"
     output = " ".join(run("ask", "--triples", wanted, "--kb", kb).stdout.split())
     assert "None: no node of 'films' meets all of this" in output

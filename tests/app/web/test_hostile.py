@@ -347,7 +347,7 @@ def test_script_in_documents_and_names_stays_text_everywhere(app) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "TRACE", "CONNECT", "OPTIONS", "PROPFIND", "HEAD"])
-def test_other_methods_do_nothing(app, method) -> None:
+def test_other_http_methods_are_refused(app, method) -> None:
     key = app.get(f"{app.api}/documents")[1]["documents"][0]["key"]
     assert app.request(method, f"{app.api}/documents/{key}")[0] in {400, 405}
 

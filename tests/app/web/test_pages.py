@@ -79,7 +79,7 @@ def test_a_base_shows_its_documents_and_a_form(app, keys) -> None:
 
 
 @pytest.mark.slow
-def test_an_empty_base_invites_and_one_that_is_read_only_does_not(tmp_path) -> None:
+def test_an_empty_base_shows_the_upload_form_unless_it_is_read_only(tmp_path) -> None:
     with ServedApp(tmp_path / "new", encoder="none") as app:
         page = fetch_page(app, f"/b/{app.base}/")
         assert (

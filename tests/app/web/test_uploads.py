@@ -152,7 +152,7 @@ def test_names_are_shown_and_never_used_as_paths(own, tmp_path_factory) -> None:
         (".md", "md"),
     ],
 )
-def test_a_name_is_made_harmless(given, shown) -> None:
+def test_display_names_of_uploads_are_sanitised(given, shown) -> None:
     assert display_name(given) == shown
 
 

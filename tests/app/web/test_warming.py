@@ -23,7 +23,7 @@ def shelf(made_base, tmp_path):
     result.close()
 
 
-def test_it_makes_what_any_question_needs(shelf) -> None:
+def test_warming_builds_the_views_that_every_question_needs(shelf) -> None:
     base = shelf["harbour"].knowledge_base
     warming = BaseWarmer(shelf, lambda: False)
     for _ in range(3):

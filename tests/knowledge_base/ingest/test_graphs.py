@@ -45,7 +45,7 @@ def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(tmp_path
         assert base.graphs.infos()[0].digest != first.digest
 
 
-def test_nodes_and_edges_that_do_not_say_what_they_are(tmp_path: Path) -> None:
+def test_csv_files_given_as_nodes_and_edges_need_no_header_words(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("id,name,type\n1,Ada,person\n2,Charles,person\n")
     (tmp_path / "knows.csv").write_text("1,knows,2\n2,knows,3\n")
     with clew.open(tmp_path / "kb", create=True) as base:

@@ -20,7 +20,7 @@ def names(scan, folder: Path) -> list[str]:
     return [os.path.relpath(file.path, folder) for file in scan.files]
 
 
-def test_files_come_sorted_and_once(tmp_path):
+def test_scanned_files_are_sorted_and_listed_once(tmp_path):
     write(tmp_path, "b/z.txt", "b/a.txt", "a.md", "c.txt")
     scan = scan_paths([tmp_path / "c.txt", tmp_path, tmp_path / "b"], texts)
     assert names(scan, tmp_path) == ["a.md", "b/a.txt", "b/z.txt", "c.txt"]

@@ -116,7 +116,7 @@ def test_a_condensed_outline_is_no_more_than_a_share_of_what_it_stands_for():
         assert count_tokens(server.requests[0].user) < 0.5 * 2500 + 100
 
 
-def test_names_that_say_nothing():
+def test_a_chooser_with_random_names_hides_the_names_of_sections():
     with ScriptedServer(lambda request: re.findall(r"\[2\] (\S+)", request.user)[0]) as server:
         choice = chooser(server, names="uuid").choose(QUESTION, ENTRIES)
         shown = server.requests[0].user

@@ -147,7 +147,7 @@ def test_the_papers_setting(base, snapshot_of):
         drill(base, None, "drill-paper")
 
 
-def test_nothing_chosen_is_nothing_found(base, snapshot_of):
+def test_drill_returns_no_hits_when_the_model_chooses_nothing(base, snapshot_of):
     snapshot_of(REPORT)
     with ScriptedServer([""]) as server:
         assert drill(base, server, "drill(hints=0)").retrieve(ASKED, 10) == []

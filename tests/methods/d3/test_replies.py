@@ -56,7 +56,7 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("reply", NOTHING)
-def test_nothing_is_an_answer(reply):
+def test_a_reply_that_chooses_nothing_is_readable(reply):
     result = parse_numbers(reply, OFFERED)
     assert (result.chosen, result.readable) == ((), True)
 

@@ -89,7 +89,7 @@ def test_a_question_that_one_sentence_covers_gets_one():
     assert answer.text == text
 
 
-def test_a_name_that_is_everywhere_joins_nothing():
+def test_a_name_in_every_passage_does_not_join_sentences():
     row = "Receipts of the Oskell Passage: July: 12"
     hits = [hit(1, "The Oskell Passage carried 900 people in July.", 2.0), hit(2, row, 1.0, ROW)]
     everywhere = [hit(n, f"The Oskell Passage, number {n}.", 0.1) for n in range(3, 30)]

@@ -104,7 +104,7 @@ def test_limits_are_on_the_whole_document() -> None:
         build(*blocks_of_each_kind, characters=11)
 
 
-def test_nothing_is_no_document() -> None:
+def test_blocks_without_text_are_refused_as_a_document() -> None:
     for blocks in (
         (),
         (Title("T"),),

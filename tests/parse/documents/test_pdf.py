@@ -173,7 +173,7 @@ def test_a_framed_paragraph_and_the_grid_of_a_chart_are_no_tables():
     assert texts(read(draw_report(page)), TABLE) == []
 
 
-def test_an_unruled_table_is_found_by_what_stands_under_what():
+def test_a_table_without_rules_is_found_by_its_columns():
     rows = [
         ("", "1930", "1931"),
         ("Passengers", "12,404", "11,870"),

@@ -143,7 +143,7 @@ def test_not_between_connected_terms_is_checked_for_each_pair(films) -> None:
     assert names(films, substitute(films, pattern).rows) == ["Nolan", "Scott"]
 
 
-def test_not_with_a_constant_and_with_a_missing_one(films) -> None:
+def test_negation_of_a_known_constant_and_of_a_missing_one(films) -> None:
     pattern = pattern_over(
         films, [TypedTriple("film", BY, "Scott"), TypedTriple("film", STARS, "Crowe", NOT)]
     )

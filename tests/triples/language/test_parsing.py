@@ -43,7 +43,7 @@ FLAG = Chain(
         "`Lima Exchange >> country >> #1; flag of the #1 >> applies to jurisdiction >> #2; final answer: #2;`",
     ],
 )
-def test_both_forms_and_what_stands_around_them(text):
+def test_both_written_forms_of_a_chain_parse_alike(text):
     assert parse_chain(text) == FLAG
     assert parse_chain(str(FLAG)) == FLAG
 

@@ -170,7 +170,7 @@ def test_conditions(text, expected):
     assert parse_typed(str(read)) == read
 
 
-def test_both_ends_of_which_one_is_open():
+def test_a_range_with_one_open_end_is_two_conditions():
     read = parse_typed("1980 < #1.year <= 1990; final answer: #1")
     assert read.conditions == (Condition(1, "year", ">", 1980), Condition(1, "year", "<=", 1990))
 

@@ -57,7 +57,7 @@ def test_ties_keep_the_order_of_the_candidates(base) -> None:
     ]  # fmt: skip
 
 
-def test_nothing_is_grounded_in_nothing(base) -> None:
+def test_grounding_without_entity_relation_or_edge_is_empty(base) -> None:
     graph = graph_of(base, TRIPLES)
     assert ground(graph, [], [relation("sung by", 1.0)]) == ()
     assert ground(graph, [entity(graph, "Kismet", 1.0)], []) == ()

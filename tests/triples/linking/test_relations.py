@@ -94,7 +94,9 @@ def test_phrases_find_their_relation_and_its_direction(
         ("wrote", "wrote", False),
     ],
 )
-def test_a_relation_may_itself_be_said_the_other_way(base, relation: str, phrase: str, inverse: bool) -> None:
+def test_a_relation_worded_backwards_is_followed_from_its_tail(
+    base, relation: str, phrase: str, inverse: bool
+) -> None:
     assert first(GraphRelationLinker(), graph_of(base, [("a", relation, "b")]), phrase) == (relation, inverse)
 
 

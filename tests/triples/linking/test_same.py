@@ -85,7 +85,7 @@ def test_by_identifier_and_sameas_and_title(snapshot) -> None:
     }
 
 
-def test_by_property_whatever_the_name_and_never_against_one(snapshot) -> None:
+def test_entities_align_by_identifiers_and_not_where_identifiers_differ(snapshot) -> None:
     assert by_target(align_entity(snapshot, "atlas:f1")) == {
         "films:g1": (1.0, ("identifier imdb=tt0116282",))
     }
@@ -126,7 +126,7 @@ def test_a_mounted_graph_is_asked_by_ids_and_names_and_never_gone_through(snapsh
     assert ("atlas:peru", "films:Q419") in {(item.source, item.target) for item in alignments}
 
 
-def test_of_one_graph_only_that_one_is_asked(snapshot, base) -> None:
+def test_aligning_with_one_graph_asks_only_that_graph(snapshot, base) -> None:
     for id in snapshot.graph("atlas").ids(range(8)):
         every = align_entity(snapshot, id, thorough=False)
         assert align_entity_with(snapshot, id, "films") == tuple(item for item in every if not item.document)
