@@ -1,28 +1,35 @@
 """Every method that asks a model, with a real and very small one: SmolLM2-135M-Instruct in a llama.cpp server.
 
-    PYTHONPATH=src python benchmarks/small_model.py                        # 20 questions with each method: hours
-    PYTHONPATH=src python benchmarks/small_model.py --questions 2 --context 2048 --only ircot,dsp
+    PYTHONPATH=src python benchmarks/small_model.py --out rows.jsonl                    # 20 questions, ten methods
+    PYTHONPATH=src python benchmarks/small_model.py --out rows.jsonl --minutes 15       # goes on where it stopped
+    PYTHONPATH=src python benchmarks/small_model.py --out rows.jsonl --table            # the table alone
 
 The questions are the first of the shared 2WikiMultihopQA; the base has their paragraphs, pooled, and a graph of their
-gold triples. Checked for each answer: no exception, every quote verbatim in its source, the budget of calls kept, and
-our sum of tokens equal to the server's own. How many answers are right is printed too.
+gold triples. Checked for each answer: no exception, every quote verbatim in its source, the budget of calls kept, our
+sum of tokens equal to the server's own, and the roles asked that the method cannot do without. How many answers are
+right is printed too. Replies have at most ``--tokens`` tokens. Each question is a line of the file as soon as it is
+answered.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import clew
 from clew.core.errors import ClewError
+from clew.core.protocols import Completion, LanguageModel, Prompt, context_of
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Question
 from clew.evaluate.corpora import pool_paragraphs
@@ -37,10 +44,10 @@ from llama_server import MISSING, llama_server, model_file
 
 #: Few passages and short loops: every prompt is read by one thread of one processor.
 METHODS = {
-    "chain": "chain(k=3, values=1, tries=1)",
-    "focus": "focus",
+    "chain": "chain(k=3, values=1, tries=1, shots=5)",
+    "focus": "focus(k=4)",
     "drill": "read(retriever=drill(words=24), k=5)",
-    "kgp": "kgp(guide=generated, seeds=3, branch=2, budget=6)",
+    "kgp": "kgp(guide=generated, seeds=2, branch=2, budget=4, reader=cited)",
     "selfask": "selfask(k=3, rounds=2)",
     "react": "react(k=2, rounds=3)",
     "ircot": "ircot(each=2, rounds=2)",
@@ -48,26 +55,36 @@ METHODS = {
     "dsp": "dsp(k=2, hops=2)",
     "cited": "read(retriever=search, k=3, reader=cited)",
 }
+#: The role that a method asks whatever the question is: without it the method was not tried.
+ASKED = {"drill": "select", "kgp": "guide", "cited": "read"}
 CALLS = 25
+#: The questions whose paragraphs and gold triples are in the base.
+POOLED = 20
 
 
 @dataclass
-class Row:
-    """What happened to the questions of a method."""
+class ShortReplies:
+    """A model whose replies have at most ``tokens`` tokens. ``roles`` counts what it was asked for."""
 
-    answered: int = 0
-    abstained: int = 0
-    right: int = 0
-    fallbacks: int = 0
-    left_out: int = 0
-    calls: int = 0
-    seconds: list[float] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    model: LanguageModel
+    tokens: int
+    roles: Counter[str] = field(default_factory=Counter)
 
-    def __str__(self) -> str:
-        mean = sum(self.seconds) / max(len(self.seconds), 1)
-        cells = (self.answered, self.abstained, self.right, self.fallbacks, self.left_out, self.calls)
-        return " | ".join([*map(str, cells), f"{mean:.0f}", str(len(self.problems))])
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self.model.name
+
+    @property
+    def context(self) -> int | None:
+        """The context of the model inside, in tokens."""
+        return context_of(self.model)
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Return one completion per prompt, in order. Raises ModelError."""
+        self.roles.update(prompt.role for prompt in prompts)
+        shorter = [replace(prompt, max_tokens=min(prompt.max_tokens, self.tokens)) for prompt in prompts]
+        return self.model.complete(shorter)
 
 
 def server_tokens(llm: str) -> tuple[int, int]:
@@ -76,8 +93,8 @@ def server_tokens(llm: str) -> tuple[int, int]:
     counters: dict[str, int] = {}
     for line in urllib.request.urlopen(f"{address}/metrics").read().decode().splitlines():
         name, _, value = line.removeprefix("llamacpp:").partition(" ")
-        if name.endswith("_total") and value.isdigit():
-            counters[name] = int(value)
+        if name.endswith("_total") and not line.startswith("#"):
+            counters[name] = int(float(value))
     read = counters["prompt_tokens_total"] + counters["prompt_tokens_cached_total"]
     return read, counters["tokens_predicted_total"]
 
@@ -104,38 +121,69 @@ def write_graph(examples: Sequence[Example], folder: Path) -> Path:
     return path
 
 
-def run_method(
-    recipe: str, base: clew.KnowledgeBase, llm: str, examples: Sequence[Example], verbose: bool
-) -> Row:
-    """Answer every question with a method."""
-    row = Row()
-    encoder = base.encoding.encoder()
-    for example in examples:
-        budget = Budget(calls=CALLS)
-        model = create_language_model(llm, budget=budget)
-        method = registry.build_method(recipe, base.store, llm=model, encoder=encoder)
-        before, started = server_tokens(llm), time.perf_counter()
-        try:
-            answer = method.answer(Question(example.question), TrailRecorder())
-        except ClewError as error:
-            row.problems.append(f"{type(error).__name__}: {error}")
-            continue
-        row.seconds.append(time.perf_counter() - started)
-        used = [after - start for after, start in zip(server_tokens(llm), before, strict=True)]
-        row.problems += check_answer(answer, used, (budget.spent.tokens_in, budget.spent.tokens_out))
-        row.answered += not answer.abstained
-        row.abstained += answer.abstained
-        row.right += any(exact_match(answer.text, gold) for gold in example.answers)
-        row.fallbacks += bool(answer.fallbacks)
-        row.left_out += answer.usage.left_out
-        row.calls += answer.usage.calls
-        if verbose:
-            print(
-                f"  {example.question} | gold {example.answers[0]} | {answer.text!r}",
-                file=sys.stderr,
-                flush=True,
-            )
-    return row
+def run_question(
+    name: str, base: clew.KnowledgeBase, llm: str, example: Example, tokens: int
+) -> dict[str, Any]:
+    """Answer a question with a method, and return the row."""
+    budget = Budget(calls=CALLS)
+    model = ShortReplies(create_language_model(llm, budget=budget), tokens)
+    method = registry.build_method(METHODS[name], base.store, llm=model, encoder=base.encoding.encoder())
+    before, started = server_tokens(llm), time.perf_counter()
+    row: dict[str, Any] = {"method": name, "question": example.question, "gold": example.answers[0]}
+    try:
+        answer = method.answer(Question(example.question), TrailRecorder())
+    except ClewError as error:
+        return row | {"problems": [f"{type(error).__name__}: {error}"]}
+    row["seconds"] = round(time.perf_counter() - started, 1)
+    used = [after - start for after, start in zip(server_tokens(llm), before, strict=True)]
+    problems = check_answer(answer, used, (budget.spent.tokens_in, budget.spent.tokens_out))
+    if ASKED.get(name) not in (None, *model.roles):
+        problems.append(f"the role '{ASKED[name]}' was not asked")
+    return row | {
+        "text": answer.text,
+        "abstained": answer.abstained,
+        "right": any(exact_match(answer.text, gold) for gold in example.answers),
+        "reader": answer.reader,
+        "fallbacks": list(answer.fallbacks),
+        "left_out": answer.usage.left_out,
+        "calls": dict(model.roles),
+        "tokens": used,
+        "quotes": len(answer.quotes),
+        "rejected": len(answer.rejected_quotes),
+        "problems": problems,
+    }
+
+
+def print_table(rows: Iterable[dict[str, Any]]) -> None:
+    """Print a line for each method, and the problems."""
+    by_method: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_method.setdefault(row["method"], []).append(row)
+    print(
+        "| method | questions | answered | abstained | right | fell back | quotes | rejected | left out | calls "
+        "| tokens read, written | s | problems |"
+    )
+    print("|---" * 13 + "|")
+    for name in filter(by_method.__contains__, METHODS):
+        group = by_method[name]
+        done = [row for row in group if "text" in row]
+        cells = [
+            len(group),
+            sum(not row["abstained"] for row in done),
+            sum(row["abstained"] for row in done),
+            sum(row["right"] for row in done),
+            sum(bool(row["fallbacks"]) for row in done),
+            *(sum(row[key] for row in done) for key in ("quotes", "rejected", "left_out")),
+            sum(sum(row["calls"].values()) for row in done),
+            ", ".join(f"{sum(row['tokens'][place] for row in done):,}" for place in (0, 1)),
+            f"{sum(row['seconds'] for row in done) / max(len(done), 1):.0f}",
+            sum(len(row["problems"]) for row in group),
+        ]
+        print(f"| {name} | {' | '.join(map(str, cells))} |")
+    for group in by_method.values():
+        for row in group:
+            for problem in row["problems"]:
+                print(f"{row['method']}: {row['question']} {problem}")
 
 
 def main() -> None:
@@ -143,33 +191,50 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, required=True, help="a line for each method and question")
     parser.add_argument("--questions", type=int, default=20)
-    parser.add_argument("--context", type=int, default=4096)
+    parser.add_argument("--context", type=int, default=2048)
+    parser.add_argument("--tokens", type=int, default=128, help="of a reply, at most")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no question after so many")
     parser.add_argument("--only", default="", help="some of the methods, joined by commas")
-    parser.add_argument("--verbose", action="store_true", help="print every answer")
+    parser.add_argument("--table", action="store_true", help="print the table of the file and ask nothing")
     given = parser.parse_args()
     if model_file() is None:
         sys.exit(MISSING)
+    lines = given.out.read_text(encoding="utf-8").splitlines() if given.out.exists() else []
+    rows = [json.loads(line) for line in lines]
+    if given.table:
+        print_table(rows)
+        return
+    answered = {(row["method"], row["question"]) for row in rows}
     names = given.only.split(",") if given.only else list(METHODS)
     every = list(load_dataset("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
-    examples = every[: given.questions]
+    # Question by question, so that a run that was stopped has as many of each method.
+    todo = [
+        (name, example)
+        for example in every[: given.questions]
+        for name in names
+        if (name, example.question) not in answered
+    ]
+    until = time.monotonic() + 60 * given.minutes
     with (
         tempfile.TemporaryDirectory() as folder,
         clew.open(Path(folder) / "kb", create=True) as base,
         llama_server(given.context) as llm,
+        given.out.open("a", encoding="utf-8") as out,
     ):
         settings = EvaluationSettings(encoder=base.encoding.encoder())
-        fill_store(base.store, pool_paragraphs(every[:20]), settings)
-        base.graphs.add(write_graph(every[:20], Path(folder)), name="gold")
-        print(f"{len(examples)} questions, SmolLM2-135M-Instruct Q4_1, a context of {given.context} tokens")
-        print("| method | answered | abstained | right | fallbacks | left out | calls | s | problems |")
-        print("|---|---|---|---|---|---|---|---|---|")
-        problems = []
-        for name in names:
-            row = run_method(METHODS[name], base, llm, examples, given.verbose)
-            print(f"| {name} | {row} |", flush=True)
-            problems += [f"{name}: {problem}" for problem in row.problems]
-    print("\n".join(problems))
+        fill_store(base.store, pool_paragraphs(every[:POOLED]), settings)
+        base.graphs.add(write_graph(every[:POOLED], Path(folder)), name="gold")
+        for name, example in todo:
+            if time.monotonic() > until:
+                break
+            row = run_question(name, base, llm, example, given.tokens)
+            rows.append(row)
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            out.flush()
+    print(f"SmolLM2-135M-Instruct Q4_1, a context of {given.context} tokens, replies of {given.tokens}")
+    print_table(rows)
 
 
 if __name__ == "__main__":

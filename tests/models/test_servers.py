@@ -5,11 +5,8 @@ Ollama and vLLM are played by a server on loopback that answers as their documen
 """
 
 import json
-import threading
 import time
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -21,61 +18,12 @@ from clew.models.endpoint import Endpoint
 from clew.models.openai import ModelSettings, OpenAIModel
 from clew.models.servers import GRAMMARS, PATTERNS
 from clew.models.wrappers import RetryingModel, RetryPolicy, RoleRouter
+from context_servers import Player, SmallContext
 from llama_server import MISSING, llama_server, model_file
 from scripted import Reply, ScriptedServer, refusal
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 WORDS = " ".join(f"word{n}" for n in range(400))
-
-
-class Player:
-    """A server that plays ``pages``: by method and path, an object, or a function from the request's body to the list
-    of lines or events to stream."""
-
-    def __init__(self, pages):
-        self.pages = pages
-        self.requests = []
-
-    @contextmanager
-    def serve(self):
-        player = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.play("GET", {})
-
-            def do_POST(self):
-                self.play("POST", json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-            def play(self, method, body):
-                player.requests.append((f"{method} {self.path}", body))
-                page = player.pages.get(f"{method} {self.path}")
-                self.send_response(404 if page is None else 200)
-                self.send_header("Content-Type", "application/json")
-                self.end_headers()
-                try:
-                    for part in page(body) if callable(page) else [json.dumps(page or {})]:
-                        self.wfile.write(part.encode())
-                        self.wfile.flush()
-                except (BrokenPipeError, ConnectionResetError):
-                    pass  # the client gave up
-
-            def log_message(self, *_):
-                pass
-
-        http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        http.daemon_threads = True
-        thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{http.server_address[1]}"
-        finally:
-            http.shutdown()
-            thread.join()
-            http.server_close()
-
-    def sent(self, path):
-        return [body for line, body in self.requests if line == path]
 
 
 def ollama(
@@ -188,6 +136,73 @@ def test_a_model_that_spends_its_tokens_on_thoughts_is_given_more():
     with player.serve() as address:
         completions = model_at(address).complete([Prompt("Capital?", max_tokens=16)])
     assert lengths == [16, 16 + 2048] and completions[0].text == "Paris"
+
+
+def test_thoughts_that_take_every_token_are_an_error_with_a_hint():
+    with (
+        vllm(text="", reasoning="Hm. ", finish="length", tokens=(20, 2064)).serve() as address,
+        pytest.raises(ModelError, match="spent 2,064 tokens on thoughts about a 'guide' prompt") as error,
+    ):
+        model_at(address).complete([Prompt("Capital?", role="guide", max_tokens=16)])
+    assert "?think=8192" in error.value.hint
+
+
+def test_replies_that_were_thrown_away_are_counted():
+    replies = iter(
+        [
+            vllm(text="", reasoning="Hm. ", finish="length", tokens=(20, 16)),
+            vllm(text="Paris", tokens=(20, 40)),
+        ]
+    )
+    player = vllm()
+    player.pages["POST /v1/chat/completions"] = lambda body: next(replies).pages["POST /v1/chat/completions"](
+        body
+    )
+    with player.serve() as address:
+        (completion,) = model_at(address).complete([Prompt("Capital?", max_tokens=16)])
+    usage = completion.usage
+    assert (usage.calls, usage.tokens_in, usage.tokens_out, completion.text) == (2, 40, 56, "Paris")
+
+
+def test_a_reply_that_the_context_ended_is_asked_for_again_with_fewer_passages():
+    passages = [f"[{n}] {WORDS[:600]}" for n in range(1, 5)]
+    # Many pieces for one token of the client's rule: the server's count is the higher one.
+    passages_in_pieces = [each.replace("word", "w o r d ") for each in passages]
+    optional = tuple(f"\n\n{each}" for each in reversed(passages_in_pieces[1:]))
+    prompt = Prompt("\n\n".join([*passages_in_pieces, "Question: q"]), max_tokens=160, optional=optional)
+    server = SmallContext("llama.cpp", 1830, lambda body, text: "one two three " * 40)
+    with server.serve() as llm:
+        (completion,) = model_at(llm.partition("/v1")[0]).complete([prompt])
+    assert completion.usage.left_out and completion.text.count("three") == 40
+    assert server.read[-1][0] + server.read[-1][1] <= 1830
+
+
+def test_a_reply_that_hardly_began_when_the_context_ended_is_an_error():
+    server = SmallContext("llama.cpp", 1000, lambda body, text: "one two three " * 80)
+    # One word of nine letters is two tokens of the rule, and nine of the server's.
+    prompt = Prompt("w o r d s " * 192, role="guide", max_tokens=200)
+    with server.serve() as llm, pytest.raises(ContextExceeded, match="a 'guide' prompt of about") as error:
+        model_at(llm.partition("/v1")[0]).complete([prompt])
+    assert "--ctx-size" in error.value.hint
+
+
+def test_a_vllm_server_is_asked_for_no_longer_reply_than_its_context_has_room_for():
+    server = SmallContext("vllm", 1000, lambda body, text: "Paris")
+    with server.serve() as llm:
+        (completion,) = model_at(llm.partition("/v1")[0]).complete([Prompt(WORDS[:2000], max_tokens=768)])
+    assert completion.text == "Paris" and server.read[0][1] < 768 and not server.refused
+
+
+def test_a_refused_length_of_a_reply_teaches_nothing_about_tokens():
+    said = (
+        "maximum context length is 512 tokens. However, you requested 600 tokens (88 in the messages, 512 in"
+    )
+    with ScriptedServer([refusal(400, said), "Paris"]) as server:
+        model = OpenAIModel(Endpoint(server.llm, server.url, "scripted"))
+        (completion,) = model.complete([Prompt("Capital? " * 30, max_tokens=512)])
+        assert server.requests[1].user == server.requests[0].user
+        assert server.requests[1].body["max_tokens"] <= 512 - 88
+    assert completion.text == "Paris" and not completion.usage.left_out
 
 
 def test_passages_and_exemplars_are_left_out_of_a_prompt_that_is_too_long():

@@ -190,7 +190,7 @@ T = TypeVar("T")
 #: The kinds of components, by the protocol that they implement. A method's recipe is what people call "a recipe".
 KINDS: Mapping[Any, str] = {Method: "recipe", Retriever: "retriever", Graph: "graph", Reader: "reader"}
 AUTO = Recipe("auto")
-_NONE = Recipe("none")
+NO_COMPONENT = Recipe("none")
 _DECLARATIONS = "__clew_components__"
 
 
@@ -340,12 +340,17 @@ class Resources:
         reads = auto.present != "cited" or self.model_setting("reader", "cited") == "cited"
         if configured is not None and reads:
             return Recipe(auto.present)
+        if not auto.baseline:
+            return Recipe(auto.absent)
+        trained = self.reader_without_model()
+        return Recipe(auto.baseline) if trained == NO_COMPONENT else trained
+
+    def reader_without_model(self) -> Recipe:
+        """Return the trained reader that is set (``CLEW_READER``), ``none`` where there is none."""
         trained = default_reader()
-        if auto.baseline and trained == "none":
-            return Recipe(auto.baseline)
-        if auto.baseline and trained != DEFAULT_READER:
-            return make_recipe(auto.absent, {"model": trained})
-        return Recipe(auto.absent)
+        if trained in ("none", DEFAULT_READER):
+            return NO_COMPONENT if trained == "none" else Recipe("span")
+        return make_recipe("span", {"model": trained})
 
 
 class _Required:
@@ -550,7 +555,7 @@ def _parameter(label: str, declared: inspect.Parameter, annotation: Any) -> Para
 def _default(value: Any, types: tuple[Any, ...]) -> Value:
     """Return a Python default as recipes write it."""
     if value is None and any(kind in types for kind in KINDS):
-        return _NONE
+        return NO_COMPONENT
     if isinstance(value, str) and value in _words(types):
         return Recipe(value)
     default: Value = value
@@ -605,7 +610,7 @@ def _option(parameter: Parameter, recipe: Recipe, resources: Resources) -> Any:
     named = _as_recipe(value, label)
     if kind is Recipe:
         return named
-    if parameter.optional and named == _NONE:
+    if parameter.optional and named == NO_COMPONENT:
         return None
     return resources.registry.build(KINDS[kind], named, resources)
 

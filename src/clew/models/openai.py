@@ -154,7 +154,15 @@ _THINK_WORDS = {"off": 0, "no": 0, "on": THOUGHT_TOKENS, "yes": THOUGHT_TOKENS}
 _CONTEXT_SAID = re.compile(
     r"(?:maximum context length is|context size \(|context length of(?: only)?|available context size \()\s*(\d+)"
 )
-_NEEDED_SAID = re.compile(r"(?:request \(|requested(?: about)?|resulted in|prompt (?:is|has)) ?(\d+) tokens")
+_NEEDED_SAID = re.compile(
+    r"(?:\((?=\d+ in the messages)|request \(|resulted in |prompt (?:is|has) |request has )(\d+)"
+)
+#: No tokenizer counts more than so many tokens for one of the rule: a token for each character.
+_GREATEST_RATIO = 4.0
+#: The rule may count so much too little; the room that is left for a reply keeps clear of that.
+_COUNT_MARGIN = 1.1
+#: Tokens that a reply is always allowed.
+_SHORTEST_REPLY = 32
 
 
 class OpenAIModel:
@@ -228,28 +236,40 @@ class OpenAIModel:
             started = time.perf_counter()
             known = dialect = self._dialect
             sent, left_out = self._fit(prompt)
+            # What replies cost that were thrown away: the server counts them too.
+            thrown_away = Usage()
             while True:
                 try:
                     outcome = self._send(dialect, sent, facts)
+                    if not isinstance(outcome, Dialect) and (error := self._find_cut(outcome, sent, facts)):
+                        thrown_away += self._usage(outcome, sent, 0.0)
+                        raise error
                 except ContextExceeded:
-                    shorter, more = self._fit(sent)
-                    if not more:
+                    shorter, more = self._fit(replace(sent, max_tokens=prompt.max_tokens))
+                    if not more and shorter.max_tokens >= sent.max_tokens:
                         raise
                     sent, left_out = shorter, left_out + more
                     continue
                 if isinstance(outcome, Dialect):
                     dialect = outcome
-                elif self._spent_on_thoughts(outcome, sent):
+                    continue
+                if self._spent_on_thoughts(outcome, sent):
                     self._thoughts = THOUGHT_TOKENS
+                elif roomier := self._make_room(outcome, prompt, sent):
+                    left_out += len(sent.optional) - len(roomier.optional)
+                    sent = roomier
                 else:
                     break
+                thrown_away += self._usage(outcome, sent, 0.0)
             if dialect is not known:
                 # Stored only once it was accepted, since a refusal may have had another reason.
                 self._dialect = dialect
-            return self._completion(outcome, sent, left_out, time.perf_counter() - started)
+            completion = self._completion(outcome, sent, left_out, time.perf_counter() - started)
+            return replace(completion, usage=completion.usage + thrown_away)
 
     def _fit(self, prompt: Prompt) -> tuple[Prompt, int]:
-        """Return a prompt without as many of its optional parts as it takes to fit, and how many these are.
+        """Return a prompt without as many of its optional parts as it takes to fit, with no longer a reply than there
+        is room for, and how many parts were left out.
 
         Raises ContextExceeded if it does not fit without all of them.
         """
@@ -259,9 +279,9 @@ class OpenAIModel:
         # A reply seldom has its greatest length: a small context keeps a quarter for it.
         room = context - min(prompt.max_tokens + self._thoughts, context // 4)
         needed = count_prompt_tokens(prompt) * self._token_ratio
-        left_out = 0
         optional = list(prompt.optional)
         user = prompt.user
+        left_out = 0
         while needed > room and optional:
             part = optional.pop(0)
             if part in user:
@@ -271,7 +291,42 @@ class OpenAIModel:
         # The rule is wrong by a fifth at times; the server has the last word.
         if needed > 1.2 * context:
             raise self._too_long(prompt, int(needed), context)
-        return replace(prompt, user=user, optional=tuple(optional)), left_out
+        longest = max(_SHORTEST_REPLY, int(context - _COUNT_MARGIN * needed) - self._thoughts)
+        max_tokens = min(prompt.max_tokens, longest)
+        return replace(prompt, user=user, optional=tuple(optional), max_tokens=max_tokens), left_out
+
+    def _make_room(self, reply: StreamedReply, prompt: Prompt, sent: Prompt) -> Prompt | None:
+        """Return the prompt to send instead, after a reply that the context ended before it had the length that
+        ``prompt`` asks for; None where the reply can be used.
+
+        Raises ContextExceeded for one that hardly began.
+        """
+        context = self.context
+        length, read = reply.tokens_out, reply.tokens_in
+        asked = prompt.max_tokens + self._thoughts
+        if (
+            context is None
+            or reply.finish != "length"
+            or not isinstance(length, int)
+            or not isinstance(read, int)
+            or length >= asked
+        ):
+            return None
+        # The rule counted too much: now it is known what the prompt takes.
+        if context - read >= sent.max_tokens + self._thoughts + _SHORTEST_REPLY:
+            return replace(sent, max_tokens=min(prompt.max_tokens, context - read - self._thoughts))
+        optional, user, missing = list(sent.optional), sent.user, asked - length
+        while missing > 0 and optional:
+            part = optional.pop(0)
+            if part in user:
+                user = user.replace(part, "", 1)
+                missing -= count_tokens(part)
+        if user != sent.user:
+            longest = max(_SHORTEST_REPLY, asked - max(missing, 0) - self._thoughts)
+            return replace(sent, user=user, optional=tuple(optional), max_tokens=longest)
+        if length < asked // 4:
+            raise self._too_long(prompt, read + asked, context)
+        return None
 
     def _too_long(self, prompt: Prompt, needed: int, context: int | None) -> ContextExceeded:
         size = f"a context of {context:,} tokens" if context else "a smaller context"
@@ -323,9 +378,12 @@ class OpenAIModel:
             self._learned_context = int(match[1])
         estimate = count_prompt_tokens(prompt)
         context = self._learned_context or self.context
-        # It counts more than the rule: at least what makes the prompt too long.
-        least = needed or (context or 0) + 1
-        self._token_ratio = max(self._token_ratio * 1.1, least / estimate)
+        if needed:
+            self._token_ratio = needed / estimate
+        elif context is None or estimate * self._token_ratio + prompt.max_tokens <= context + 1:
+            # It counts more than the rule: at least what makes the prompt too long.
+            least = ((context or 0) + 1) / estimate
+            self._token_ratio = min(max(self._token_ratio * 1.1, least), _GREATEST_RATIO)
         error = self._too_long(prompt, needed or estimate, context)
         return ContextExceeded(error.problem, f"{error.hint}. It says: {complaint[:200]}")
 
@@ -396,30 +454,42 @@ class OpenAIModel:
             raise self.endpoint.too_slow(f"did not finish its reply within {total:g} seconds")
 
     def _spent_on_thoughts(self, reply: StreamedReply, prompt: Prompt) -> bool:
-        """Return whether thoughts took all tokens of a reply; they are given tokens of their own from then on."""
+        """Return whether thoughts took all tokens of a reply; they are given tokens of their own from then on.
+
+        Raises ModelError where they took those, too.
+        """
         is_thought = bool(reply.thoughts) or "<think" in reply.text
-        return (
-            reply.finish == "length"
-            and is_thought
-            and not clean_reply(reply.text)
-            and self._thoughts < THOUGHT_TOKENS
+        if reply.finish != "length" or not is_thought or clean_reply(reply.text):
+            return False
+        if self._thoughts < THOUGHT_TOKENS:
+            return True
+        spent = reply.tokens_out or prompt.max_tokens + self._thoughts
+        raise ModelError(
+            f"{self.name} spent {spent:,} tokens on thoughts about a '{prompt.role}' prompt and wrote no reply",
+            f"Give it more ({self.name}?think={4 * THOUGHT_TOKENS}), or name a model whose thoughts can be "
+            "switched off",
+        )
+
+    def _find_cut(self, reply: StreamedReply, prompt: Prompt, facts: ServerFacts) -> ContextExceeded | None:
+        """Return the error where the server read less of a prompt than was sent; notes what it counts for one token
+        of the rule. Ollama reads what fills its context and drops the rest."""
+        estimate, read, context = count_prompt_tokens(prompt), reply.tokens_in, self.context
+        if not isinstance(read, int) or estimate < _SMALL_PROMPT or read < _SMALL_PROMPT:
+            return None
+        is_full = facts.kind == "ollama" and context is not None and read >= context
+        if not is_full and read >= estimate * _READ_SHARE:
+            self._token_ratio = max(self._token_ratio, read / estimate)
+            return None
+        if is_full:
+            self._token_ratio = min(max(self._token_ratio * 1.1, read / estimate), _GREATEST_RATIO)
+        error = self._too_long(prompt, max(estimate, read + 1), read)
+        return ContextExceeded(
+            f"{self.endpoint.url} read {read:,} tokens of a '{prompt.role}' prompt of about "
+            f"{max(estimate, read + 1):,}: it cut the rest off without a word",
+            error.hint,
         )
 
     def _completion(self, reply: StreamedReply, prompt: Prompt, left_out: int, seconds: float) -> Completion:
-        estimate = count_prompt_tokens(prompt)
-        if (
-            isinstance(reply.tokens_in, int)
-            and estimate >= _SMALL_PROMPT
-            and reply.tokens_in >= _SMALL_PROMPT
-        ):
-            self._token_ratio = max(self._token_ratio, reply.tokens_in / estimate)
-            if reply.tokens_in < estimate * _READ_SHARE:
-                error = self._too_long(prompt, estimate, reply.tokens_in)
-                raise ContextExceeded(
-                    f"{self.endpoint.url} read {reply.tokens_in:,} tokens of a '{prompt.role}' prompt of about "
-                    f"{estimate:,}: it cut the rest off without a word",
-                    error.hint,
-                )
         usage = self._usage(reply, prompt, seconds)
         text = cut_at_stop(reply.text, prompt.stop)
         return Completion(text, replace(usage, left_out=left_out), self.name)

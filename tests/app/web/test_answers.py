@@ -6,7 +6,18 @@ from clew.app.answers.citations import cite_answer, cited_answer_to_dict, render
 from clew.app.answers.view import AnswerView, StepView
 from clew.app.web.openai import neutralise_markdown
 from clew.core.trail import FillStep, RetrieveStep
-from clew.core.types import Answer, ConstraintCheck, Hit, Node, Quote, RankedAnswer, Step, StoppedStep, Usage
+from clew.core.types import (
+    Answer,
+    ConstraintCheck,
+    FallbackStep,
+    Hit,
+    Node,
+    Quote,
+    RankedAnswer,
+    Step,
+    StoppedStep,
+    Usage,
+)
 
 
 def node(id, text, page=None, kind="passage"):
@@ -80,6 +91,17 @@ def test_what_only_the_model_remembers_and_what_was_stopped_is_said():
     assert "without evidence: #1 is Oskell" in text and "over the budget of 3 calls" in text
     assert "in part from the model's memory" in text
     assert cited_answer_to_dict(answer)["stopped"] == "over the budget of 3 calls"
+
+
+def test_what_replaced_a_reply_and_what_a_prompt_went_without_is_said():
+    fallback = FallbackStep("choice of sections", "those with the best score were taken", "Sure!")
+    answer = view("Oskell", (), trail=(fallback,), usage=Usage(1, left_out=2))
+    assert answer.notes == (
+        "the model's choice of sections could not be used: those with the best score were taken",
+        "2 parts of prompts (passages or exemplars) did not fit the model's context and went unread",
+    )
+    assert all(f"Note: {note}" in render_text(answer) for note in answer.notes)
+    assert view("Oskell", ()).notes == ()
 
 
 def test_a_quote_of_what_only_a_step_cited_is_cited():

@@ -111,6 +111,22 @@ def test_the_page_of_an_answer_says_what_it_cost(narrow, gate) -> None:
     assert usage["calls"] == len(narrow.scripted.requests) >= 2 and text in page
 
 
+def test_a_page_says_that_a_reply_could_not_be_used_and_what_was_read_in_its_place(
+    folder, monkeypatch
+) -> None:
+    monkeypatch.setenv("CLEW_READER", "clew:reader")
+
+    def reply(request):
+        return "I am only a small model." if "abstain" in request.prompt else {"structures": []}
+
+    with ScriptedServer(reply) as server, ServedApp(folder, models=[server.llm], read_only=True) as app:
+        answer = app.ask(QUESTION, recipe="read")
+        page = app.request("GET", f"/b/{app.base}/q/{answer['id']}")[2].decode()
+    note = "answer could not be used: no quote supports it, so the passages were read without the model"
+    assert "$9" in answer["answer"] and not answer["abstained"]
+    assert note in page and "trained reader; no language model wrote" in page
+
+
 def test_a_request_cannot_name_a_model_of_its_own(narrow) -> None:
     with ScriptedServer(["no"]) as other:
         for name in (other.llm, narrow.scripted.llm, "openai:gpt-4o", "http://169.254.169.254/#x", "read=x"):

@@ -4,9 +4,9 @@ import pytest
 
 from clew.core.prompts.templates import load_prompt
 from clew.core.trail import TrailRecorder
-from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Hit, Node, Question
+from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Answer, Hit, Node, Question
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.cited import CitedReader
+from clew.methods.readers.cited import CitedReader, find_verbatim
 from clew.models import create_language_model
 from scripted import ScriptedServer
 
@@ -153,6 +153,48 @@ def test_after_two_malformed_replies_the_text_stands_by_itself_and_the_step_says
     answer, step, _ = read("nonsense", "I would say the Queen")
     assert answer.abstained
     assert step.detail["withheld"] == "I would say the Queen"
+
+
+class FeetReader:
+    """Reads without a model: the first length in feet."""
+
+    def read(self, question, hits, trail):
+        for each in hits:
+            if quotes := find_verbatim("148 feet", [each]):
+                return Answer("148 feet", (each,), quotes, reader="span")
+        return Answer(NOT_FOUND, abstained=True)
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        ("nonsense", "I would say the Queen"),
+        (reply("In 1931", (1, "She was lost in 1931")),),
+        (reply("1929"),),
+    ],
+    ids=["unreadable", "fabricated", "unquoted"],
+)
+def test_where_nothing_supports_an_answer_the_passages_are_read_without_the_model(replies):
+    trail = TrailRecorder()
+    with ScriptedServer(list(replies)) as server:
+        model = create_language_model(server.llm)
+        reader = CitedReader(model, load_prompt("read-cited"), FeetReader())
+        answer = reader.read(Question("How long was the Heron Queen?"), HITS, trail)
+    read, fallback, *_ = trail.steps
+    assert not answer.abstained and "148 feet" in answer.text and answer.quotes
+    assert answer.reader != model.name and read.withheld and fallback.reply == read.withheld
+    assert answer.usage.calls == len(replies) == read.usage.calls
+    assert replace(answer, trail=tuple(trail.steps)).fallbacks == (
+        "the model's answer could not be used: no quote supports it, so the passages were read without the model",
+    )
+
+
+def test_a_model_that_abstains_is_taken_at_its_word():
+    trail = TrailRecorder()
+    with ScriptedServer([reply("", abstain=True)]) as server:
+        reader = CitedReader(create_language_model(server.llm), load_prompt("read-cited"), FeetReader())
+        assert reader.read(Question("How long was the Heron Queen?"), HITS, trail).abstained
+    assert len(trail.steps) == 1
 
 
 def test_a_small_model_without_schemas_is_understood():

@@ -130,7 +130,7 @@ def answer_remarks(view: AnswerView) -> list[str]:
     """Return what a reader of the answer should know besides, a line each."""
     lines = [f"From the model's memory, without evidence: {text}" for text in view.from_memory]
     lines += [f"Not in its source, so not counted as evidence: “{text}”" for text in view.rejected]
-    lines += [f"Note: {fallback}" for fallback in view.fallbacks]
+    lines += [f"Note: {note}" for note in view.notes]
     if view.stopped:
         lines.append(f"Stopped before the answer was complete: {view.stopped}")
     if view.abstained:

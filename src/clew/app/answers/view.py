@@ -365,6 +365,15 @@ class AnswerView:
         )
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What was used in the place of replies that could not be, and what prompts went without, a sentence each."""
+        left_out = self.usage.left_out
+        if not left_out:
+            return self.fallbacks
+        parts = f"{left_out} part{'s' * (left_out != 1)} of prompts (passages or exemplars)"
+        return (*self.fallbacks, f"{parts} did not fit the model's context and went unread")
+
+    @property
     def heading(self) -> str:
         """``Answer`` or ``Not answered``."""
         return "Not answered" if self.abstained else "Answer"
@@ -479,6 +488,7 @@ def _usage(data: Mapping[str, Any]) -> Usage:
         usage.get("tokens_out", 0),
         usage.get("seconds", 0.0),
         usage.get("money", 0.0),
+        left_out=usage.get("left_out", 0),
     )
 
 

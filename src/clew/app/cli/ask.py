@@ -237,8 +237,8 @@ def ask(
         unexplained += [*([_NO_MODEL] if model is None else []), *remarks]
     for remark in unexplained:
         print_note(remark)
-    for fallback in view.fallbacks:
-        print_note(f"clew: {fallback}")
+    for note in view.notes:
+        print_note(f"clew: {note}")
     if view.stopped:
         print_note(f"clew: stopped before the answer was complete: {view.stopped}")
         raise typer.Exit(EXIT_BUDGET)

@@ -16,6 +16,8 @@ from clew.triples.linking.relations import GraphRelationLinker
 EXAMPLES = 3
 #: A name or a value is shown up to this many characters.
 _LENGTH = 60
+#: So many types, relations and properties of a graph stay in a prompt however long it is.
+_NEEDED_LINES = 4
 #: Parts of a question that are compared with relations.
 _PHRASES = 24
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -33,10 +35,15 @@ class SchemaLimits:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Graphs as a prompt shows them; ``shown`` says for each how much of it that is (``films: 2 types, ...``)."""
+    """Graphs as a prompt shows them; ``summary`` says for each how much of it that is (``films: 2 types, ...``).
+
+    ``optional`` are the lines that may be left out where a prompt is too long, the least likely to be asked about
+    first.
+    """
 
     text: str
     summary: str
+    optional: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -57,7 +64,9 @@ def describe_schema(
     """
     linker = linker or GraphRelationLinker()
     parts = [_part(graph, question, linker, room) for graph in graphs]
-    return Schema("\n\n".join(part.text for part in parts), "; ".join(part.summary for part in parts))
+    optional = tuple(line for part in parts for line in part.optional)
+    text, summary = "\n\n".join(part.text for part in parts), "; ".join(part.summary for part in parts)
+    return Schema(text, summary, optional)
 
 
 def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: SchemaLimits) -> Schema:
@@ -73,14 +82,25 @@ def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: Sch
     ]
     lines = [f"Graph {graph.name}{f', {graph.size:,} nodes' if graph.size and not graph.is_mounted else ''}"]
     lines += ["", f"Node types ({_share(kinds, types)}):"] if kinds else ["", "Its nodes have no types."]
-    for kind in kinds:
-        lines.append(f"- {kind}: {_format_count(types[kind], 'node')}{_such(type_names.get(kind, ()))}")
+    type_lines = [
+        f"- {kind}: {_format_count(types[kind], 'node')}{_such(type_names.get(kind, ()))}" for kind in kinds
+    ]
+    relation_lines = [format_relation(way, relations[way]) for way in ways]
+    property_lines = [format_property(key, properties[key], values[key]) for key in keys]
+    lines += type_lines
     lines += ["", f"Relations ({_share(ways, relations)}), as head type >> relation >> tail type:"]
-    lines += [format_relation(way, relations[way]) for way in ways]
+    lines += relation_lines
     if keys:
         lines += ["", f"Properties of nodes ({_share(keys, properties)}):"]
-        lines += [format_property(key, properties[key], values[key]) for key in keys]
-    return Schema("\n".join(lines), f"{graph.name}: {', '.join(counts)}")
+        lines += property_lines
+    ranked = [
+        (place / len(group), f"\n{line}")
+        for group in (type_lines, relation_lines, property_lines)
+        for place, line in enumerate(group)
+        if place >= _NEEDED_LINES
+    ]
+    optional = tuple(line for _, line in sorted(ranked, reverse=True))
+    return Schema("\n".join(lines), f"{graph.name}: {', '.join(counts)}", optional)
 
 
 def format_relation(name: str, relation: Relation) -> str:

@@ -97,6 +97,7 @@ class TriplesWriter:
         started = time.perf_counter()
         schema = describe_schema(graphs, text, self.linker, self.room)
         prompt = self.template.render(question=text, schema=schema.text)
+        prompt = replace(prompt, optional=(*prompt.optional, *schema.optional))
         prompts = sample_prompts(prompt, self.samples)
         completions = self.model.complete(prompts)
         usage = sum((completion.usage for completion in completions), Usage())

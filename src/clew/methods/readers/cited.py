@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from clew.core.component import INTERNAL, PromptFile, component
+from clew.core.component import AUTO, NO_COMPONENT, PromptFile, Recipe, Resources, component
 from clew.core.errors import BadCompletion
 from clew.core.prompts.replies import clean_reply, is_refusal, parse_json
 from clew.core.prompts.templates import Template
-from clew.core.protocols import LanguageModel, Trail
+from clew.core.protocols import LanguageModel, Reader, Trail
 from clew.core.trail import CitedReadStep
-from clew.core.types import Answer, Hit, Question, Quote
+from clew.core.types import Answer, FallbackStep, Hit, Question, Quote
 from clew.methods.prompting import make_passages_optional, numbered_contexts, parse_final_answer, take_fitting
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.values import has_certain_support
@@ -118,6 +118,9 @@ def _edge_after(last: str) -> str:
 
 #: A quote of at least this many words is also looked for in other sources than the one it names.
 _LONG_QUOTE = 4
+#: How the outcome of an answer begins that nothing supports, and what the answer says of it.
+_UNSUPPORTED = "unsupported"
+_USED_INSTEAD = "no quote supports it, so the passages were read without the model"
 
 
 @component("cited", summary="a model answers with quotes, each checked to be in its source; may abstain")
@@ -137,11 +140,28 @@ class CitedReader:
     returned to the model once, with the problem. If the second reply cannot be read either, it is taken as text, with
     what it puts in quotation marks as its quotes, under the rule above. Hits beyond ``characters`` of text are
     not shown to the model; the step counts them (``left_out``).
+
+    Where the model does answer but nothing supports that, ``otherwise`` reads in its place, and the trail and the
+    answer say so: a model never yields less than no model would. As an option it is ``auto`` (the trained reader, if
+    one is set), a reader, or ``none``.
     """
 
     model: LanguageModel
-    template: Annotated[Template, PromptFile("read-cited")]
-    characters: Annotated[int, INTERNAL] = 48_000
+    template: Template
+    otherwise: Reader | None = None
+    characters: int = 48_000
+
+    @classmethod
+    def build(
+        cls,
+        resources: Resources,
+        model: LanguageModel,
+        template: Annotated[Template, PromptFile("read-cited")],
+        otherwise: Recipe = AUTO,
+    ) -> CitedReader:
+        """Return the reader with the one that reads in its place."""
+        instead = resources.reader_without_model() if otherwise == AUTO else otherwise
+        return cls(model, template, None if instead == NO_COMPONENT else resources.reader(instead))
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the answer with the hits that it quotes, or abstain. Raises ModelError."""
@@ -155,7 +175,11 @@ class CitedReader:
         reply, model, step = self._ask(question, shown, step)
         answer, step = _check_reply(reply, shown, step)
         trail.add(replace(step, hits=answer.evidence, seconds=time.perf_counter() - started))
-        return replace(answer, usage=step.usage, reader=model)
+        if self.otherwise is None or not (step.outcome or "").startswith(_UNSUPPORTED):
+            return replace(answer, usage=step.usage, reader=model)
+        trail.add(FallbackStep("answer", _USED_INSTEAD, (step.withheld or "")[:200] or None))
+        instead = self.otherwise.read(question, hits, trail)
+        return replace(instead, usage=instead.usage + step.usage, rejected_quotes=answer.rejected_quotes)
 
     def _ask(
         self, question: Question, hits: Sequence[Hit], step: CitedReadStep
@@ -241,14 +265,14 @@ def _check_reply(
     if not reply["quotes"] and len(claim.split()) > 1:
         quotes = find_verbatim(claim, hits)
     if not quotes:
-        outcome = "unsupported: " + ("no quote stands in its source" if rejected else "it quotes nothing")
+        outcome = f"{_UNSUPPORTED}: " + ("no quote stands in its source" if rejected else "it quotes nothing")
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
         return answer, replace(step, outcome=outcome, withheld=claim)
     cited = {quote.node for quote in quotes}
     evidence = tuple(hit for hit in hits if hit.node.id in cited)
     if not has_certain_support(claim, [hit.node for hit in evidence], [hit.node for hit in hits]):
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
-        outcome = "unsupported: a number is quoted only from a table with uncertain headers"
+        outcome = f"{_UNSUPPORTED}: a number is quoted only from a table with uncertain headers"
         return answer, replace(step, outcome=outcome, withheld=claim)
     outcome = "answered" if reply["quotes"] else "answered in a source's own words"
     return Answer(claim, evidence, quotes, rejected), replace(step, outcome=outcome)
