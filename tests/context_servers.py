@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 _PIECE = re.compile(r"\w{1,5}|[^\w\s]")
 #: Tokens of the chat template around a prompt.
@@ -27,22 +28,22 @@ class Player:
     """A server that plays ``pages``: by method and path, an object, or a function from the request's body to the list
     of lines or events to stream, or to a status and that list."""
 
-    def __init__(self, pages):
+    def __init__(self, pages: Mapping[str, Any]) -> None:
         self.pages = pages
-        self.requests = []
+        self.requests: list[tuple[str, dict[str, Any]]] = []
 
     @contextmanager
-    def serve(self):
+    def serve(self) -> Iterator[str]:
         player = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
+            def do_GET(self) -> None:
                 self.play("GET", {})
 
-            def do_POST(self):
+            def do_POST(self) -> None:
                 self.play("POST", json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
-            def play(self, method, body):
+            def play(self, method: str, body: dict[str, Any]) -> None:
                 player.requests.append((f"{method} {self.path}", body))
                 page = player.pages.get(f"{method} {self.path}")
                 reply = (
@@ -59,7 +60,7 @@ class Player:
                 except (BrokenPipeError, ConnectionResetError):
                     pass  # the client gave up
 
-            def log_message(self, *_):
+            def log_message(self, *_: object) -> None:
                 pass
 
         http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -73,7 +74,7 @@ class Player:
             thread.join()
             http.server_close()
 
-    def sent(self, path):
+    def sent(self, path: str) -> list[dict[str, Any]]:
         return [body for line, body in self.requests if line == path]
 
 
@@ -85,7 +86,7 @@ class SmallContext:
     prompts of which the beginning was dropped.
     """
 
-    def __init__(self, kind: str, context: int, reply: Callable[[dict, str], str]) -> None:
+    def __init__(self, kind: str, context: int, reply: Callable[[dict[str, Any], str], str]) -> None:
         self.kind = kind
         self.context = context
         self.reply = reply
@@ -117,7 +118,7 @@ class SmallContext:
         with Player(pages[self.kind]).serve() as address:
             yield f"{address}/v1#small"
 
-    def _chat(self, body: dict) -> tuple[int, list[str]]:
+    def _chat(self, body: dict[str, Any]) -> tuple[int, list[str]]:
         text = "\n".join(message["content"] for message in body["messages"])
         tokens = count_pieces(text) + _TEMPLATE
         longest = body["max_tokens"]
@@ -141,7 +142,7 @@ class SmallContext:
             f"data: {json.dumps(chunk | {'choices': [], 'usage': usage})}\n\ndata: [DONE]\n\n",
         ]
 
-    def _chat_ollama(self, body: dict) -> tuple[int, list[str]]:
+    def _chat_ollama(self, body: dict[str, Any]) -> tuple[int, list[str]]:
         text = "\n".join(message["content"] for message in body["messages"])
         tokens = count_pieces(text) + _TEMPLATE
         options = body["options"]
@@ -157,7 +158,9 @@ class SmallContext:
             json.dumps(done | {"eval_count": usage["completion_tokens"]}) + "\n",
         ]
 
-    def _answer(self, body: dict, text: str, tokens: int, longest: int) -> tuple[str, str, dict]:
+    def _answer(
+        self, body: dict[str, Any], text: str, tokens: int, longest: int
+    ) -> tuple[str, str, dict[str, Any]]:
         """Return the reply, as long as the context and the request allow."""
         self.read.append((tokens, longest))
         self.prompts.append(text)

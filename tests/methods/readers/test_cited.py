@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from clew.core.prompts.templates import load_prompt
-from clew.core.trail import TrailRecorder
-from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Answer, Hit, Node, Question
+from clew.core.trail import CitedReadStep, TrailRecorder
+from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Answer, FallbackStep, Hit, Node, Question
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.cited import CitedReader, find_verbatim
 from clew.models import create_language_model
@@ -182,6 +182,7 @@ def test_where_nothing_supports_an_answer_the_passages_are_read_without_the_mode
         answer = reader.read(Question("How long was the Heron Queen?"), HITS, trail)
     read, fallback, *_ = trail.steps
     assert not answer.abstained and "148 feet" in answer.text and answer.quotes
+    assert isinstance(read, CitedReadStep) and isinstance(fallback, FallbackStep)
     assert answer.reader != model.name and read.withheld and fallback.reply == read.withheld
     assert answer.usage.calls == len(replies) == read.usage.calls
     assert replace(answer, trail=tuple(trail.steps)).fallbacks == (

@@ -255,7 +255,7 @@ def selector_reply(kind, number=None, name=None, page=None, document=None):
 def test_a_model_names_structures_that_patterns_miss(snapshot, reply, expected):
     model, trail = Scripted(reply), TrailRecorder()
     structures = StructureSearch(snapshot, StructureReader(model, load_prompt("structure")))
-    structures.find(Question("What stands on that leaf?"), trail)
+    structures.find(Question("¿Qué pone en esa página?"), trail)
     ids = [reference["node"] for reference in trail.steps[0].detail["references"]]
     nodes = snapshot.nodes(snapshot.rows(ids))
     references = [
@@ -264,14 +264,32 @@ def test_a_model_names_structures_that_patterns_miss(snapshot, reply, expected):
     assert references == expected
     assert trail.usage().calls == 1
     assert "harbour_report.pdf" in model.prompts[0].user
-    assert "What stands on that leaf?" in model.prompts[0].user
+    assert "¿Qué pone en esa página?" in model.prompts[0].user
 
 
 def test_what_the_model_names_is_added_to_what_the_patterns_found(snapshot):
     model = Scripted(selector_reply("page", 1, document="FerryReport2021.pdf"))
     structures = StructureSearch(snapshot, StructureReader(model, load_prompt("structure")))
-    hits = structures.find(Question("Summarise the lease"), TrailRecorder()).hits
+    hits = structures.find(Question("Summarise the lease document"), TrailRecorder()).hits
     assert {hit.node.document_name for hit in hits} == {"lease.txt", "FerryReport2021.pdf"}
+
+
+@pytest.mark.parametrize(
+    "invented",
+    [
+        selector_reply("page", 1, document="lease.txt (Mill lease)"),
+        selector_reply("table", 7, document="FerryReport2021.pdf"),
+        selector_reply("section", name="Ferry tolls"),
+        selector_reply("document", document="lease.txt (Mill lease)"),
+    ],
+)
+def test_a_place_that_a_model_invents_for_a_question_about_content_is_none(snapshot, invented):
+    structures = StructureSearch(snapshot, StructureReader(Scripted(invented), load_prompt("structure")))
+    assert not structures.find(Question("Who directed the film Low Water?"), TrailRecorder())
+    named = StructureReader(
+        Scripted(selector_reply("section", name="risk factors")), load_prompt("structure")
+    )
+    assert named.read("What do the risk factors say?", snapshot, Scope()).selectors
 
 
 def test_a_reply_in_another_form_is_kept_in_the_trail_and_the_patterns_stand(snapshot):

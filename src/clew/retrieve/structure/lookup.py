@@ -260,7 +260,8 @@ class StructureReader:
     """Asks a language model which structures a question names (the paper, Section 4 and Supplementary 8.2).
 
     ``template`` is the prompt ``structure``, which lists at most ``max_documents`` documents. The selectors add to
-    those of the patterns, and they must name something that exists all the same.
+    those of the patterns, and they must name something that exists all the same. Small models name a page for any
+    question: a place counts only if the question has a word for such a place, or the name of the place itself.
     """
 
     model: LanguageModel
@@ -281,7 +282,28 @@ class StructureReader:
             structures = self.template.parse(completion.text)["structures"]
         except BadCompletion:
             return ModelReading((), completion.usage, completion.text)
-        return ModelReading(tuple(_read_selectors(structures, len(question))), completion.usage)
+        named = [structure for structure in structures if _points_at(question, structure)]
+        return ModelReading(tuple(_read_selectors(named, len(question))), completion.usage)
+
+
+#: Words for places in documents, in some languages: what a question that points at one has.
+_PLACE = re.compile(
+    r"\b(?:pages?|pp?\.|tab(?:le|ell|ul)\w*|sections?|sub-?sections?|chapters?|append\w+|annex\w*|figures?|parts?"
+    r"|items?|schedules?|exhibits?|articles?|clauses?|paragraphs?|headings?|captions?|sheets?|slides?|notes?|index"
+    r"|documents?|files?|reports?|seiten?|abschnitt\w*|kapitel\w*|anhang\w*|tableaux?|chapitres?|p[áa]gin\w+|tablas?"
+    r"|secci[óo]n\w*|cap[íi]tul\w*|anexos?|sezion\w*|capitol\w*|allegat\w*|tabela\w*|sekcj\w*|stron\w*|bladzijde\w*"
+    r"|страниц\w*|таблиц\w*|раздел\w*|глав\w*)\b|[页頁表節章节]|ページ|페이지",
+    re.IGNORECASE,
+)
+
+
+def _points_at(question: str, structure: Mapping[str, Any]) -> bool:
+    """Return whether a question has a word for such a place, or all words of the name that a model gives it."""
+    if _PLACE.search(question):
+        return True
+    name = structure["document"] if structure["kind"] == DOCUMENT else structure["name"]
+    words = set(query_terms(name or ""))
+    return structure["kind"] != PAGE and bool(words) and words <= set(query_terms(question))
 
 
 def _read_selectors(structures: list[Mapping[str, Any]], end: int) -> Iterator[Selector]:
