@@ -12,7 +12,7 @@ from clew.parse.data_tables import DataTable, name_tables, table_from_node
 if TYPE_CHECKING:
     from clew.core.types import Node
     from clew.store.store import Store
-    from clew.store.table_engine import QueryLimits, SqlResult
+    from clew.methods.tables.sql_engine import QueryLimits, SqlResult
 
 
 class KnowledgeTables:
@@ -42,8 +42,8 @@ class KnowledgeTables:
         return _find(name, self.names())
 
     def query(self, text: str, limits: QueryLimits | None = None) -> SqlResult:
-        """Run one SELECT over the tables (:mod:`clew.store.table_engine`). Raises UsageError, MissingExtra."""
-        from clew.store.table_engine import run_query
+        """Run one SELECT over the tables (:mod:`clew.methods.tables.sql_engine`). Raises UsageError, MissingExtra."""
+        from clew.methods.tables.sql_engine import run_query
 
         names = self.names()
         return run_query(

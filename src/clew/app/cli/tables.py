@@ -129,7 +129,7 @@ def sql(
 
     Needs DuckDB, the extra tables of clew.
     """
-    from clew.store.table_engine import QueryLimits
+    from clew.methods.tables.sql_engine import QueryLimits
 
     with clew.open(kb) as base:
         result = base.tables.query(query, QueryLimits(timeout, memory, limit))
