@@ -192,7 +192,7 @@ def main() -> None:
             for line in options.questions.read_text(encoding="utf-8").splitlines():
                 entry = json.loads(line)
                 started = time.perf_counter()
-                answer = base.ask(entry["question"], method=options.method)
+                answer = base.ask(entry["question"], recipe=options.method)
                 seconds.append(time.perf_counter() - started)
                 expected = oracle.execute(entry["sql"]).fetchall() if entry["sql"] else []
                 if answer.abstained:

@@ -672,6 +672,19 @@ class CalculateStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class TableQueryStep(Step):
+    """A question was asked of tables as a query. ``written_by`` is the model that wrote it, or clew's own parser;
+    ``problem`` is what was wrong with the first of two queries, ``outcome`` what came of the last one."""
+
+    name = "query tables"
+    sql: str
+    written_by: str
+    tables: str
+    outcome: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CitedReadStep(ReadStep):
     """A model answered with quotes, which were looked up in their sources.
 

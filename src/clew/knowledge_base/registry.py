@@ -59,6 +59,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "recipe": {
         "router": "clew.methods.router:Router",
         "graph": "clew.methods.graph_questions:GraphQuestions",
+        "tables": "clew.methods.tables.method:TableQuestions",
         "kgp": "clew.methods.kgp.method:KGP",
         "kgp-paper": "clew.methods.kgp.method:KGP",
         "read": "clew.methods.baselines.plain:RetrieveAndRead",

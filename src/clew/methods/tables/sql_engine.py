@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import MissingExtra, UsageError, unknown_name_error
+from clew.methods.tables.syntax import check_grounded, output_origins, walk
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,10 +53,33 @@ class QueryLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column of a table: the view, the column's name, unit and scale; the rows of the table are the nodes of
+    ``document`` from position ``first`` to ``last``."""
+
+    view: str
+    column: str
+    unit: str
+    scale: float
+    document: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOrigin:
+    """The columns that a column of a result is made of. ``keeps_unit``: its numbers have their unit and scale."""
+
+    columns: tuple[SourceColumn, ...]
+    keeps_unit: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SqlResult:
     """The result of a query. ``sources`` has for each row the ids of the row nodes that it was made of, at most
     :data:`SOURCE_LIMIT`; it is empty where they cannot be traced (subqueries, set operations, DISTINCT). ``more``:
-    there are more rows than the limit. ``tables`` are the views that the query reads."""
+    there are more rows than the limit. ``tables`` are the views that the query reads. ``origins`` has for each column
+    the columns that it is made of, where that can be told."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -63,6 +87,22 @@ class SqlResult:
     tables: tuple[str, ...]
     more: bool
     seconds: float
+    origins: tuple[ResultOrigin, ...] = ()
+
+    def source_cells(self, row: int, column: int) -> tuple[tuple[str, str], ...]:
+        """Return the cells that a cell of the result was made of, as (id of the row's node, name of the column).
+
+        It is empty where the query cannot be traced, and for a count of rows.
+        """
+        if not self.sources or not self.origins:
+            return ()
+        cells = []
+        for id in self.sources[row]:
+            key, _, position = id.rpartition(":")
+            for part in self.origins[column].columns:
+                if part.document == key and part.first <= int(position) <= part.last:
+                    cells.append((id, part.column))
+        return tuple(cells)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result; days and times as ISO 8601."""
@@ -70,6 +110,10 @@ class SqlResult:
             "columns": list(self.columns),
             "rows": [[_to_json(value) for value in row] for row in self.rows],
             "sources": [list(ids) for ids in self.sources],
+            "cells": [
+                [[list(cell) for cell in self.source_cells(row, column)] for column in range(len(self.columns))]
+                for row in range(len(self.rows) if self.sources and self.origins else 0)
+            ],
             "tables": list(self.tables),
             "more": self.more,
             "seconds": round(self.seconds, 3),
@@ -93,12 +137,18 @@ TableLoader = Callable[[str], "DataTable"]
 
 
 def run_query(
-    text: str, names: Mapping[str, str], load: TableLoader, limits: QueryLimits | None = None
+    text: str,
+    names: Mapping[str, str],
+    load: TableLoader,
+    limits: QueryLimits | None = None,
+    grounded: Collection[str] | None = None,
 ) -> SqlResult:
     """Return the result of one SELECT over tables.
 
     ``names`` maps the names of all views, in lower case, to their names; ``load`` gives the table of one that the
-    query names. Raises UsageError for a query that is refused, wrong or over a limit, MissingExtra without DuckDB.
+    query names. With ``grounded``, a result may hold nothing but cells, what is computed from cells, and these words
+    (:func:`~clew.methods.tables.syntax.check_grounded`). Raises UsageError for a query that is refused, wrong or over
+    a limit, MissingExtra without DuckDB.
     """
     duckdb = _import_duckdb()
     limits = limits or QueryLimits()
@@ -117,8 +167,11 @@ def run_query(
         connection.execute("SET python_enable_replacements = false")
         tree = _parse(connection, text)
         used = _check(tree, names)
-        for name in used:
-            _load_table(connection, load(name))
+        if grounded is not None:
+            check_grounded(tree, grounded)
+        tables = {name: load(name) for name in used}
+        for table in tables.values():
+            _load_table(connection, table)
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         columns, rows, sources = _run_in_time(connection, text, tree, limits)
@@ -142,7 +195,44 @@ def run_query(
         tuple(used),
         more,
         time.perf_counter() - started,
+        _find_origins(tree, tables) if sources else (),
     )
+
+
+def _find_origins(tree: dict[str, Any], tables: Mapping[str, DataTable]) -> tuple[ResultOrigin, ...]:
+    """Return the source columns of each column of the result."""
+    views = _aliased_views(tree["statements"][0]["node"].get("from_table"))
+    by_name = {name.lower(): table for name, table in tables.items()}
+    origins = []
+    for origin in output_origins(tree):
+        parts: list[SourceColumn] = []
+        for alias, name in origin.columns:
+            for view in dict.fromkeys([views[alias]] if alias in views else views.values()):
+                parts += _source_columns(by_name[view], name)
+        units = {(part.unit, part.scale) for part in parts}
+        origins.append(ResultOrigin(tuple(parts), origin.keeps_unit and len(units) == 1))
+    return tuple(origins)
+
+
+def _source_columns(table: DataTable, name: str) -> list[SourceColumn]:
+    if not table.rows:
+        return []
+    key = table.rows[0].id.rpartition(":")[0]
+    first, last = (int(row.id.rpartition(":")[2]) for row in (table.rows[0], table.rows[-1]))
+    return [
+        SourceColumn(table.name, column.name, column.unit, column.scale, key, first, last)
+        for column in table.columns
+        if column.name.lower() == name.lower()
+    ]
+
+
+def _aliased_views(table: dict[str, Any] | None) -> dict[str, str]:
+    """Return the views of a FROM clause by the names under which the query knows them, all in lower case."""
+    if table is None or table.get("type") not in {"BASE_TABLE", "JOIN"}:
+        return {}
+    if table["type"] == "BASE_TABLE":
+        return {(table.get("alias") or table["table_name"]).lower(): table["table_name"].lower()}
+    return {**_aliased_views(table["left"]), **_aliased_views(table["right"])}
 
 
 def _first_lines(error: Exception) -> str:
@@ -173,19 +263,9 @@ def _serialize(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, A
     return tree
 
 
-def _walk(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-        for part in value.values():
-            yield from _walk(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _walk(part)
-
-
 def _check(tree: dict[str, Any], names: Mapping[str, str]) -> list[str]:
     """Return the names of the views that a query reads, sorted. Raises UsageError for anything out of bounds."""
-    nodes = list(_walk(tree))
+    nodes = list(walk(tree))
     common = {
         entry["key"].lower()
         for node in nodes

@@ -1,0 +1,252 @@
+"""Queries over one table: what a plain question asks of it, computed with numpy, and written as SQL.
+
+``clew sql`` gives the same result for the SQL of a query; the two are compared in the tests.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from clew.parse.data_tables import DataTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.core.arrays import Floats, Mask
+
+Aggregate = Literal["count", "distinct", "sum", "average", "median", "maximum", "minimum", "share", "values"]
+Operator = Literal["=", "<>", ">", ">=", "<", "<=", "month"]
+
+_FUNCTIONS = {"sum": "sum", "average": "avg", "median": "median", "maximum": "max", "minimum": "min"}
+_COMPARE = {"=": operator.eq, ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on the rows: one of ``values`` (for ``<>`` none of them), a bound, or a month (1 to 12) of a day.
+
+    Values of a text column are cells as they are spelled.
+    """
+
+    column: int
+    operator: Operator
+    values: tuple[str | float | date, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuery:
+    """What is asked of a table.
+
+    ``aggregate`` is computed of ``column`` (None for a count of rows) over the rows that meet all ``conditions``, for
+    each value of ``group`` where that is given. ``values`` are the cells of ``column``, with the cell of ``group``
+    beside each. ``share`` is the percentage of the rows, or of the sum of ``column``, that also meets ``part``. Rows
+    of totals never count. ``descending`` sorts by what is computed, and ``limit`` cuts. ``names_only``: the groups
+    are the answer, not what is computed of them.
+    """
+
+    table: DataTable
+    aggregate: Aggregate
+    column: int | None = None
+    conditions: tuple[Condition, ...] = ()
+    group: int | None = None
+    part: tuple[Condition, ...] = ()
+    descending: bool | None = None
+    limit: int | None = None
+    names_only: bool = False
+
+    @property
+    def sql(self) -> str:
+        """The query in SQL, as ``clew sql`` takes it."""
+        columns = self.table.columns
+        group = "" if self.group is None else quote_name(columns[self.group].name)
+        value = self._sql_value()
+        wheres = [self._sql_condition(condition) for condition in self.conditions]
+        if any(row.is_total for row in self.table.rows):
+            wheres.append("not _total")
+        text = f"select {f'{group}, ' if group else ''}{value} from {quote_name(self.table.name)}"
+        text += f" where {' and '.join(wheres)}" if wheres else ""
+        text += f" group by {group}" if group and self.aggregate != "values" else ""
+        if self.descending is not None:
+            text += f" order by {value} {'desc' if self.descending else 'asc'} nulls last"
+        return text + (f" limit {self.limit}" if self.limit else "")
+
+    def _sql_value(self) -> str:
+        name = "" if self.column is None else quote_name(self.table.columns[self.column].name)
+        match self.aggregate:
+            case "values":
+                return name
+            case "count":
+                return "count(*)"
+            case "distinct":
+                return f"count(distinct {name})"
+            case "share":
+                whole = f"sum({name})" if name else "count(*)"
+                part = " and ".join(self._sql_condition(condition) for condition in self.part)
+                return f"100.0 * {whole} filter (where {part}) / {whole}"
+            case _:
+                return f"{_FUNCTIONS[self.aggregate]}({name})"
+
+    def _sql_condition(self, condition: Condition) -> str:
+        name = quote_name(self.table.columns[condition.column].name)
+        values = [_sql_literal(value) for value in condition.values]
+        if condition.operator == "month":
+            return f"month({name}) = {values[0]}"
+        if len(values) > 1:
+            return f"{name} {'not ' if condition.operator == '<>' else ''}in ({', '.join(values)})"
+        return f"{name} {condition.operator} {values[0]}"
+
+
+def quote_name(name: str) -> str:
+    """Return a name as SQL writes it, in quotation marks where it needs them.
+
+    >>> quote_name("region"), quote_name("2023")
+    ('region', '"2023"')
+    """
+    plain = name.isascii() and name.replace("_", "a").isalnum() and not name[0].isdigit()
+    return name if plain and name not in _KEYWORDS else '"' + name.replace('"', '""') + '"'
+
+
+_KEYWORDS = frozenset(
+    "all and any as asc by case cast column desc distinct else end false for from group having in into is join"
+    " lateral left like limit not null offset on or order outer right select some table then to true union unique"
+    " using values when where window with check collate constraint default do except fetch foreign grant initially"
+    " intersect natural only primary references returning show symmetric trailing user variadic full inner cross".split()
+)
+
+
+def _sql_literal(value: str | float | date) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return f"date '{value}'" if isinstance(value, date) else f"{value:.15g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """A row of a result: the ``name`` of its group ("" without groups), the ``value`` (None where no row has one),
+    and the positions of the table's rows that it was computed from, ascending."""
+
+    name: str
+    value: float | str | None
+    rows: NDArray[np.int64]
+
+
+class TableArrays:
+    """The columns of a table as arrays, made when they are needed."""
+
+    def __init__(self, table: DataTable) -> None:
+        self.table = table
+        self.numbers = cache(self._numbers)
+        self.days = cache(self._days)
+        self.texts = cache(self._texts)
+
+    def _numbers(self, column: int) -> Floats:
+        values = self.table.values(column)
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    def _days(self, column: int) -> NDArray[np.datetime64]:
+        return np.array(
+            ["NaT" if value is None else value for value in self.table.values(column)], dtype="M8[D]"
+        )
+
+    def _texts(self, column: int) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the distinct cells of a column, sorted, and for each row the position of its cell, -1 for none."""
+        cells = [row.cells[column] for row in self.table.rows]
+        names = sorted({cell for cell in cells if cell})
+        places = {name: place for place, name in enumerate(names)}
+        return names, np.array([places.get(cell, -1) for cell in cells], dtype=np.int64)
+
+    def _mask(self, conditions: Sequence[Condition]) -> Mask:
+        mask = np.ones(len(self.table.rows), dtype=np.bool_)
+        for condition in conditions:
+            mask &= self._meets(condition)
+        return mask
+
+    def _meets(self, condition: Condition) -> Mask:
+        kind = self.table.columns[condition.column].type
+        result: Mask
+        if condition.operator == "month":
+            days = self.days(condition.column)
+            months = days.astype("M8[M]").astype(np.int64) % 12 + 1
+            return ~np.isnat(days) & (months == condition.values[0])
+        if kind == "text":
+            names, codes = self.texts(condition.column)
+            wanted = np.isin(codes, [names.index(str(value)) for value in condition.values])
+            return (codes >= 0) & ~wanted if condition.operator == "<>" else wanted
+        if kind == "date":
+            days = self.days(condition.column)
+            bounds = np.array(condition.values, dtype="M8[D]")
+            if condition.operator in {"=", "<>"}:
+                result = np.isin(days, bounds) ^ (condition.operator == "<>")
+                return result & ~np.isnat(days)
+            return np.asarray(_COMPARE[condition.operator](days, bounds[0]), dtype=np.bool_)
+        numbers = self.numbers(condition.column)
+        if condition.operator in {"=", "<>"}:
+            result = np.isin(numbers, np.array(condition.values, dtype=np.float64))
+            return (result ^ (condition.operator == "<>")) & ~np.isnan(numbers)
+        return np.asarray(_COMPARE[condition.operator](numbers, condition.values[0]), dtype=np.bool_)
+
+    def run(self, query: TableQuery) -> list[ResultRow]:
+        """Return the result of a query over this table. Rows without a group have none in the result; groups are in
+        the order of their names, unless the query sorts them."""
+        is_total = np.array([row.is_total for row in self.table.rows], dtype=np.bool_)
+        rows = np.flatnonzero(self._mask(query.conditions) & ~is_total)
+        if query.aggregate == "values":
+            results = self._cells(query, rows)
+        elif query.group is None:
+            results = [self._aggregate(query, "", rows)]
+        else:
+            names, codes = self.texts(query.group)
+            rows = rows[codes[rows] >= 0]
+            order = np.argsort(codes[rows], kind="stable")
+            ordered = rows[order]
+            starts = np.flatnonzero(np.diff(codes[ordered], prepend=-1))
+            results = [
+                self._aggregate(query, names[codes[part[0]]], part)
+                for part in np.split(ordered, starts[1:])
+                if len(part)
+            ]
+        if query.descending is not None:
+            sign = -1 if query.descending else 1
+            results.sort(key=lambda row: np.inf if row.value is None else sign * float(row.value))
+        return results[: query.limit]
+
+    def _cells(self, query: TableQuery, rows: NDArray[np.int64]) -> list[ResultRow]:
+        assert query.column is not None
+        is_number = self.table.columns[query.column].type == "number"
+        results = []
+        for place in rows.tolist():
+            cells = self.table.rows[place].cells
+            name = "" if query.group is None else cells[query.group]
+            number = self.numbers(query.column)[place] if is_number else np.nan
+            value = (None if np.isnan(number) else float(number)) if is_number else cells[query.column]
+            results.append(ResultRow(name, value or (value if value == 0 else None), np.array([place])))
+        return results
+
+    def _aggregate(self, query: TableQuery, name: str, rows: NDArray[np.int64]) -> ResultRow:
+        if query.aggregate == "count":
+            return ResultRow(name, float(len(rows)), rows)
+        if query.aggregate == "share":
+            part = rows[self._mask(query.part)[rows]]
+            whole = rows.size if query.column is None else np.nansum(self.numbers(query.column)[rows])
+            share = part.size if query.column is None else np.nansum(self.numbers(query.column)[part])
+            return ResultRow(name, float(100 * share / whole) if whole else None, part)
+        assert query.column is not None
+        if query.aggregate == "distinct":
+            cells = {self.table.rows[place].cells[query.column] for place in rows.tolist()} - {""}
+            return ResultRow(name, float(len(cells)), rows)
+        numbers = self.numbers(query.column)[rows]
+        rows, numbers = rows[~np.isnan(numbers)], numbers[~np.isnan(numbers)]
+        if not len(rows):
+            return ResultRow(name, None, rows)
+        functions = {"sum": np.sum, "average": np.mean, "median": np.median, "maximum": np.max, "minimum": np.min}
+        value = float(functions[query.aggregate](numbers))
+        if query.aggregate in {"maximum", "minimum"}:
+            rows = rows[numbers == value]
+        return ResultRow(name, value, rows)
