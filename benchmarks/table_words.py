@@ -4,8 +4,8 @@
     python benchmarks/table_words.py --method default    # through the router, as `clew ask` does
 
 The files are generated: 20,000 orders (CSV), 400 employees with their departments (XLSX, two sheets), 6,000 hotel
-bookings (CSV). The questions (benchmarks/data/table_questions.jsonl) were written before the parser was; three of them
-have no answer in the files. What is right is the same question in SQL, asked of the records that the files were
+bookings (CSV). The questions (benchmarks/data/table_questions.jsonl) were written before the parser was; three of
+them have no answer in the files. What is right is the same question in SQL, asked of the records that the files were
 written from.
 """
 
@@ -44,6 +44,13 @@ TITLES = {
     "Research": ("Scientist", "Engineer"),
     "Sales": ("Account manager", "Sales assistant"),
 }
+FIRST_NAMES = (
+    "Anna Björn Carl Dina Emil Frida Gustav Hanne Ivar Julie Knut Lena Mats Nora Olav Pia Rolf Siri Tor Unni"
+)
+LAST_NAMES = (
+    "Aas Berg Dahl Eide Foss Gran Hagen Iversen Juul Krog Lund Moe Nygaard Olsen Ruud Solberg Strand Thorsen Vik"
+    " Wold"
+)
 HOTELS = {
     "Fjord Inn": "Bergen", "Harbour House": "Bergen", "Grand Oslo": "Oslo", "Station Hotel": "Oslo",
     "Canal Rooms": "Copenhagen",
@@ -83,9 +90,7 @@ def draw_records(seed: int) -> dict[str, list[dict[str, Any]]]:
             "Part-time": rng.choices(("yes", "no"), (1, 5))[0],
         }
         for number, (first, last) in enumerate(
-            (first, last)
-            for first in "Anna Björn Carl Dina Emil Frida Gustav Hanne Ivar Julie Knut Lena Mats Nora Olav Pia Rolf Siri Tor Unni".split()
-            for last in "Aas Berg Dahl Eide Foss Gran Hagen Iversen Juul Krog Lund Moe Nygaard Olsen Ruud Solberg Strand Thorsen Vik Wold".split()
+            (first, last) for first in FIRST_NAMES.split() for last in LAST_NAMES.split()
         )
     ]
     departments = [

@@ -11,8 +11,8 @@ from clew.parse.data_tables import DataTable, name_tables, table_from_node
 
 if TYPE_CHECKING:
     from clew.core.types import Node
-    from clew.store.store import Store
     from clew.methods.tables.sql_engine import QueryLimits, SqlResult
+    from clew.store.store import Store
 
 
 class KnowledgeTables:

@@ -253,6 +253,7 @@ CHECKS: dict[str, dict[str, Callable[[str, Worlds], None]]] = {
     "recipe": {
         "router": answers_documents,
         "graph": answers_plainly,
+        "tables": answers_documents,
         "kgp": answers_documents,
         "kgp-paper": answers_sentences,
         "read": answers_documents,

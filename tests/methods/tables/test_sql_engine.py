@@ -6,8 +6,8 @@ import pytest
 
 from clew.core.errors import UsageError
 from clew.core.types import Table
-from clew.parse.data_tables import build_data_table
 from clew.methods.tables.sql_engine import QueryLimits, run_query
+from clew.parse.data_tables import build_data_table
 
 pytest.importorskip("duckdb")
 

@@ -109,7 +109,10 @@ def read_ottqa_pool(path: Path) -> list[Paragraph]:
     """Return all tables and passages that lie beside a file of OTT-QA's questions, those of no question too."""
     passages = {str(entry["link"]): entry for entry in _read_lines(path.with_name(OTTQA_PASSAGES))}
     tables = [_ottqa_corpus(entry, {})[0] for entry in _read_lines(path.with_name(OTTQA_TABLES))]
-    return [*tables, *(Paragraph(_link_title(link), (str(entry["text"]),)) for link, entry in passages.items())]
+    return [
+        *tables,
+        *(Paragraph(_link_title(link), (str(entry["text"]),)) for link, entry in passages.items()),
+    ]
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -48,8 +48,8 @@ _SURE = 0.9
 @component(
     "tables(documents=kgp)",
     kind="recipe",
-    summary="questions over tables as data: plain ones by rule (counts, sums, top n of CSV files and workbooks), others "
-    "by SQL that the language model writes, checked against the cells; else the documents",
+    summary="questions over tables as data: plain ones by rule (counts, sums, top n of CSV files and workbooks), "
+    "others by SQL that the language model writes, checked against the cells; else the documents",
 )
 @dataclass(frozen=True, slots=True)
 class TableQuestions:
@@ -110,9 +110,9 @@ class TableQuestions:
     def read(self, question: Question) -> TableReading | None:
         """Return how a question reads over the tables of CSV files and workbooks: the reading with most of its words,
         one without doubts before others. None where nothing in it fits a table. No model is asked."""
-        readings = []
+        readings: list[TableReading] = []
         for id, name in self._data_tables(question):
-            vocabulary = self.snapshot.memoize(
+            vocabulary: TableVocabulary | None = self.snapshot.memoize(
                 f"table-words/{id}/{name}", partial(self._open_vocabulary, id, name), documents_only=True
             )
             reading = None if vocabulary is None else vocabulary.read(question.text)
@@ -143,9 +143,7 @@ class TableQuestions:
         if not keys:
             return []
         words = frozenset(query_terms(question.text))
-        tables = [
-            (id, name) for id, name in self._table_names().items() if id.rpartition(":")[0] in keys
-        ]
+        tables = [(id, name) for id, name in self._table_names().items() if id.rpartition(":")[0] in keys]
         shared = {id: len(words & frozenset(query_terms(name.replace("_", " ")))) for id, name in tables}
         return sorted(tables, key=lambda table: -shared[table[0]])[:_MAX_DATA_TABLES]
 
@@ -163,9 +161,7 @@ class TableQuestions:
         )
         return replace(table, name=name)
 
-    def execute(
-        self, question: Question, reading: TableReading, recorder: TrailRecorder
-    ) -> Answer | None:
+    def execute(self, question: Question, reading: TableReading, recorder: TrailRecorder) -> Answer | None:
         """Return the answer to a reading, None where its result is empty."""
         started = time.perf_counter()
         query = reading.query

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,9 @@ Aggregate = Literal["count", "distinct", "sum", "average", "median", "maximum", 
 Operator = Literal["=", "<>", ">", ">=", "<", "<=", "month"]
 
 _FUNCTIONS = {"sum": "sum", "average": "avg", "median": "median", "maximum": "max", "minimum": "min"}
+_COMPUTE: Mapping[str, Callable[[Floats], np.floating[Any]]] = {
+    "sum": np.sum, "average": np.mean, "median": np.median, "maximum": np.max, "minimum": np.min
+}  # fmt: skip
 _COMPARE = {"=": operator.eq, ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
@@ -117,7 +120,8 @@ _KEYWORDS = frozenset(
     "all and any as asc by case cast column desc distinct else end false for from group having in into is join"
     " lateral left like limit not null offset on or order outer right select some table then to true union unique"
     " using values when where window with check collate constraint default do except fetch foreign grant initially"
-    " intersect natural only primary references returning show symmetric trailing user variadic full inner cross".split()
+    " intersect natural only primary references returning show symmetric trailing user variadic full inner"
+    " cross".split()
 )
 
 
@@ -174,7 +178,7 @@ class TableArrays:
         if condition.operator == "month":
             days = self.days(condition.column)
             months = days.astype("M8[M]").astype(np.int64) % 12 + 1
-            return ~np.isnat(days) & (months == condition.values[0])
+            return np.asarray(~np.isnat(days) & (months == condition.values[0]), dtype=np.bool_)
         if kind == "text":
             names, codes = self.texts(condition.column)
             wanted = np.isin(codes, [names.index(str(value)) for value in condition.values])
@@ -245,8 +249,7 @@ class TableArrays:
         rows, numbers = rows[~np.isnan(numbers)], numbers[~np.isnan(numbers)]
         if not len(rows):
             return ResultRow(name, None, rows)
-        functions = {"sum": np.sum, "average": np.mean, "median": np.median, "maximum": np.max, "minimum": np.min}
-        value = float(functions[query.aggregate](numbers))
+        value = float(_COMPUTE[query.aggregate](numbers))
         if query.aggregate in {"maximum", "minimum"}:
             rows = rows[numbers == value]
         return ResultRow(name, value, rows)

@@ -1,4 +1,4 @@
-"""Plain questions over one table, read by rule: "How many orders were shipped to Norway?", "top 3 products by revenue".
+"""Plain questions over one table, read by rule: "How many orders were shipped to Norway?", "top 3 products by sales".
 
 A question is taken apart into the cells that it names (conditions), days and bounds, an aggregate, the column that it
 is computed of, and the column that groups it. Every word has to find its place: a word that the table does not know
@@ -38,7 +38,8 @@ _BETWEEN = re.compile(
 )
 _QUARTERS = {"q1": 1, "q2": 2, "q3": 3, "q4": 4, "first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4}
 _PERIOD = re.compile(
-    r"(?:\b(?P<relation>after|since|before|until|in|during|on|of|for|as of)\s+)?(?:the\s+)?(?:(?:year|month)\s+(?:of\s+)?)?"
+    r"(?:\b(?P<relation>after|since|before|until|in|during|on|of|for|as of)\s+)?(?:the\s+)?"
+    r"(?:(?:year|month)\s+(?:of\s+)?)?"
     rf"(?:(?P<quarter>q[1-4]|(?:first|second|third|fourth|last) quarter)(?:\s+of)?\s+{_YEAR.format('qyear')}"
     rf"|{_ISO.format('day')}|{_MONTH.format('month')}(?:\s+(?:of\s+)?{_YEAR.format('myear')})?|{_YEAR.format('year')})\b",
     re.IGNORECASE,
@@ -54,7 +55,10 @@ _AT_LEAST, _AT_MOST = ("at least", "no less than"), ("at most", "up to", "no mor
 _BELOW = ("under", "below", "less", "lower", "smaller", "fewer", "shorter")
 
 _AGGREGATES: tuple[tuple[Aggregate, str], ...] = (
-    ("share", r"\b(?:share|percentage|percent|proportion|fraction) of\b|\bwhat (?:percentage|percent|share|proportion)\b"),
+    (
+        "share",
+        r"\b(?:share|percentage|percent|proportion|fraction) of\b|\bwhat (?:percentage|percent|share|proportion)\b",
+    ),
     ("median", r"\bmedian\b"),
     ("average", r"\b(?:average|mean|on average)\b"),
     ("count", r"\bhow many\b|\b(?:total )?(?:number|count) of\b|^(?:please )?count\b"),
@@ -72,23 +76,41 @@ _LIMIT = re.compile(
     rf"|(?P<before>\d+|{'|'.join(_COUNTS)})\s+(?={_MOST}|{_LEAST}))\b",
     re.IGNORECASE,
 )
-_GROUP = re.compile(r"\b(?:by|per|for each|in each|for every|each|every|across|grouped by)\s+(?:the\s+)?$", re.IGNORECASE)
+_GROUP = re.compile(
+    r"\b(?:by|per|(?:(?:for|in|at|of|on|to|from|with)\s+)?(?:each|every)|across|grouped by)\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
 _ASKED = re.compile(r"\b(?:which|what|list|name|show)\s+(?:are\s+|is\s+)?(?:the\s+|all\s+)?$", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|except|excluding|without|other than|never|neither|nor|but)\b|n't\b", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|except|excluding|without|other than|never|neither|nor|but)\b|n't\b", re.IGNORECASE
+)
+#: The last verb of a question for a share: what stands after it is the part.
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|comes?|came|goes|went|belongs?)\b(?!.*\b(?:is|are|was|were)\b)",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"\b(?:not|except|excluding|other than|outside)\s+(?:(?:in|from|to|by|for|of)\s+)?(?:the\s+)?$",
+    re.IGNORECASE,
+)
 _LIST = re.compile(r"^(?:please )?(?:list|name|show|give|find)\b", re.IGNORECASE)
 #: Words of questions that say nothing of a table.
 _IDLE = frozenset(
     map(
         stem,
-        "list show give find tell calculate compute please made make sold sell placed work working works there many much"
+        "list show give find tell calculate compute please made make sold sell placed work working works there"
+        " many much"
         " number total sum average mean amount us me came come value values different distinct unique each every per"
         " all ordered altogether overall combined made using via through out data table file sheet spreadsheet rows"
-        " question answer top most least with within together year month quarter among how what which who list did".split(),
+        " question answer go went goes come came happen happened occur exist belong take took taken get got top most"
+        " least with within together year month quarter among how what which who list did".split(),
     )
 )
 _NUMBER_WORDS = frozenset(_COUNTS)
 #: Nouns for the records of any table; people, where it has a column of names.
-_RECORD_NOUNS = frozenset(map(stem, "record records row rows entry entries item items line lines case cases".split()))
+_RECORD_NOUNS = frozenset(
+    map(stem, "record records row rows entry entries item items line lines case cases".split())
+)
 _PEOPLE = frozenset(map(stem, "people person persons staff members".split()))
 #: What people call a column, by a word of its header. The first that fits wins.
 _SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -125,17 +147,22 @@ _PIECES = frozenset(map(stem, "quantity qty units pieces".split()))
 _SOLD = re.compile(r"\b(?:sell|sold|buy|bought|ordered|shipped|delivered)\b", re.IGNORECASE)
 #: Headers whose sums over rows mean something.
 _ADDITIVE = frozenset(
-    map(stem, "total amount revenue sales turnover value quantity qty units pieces cost spend nights guests hours".split())
+    map(
+        stem,
+        "total amount revenue sales turnover value quantity qty units pieces cost spend nights guests hours".split(),
+    )
 )
 _YES, _NO = frozenset({"yes", "true", "y"}), frozenset({"no", "false", "n"})
 _ID = re.compile(r"\b(?:id|no|nr|number|code|key|ref|reference|sku)\b", re.IGNORECASE)
-_PERSON_HEADER = re.compile(r"\b(?:name|person|employee|customer|client|player|author|manager)\b", re.IGNORECASE)
+_PERSON_HEADER = re.compile(
+    r"\b(?:name|person|employee|customer|client|player|author|manager)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TableReading:
-    """A question as a query over one table. ``doubts`` say why it is not sure; ``words`` is the number of words of the
-    question that found a place in the table."""
+    """A question as a query over one table. ``doubts`` say why it is not sure; ``words`` is the number of words of
+    the question that found a place in the table."""
 
     query: TableQuery
     words: int
@@ -175,9 +202,7 @@ class _Mention:
 
 
 def _tokens(text: str) -> list[_Token]:
-    return [
-        _Token(stem(fold_name(match[0])), match[0], *match.span()) for match in _TOKEN.finditer(text)
-    ]
+    return [_Token(stem(fold_name(match[0])), match[0], *match.span()) for match in _TOKEN.finditer(text)]
 
 
 def _key(text: str) -> tuple[str, ...]:
@@ -193,7 +218,11 @@ class TableVocabulary:
         #: Words of headers without units in brackets.
         self.headers = [_key(re.sub(r"\([^)]*\)", " ", column.header)) for column in self.table.columns]
         self.nouns = frozenset(_key(self.table.name)) | frozenset(
-            word for place, words in enumerate(self.headers) if self._is_key(place) for word in words if word not in _ID_TERMS
+            word
+            for place, words in enumerate(self.headers)
+            if self.is_key(place)
+            for word in words
+            if word not in _ID_TERMS
         )
 
     @cached_property
@@ -201,14 +230,14 @@ class TableVocabulary:
         """The cells of all columns of text by their words: (column, cell as it is spelled)."""
         index: dict[tuple[str, ...], list[tuple[int, str]]] = {}
         for place, column in enumerate(self.table.columns):
-            if column.type == "text" and self._polarity(place) is None:
+            if column.type == "text" and self.polarity(place) is None:
                 for name in self.arrays.texts(place)[0]:
                     key = _key(name[:200])
                     if 0 < len(key) <= _MAX_WORDS:
                         index.setdefault(key, []).append((place, name))
         return index
 
-    def _polarity(self, place: int) -> tuple[str, str] | None:
+    def polarity(self, place: int) -> tuple[str, str] | None:
         """Return the cells for yes and no of a column that has no others."""
         if self.table.columns[place].type != "text":
             return None
@@ -220,7 +249,7 @@ class TableVocabulary:
         no = next((name for word, name in folded.items() if word in _NO), "")
         return (yes, no) if yes and no else None
 
-    def _is_key(self, place: int) -> bool:
+    def is_key(self, place: int) -> bool:
         """Return whether no two rows have the same cell in a column that is called an id or stands first."""
         column = self.table.columns[place]
         if not (place == 0 or _ID.search(column.header)) or column.type == "date":
@@ -228,9 +257,10 @@ class TableVocabulary:
         cells = [row.cells[place] for row in self.table.rows]
         return len(set(cells)) == len(cells)
 
-    def _is_number(self, place: int) -> bool:
+    def is_number(self, place: int) -> bool:
+        """Return whether a column has numbers to compute with, not ids."""
         return self.table.columns[place].type == "number" and not (
-            self._is_key(place) or _ID.search(self.table.columns[place].header)
+            self.is_key(place) or _ID.search(self.table.columns[place].header)
         )
 
     def read(self, question: str) -> TableReading | None:
@@ -286,20 +316,20 @@ class _QuestionReader:
         """Return mentions of columns by their whole header of two words or more."""
         mentions = []
         for place, words in sorted(enumerate(self.source.headers), key=lambda pair: -len(pair[1])):
-            if len(words) < 2:
+            if len(words) < 2 or self.source.polarity(place) is not None:
                 continue
             for first in range(len(self.tokens) - len(words) + 1):
                 last = first + len(words)
-                if self._free(first, last) and tuple(t.term for t in self.tokens[first:last]) == words:
-                    if self.source._polarity(place) is None:
-                        self._take(first, last)
-                        mentions.append(_Mention(place, first, last))
+                is_header = tuple(token.term for token in self.tokens[first:last]) == words
+                if is_header and self._free(first, last):
+                    self._take(first, last)
+                    mentions.append(_Mention(place, first, last))
         return mentions
 
     def _match_polarity(self) -> None:
         """Take the headers of columns of yes and no as conditions: "cancelled", "not cancelled"."""
         for place, words in enumerate(self.source.headers):
-            polarity = self.source._polarity(place)
+            polarity = self.source.polarity(place)
             for first in range(len(self.tokens) - len(words) + 1 if polarity and words else 0):
                 last = first + len(words)
                 if not self._free(first, last) or tuple(t.term for t in self.tokens[first:last]) != words:
@@ -332,7 +362,9 @@ class _QuestionReader:
         """Return whether a single word is meant as a cell rather than as a word of the language or of a header."""
         is_word = is_stop_term(term) or text.isdigit() or term in known or term in _IDLE
         is_word = is_word or bool(_SUPERLATIVE.fullmatch(text)) or term in _STEMMED_SYNONYMS
-        return not is_word or (any(cell == text for _, cell in cells) and not text.islower() and not text.isdigit())
+        return not is_word or (
+            any(cell == text for _, cell in cells) and not text.islower() and not text.isdigit()
+        )
 
     def _add_cells(self, cells: Sequence[tuple[int, str]], first: int, last: int, text: str) -> None:
         folded = fold_name(text)
@@ -349,8 +381,7 @@ class _QuestionReader:
         place = columns[0]
         spellings = tuple(cell for column, cell in cells if column == place)
         before = self.text[: self.tokens[first].start]
-        negated = re.search(r"\b(?:not(?:\s+(?:in|from|to|by|for))?|except(?:\s+for)?|excluding|other than|outside)\s+(?:the\s+)?$",
-                            before, re.IGNORECASE)  # fmt: skip
+        negated = _NEGATED.search(before)
         if negated:
             self._take_text(negated.start(), len(before))
         operator: Operator = "<>" if negated else "="
@@ -407,12 +438,29 @@ class _QuestionReader:
         """Return whether a token is a word of an operation ("total", "number of") before another noun."""
         text = self.tokens[number].text.lower()
         following = self.tokens[number + 1].text.lower() if number + 1 < len(self.tokens) else ""
-        is_word = text in {"total", "average", "sum", "mean", "median", "maximum", "minimum", "most", "number", "count"}
-        return is_word and bool(following) and following not in {"in", "for", "by", "per", "between", "from", "over"}
+        is_word = text in {
+            "total",
+            "average",
+            "sum",
+            "mean",
+            "median",
+            "maximum",
+            "minimum",
+            "most",
+            "number",
+            "count",
+        }
+        return (
+            is_word
+            and bool(following)
+            and following not in {"in", "for", "by", "per", "between", "from", "over"}
+        )
 
     def _is_idle_noun(self, place: int, first: int, last: int) -> bool:
         """Return whether a word that a key column's header has names the records: "orders" beside "Order ID"."""
-        return self.source._is_key(place) and last - first == 1 and self.tokens[first].term in self.source.nouns
+        return (
+            self.source.is_key(place) and last - first == 1 and self.tokens[first].term in self.source.nouns
+        )
 
     def _columns_by_synonym(self, token: _Token) -> list[int]:
         for word in _STEMMED_SYNONYMS.get(token.term, ()):
@@ -428,10 +476,12 @@ class _QuestionReader:
         terms = tuple(token.term for token in tokens)
         if whole := [place for place in columns if self.source.headers[place] == terms]:
             return whole[:1]
-        conditioned = [place for place in columns if any(condition.column == place for condition, _ in self.conditions)]
+        conditioned = [
+            place for place in columns if any(condition.column == place for condition, _ in self.conditions)
+        ]
         if len(conditioned) == 1:
             return conditioned
-        columns = [place for place in columns if not self.source._is_key(place)] or columns
+        columns = [place for place in columns if not self.source.is_key(place)] or columns
         # "order" beside "Order ID", "Order Date", "Order Total" names the records, not a column.
         if len(tokens) == 1 and tokens[0].term in self.source.nouns:
             return []
@@ -454,8 +504,12 @@ class _QuestionReader:
         for pattern in (_BETWEEN, _PERIOD):
             for match in pattern.finditer(self.text):
                 start, end = match.span()
-                numbers = [n for n, token in enumerate(self.tokens) if start <= token.start and token.end <= end]
-                if self.used.intersection(numbers) or any(start < last and first < end for first, last in spans):
+                numbers = [
+                    n for n, token in enumerate(self.tokens) if start <= token.start and token.end <= end
+                ]
+                if self.used.intersection(numbers) or any(
+                    start < last and first < end for first, last in spans
+                ):
                     continue
                 if match.re is _PERIOD and match["month"] and not match["myear"] and match["month"].islower():
                     continue  # "may" and "march" are words
@@ -510,10 +564,14 @@ class _QuestionReader:
         """Take "over 500" and "more than 3 nights" as conditions; return the mentions that no bound is of."""
         rest = list(mentions)
         for match in _BOUND.finditer(self.text):
-            numbers = [n for n, t in enumerate(self.tokens) if match.start() <= t.start and t.end <= match.end()]
+            numbers = [
+                n for n, t in enumerate(self.tokens) if match.start() <= t.start and t.end <= match.end()
+            ]
             if self.used.intersection(numbers):
                 continue
-            value = (read_cell(match["number"]).number or 0.0) * _SCALES.get((match["scale"] or "").lower(), 1.0)
+            value = (read_cell(match["number"]).number or 0.0) * _SCALES.get(
+                (match["scale"] or "").lower(), 1.0
+            )
             word = " ".join(match["word"].lower().split())
             operator: Operator = (
                 ">=" if word in _AT_LEAST else "<=" if word in _AT_MOST
@@ -524,7 +582,11 @@ class _QuestionReader:
                 self.doubts.append(f"'{match[0]}': of which column is not clear")
             else:
                 self.conditions.append((Condition(place, operator, (value,)), numbers[0]))
-                near = [m for m in rest if m.column == place and (m.last == numbers[0] or m.first == numbers[-1] + 1)]
+                near = [
+                    m
+                    for m in rest
+                    if m.column == place and (m.last == numbers[0] or m.first == numbers[-1] + 1)
+                ]
                 rest = [mention for mention in rest if mention not in near]
             self.words += len(numbers)
             self.used.update(numbers)
@@ -532,15 +594,17 @@ class _QuestionReader:
 
     def _bounded_column(self, mentions: Sequence[_Mention], first: int, last: int) -> int | None:
         """Return the column of a bound: the one named right after or before it, else the only column of sums."""
-        for mention in sorted(mentions, key=lambda mention: min(abs(mention.first - last), abs(first - mention.last))):
+        for mention in sorted(
+            mentions, key=lambda mention: min(abs(mention.first - last), abs(first - mention.last))
+        ):
             gap = mention.first - last if mention.first > last else first - mention.last
-            if self.source._is_number(mention.column) and gap <= 2:
+            if self.source.is_number(mention.column) and gap <= 2:
                 return mention.column
         return self._only_measure()
 
     def _only_measure(self) -> int | None:
         """Return the column that a question means that names none: the only one of sums of money."""
-        numbers = [place for place in range(len(self.table.columns)) if self.source._is_number(place)]
+        numbers = [place for place in range(len(self.table.columns)) if self.source.is_number(place)]
         for word in ("total", "revenue", "sales", "turnover", "amount", "value"):
             named = [place for place in numbers if stem(word) in self.source.headers[place]]
             if len(named) == 1:
@@ -561,14 +625,16 @@ class _QuestionReader:
         group = next((m for m in mentions if self._stands_after(m, _GROUP)), None)
         conditioned = {condition.column for condition, _ in self.conditions}
         # The noun of a cell ("the Bergen office") and the verb of a day ("hired after 2019") say no more.
-        others = [m for m in mentions if m is not group and not (m.column in conditioned and not self._is_asked(m))]
-        measures = [m for m in others if self.source._is_number(m.column)]
-        labels = [m for m in others if not self.source._is_number(m.column)]
+        others = [
+            m for m in mentions if m is not group and not (m.column in conditioned and not self._is_asked(m))
+        ]
+        measures = [m for m in others if self.source.is_number(m.column)]
+        labels = [m for m in others if not self.source.is_number(m.column)]
         conditions = tuple(condition for condition, _ in self.conditions)
         query = TableQuery(self.table, aggregate or "values", conditions=conditions)
         if aggregate == "share":
             return self._share(query, measures, labels)
-        if group is not None and self.source._is_number(group.column) and (limit or superlative):
+        if group is not None and self.source.is_number(group.column) and (limit or superlative):
             measures, group = [group], None  # "top 3 products by revenue"
         if group is not None:
             query = replace(query, group=group.column)
@@ -615,27 +681,30 @@ class _QuestionReader:
         self, query: TableQuery, measures: list[_Mention], labels: list[_Mention]
     ) -> TableQuery | None:
         """Read "what share of bookings in Oslo was cancelled": what stands after the verb is the part."""
-        verb = re.search(r"\b(?:is|are|was|were|has|have|had|comes?|came|goes|went|belongs?)\b(?!.*\b(?:is|are|was|were)\b)",
-                         self.text, re.IGNORECASE)  # fmt: skip
+        verb = _VERB.search(self.text)
         start = verb.end() if verb else 0
         if verb is not None and self.text[: verb.start()].strip().lower() in {"what", "which"}:
             start = 0  # "what is the share of ..."
         part = tuple(c for c, n in self.conditions if n >= 0 and start and self.tokens[n].start >= start)
         whole = tuple(c for c in query.conditions if c not in part)
+        if not part and len(whole) == 1:  # "the share of orders from Norway", of all orders
+            part, whole = whole, ()
         if not part:
             self.doubts.append("which part is asked for is not clear")
             return replace(query, part=whole) if whole else None
         self._doubt_others([*measures[1:], *labels])
         return replace(query, column=measures[0].column if measures else None, conditions=whole, part=part)
 
-    def _count(self, query: TableQuery, measures: list[_Mention], labels: list[_Mention]) -> TableQuery | None:
+    def _count(
+        self, query: TableQuery, measures: list[_Mention], labels: list[_Mention]
+    ) -> TableQuery | None:
         """Read "how many ..." as a count of records, of distinct names, or as a sum of what is counted."""
         if measures:
             self._doubt_others([*measures[1:], *labels])
             return replace(query, aggregate="sum", column=measures[0].column)
         if labels:
             self._doubt_others(labels[1:])
-            if self.source._is_key(labels[0].column):
+            if self.source.is_key(labels[0].column):
                 return query
             return replace(query, aggregate="distinct", column=labels[0].column)
         records = self._take_records()
@@ -672,7 +741,7 @@ class _QuestionReader:
         self._doubt_others([*measures[1:], *labels])
         return replace(query, column=column)
 
-    def _ranked(  # noqa: PLR0913 (the parts of the question)
+    def _ranked(
         self,
         query: TableQuery,
         aggregate: Aggregate | None,
@@ -694,7 +763,7 @@ class _QuestionReader:
         self._doubt_others([*measures[1:], *labels[1:]])
         column = measures[0].column if measures else None
         query = replace(query, descending=descending, limit=limit or 1, group=name, names_only=limit is None)
-        is_unique = len(set(row.cells[name] for row in self.table.rows)) == len(self.table.rows)
+        is_unique = len({row.cells[name] for row in self.table.rows}) == len(self.table.rows)
         if aggregate in {"average", "median", "sum"} and column is not None:
             return replace(query, aggregate=aggregate, column=column)
         if column is None:
@@ -707,13 +776,15 @@ class _QuestionReader:
         return replace(query, aggregate="sum", column=column)
 
     def _name_column(self) -> int | None:
-        names = [n for n, column in enumerate(self.table.columns)
-                 if column.type == "text" and _PERSON_HEADER.search(column.header) and not _ID.search(column.header)]  # fmt: skip
+        headers = [column.header for column in self.table.columns]
         texts = [n for n, column in enumerate(self.table.columns) if column.type == "text"]
-        keys = [n for n in texts if self.source._is_key(n)]
+        names = [n for n in texts if _PERSON_HEADER.search(headers[n]) and not _ID.search(headers[n])]
+        keys = [n for n in texts if self.source.is_key(n)]
         return next(iter([*names, *keys]), None)
 
-    def _lookup(self, query: TableQuery, measures: list[_Mention], labels: list[_Mention]) -> TableQuery | None:
+    def _lookup(
+        self, query: TableQuery, measures: list[_Mention], labels: list[_Mention]
+    ) -> TableQuery | None:
         """Read "what is the budget of the Research department": one row, one column."""
         asked = [*measures, *labels]
         if not asked or not query.conditions or query.group is not None:
@@ -736,9 +807,7 @@ class _QuestionReader:
         for number, token in enumerate(self.tokens):
             if number in self.used or token.text.lower() in _NUMBER_WORDS:
                 continue
-            if _NEGATION.fullmatch(token.text):
-                rest.append(token.text)
-            elif not is_stop_term(token.term) and token.term not in _IDLE:
+            if _NEGATION.fullmatch(token.text) or (not is_stop_term(token.term) and token.term not in _IDLE):
                 rest.append(token.text)
         if rest:
             self.doubts.append(f"not understood: {', '.join(rest)}")

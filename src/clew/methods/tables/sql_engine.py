@@ -111,7 +111,10 @@ class SqlResult:
             "rows": [[_to_json(value) for value in row] for row in self.rows],
             "sources": [list(ids) for ids in self.sources],
             "cells": [
-                [[list(cell) for cell in self.source_cells(row, column)] for column in range(len(self.columns))]
+                [
+                    [list(cell) for cell in self.source_cells(row, column)]
+                    for column in range(len(self.columns))
+                ]
                 for row in range(len(self.rows) if self.sources and self.origins else 0)
             ],
             "tables": list(self.tables),

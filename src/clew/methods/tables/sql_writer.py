@@ -3,7 +3,8 @@
 The model is shown tables with their columns, types, units and some of their cells, as many as fit its context. Its
 query is one SELECT that reads tables alone, within limits of time and memory. The answer is the result of the query:
 nothing that the model says, and no value that is neither a cell nor computed from cells
-(:func:`clew.methods.tables.syntax.check_grounded`). A query that fails is returned to the model once, with the reason.
+(:func:`~clew.methods.tables.syntax.check_grounded`). A query that fails is returned to the model once, with the
+reason.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from clew.core.errors import BadCompletion, ClewError, UsageError
+from clew.core.errors import BadCompletion, UsageError
 from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
 from clew.core.text import shorten
@@ -49,7 +50,9 @@ class SqlWriter:
     template: Template
     limits: QueryLimits = LIMITS
 
-    def answer(self, question: str, tables: Sequence[DataTable], trail: Trail) -> tuple[SqlAnswer | None, str]:
+    def answer(
+        self, question: str, tables: Sequence[DataTable], trail: Trail
+    ) -> tuple[SqlAnswer | None, str]:
         """Return the answer, or None and why there is none. Raises ModelError, MissingExtra, BudgetExceeded.
 
         ``tables`` are the most relevant first; those that do not fit the model's context are left out.
@@ -98,7 +101,7 @@ class SqlWriter:
 
     def _run(self, sql: str, question: str, by_name: dict[str, DataTable]) -> SqlAnswer:
         """Return the answer of a query. Raises UsageError for one that is refused, fails, or has no result."""
-        known = {word.lower().replace(",", "") for word in _WORD.findall(question)} | {question.lower()}
+        known = {word.lower().replace(",", "") for word in _WORD.findall(question)}
         names = {name: table.name for name, table in by_name.items()}
         result = run_query(sql, names, lambda name: by_name[name.lower()], self.limits, known)
         if not result.tables:
@@ -151,9 +154,7 @@ def _describe_rows(result: SqlResult) -> tuple[str, ...]:
     """Return each row of a result in words: its values with their units, joined by a colon after the first."""
     rows = []
     for row in result.rows:
-        parts = [
-            describe_value(value, result, place) for place, value in enumerate(row) if value is not None
-        ]
+        parts = [describe_value(value, result, place) for place, value in enumerate(row) if value is not None]
         first, *others = parts or ["none"]
         rows.append(f"{first}: {', '.join(others)}" if others else first)
     return tuple(rows)

@@ -5,6 +5,7 @@ The tree is DuckDB's (``json_serialize_sql``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,20 +21,24 @@ _CHOOSING = frozenset(
 _TRUTHS = frozenset({"COMPARISON", "BETWEEN", "CONJUNCTION"})
 #: Functions whose result has the unit of their argument.
 _KEEP_UNIT = frozenset(
-    "sum avg mean min max median mode first last any_value round abs coalesce + - arg_max arg_min max_by min_by".split()
+    "sum avg mean min max median mode first last any_value round abs coalesce + - arg_max arg_min max_by"
+    " min_by".split()
 )
 #: Functions with arguments that say how, not what: digits, parts of days, places.
 _PARAMETERS = frozenset(
-    "round trunc date_part datepart date_trunc datetrunc strftime substr substring left right split_part lag lead ntile"
-    " nth_value quantile quantile_cont quantile_disc percentile_cont string_agg listagg group_concat trim ltrim rtrim"
-    " replace regexp_replace regexp_extract date_diff datediff array_extract list_extract nullif try_cast extract"
-    " arg_max arg_min max_by min_by".split()
+    "round trunc date_part datepart date_trunc datetrunc strftime substr substring left right split_part lag lead"
+    " ntile nth_value quantile quantile_cont quantile_disc percentile_cont string_agg listagg group_concat trim ltrim"
+    " rtrim replace regexp_replace regexp_extract date_diff datediff array_extract list_extract nullif try_cast"
+    " extract arg_max arg_min max_by min_by".split()
 )
 #: Functions without an argument that are of the rows.
 _OF_ROWS = frozenset("count_star count row_number rank dense_rank percent_rank cume_dist".split())
 #: Factors that change a unit: percent, thousands, months and quarters of a year, days.
 _FACTORS = frozenset({1.0, 4.0, 7.0, 12.0, 100.0, 365.0, 1e3, 1e6, 1e9, 1e12, 0.01, 1e-3, 1e-6, 1e-9})
-_WORDS = frozenset({"", "yes", "no", "true", "false", "increase", "decrease", "higher", "lower", "equal", "same"})
+_TEXT_WORD = re.compile(r"-?\w+(?:\.\d+)?")
+_WORDS = frozenset(
+    {"", "yes", "no", "true", "false", "increase", "decrease", "higher", "lower", "equal", "same"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,9 @@ def _keeps_unit(expression: dict[str, Any]) -> bool:
         return _keeps_unit(expression["child"])
     if kind not in {"FUNCTION", "OPERATOR", "WINDOW"}:
         return False
-    name = str(expression.get("function_name", "coalesce" if "COALESCE" in str(expression.get("type")) else ""))
+    name = str(
+        expression.get("function_name", "coalesce" if "COALESCE" in str(expression.get("type")) else "")
+    )
     parts = [part for part in _arguments(expression) if part.get("class") != "CONSTANT"]
     if name in {"arg_max", "arg_min", "max_by", "min_by"}:
         parts = parts[:1]
@@ -83,7 +90,7 @@ def _keeps_unit(expression: dict[str, Any]) -> bool:
 
 def _arguments(expression: dict[str, Any]) -> list[dict[str, Any]]:
     parts = expression.get("arguments", expression.get("children", ()))
-    return [part["expression"] if "expression" in part else part for part in parts]
+    return [part.get("expression", part) for part in parts]
 
 
 def walk(value: Any) -> Iterator[dict[str, Any]]:
@@ -101,9 +108,9 @@ def check_grounded(tree: dict[str, Any], known: Collection[str]) -> None:
     """Refuse a query whose result may have values that are neither cells nor computed from cells.
 
     Conditions may compare with anything, since they only choose rows. ``known`` are words and numbers that may stand
-    in a result besides: those of the question. Raises UsageError, which names the first value that comes from nowhere.
+    in a result besides: those of the question. Raises UsageError, which names a value that comes from nowhere.
 
-    It keeps a model from answering out of its memory; somebody who wants to can still build any number out of counts.
+    It keeps a model from answering out of its memory; somebody who wants to can still build any number of counts.
     """
     for value in _made_up(tree["statements"][0]["node"], frozenset(word.lower() for word in known)):
         raise UsageError(
@@ -131,18 +138,24 @@ def _made_up(value: Any, known: frozenset[str], operation: str = "") -> Iterator
         yield f"what {value.get('function', {}).get('function_name', 'a table function')}() makes"
         return
     if kind in {"FUNCTION", "WINDOW"}:
-        name = str(value.get("function_name", "")).lower()
-        arguments = _arguments(value)
-        if not arguments and name not in _OF_ROWS:
-            yield f"{name}()"
-        constants = [part for part in arguments if part.get("class") == "CONSTANT"]
-        if name in _PARAMETERS and len(constants) < len(arguments):
-            arguments = [part for part in arguments if part not in constants]
-        yield from _made_up(arguments, known, name)
+        yield from _made_up_by_function(value, known)
         return
+    if kind is not None and kind != "CAST":
+        operation = "case" if kind == "CASE" else "coalesce" if "COALESCE" in type else ""
     for key, part in value.items():
         if key not in _CHOOSING:
-            yield from _made_up(part, known, "case" if kind == "CASE" else operation if kind == "CAST" else "")
+            yield from _made_up(part, known, operation)
+
+
+def _made_up_by_function(value: dict[str, Any], known: frozenset[str]) -> Iterator[str]:
+    name = str(value.get("function_name", "")).lower()
+    arguments = _arguments(value)
+    if not arguments and name not in _OF_ROWS:
+        yield f"{name}()"
+    constants = [part for part in arguments if part.get("class") == "CONSTANT"]
+    if name in _PARAMETERS and len(constants) < len(arguments):
+        arguments = [part for part in arguments if part not in constants]
+    yield from _made_up(arguments, known, name)
 
 
 def _literal(value: dict[str, Any]) -> str | None:
@@ -156,7 +169,7 @@ def _literal(value: dict[str, Any]) -> str | None:
 
 def _is_harmless(text: str, operation: str, known: frozenset[str]) -> bool:
     bare = text.strip().lower()
-    if bare in known or bare in _WORDS or not any(character.isalnum() for character in bare):
+    if bare in _WORDS or all(word in known for word in _TEXT_WORD.findall(bare)):
         return True
     try:
         number = float(bare)

@@ -1,0 +1,130 @@
+"""Plain questions over a table: what is computed is what DuckDB computes for the SQL that is shown."""
+
+from dataclasses import replace
+
+import pytest
+
+from clew.core.types import Table
+from clew.methods.tables.query import TableArrays
+from clew.methods.tables.questions import TableVocabulary
+from clew.methods.tables.sql_engine import QueryLimits, run_query
+from clew.parse.data_tables import build_data_table
+
+pytest.importorskip("duckdb")
+
+VOYAGES = replace(
+    build_data_table(
+        Table(
+            (
+                "Voyage",
+                "Departed",
+                "Vessel",
+                "Port",
+                "Cargo",
+                "Tons",
+                "Freight Revenue",
+                "Insured",
+                "Captain",
+            ),
+            (
+                ("V1", "1928-03-02", "Heron Maid", "Oskell", "Salt", "120", "1,400.50", "yes", "Ada Lund"),
+                ("V2", "1928-07-14", "Heron Maid", "Norling", "Coal", "300", "2,100", "no", "Bo Strand"),
+                ("V3", "1929-01-05", "Tern", "Oskell", "Coal", "80", "(250)", "yes", "Ada Lund"),
+                ("V4", "1929-03-20", "Tern", "Skerry", "Salt fish", "95", "990", "yes", "Cy Moe"),
+                ("V5", "1929-11-30", "Gannet", "Norling", "Coal", "410", "3,300", "no", "Ada Lund"),
+                ("V6", "1930-02-11", "Gannet", "Oskell", "Timber", "", "1,750", "yes", "Bo Strand"),
+            ),
+        ),
+        "v:",
+        1,
+    ),
+    name="voyages",
+)
+VOCABULARY = TableVocabulary(TableArrays(VOYAGES))
+
+
+def read(question):
+    return VOCABULARY.read(question)
+
+
+def answer(question):
+    """Return the rows of the result, after DuckDB gave the same for the SQL."""
+    reading = read(question)
+    assert reading is not None and reading.is_sure, reading and reading.doubts
+    results = VOCABULARY.arrays.run(reading.query)
+    rows = [(row.name, row.value) if row.name else (row.value,) for row in results]
+    expected = run_query(reading.sql, {"voyages": "voyages"}, lambda name: VOYAGES, QueryLimits()).rows
+    if reading.query.descending is None:
+        expected = sorted(expected, key=str)
+        assert sorted(rows, key=str) == [pytest.approx(row) if len(row) == 1 else row for row in expected]
+    else:
+        assert rows == list(expected)
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("How many voyages went to Oskell?", [(3.0,)]),
+        ("How many voyages did the Heron Maid make in 1928?", [(2.0,)]),
+        (
+            "What is the total freight revenue by port?",
+            [("Norling", 5400.0), ("Oskell", 2900.5), ("Skerry", 990.0)],
+        ),
+        ("What was the average freight revenue of coal?", [(pytest.approx(1716.666666),)]),
+        ("Top 2 vessels by revenue", [("Gannet", 5050.0), ("Heron Maid", 3500.5)]),
+        ("Which captain has the most voyages?", [("Ada Lund", 3.0)]),
+        ("Which port had the fewest voyages?", [("Skerry", 1.0)]),
+        ("How many captains are there?", [(3.0,)]),
+        ("How many insured voyages departed after 1928?", [(3.0,)]),
+        ("How many voyages were not insured?", [(2.0,)]),
+        ("How many tons went to Norling?", [(710.0,)]),
+        ("How many voyages over 100 tons?", [(3.0,)]),
+        ("How many voyages departed between March 1928 and March 1929?", [(4.0,)]),
+        ("How many voyages before 1929?", [(2.0,)]),
+        ("How many voyages in the first quarter of 1929?", [(2.0,)]),
+        ("What is the median number of tons?", [(120.0,)]),
+        ("What is the largest freight revenue?", [(3300.0,)]),
+        ("What share of voyages went to Oskell?", [(50.0,)]),
+        ("What is the cargo of V4?", [("Salt fish",)]),
+        ("How many voyages to Oskell or Skerry?", [(4.0,)]),
+        ("How many voyages except to Norling?", [(4.0,)]),
+        ("Number of voyages per vessel", [("Gannet", 2.0), ("Heron Maid", 2.0), ("Tern", 2.0)]),
+    ],
+)
+def test_questions(question, rows):
+    assert answer(question) == rows
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many voyages were profitable?",
+        "How many voyages went to Lisbon?",
+        "What is the cargo of Ada Lund?",  # three voyages, three cargoes
+        "What was the growth of revenue?",
+        "How many voyages by the mate?",
+        "How many voyages were insured without coal?",
+        "What share of voyages?",
+        "How many tons were carried to Norling?",  # whether they were, no column says
+    ],
+)
+def test_what_is_not_understood_is_doubted(question):
+    reading = read(question)
+    assert reading is None or reading.doubts
+
+
+@pytest.mark.parametrize("question", ["", "Who was Ada's father?", "Why?"])
+def test_other_questions_have_no_sure_reading(question):
+    reading = read(question)
+    assert reading is None or not reading.is_sure
+
+
+def test_totals_are_left_out():
+    table = build_data_table(
+        Table(("Region", "Sales"), (("North", "10"), ("South", "20"), ("Total", "30"))), "s:", 1
+    )
+    table = replace(table, name="sales")
+    reading = TableVocabulary(TableArrays(table)).read("total sales")
+    assert reading is not None and reading.sql.endswith("where not _total")
+    assert [row.value for row in TableArrays(table).run(reading.query)] == [30.0]
