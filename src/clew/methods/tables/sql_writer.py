@@ -22,7 +22,7 @@ from clew.core.protocols import LanguageModel, Trail
 from clew.core.text import shorten
 from clew.core.trail import TableQueryStep
 from clew.core.types import Usage
-from clew.methods.evidence import make_passages_optional
+from clew.methods.prompting import make_passages_optional
 from clew.methods.readers.calculation import format_number
 from clew.methods.tables.sql_engine import QueryLimits, SqlResult, run_query
 from clew.parse.data_tables import SCALE_NAMES, DataColumn, DataTable
