@@ -5,9 +5,11 @@ It goes through the document builder and the store like any other. Vectors are s
 lies near its document's centre); the encoder of the *questions* is a real one where --encoder names one, and
 its time counts: its vector is turned by a fixed rotation towards a cluster, which changes no cost.
 
-Bases are kept in --folder and used again, so that a long run can be stopped and continued.
+Bases are kept in --folder and used again, so that a long run can be stopped and continued. --build stops where a base
+has its text and, with --vectors, its vectors.
 
     python benchmarks/query.py --passages 10000 --passages 100000 --folder /tmp/bases --encoder onnx:FOLDER
+    timeout 1100 python benchmarks/query.py --passages 1000000 --folder /tmp/bases --build    # again until it ends
 """
 
 from __future__ import annotations
@@ -242,13 +244,21 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--walks", type=int, default=60, help="questions for the walks")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--build", action="store_true", help="only build, or go on building")
     options = parser.parse_args()
     for passages in options.passages or [10_000, 100_000]:
         # Heaps' law with the usual exponent: 45 words a passage, about 70,000 words at 100,000 passages.
         language = Language.of(int(14 * (passages * WORDS) ** 0.55), options.seed)
         print(f"{passages} passages", flush=True)
         with build(options.folder, language, passages, options.seed) as base:
-            measure(base, language, options, passages)
+            if not options.build:
+                measure(base, language, options, passages)
+                continue
+            if options.vectors or options.encoder:
+                started = time.perf_counter()
+                real = registry.load_encoder(options.encoder) if options.encoder else None
+                made = base.encode(Clustered(real))
+                print(f"  vectors: {made} made in {time.perf_counter() - started:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

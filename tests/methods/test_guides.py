@@ -84,3 +84,28 @@ def test_an_encoder_of_another_kind_is_asked_once(base) -> None:
     base.encode(encoder)
     score_neighbours(base, encoder)
     assert encoder.asked == [QUESTION.text]
+
+
+def test_a_query_has_the_beginnings_of_the_passages_of_a_path(tmp_path) -> None:
+    encoder = Hops()
+    with Store.open(tmp_path / "long", create=True) as base:
+        add(base, "lock.txt", "Lock", " ".join(f"word{number}" for number in range(50)))
+        base.catch_up()
+        base.encode(encoder)
+        judged(base, encoder)
+    (query,) = encoder.asked[1:]
+    assert query == f"{QUESTION.text} Lock: " + " ".join(f"word{number}" for number in range(31))
+
+
+def test_from_the_second_passage_on_less_is_missing_than_the_words_alone_say(base) -> None:
+    snapshot = base.snapshot()
+    rows = {node.name: int(row) for row in snapshot.rows([f"{d.key}:0" for d in snapshot.documents()])
+            for node in snapshot.nodes(np.array([row]))}  # fmt: skip
+    lock, keeper, mill = (rows[name] + 1 for name in ("Lock", "Ann", "Mill"))
+    question = Question("the keeper of a mill")
+    guide = ResidualGuide(ContextualSearch(snapshot))
+    (alone,) = guide.missing(question, [(mill,)])
+    assert 0 < alone < 1
+    # The lock adds no word of the question, so that only the number of passages tells the two apart.
+    assert guide.missing(question, [(mill, lock)]) == [pytest.approx(guide.deeper * alone)]
+    assert guide.missing(question, [(mill, keeper)])[0] < guide.deeper * alone

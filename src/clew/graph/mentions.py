@@ -216,19 +216,21 @@ class MentionGraph:
         )
 
     def _forms(self, source: int, target: int, labels: set[int]) -> list[str]:
-        nodes = self._snapshot.nodes(np.array([target, source], dtype=np.int64))
-        parents = [int(self._tree.parent[row]) for row in (target, source)]
-        captions = [
-            self._snapshot.nodes(np.array([parent]))[0].name if parent >= 0 and node.kind == ROW else ""
-            for node, parent in zip(nodes, parents, strict=True)
-        ]
+        """Return how the target writes what joins it to the source; what it lacks, as the source writes it."""
+        forms: dict[int, str] = {}
         # The target first: the source may only be about the name, and not contain it.
-        return [
-            form
-            for node, caption in zip(nodes, captions, strict=True)
-            for label, form in mention_forms(node, caption).items()
-            if label in labels
-        ]
+        for row in (target, source):
+            if forms.keys() >= labels:
+                break
+            (node,) = self._snapshot.nodes(np.array([row], dtype=np.int64))
+            parent = int(self._tree.parent[row])
+            caption = ""
+            if parent >= 0 and node.kind == ROW:
+                caption = self._snapshot.nodes(np.array([parent]))[0].name
+            for label, form in mention_forms(node, caption).items():
+                if label in labels:
+                    forms.setdefault(label, form)
+        return list(forms.values())
 
 
 def _localise(labels: Hashes, place: NDArray[np.int64]) -> Hashes:

@@ -524,6 +524,10 @@ class ContextualSearch:
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes, best first; rows that repeat an earlier row's text come last."""
+        return as_hits(self.snapshot, *self.rank_rows(question, k))
+
+    def rank_rows(self, question: Question, k: int) -> tuple[Rows, Floats]:
+        """Return the rows and scores of :meth:`retrieve`, without reading a node: a walk needs no more of most."""
         allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         weighed = self.weigh_question(question)
         rows, scores = self.best_rows(weighed, max(2 * k + 10, self.candidates), allowed)
@@ -534,7 +538,7 @@ class ContextualSearch:
         # Rows beyond the candidates keep their order; a score never rises from one hit to the next.
         rows = np.append(candidates[order], rows[rest])[:k]
         scores = np.append(gains, scores[rest])[:k]
-        return as_hits(self.snapshot, rows, np.minimum.accumulate(scores))
+        return rows, np.minimum.accumulate(scores)
 
     def weigh_question(self, question: Question) -> WeighedQuestion:
         """Return the question with its weights. The latest is remembered: a walk asks the same one at every hop."""

@@ -308,9 +308,12 @@ class ResidualGuide:
     If the search has a multi-hop encoder, the question and the path together are its query for the first
     ``encoded_paths`` paths (KGP-MDR): those from the likeliest seeds, on which nearly all of the result depends. A
     cosine of 1 adds ``meaning``, and up to ``nearest`` passages are proposed for each path. The first ``words`` of a
-    passage go into the query: that is about what the encoder read in training, and encoding more takes most of the
-    time of a question. For the other paths, and with any other encoder, the vector of the question is used without
-    its part along those of the path.
+    passage go into the query: what it is about stands at its beginning, and encoding takes most of the time of a
+    question. For the other paths, and with any other encoder, the vector of the question is used without its part
+    along those of the path.
+
+    ``deeper`` is the probability that a path of two passages or more needs another, as far as that does not depend on
+    its words: most questions are answered by one or two passages.
     """
 
     search: ContextualSearch
@@ -318,8 +321,9 @@ class ResidualGuide:
     fading: float = 0.7
     meaning: float = 1.2
     encoded_paths: int = 2
-    words: int = 64
+    words: int = 32
     nearest: int = 30
+    deeper: float = 0.5
 
     def score_neighbours(
         self,
@@ -350,11 +354,16 @@ class ResidualGuide:
         return NeighbourScores(scores)
 
     def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
-        """Return for each path the share of the words of the question, by weight, that no passage of it has."""
+        """Return for each path the share of the words of the question, by weight, that no passage of it has; from
+        the second passage on times ``deeper``."""
         weighed = self.search.weigh_question(question)
         rows = np.unique(np.concatenate([np.zeros(0, np.int64), *(np.array(path) for path in paths)]))
         selector = self.search.coverage_selector(weighed, rows)
-        return [selector.missing_share(np.searchsorted(rows, path).tolist()) for path in paths]
+        return [
+            selector.missing_share(np.searchsorted(rows, path).tolist())
+            * (self.deeper if len(path) > 1 else 1.0)
+            for path in paths
+        ]
 
     def _hop_vectors(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
         """Return for each path the vector of the question and the path, None for those that are not encoded."""

@@ -47,6 +47,8 @@ from clew.methods.kgp.guides import (
     create_guide,
 )
 from clew.methods.readers.extractive import ContentsReader
+from clew.retrieve.contextual import ContextualSearch
+from clew.retrieve.ranking import as_hits
 from clew.retrieve.structure.lookup import StructureReader, StructureResult, StructureSearch
 
 if TYPE_CHECKING:
@@ -271,13 +273,16 @@ class KGP:
         started = time.perf_counter()
         count = min(self.seeds, self.budget)
         depth = count if self.prior is None else max(count, k, self.beyond)
-        hits = explore_retriever(self.seeding, question, depth, recorder or TrailRecorder())
-        rows = self.snapshot.rows([hit.node.id for hit in hits])
-        scores = np.array([hit.score for hit in hits])
-        if self.relative and len(hits) and scores[0] > 0:
+        if isinstance(self.seeding, ContextualSearch):
+            rows, scores = self.seeding.rank_rows(question, depth)
+            seeds = () if recorder is None else tuple(as_hits(self.snapshot, rows[:count], scores[:count]))
+        else:
+            hits = explore_retriever(self.seeding, question, depth, recorder or TrailRecorder())
+            rows = self.snapshot.rows([hit.node.id for hit in hits])
+            scores, seeds = np.array([hit.score for hit in hits]), tuple(hits[:count])
+        if self.relative and len(scores) and scores[0] > 0:
             scores = scores / scores[0]
         if recorder is not None:
-            seeds = tuple(hits[:count])
             recorder.add(SeedStep(len(seeds), hits=seeds, seconds=time.perf_counter() - started))
         return [
             Path((row,), (score,))
