@@ -92,7 +92,7 @@ def test_a_query_has_the_beginnings_of_the_passages_of_a_path(tmp_path) -> None:
         add(base, "lock.txt", "Lock", " ".join(f"word{number}" for number in range(50)))
         base.catch_up()
         base.encode(encoder)
-        judged(base, encoder)
+        score_neighbours(base, encoder)
     (query,) = encoder.asked[1:]
     assert query == f"{QUESTION.text} Lock: " + " ".join(f"word{number}" for number in range(31))
 
