@@ -86,6 +86,20 @@ def test_a_question_keeps_to_documents_by_name_folder_or_path(kept, kept_files, 
     assert all(hit.node.document_name == "birds.md" for hit in answer.evidence)
 
 
+def test_many_names_of_documents_are_looked_up_in_a_single_list(kept, kept_files, monkeypatch) -> None:
+    """Thousands of keys once took the square of their number."""
+    keys = [document.key for document in kept.documents()]
+    lists = []
+    read = type(kept.store).documents
+    monkeypatch.setattr(type(kept.store), "documents", lambda store: lists.append(1) or read(store))
+    paths = [str(path) for path in (kept_files / "one").iterdir()]
+    assert kept.document_keys(*keys, *paths, *keys) == frozenset(keys)
+    assert len(lists) == 1
+    birds = kept.document_keys(str(kept_files / "two"))
+    hits = kept.search("Who nests on chimneys?", documents=[*birds] * 100)
+    assert hits and {hit.node.document for hit in hits} == birds
+
+
 def test_a_name_that_is_nowhere_is_refused(kept) -> None:
     with pytest.raises(NotFound):
         kept.search("heron", documents=["bird.md"])

@@ -396,7 +396,7 @@ class GraphExtraction:
             )
         keys = [document.key for document in self.base.documents()]
         if self.documents is not None:
-            chosen = {key for document in self.documents for key in self.base.document_keys(document)}
+            chosen = self.base.document_keys(*self.documents)
             keys = [key for key in keys if key in chosen]
         snapshot = self.base.store.snapshot()
         titles = {document.key: document.title for document in snapshot.documents()}

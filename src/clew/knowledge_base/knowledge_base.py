@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
@@ -197,27 +198,17 @@ class KnowledgeBase:
 
     def match_documents(self, text: str) -> DocumentMatches:
         """Return the documents that a text names: a path, a folder, a key, or a file name."""
-        documents = self.documents()
-        by_path = []
-        for document in documents:
-            # The path of an uploaded file is no path on disk: it is compared as it is written.
-            paths = tuple(path for path in document.paths if path == text or _is_within(path, text))
-            if paths:
-                by_path.append((document, paths))
-        if by_path:
-            return DocumentMatches(text, tuple(by_path))
-        by_name = tuple(
-            (document, document.paths)
-            for document in documents
-            if text == document.key or text in {Path(path).name for path in document.paths}
-        )
-        return DocumentMatches(text, by_name, ambiguous=len(by_name) > 1)
+        return DocumentNames(self.documents()).match(text)
 
-    def document_keys(self, text: str) -> list[str]:
-        """Return the keys of the documents that a text names: a path, folder, key or file name. Raises NotFound."""
-        matches = self.match_documents(text).documents
-        # The store knows other ways to name a document, and the error for a name that nothing has.
-        return [document.key for document, _ in matches] or [self.store.document(text).key]
+    def document_keys(self, *names: str) -> frozenset[str]:
+        """Return the keys of the documents that texts name: paths, folders, keys or file names. Raises NotFound."""
+        documents = DocumentNames(self.documents())
+        keys: set[str] = set()
+        for name in dict.fromkeys(names):
+            matches = documents.match(name).documents
+            # The store knows other ways to name a document, and the error for a name that nothing has.
+            keys.update([document.key for document, _ in matches] or [self.store.document(name).key])
+        return frozenset(keys)
 
     def remove(self, *names: str) -> list[Document]:
         """Remove paths, folders, file names or keys, and return the documents that have no path left.
@@ -225,8 +216,9 @@ class KnowledgeBase:
         Raises NotFound for a name that nothing has, and UsageError for a file name that several documents have.
         """
         paths: set[str] = set()
+        documents = DocumentNames(self.documents())
         for name in names:
-            matches = self.match_documents(name)
+            matches = documents.match(name)
             if not matches.documents:
                 raise NotFound(f"nothing in this knowledge base is '{name}'", "See: clew list")
             if matches.ambiguous:
@@ -344,7 +336,7 @@ class KnowledgeBase:
             raise UsageError("the question is empty", 'For example: clew ask "What was revenue in 2023?"')
         keys = names = None
         if documents is not None:
-            keys = frozenset(key for document in documents for key in self.document_keys(document))
+            keys = self.document_keys(*documents)
         if graphs is not None:
             names = frozenset(self.graphs.get(graph).name for graph in graphs)
         return Question(text, Scope(documents=keys, graphs=names))
@@ -449,10 +441,38 @@ class KnowledgeBase:
         ]
 
 
-def _is_within(path: str, text: str) -> bool:
-    """Return whether a path on disk is the one that ``text`` names, or lies in that folder."""
-    folder = expand_path(text)
-    return Path(path) == folder or folder in Path(path).parents
+class DocumentNames:
+    """The names of documents. Each name is looked up in tables, so that thousands take no longer than a list of them;
+    a folder is compared with every path."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
+        self._by_key: dict[str, Document] = {}
+        self._by_path: dict[str, Document] = {}
+        self._by_file_name: dict[str, dict[str, Document]] = {}
+        for document in documents:
+            self._by_key[document.key] = document
+            for path in document.paths:
+                self._by_path[path] = document
+                self._by_file_name.setdefault(PurePath(path).name, {})[document.key] = document
+
+    def match(self, text: str) -> DocumentMatches:
+        """Return the documents that a text names: a path, a folder, a key, or a file name."""
+        # The path of an uploaded file is no path on disk: it is compared as it is written.
+        for path in (text, str(expand_path(text))):
+            if (document := self._by_path.get(path)) is not None:
+                return DocumentMatches(text, ((document, (path,)),))
+        if (document := self._by_key.get(text)) is not None:
+            return DocumentMatches(text, ((document, document.paths),))
+        folder = str(expand_path(text)).rstrip(os.sep) + os.sep
+        in_folder = []
+        for document in self._documents:
+            if paths := tuple(path for path in document.paths if path.startswith(folder)):
+                in_folder.append((document, paths))
+        if in_folder:
+            return DocumentMatches(text, tuple(in_folder))
+        by_name = tuple((document, document.paths) for document in self._by_file_name.get(text, {}).values())
+        return DocumentMatches(text, by_name, ambiguous=len(by_name) > 1)
 
 
 def _model(llm: str | LanguageModel | None) -> LanguageModel | None:

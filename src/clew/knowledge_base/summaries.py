@@ -121,7 +121,7 @@ class SummaryJob:
         outlines = Outlines(resources.snapshot, encoder)
         keys = [document.key for document in self.base.documents()]
         if self.documents is not None:
-            chosen = {key for document in self.documents for key in self.base.document_keys(document)}
+            chosen = self.base.document_keys(*self.documents)
             keys = [key for key in keys if key in chosen]
         summaries = open_summaries(resources, self.summariser, self.words, self._add_usage)
         return summaries, [section for key in keys for section in outlines.of(key).sections]

@@ -16,7 +16,9 @@ from fastapi import FastAPI
 
 from clew.app.web.api import bases, documents, graphs, questions, uploads
 from clew.app.web.bases import BaseWarmer, ServedBases
+from clew.app.web.connection import BoundedConnection
 from clew.app.web.errors import install_error_handlers
+from clew.app.web.events import StreamLimiter
 from clew.app.web.guard import RequestGuard
 from clew.app.web.method_choices import offered_methods
 from clew.app.web.model_pool import ModelPool
@@ -75,7 +77,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     warmer = BaseWarmer(served, lambda: queue.queue_lengths()["running"] > 0)
     upload_manager = UploadManager(settings, warmer.schedule)
     images = PageImageCache(settings.limits.page_cache)
-    app.state.server = Server(settings, served, queue, upload_manager, images)
+    streams = StreamLimiter(settings.limits.streams, settings.limits.client_streams)
+    app.state.server = Server(settings, served, queue, upload_manager, images, streams)
     try:
         upload_manager.start()
         for base in served.all():
@@ -129,6 +132,7 @@ class RunningServer:
                 server_header=False,
                 timeout_graceful_shutdown=_GRACE,
                 limit_concurrency=_MAX_CONNECTIONS,
+                http=BoundedConnection,
                 h11_max_incomplete_event_size=64 << 10,
             )
         )

@@ -6,15 +6,22 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import suppress
-from typing import Any, TypeAlias
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fastapi.responses import StreamingResponse
 
+from clew.app.web.errors import ServerBusy, response_for
 from clew.core.types import Answer, Step
 
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+#: Seconds after which a client may ask again for a stream that it did not get.
+_RETRY_STREAM = 5
 #: Seconds without an event after which a comment is sent, so that proxies keep the connection open.
 KEEP_ALIVE = 15.0
 
@@ -111,15 +118,54 @@ def parse_last_event_id(header: str | None) -> int:
     )
 
 
-def stream_channel(channel: EventChannel, after: str | None) -> StreamingResponse:
+class StreamLimiter:
+    """Counts the open streams of events: at most ``total``, of which ``client`` have the same address."""
+
+    def __init__(self, total: int, client: int) -> None:
+        self._total = total
+        self._client = client
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def open_stream(self, client: str) -> Iterator[None]:
+        """Hold a place for a stream to an address. Raises ServerBusy if too many are open."""
+        if self._open.total() >= self._total or self._open[client] >= self._client:
+            raise ServerBusy(f"{self._open.total()} streams of events are open", _RETRY_STREAM, status=503)
+        self._open[client] += 1
+        try:
+            yield
+        finally:
+            self._open[client] -= 1
+            if not self._open[client]:
+                del self._open[client]
+
+
+class EventStream(StreamingResponse):
+    """The reply that sends events as they happen; its headers keep proxies from buffering them."""
+
+    def __init__(self, events: AsyncIterator[str]) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(events, media_type="text/event-stream", headers=headers)
+
+
+class CountedEventStream(EventStream):
+    """An event stream that anyone can open and that lasts as long as its reader likes. Where too many are open it is
+    a 503 instead."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events, or the refusal."""
+        limiter: StreamLimiter = scope["app"].state.server.streams
+        client = scope.get("client")
+        try:
+            with limiter.open_stream(client[0] if client else ""):
+                await super().__call__(scope, receive, send)
+        except ServerBusy as error:
+            await response_for(error)(scope, receive, send)
+
+
+def stream_channel(channel: EventChannel, after: str | None) -> CountedEventStream:
     """Return the reply that streams a channel; ``after`` is the Last-Event-ID of a reader that reconnects."""
-    return stream_events(channel.follow(parse_last_event_id(after)))
-
-
-def stream_events(events: AsyncIterator[str]) -> StreamingResponse:
-    """Return the reply that sends events as they happen; its headers keep proxies from buffering them."""
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    return CountedEventStream(channel.follow(parse_last_event_id(after)))
 
 
 #: Answers a question; called with a receiver of steps and a function that says whether to stop.

@@ -6,7 +6,8 @@
   can neither change nor read anything; programs send neither header.
 - **Token.** If one is set, every request needs it: as ``Authorization: Bearer``, or as the cookie that the login page
   sets, which holds a hash of it.
-- **Size.** A body is counted as it arrives, whatever Content-Length says. It is dropped if nothing more arrives.
+- **Size.** A body is counted as it arrives, whatever Content-Length says. It is dropped if nothing more arrives, or
+  too slowly.
 
 Why this is not done by Starlette's own middleware: decision record 18.
 """
@@ -17,6 +18,7 @@ import asyncio
 import hashlib
 import hmac
 import socket
+import time
 from collections.abc import MutableMapping
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -27,7 +29,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 
 from clew.app.web.errors import LOG, SERVER_FAULT, BodyTimeout, BodyTooLarge, error_response
-from clew.app.web.settings import Settings, is_loopback_host
+from clew.app.web.settings import SLOWEST, Settings, is_loopback_host
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -47,6 +49,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_MAX_PORT = 65_535
 #: Paths that need no token: the login page, and all below /static/.
 _OPEN_PATH, _OPEN_FOLDER = "/login", "/static/"
 
@@ -74,12 +77,14 @@ class RequestGuard:
             or self._refuse_without_token(scope, headers)
             or self._refuse_size(scope, headers)
         )
-        if refusal is not None:
-            await refusal(scope, receive, _SecureSend(send))
-            return
         secure_send = _SecureSend(send)
+        if refusal is not None:
+            await refusal(scope, receive, secure_send)
+            return
+        limits = self._settings.limits
+        timeout = limits.idle_seconds if _is_upload(scope) else min(limits.body_seconds, limits.idle_seconds)
         try:
-            counted = _CountedReceive(receive, self._max_bytes(scope), self._settings.limits.idle_seconds)
+            counted = _CountedReceive(receive, self._max_bytes(scope), timeout)
             await self._app(scope, counted, secure_send)
         # An error of ours ends this request alone, and is logged.
         except Exception:
@@ -135,36 +140,51 @@ class RequestGuard:
 
     def _refuse_size(self, scope: Scope, headers: Headers) -> Response | None:
         length, limit = headers.get("content-length"), self._max_bytes(scope)
-        if length is None or (length.isascii() and length.isdecimal() and int(length) <= limit):
+        if length is None:
+            return None
+        if not (length.isascii() and length.isdecimal()):
+            return error_response(400, "the Content-Length of the request is no number of bytes")
+        # Python reads no number of thousands of digits.
+        if len(length.lstrip("0")) <= len(str(limit)) and int(length) <= limit:
             return None
         return error_response(413, f"more than {limit:,} bytes were sent", "Send less at a time")
 
     def _max_bytes(self, scope: Scope) -> int:
         limits = self._settings.limits
-        uploads = scope["method"] == "POST" and scope["path"].endswith(("/uploads", "/graphs"))
         # The boundaries and headers of an upload come on top of its files.
-        return limits.upload_bytes + limits.body_bytes if uploads else limits.body_bytes
+        return limits.upload_bytes + limits.body_bytes if _is_upload(scope) else limits.body_bytes
+
+
+def _is_upload(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return scope["method"] == "POST" and path.endswith(("/uploads", "/graphs"))
 
 
 class _CountedReceive:
-    """Receives a request's body, at most ``limit`` bytes, and waits at most ``timeout`` seconds for each part."""
+    """Receives a request's body, at most ``limit`` bytes. It waits at most ``timeout`` seconds for each part, and in
+    all for that time and what the bytes that have arrived may take."""
 
     def __init__(self, receive: Receive, limit: int, timeout: float) -> None:
         self._receive = receive
-        self._left = limit
-        self._timeout: float | None = timeout
+        self._limit = limit
+        self._timeout = timeout
+        self._received = 0
+        self._is_whole = False
+        self._start = time.monotonic()
 
     async def __call__(self) -> Message:
+        if self._is_whole:
+            return await self._receive()  # the disconnect
+        left = self._start + self._timeout + self._received / SLOWEST - time.monotonic()
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(max(0.0, min(left, self._timeout))):
                 message = await self._receive()
         except TimeoutError as error:
             raise BodyTimeout from error
         if message["type"] == "http.request":
-            if not message.get("more_body"):
-                self._timeout = None  # the next message is the disconnect
-            self._left -= len(message.get("body", b""))
-            if self._left < 0:
+            self._is_whole = not message.get("more_body")
+            self._received += len(message.get("body", b""))
+            if self._received > self._limit:
                 raise BodyTooLarge
         return message
 
@@ -199,13 +219,13 @@ def allowed_hosts(settings: Settings) -> frozenset[str]:
 def parse_host(header: str) -> str | None:
     """Return the host of a Host header, in lower case and without port and brackets; None if it is not valid.
 
-    >>> host_of("LocalHost:8321"), host_of("[::1]:80"), host_of("evil@localhost")
-    ('localhost', '::1', None)
+    >>> parse_host("LocalHost:8321"), parse_host("[::1]:80"), parse_host("evil@localhost"), parse_host("localhost:0")
+    ('localhost', '::1', None, None)
     """
     host, colon, port = header.lower().rpartition(":")
     if not colon or header.endswith("]"):
         host, port = header.lower(), ""
-    if port and not (port.isascii() and port.isdecimal()):
+    if port and not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= _MAX_PORT):
         return None
     if host.startswith("["):
         return host[1:-1] if host.endswith("]") and _is_address(host[1:-1]) else None

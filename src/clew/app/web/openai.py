@@ -43,7 +43,7 @@ from starlette.exceptions import HTTPException
 from clew.app.answers.citations import answer_remarks, cite_answer, cited_answer_to_dict, summarise_step
 from clew.app.answers.view import AnswerView, StepView
 from clew.app.web.errors import retry_headers, status_code
-from clew.app.web.events import stream_events, stream_steps
+from clew.app.web.events import EventStream, stream_steps
 from clew.app.web.method_choices import DEFAULT, evidence_methods, offered_methods
 from clew.app.web.server import Server
 from clew.app.web.settings import Settings
@@ -425,7 +425,7 @@ def make_chat_router(
         if first is None:
             return Response(status_code=_GONE)
         usage = asked.stream_options is not None and asked.stream_options.include_usage
-        return stream_events(_reply_events(_with_first(first, events), work, reply, usage))
+        return EventStream(_reply_events(_with_first(first, events), work, reply, usage))
 
     return router
 

@@ -14,6 +14,7 @@ from fastapi import Depends, Path, Request
 
 from clew.app.web.bases import ServedBase, ServedBases, open_served_base
 from clew.app.web.errors import RequestRefused, ServerBusy
+from clew.app.web.events import StreamLimiter
 from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.settings import Settings
 from clew.app.web.uploads.manager import UploadManager
@@ -33,6 +34,7 @@ class Server:
     questions: QuestionQueue
     uploads: UploadManager
     page_images: PageImageCache
+    streams: StreamLimiter
 
     def end_streams(self) -> None:
         """End all streams of events, before the server ends."""

@@ -16,6 +16,8 @@ from clew.models import describe_destination, leaves_machine, parse_roles
 MIB = 1 << 20
 #: The least number of characters of a token.
 MIN_TOKEN_LENGTH = 16
+#: Bytes a second that a request's body has to arrive at, on average.
+SLOWEST = 1 << 10
 #: The choice of no language model.
 NO_MODEL = "none"
 
@@ -26,7 +28,10 @@ class Limits:
 
     An upload has at most ``files`` files of ``file_bytes`` each, and ``upload_bytes`` in all. At most ``spool_files``
     files of ``spool_bytes`` in all wait to be read, and ``arriving`` uploads arrive at the same time. A request of
-    which nothing arrives for ``idle_seconds`` is dropped. ``parse_seconds`` and ``parse_memory`` are for one file.
+    which nothing arrives for ``idle_seconds`` (``body_seconds`` where it is no upload) is dropped, and so is one that
+    arrives more slowly than :data:`SLOWEST` after that time; so is a reply of which nothing is read. The headers of a
+    request arrive within ``header_seconds``. ``streams`` of events are open at the same time, ``client_streams`` of
+    them from one address. ``parse_seconds`` and ``parse_memory`` are for one file.
     ``asks`` questions are answered at the same time, and ``waiting`` more may wait. ``page_cache`` is for images of
     pages.
     """
@@ -38,6 +43,10 @@ class Limits:
     spool_files: int = 1_000
     arriving: int = 16
     idle_seconds: float = 60.0
+    body_seconds: float = 10.0
+    header_seconds: float = 10.0
+    streams: int = 400
+    client_streams: int = 200
     body_bytes: int = MIB
     parse_seconds: float = 300.0
     parse_memory: int = 2048 * MIB

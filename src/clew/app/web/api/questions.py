@@ -83,8 +83,7 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     # Checked here, while the client still waits for the reply.
     for name in asked.graphs or ():
         base.knowledge_base.graphs.get(name)
-    for key in asked.documents or ():
-        base.knowledge_base.document_keys(key)
+    base.knowledge_base.document_keys(*(asked.documents or ()))
     job = server.questions.submit(
         base,
         QuestionRequest(

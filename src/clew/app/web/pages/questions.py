@@ -19,7 +19,7 @@ from clew.app.web import history
 from clew.app.web.api.questions import Ask, ask
 from clew.app.web.bases import ServedBase
 from clew.app.web.errors import RequestRefused, status_code
-from clew.app.web.events import EventChannel, parse_last_event_id, stream_events
+from clew.app.web.events import CountedEventStream, EventChannel, parse_last_event_id
 from clew.app.web.pages.answer import make_answer_page
 from clew.app.web.pages.context import describe_scope, form_choices, node_labels, render_home
 from clew.app.web.pages.render import PageRoute, render_fragment, render_page
@@ -106,7 +106,7 @@ def events(
     job = server.questions.get(base, id)
     if job is None or (job.events.is_closed and last_event_id == str(job.events.last_number)):
         return Response(status_code=204)
-    return stream_events(_steps_as_html(job.events, parse_last_event_id(last_event_id), base))
+    return CountedEventStream(_steps_as_html(job.events, parse_last_event_id(last_event_id), base))
 
 
 async def _steps_as_html(channel: EventChannel, after: int, base: ServedBase) -> AsyncIterator[str]:
