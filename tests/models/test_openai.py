@@ -1,3 +1,4 @@
+import gzip
 import json
 import socket
 import threading
@@ -228,3 +229,27 @@ def test_keys_and_accounts_of_openai_are_not_sent_elsewhere(monkeypatch):
     with ScriptedServer(["x"]) as server:
         OpenAIModel(Endpoint(server.llm, server.url, "scripted")).complete([Prompt("q")])
     assert "private" not in str(server.requests[0].headers)
+
+
+def test_a_reply_without_end_is_given_up(monkeypatch):
+    monkeypatch.setattr("clew.models.endpoint.REPLY_BYTES", 100_000)
+    with (
+        ScriptedServer([Reply("x" * 200_000)]) as server,
+        pytest.raises(ModelError, match="a reply of more than"),
+    ):
+        model_at(server).complete([Prompt("Capital of France?", max_tokens=7)])
+
+
+def test_a_reply_far_longer_than_was_asked_for_is_given_up():
+    with (
+        ScriptedServer([Reply("x" * 80_000)]) as server,
+        pytest.raises(ModelError, match="of at most 7 tokens"),
+    ):
+        model_at(server).complete([Prompt("Capital of France?", max_tokens=7)])
+
+
+def test_a_reply_is_not_unpacked():
+    packed = Reply(raw=gzip.compress(b"x" * 1_000_000), headers={"Content-Encoding": "gzip"})
+    with ScriptedServer([packed]) as server, pytest.raises(ModelError, match="compressed a reply"):
+        model_at(server).complete([Prompt("Capital of France?")])
+    assert server.requests[0].headers["accept-encoding"] == "identity"

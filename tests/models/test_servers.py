@@ -336,3 +336,21 @@ def test_llama_cpp_is_sent_no_more_than_its_context_holds(smollm):
     assert 0 < completion.usage.left_out < 25 and completion.usage.tokens_in <= 1024
     with pytest.raises(ContextExceeded, match="1,024 tokens"):
         model.complete([Prompt(WORDS * 3)])
+
+
+@pytest.mark.parametrize("play", [ollama, vllm])
+def test_a_server_that_does_not_stop_is_given_up(play):
+    """A hundred megabytes in small pieces once took a minute of processor time, and all of it was kept."""
+    player = play("word " * 5_000)
+    with player.serve() as url, pytest.raises(ModelError, match="for a reply of at most 20 tokens"):
+        create_language_model(f"{url}/v1#qwen").complete([Prompt("Capital of France?", max_tokens=20)])
+
+
+@pytest.mark.parametrize("play", [ollama, vllm])
+def test_an_event_that_does_not_end_is_given_up(play, monkeypatch):
+    monkeypatch.setattr("clew.models.endpoint.EVENT_BYTES", 10_000)
+    player = play()
+    path = next(path for path in player.pages if path.endswith(("/api/chat", "/completions")))
+    player.pages[path] = lambda body: ["data: {" if "completions" in path else "{", *["x" * 1_000] * 1_000]
+    with player.serve() as url, pytest.raises(ModelError, match="sent an event of more than"):
+        create_language_model(f"{url}/v1#qwen").complete([Prompt("Capital of France?", max_tokens=20)])

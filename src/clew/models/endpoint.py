@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import weakref
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 OPENAI = "https://api.openai.com/v1"
 #: Seconds to wait for a connection; a running server accepts one at once.
 CONNECT = 10.0
+#: Bytes of a reply, and of one line (an event) of a reply that comes in pieces. A thousand tokens are some 300,000
+#: bytes, a batch of embeddings a few million.
+REPLY_BYTES, EVENT_BYTES = 64 << 20, 1 << 20
 _TRY_LATER = frozenset({408, 409, 425, 429})
 
 
@@ -40,7 +44,7 @@ class Endpoint:
     def connect(self, timeout: float, owner: object) -> openai.OpenAI:
         """Return a client whose connections are closed when ``owner`` is garbage collected.
 
-        It never retries by itself, so that every call is counted.
+        It never retries by itself, so that every call is counted, and reads no reply of more than ``REPLY_BYTES``.
         """
         import openai
 
@@ -49,7 +53,7 @@ class Endpoint:
             api_key=self.key or "none",
             max_retries=0,
             timeout=openai.Timeout(timeout, connect=min(CONNECT, timeout)),
-            http_client=self._local_client(),
+            http_client=self._bounded_client(),
         )
         if self.url != OPENAI:
             # The SDK reads these from the environment; no other endpoint may see them.
@@ -57,19 +61,54 @@ class Endpoint:
         weakref.finalize(owner, client.close)
         return client
 
-    def _local_client(self) -> Any:
-        """Return an HTTP client for a server on this machine, None (the SDK's own client) for others.
+    def _bounded_client(self) -> Any:
+        """Return an HTTP client that reads at most ``REPLY_BYTES`` of a reply.
 
-        It loads no certificates, which would take longer than many replies do. So a server on this machine cannot
-        redirect the client to another machine by HTTPS either.
+        For a server on this machine it loads no certificates, which would take longer than many replies do. So such a
+        server cannot redirect the client to another machine by HTTPS either.
         """
         import ssl
 
         import openai
 
-        if not self.on_this_machine or urlsplit(self.url).scheme != "http":
-            return None
-        return openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        def count(response: Any) -> None:
+            # A few bytes could become any number, and no compression was asked for.
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise self._too_large("compressed a reply though it was asked not to")
+            stream = response.stream
+            # What was asked for decides, not what the reply says that it is. In a prompt the quotes are escaped.
+            is_lines = b'"stream":true' in response.request.content.replace(b" ", b"")
+            pieces = self._count_bytes(stream, is_lines)
+            # Which library the SDK sends its requests with depends on its version; only its own streams are accepted.
+            methods = {
+                "__init__": lambda _: None,
+                "__iter__": lambda _: pieces,
+                "close": lambda _: stream.close(),
+            }
+            response.stream = type("CountedStream", (type(stream),), methods)()
+
+        options: dict[str, Any] = {}
+        if self.on_this_machine and urlsplit(self.url).scheme == "http":
+            options["verify"] = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return openai.DefaultHttpxClient(
+            headers={"Accept-Encoding": "identity"}, event_hooks={"response": [count]}, **options
+        )
+
+    def _count_bytes(self, stream: Iterable[bytes], is_lines: bool) -> Iterator[bytes]:
+        """Yield the pieces of a reply. Raises ModelError where they are too many, or one line of events too long."""
+        total = line = 0
+        for piece in stream:
+            total += len(piece)
+            end = piece.rfind(b"\n")
+            line = line + len(piece) if end < 0 else len(piece) - end - 1
+            if total > REPLY_BYTES:
+                raise self._too_large(f"sent a reply of more than {REPLY_BYTES >> 20} MiB")
+            if is_lines and line > EVENT_BYTES:
+                raise self._too_large(f"sent an event of more than {EVENT_BYTES >> 20} MiB")
+            yield piece
+
+    def _too_large(self, what: str) -> ModelError:
+        return ModelError(f"{self.url} {what}", "The reply was given up; is this the server that you mean?")
 
     def explain_error(self, error: openai.OpenAIError, timeout: float) -> ModelError:
         """Return the error to show for an error of the SDK's client."""
@@ -91,6 +130,8 @@ class Endpoint:
         )
 
     def _explain_connection_error(self, error: openai.APIConnectionError) -> ModelError:
+        if isinstance(error.__cause__, ModelError):
+            return error.__cause__
         cause = type(error.__cause__).__name__
         if cause == "ConnectError":
             return ModelError(f"cannot reach {self.url}: {error.__cause__}", "Is the server running?")

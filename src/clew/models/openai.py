@@ -113,6 +113,8 @@ FIRST_TOKEN, TOTAL = 300.0, 900.0
 WORKERS = 4
 #: Tokens that a model which thinks may spend on it, beside those of the reply.
 THOUGHT_TOKENS = 2048
+#: Characters that a token may have at most; and what a server may send besides, such as thoughts it does not count.
+_TOKEN_CHARACTERS, _SPARE_CHARACTERS, _SPARE_PIECES = 32, 16_000, 4_000
 #: HTTP statuses with which endpoints refuse a feature of a request.
 _REFUSED = frozenset({400, 422, 501})
 
@@ -352,12 +354,14 @@ class OpenAIModel:
                 longer = replace(longer, schema=server_schema(prompt))
             body = dialect.request_body(longer)
             if facts.kind == "openai":
-                return self._read_whole(
+                reply = self._read_whole(
                     self._client.chat.completions.create(model=self.endpoint.model, **body)
                 )
+                self._check_length(reply, longer.max_tokens)
+                return reply
             if dialect.server_options:
                 body = add_server_options(body, facts, prompt, bool(self._thoughts))
-            return self._stream(body)
+            return self._stream(body, longer.max_tokens)
         except openai.APIStatusError as error:
             complaint = refusal_text(error)
             if error.status_code in _REFUSED and any(words in complaint.casefold() for words in _TOO_LONG):
@@ -403,8 +407,8 @@ class OpenAIModel:
             choices[0].finish_reason or "",
         )
 
-    def _stream(self, body: dict[str, Any]) -> StreamedReply:
-        """Return a reply of a llama.cpp or vLLM server, read as it is written."""
+    def _stream(self, body: dict[str, Any], tokens: int) -> StreamedReply:
+        """Return a reply of a llama.cpp or vLLM server, of at most ``tokens``, read as it is written."""
         import openai
 
         first = self.settings.first or FIRST_TOKEN
@@ -420,6 +424,7 @@ class OpenAIModel:
             for chunk in stream:
                 reply.add_chunk(chunk)
                 self._check_total(started)
+                self._check_length(reply, tokens)
         return reply
 
     def _stream_ollama(self, dialect: Dialect, prompt: Prompt, facts: ServerFacts) -> StreamedReply:
@@ -446,12 +451,27 @@ class OpenAIModel:
                     raise ModelError(f"{self.endpoint.url}: {line['error']}")
                 reply.add_line(line)
                 self._check_total(started)
+                self._check_length(reply, prompt.max_tokens + self._thoughts)
         return reply
 
     def _check_total(self, started: float) -> None:
         total = self.settings.total or TOTAL
         if time.perf_counter() - started > total:
             raise self.endpoint.too_slow(f"did not finish its reply within {total:g} seconds")
+
+    def _check_length(self, reply: StreamedReply, tokens: int) -> None:
+        """Raise ModelError for a reply that cannot be one of so many tokens."""
+        pieces, characters = _SPARE_PIECES + 4 * tokens, _SPARE_CHARACTERS + _TOKEN_CHARACTERS * tokens
+        if reply.pieces > pieces:
+            what = f"more than {pieces:,} pieces"
+        elif reply.characters > characters:
+            what = f"more than {characters:,} characters"
+        else:
+            return
+        raise ModelError(
+            f"{self.endpoint.url} sent {what} for a reply of at most {tokens:,} tokens",
+            "The reply was given up. Does the server keep to max_tokens?",
+        )
 
     def _spent_on_thoughts(self, reply: StreamedReply, prompt: Prompt) -> bool:
         """Return whether thoughts took all tokens of a reply; they are given tokens of their own from then on.

@@ -216,17 +216,24 @@ def ollama_body(
 
 @dataclass(slots=True)
 class StreamedReply:
-    """A reply as it comes in pieces. ``tokens_in`` and ``tokens_out`` are None until the server says them; ``finish``
-    is "length" for a reply that was cut."""
+    """A reply as it comes in ``pieces``. ``tokens_in`` and ``tokens_out`` are None until the server says them;
+    ``finish`` is "length" for a reply that was cut."""
 
     text: str = ""
     thoughts: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
     finish: str = ""
+    pieces: int = 0
+
+    @property
+    def characters(self) -> int:
+        """The length of text and thoughts together."""
+        return len(self.text) + len(self.thoughts)
 
     def add_chunk(self, chunk: Any) -> None:
         """Add a piece of an OpenAI-compatible stream."""
+        self.pieces += 1
         usage = getattr(chunk, "usage", None)
         if usage is not None:
             self.tokens_in, self.tokens_out = usage.prompt_tokens, usage.completion_tokens
@@ -240,6 +247,7 @@ class StreamedReply:
 
     def add_line(self, line: Mapping[str, Any]) -> None:
         """Add a line of Ollama's stream."""
+        self.pieces += 1
         message = line.get("message") or {}
         self.text += message.get("content") or ""
         self.thoughts += message.get("thinking") or ""
