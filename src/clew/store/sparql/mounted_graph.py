@@ -42,6 +42,7 @@ from clew.store.sparql.name_lookup import (
     values_clause,
 )
 from clew.store.sparql.title_table import TitleTable, open_title_table
+from clew.store.sparql.wikibase import INSTANCE_OF, WrittenValues, list_properties, write_time, write_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from clew.core.protocols import Encoder, NodeTexts, NodeVectors, Postings, ProgressCallback
 
 _TEXTS = ("http://www.w3.org/2000/01/rdf-schema#comment", "http://schema.org/description")
-_WIKIBASE = "http://wikiba.se/ontology#"
-_INSTANCE_OF = "http://www.wikidata.org/prop/direct/P31"
 
 
 class MountedGraph:
@@ -101,17 +100,12 @@ class MountedGraph:
 
     def _query_schema(self) -> dict[str, Any]:
         """Ask for types and properties. A Wikibase lists its properties; counting its statements would take hours."""
-        listed = self.endpoint.select(
-            f"SELECT ?e ?p WHERE {{ ?e <{TYPE}> <{_WIKIBASE}Property> ; <{_WIKIBASE}directClaim> ?p }}"
-        )
-        if listed:
-            labels = self.labels({solution["e"]["value"] for solution in listed})
-            by_property = {
-                solution["p"]["value"]: labels.get(solution["e"]["value"], "") for solution in listed
-            }
-            type = _INSTANCE_OF if self._options.type_property == TYPE else self._options.type_property
-            properties = _distinct_labels(by_property, dict.fromkeys(by_property, 0))
-            return {"type": type, "types": {}, "properties": properties}
+        if entities := list_properties(self.endpoint):
+            labels = self.labels(set(entities.values()))
+            named = {iri: labels.get(entity, "") for iri, entity in entities.items()}
+            type = INSTANCE_OF if self._options.type_property == TYPE else self._options.type_property
+            properties = _distinct_labels(named, dict.fromkeys(named, 0))
+            return {"type": type, "types": {}, "properties": properties, "wikibase": True}
         type = self._options.type_property
         types = self.endpoint.select(
             f"SELECT ?x (COUNT(?s) AS ?n) WHERE {{ ?s <{type}> ?x FILTER(isIRI(?x)) }} GROUP BY ?x"
@@ -222,12 +216,23 @@ class MountedGraph:
                 if iri == self.type_property
             }
         )
-        return [self._entity(iri, statements.get(iri, []), types) for iri in iris]
+        has_literals = any("datatype" in term for pairs in statements.values() for _, term in pairs)
+        written = write_values(self.endpoint, iris, self.labels) if self._is_wikibase and has_literals else {}
+        return [self._entity(iri, statements.get(iri, []), types, written) for iri in iris]
+
+    @property
+    def _is_wikibase(self) -> bool:
+        return bool(self._schema().get("wikibase"))
 
     def _entity(
-        self, iri: str, statements: Sequence[tuple[str, Term]], type_labels: Mapping[str, str]
+        self,
+        iri: str,
+        statements: Sequence[tuple[str, Term]],
+        type_labels: Mapping[str, str],
+        written: WrittenValues,
     ) -> Entity:
-        """Return a node from its statements: property and value."""
+        """Return a node from its statements: property and value. Those of a Wikibase are called by the labels of its
+        properties and ``written`` as people write them; what else it says of a node is left out."""
         names = sorted(
             (self._options.language_rank(value), value["value"])
             for property, value in statements
@@ -241,9 +246,18 @@ class MountedGraph:
             if property == self.type_property
         )
         properties: dict[str, list[Any]] = {}
+        known = self._schema()["properties"] if self._is_wikibase else {}
         for property, value in sorted(statements, key=lambda pair: (pair[0], pair[1]["value"])):
-            if property not in {LABEL, ALIAS, *_TEXTS, self.type_property}:
+            if property in {LABEL, ALIAS, *_TEXTS, self.type_property}:
+                continue
+            if not self._is_wikibase:
                 properties.setdefault(iri_label(property), []).append(_scalar(value))
+            elif property in known:
+                scalar = _scalar(value)
+                if value.get("datatype", "").endswith("#dateTime"):
+                    scalar = write_time(value["value"])
+                scalar = written.get((iri, property, value["value"]), scalar)
+                properties.setdefault(known[property][0], []).append(scalar)
         return Entity(
             f"{self.name}:{iri}",
             types[0] if types else "",
