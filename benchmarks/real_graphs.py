@@ -7,6 +7,7 @@ None.
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -204,3 +205,66 @@ def _write_lines(path: Path, values: Iterator[object]) -> Path:
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
     return path
+
+
+#: Languages that fewer than this share of a country's people speak are left out, in percent.
+MIN_SPEAKERS = 1.0
+
+
+def write_countries(folder: Path) -> tuple[Path, Path]:
+    """Write the nodes and edges of a graph of countries, languages, currencies, time zones and subdivisions as CSV.
+
+    From Babel's copy of Unicode's CLDR and from pycountry's copy of ISO 3166 (``pip install babel pycountry``; neither
+    is a dependency of clew). Languages spoken by under one percent are left out; a currency without an end of tender
+    is the present one. Raises ImportError where the packages are absent.
+    """
+    import pycountry
+    from babel import Locale
+    from babel.core import get_global
+
+    english = Locale("en")
+    nodes: dict[str, dict[str, Any]] = {}
+    edges: list[tuple[str, str, str]] = []
+    languages, currencies = get_global("territory_languages"), get_global("territory_currencies")
+    fractions = get_global("currency_fractions")
+    for country in sorted(pycountry.countries, key=lambda each: each.alpha_2):
+        code = country.alpha_2
+        own = {"type": "country", "name": english.territories.get(code, country.name)}
+        own |= {"alpha_2": code, "alpha_3": country.alpha_3, "aliases": country.name}
+        nodes[code] = own
+        for language, facts in languages.get(code, {}).items():
+            name = english.languages.get(language)
+            if name is None:
+                continue
+            is_official = str(facts["official_status"] or "").endswith("official")
+            if is_official:
+                edges.append((code, "official_language", f"language {language}"))
+            if is_official or facts["population_percent"] >= MIN_SPEAKERS:
+                edges.append((code, "spoken_language", f"language {language}"))
+                nodes[f"language {language}"] = {"type": "language", "name": name}
+        for currency, start, end, is_tender in currencies.get(code, ()):
+            name = english.currencies.get(currency)
+            if name is None or not is_tender:
+                continue
+            decimals = fractions.get(currency, fractions["DEFAULT"])[0]
+            nodes[f"currency {currency}"] = {"type": "currency", "name": name, "decimals": decimals}
+            edges.append((code, "former_currency" if end else "currency", f"currency {currency}"))
+            if end is None and start is not None:
+                own["currency_since"] = start[0]
+        for zone in get_global("territory_zones").get(code, ()):
+            nodes[f"zone {zone}"] = {"type": "time zone", "name": zone}
+            edges.append((code, "time_zone", f"zone {zone}"))
+    for part in sorted(pycountry.subdivisions, key=lambda each: each.code):
+        nodes[part.code] = {"type": "subdivision", "name": part.name, "kind": part.type}
+        edges.append((part.code, "part_of", part.country_code))
+    files = folder / "nodes.csv", folder / "edges.csv"
+    columns = ("type", "name", "aliases", "alpha_2", "alpha_3", "currency_since", "decimals", "kind")
+    with files[0].open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("id", *columns))
+        writer.writerows([key, *(own.get(column, "") for column in columns)] for key, own in nodes.items())
+    with files[1].open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("head", "relation", "tail"))
+        writer.writerows(edges)
+    return files
