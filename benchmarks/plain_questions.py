@@ -4,6 +4,7 @@
     python benchmarks/plain_questions.py metaqa      # cross-validation over question types and over templates
     python benchmarks/plain_questions.py answers     # MetaQA by the shipped parser: what is answered, what is not
     python benchmarks/plain_questions.py packages    # forty questions over Debian's packages, never trained on
+    python benchmarks/plain_questions.py countries   # forty questions over countries; needs babel and pycountry
     python benchmarks/plain_questions.py 2wiki       # 2WikiMultihopQA's questions over its gold triples
     python benchmarks/plain_questions.py ordinary    # questions about documents beside the film graph: false routing
     python benchmarks/plain_questions.py speed --nodes 2000000
@@ -43,7 +44,7 @@ from clew.triples.questions.parser import PlainParser, Reading, open_space, writ
 from clew.triples.questions.paths import FEATURES, PathSpace, QuestionWords, measure_paths
 from clew.triples.questions.scoring import PathScorer, train_scorer
 from clew.triples.questions.words import split_words
-from real_graphs import Packages, read_packages, write_gold_triples, write_packages
+from real_graphs import Packages, read_packages, write_countries, write_gold_triples, write_packages
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -352,6 +353,55 @@ def run_packages(show: bool) -> None:
                 print(f"{outcome:34s} {number}")
 
 
+def run_countries(show: bool) -> None:
+    """Print how many of the forty questions over countries, languages and currencies are right, wrong, or unsure.
+
+    The gold is typed triples, ``chain`` and the triple of a property, or ``none`` where the graph does not know.
+    """
+    lines = (ROOT / "benchmarks" / "data" / "country_questions.tsv").read_text(encoding="utf-8").splitlines()
+    with tempfile.TemporaryDirectory() as folder, clew.open(folder + "/kb", create=True) as base:
+        nodes, edges = write_countries(Path(folder))
+        base.graphs.add(nodes=[nodes], edges=[edges], name="countries")
+        graph = base.store.snapshot().graph("countries")
+        parser = PlainParser(base.encoding.encoder())
+        outcomes: dict[str, int] = {}
+        for line in lines:
+            question, expected = line.split("\t")
+            gold = _country_gold(graph, expected)
+            readings = parser.read(question, [graph])
+            best = readings[0] if readings else None
+            if best is not None and best.is_sure:
+                is_right = answers_of(graph, best) == gold
+                is_right &= best.asks_count == expected.startswith("count ")
+                outcome = "right" if is_right else "WRONG"
+            elif gold is None:
+                outcome = "unsure, as it should be"
+            else:
+                is_shown = any(answers_of(graph, reading) == gold for reading in readings)
+                outcome = "unsure, right among the readings" if is_shown else "unsure"
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+            if show and outcome != "right":
+                print(f"{outcome}: {question}")
+                for reading in readings:
+                    print(f"    {reading.triples}  {reading.probability:.2f} {reading.count} {reading.doubts}")
+        print(f"{graph.size:,} nodes, {len(lines)} questions")
+        for outcome, number in sorted(outcomes.items()):
+            print(f"{outcome:34s} {number}")
+
+
+def _country_gold(graph: PropertyGraph, expected: str) -> frozenset[str] | None:
+    """Return the names or values that are meant; None where the graph does not know."""
+    if expected == "none":
+        return None
+    if expected.startswith("chain "):
+        name, property, _ = expected.removeprefix("chain ").split(" >> ")
+        entities = graph.entities(graph.find_by_name(name))
+        return frozenset(str(entity.properties[property]) for entity in entities if property in entity.properties)
+    triples = expected.removeprefix("count ")
+    last = max(re.findall(r"#(\d)", triples))
+    return names_of(graph, parse_typed(triples if "final" in triples else f"{triples}; final answer: #{last}"))
+
+
 def answers_of(graph: PropertyGraph, reading: Reading, aliases: bool = False) -> frozenset[str]:
     """Return the names or values that a reading gives, with ``aliases`` also those; for a chain to a property, that
     property of the name."""
@@ -483,7 +533,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "what", choices=["train", "metaqa", "answers", "ordinary", "packages", "2wiki", "speed"]
+        "what",
+        choices=["train", "metaqa", "answers", "ordinary", "packages", "countries", "2wiki", "speed"],
     )
     parser.add_argument("--show", action="store_true", help="print the questions that went wrong")
     parser.add_argument("--number", type=int, default=2000, help="questions of each number of hops")
@@ -497,6 +548,8 @@ def main() -> None:
         run_ordinary(arguments.show)
     elif arguments.what == "packages":
         run_packages(arguments.show)
+    elif arguments.what == "countries":
+        run_countries(arguments.show)
     elif arguments.what == "2wiki":
         run_2wiki(arguments.show)
     else:
