@@ -302,7 +302,8 @@ class GraphMatch(StepValue):
 class FillStep(Step):
     """A source was asked for the value of an unknown: text with a ``question``, a graph by a ``match``.
 
-    ``values`` are the first of the ``of`` values that it has; ``outcome`` says why there are none.
+    ``values`` are the first of the ``of`` values that it has; ``outcome`` says why there are none, or how it came to
+    them. ``confidence`` is the estimated probability that the first is right, of a source that estimates it.
     """
 
     name = "fill"
@@ -314,6 +315,7 @@ class FillStep(Step):
     values: tuple[str, ...] | None = None
     of: int | None = None
     outcome: str | None = None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

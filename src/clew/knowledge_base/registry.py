@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 #: is used. The order is that of ``clew recipes``. A test compares this table with the declarations themselves.
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "recipe": {
+        "mixed": "clew.methods.mixed:MixedQuestions",
         "router": "clew.methods.router:Router",
         "graph": "clew.methods.graph_questions:GraphQuestions",
         "tables": "clew.methods.tables.method:TableQuestions",

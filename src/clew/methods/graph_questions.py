@@ -106,22 +106,26 @@ class GraphQuestions:
         """Return the answer of the first reading where it is sure and the graph has an answer; else None."""
         if not readings or not readings[0].is_sure:
             return None
-        reading = readings[0]
+        answer = self.answer_reading(question, readings[0], recorder)
+        return None if answer is None else replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
+
+    def answer_reading(self, question: Question, reading: Reading, trail: Trail) -> Answer | None:
+        """Return the answer of a reading, sure or not; None where the graph has none."""
         method = self.chain if reading.is_chain else self.focus
         scoped = replace(
             question, chain=reading.triples, scope=replace(question.scope, graphs=frozenset([reading.graph]))
         )
-        answer = method.answer(scoped, _ParserTrail(recorder))
+        answer = method.answer(scoped, ParserTrail(trail))
         if answer.abstained or not answer.values:
             return None
         text = answer.text
         if reading.asks_count:
             text = f"{reading.count:,}: {text}" if reading.count is not None else text
-        return replace(answer, text=text, trail=tuple(recorder.steps), usage=recorder.usage())
+        return replace(answer, text=text)
 
 
 @dataclass(frozen=True, slots=True)
-class _ParserTrail:
+class ParserTrail:
     """Passes steps on, and says of the triples of a question that the parser wrote them."""
 
     trail: Trail

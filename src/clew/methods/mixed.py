@@ -1,0 +1,338 @@
+"""Questions whose hops are answered from different sources: a graph, a document, a table, without a language model.
+
+:mod:`clew.methods.nested_questions` takes a question apart into questions of one hop. Each hop is asked of the graphs
+(read as typed triples, :mod:`clew.triples.questions`) and of the documents (found and read as any question is). How
+sure a source is of its value becomes the probability that it is right, by a logistic function for each source that was
+fitted to held-out hops; the likeliest value goes into the next hop, and where the sources disagree both are shown.
+
+The chain, its filling, and the model's memory for what no source knows are those of :mod:`clew.methods.chain`
+(Su et al., NAACL 2024); that work asks its sources in a fixed order.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from clew.core.component import Recipe, Resources, component, make_recipe
+from clew.core.errors import UsageError
+from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
+from clew.core.text import is_stop_term
+from clew.core.trail import FillStep, GraphMatch, TrailRecorder
+from clew.core.types import ROW, TABLE, Answer, Question, Step
+from clew.methods.chain.method import ChainMethod
+from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop
+from clew.methods.graph_questions import GraphQuestions, ParserTrail, graphs_in_scope
+from clew.methods.nested_questions import NestedQuestion, take_apart
+from clew.triples.questions import Reading
+from clew.triples.questions.parser import open_space
+from clew.triples.questions.paths import NAMES_RELATION
+from clew.triples.questions.words import label_affinity, split_words
+
+#: The log-odds that a source's value for a hop is right: a constant, and the weight of the log-odds that the source
+#: itself states. Fitted by ``benchmarks/hop_sources.py`` on hops of 2WikiMultihopQA.
+CALIBRATION: Mapping[str, tuple[float, float]] = {
+    "graph": (0.0, 1.0),
+    "document": (0.0, 1.0),
+    "table": (0.0, 1.0),
+}
+#: A value less likely than this does not fill a hop.
+MIN_PROBABILITY = 0.15
+#: Stated probabilities are kept this far from 0 and 1.
+_CERTAIN = 0.01
+#: So many values of a hop are asked on with, and so many readings of it are tried in the graphs.
+_VALUES, _READINGS = 3, 3
+#: What a reading that leaves a word of its hop unexplained loses of its probability, and one that names no relation.
+_UNEXPLAINED_WORD, _UNNAMED_RELATION = 0.8, 0.3
+_TITLES = re.compile(r"^(?:the|Mr|Mrs|Miss|Ms|Dr|Sir|Dame|Captain|Capt|Councillor|Professor|Prof|Lord|Lady)\.? (?=\S)", re.I)
+_INVERTED = re.compile(r"^(?P<last>[^\W\d][^,]*), (?P<first>[^\W\d][^,]*)$")
+
+
+def calibrate(source: str, stated: float) -> float:
+    """Return the probability that a source's value is right, of the probability that the source states.
+
+    >>> round(calibrate("graph", 0.5), 2) == round(1 / (1 + math.exp(-CALIBRATION["graph"][0])), 2)
+    True
+    """
+    constant, weight = CALIBRATION[source]
+    bounded = min(max(stated, _CERTAIN), 1 - _CERTAIN)
+    return 1 / (1 + math.exp(-(constant + weight * math.log(bounded / (1 - bounded)))))
+
+
+def reading_probability(reading: Reading) -> float:
+    """Return how likely a reading of a hop is what is meant. A hop's own noun ("which *vessel* Ada commands") need not
+    be known to the graph, so unexplained words count against a reading instead of ruling it out."""
+    probability = reading.probability * _UNEXPLAINED_WORD ** len(reading.left_out)
+    if not reading.is_explained:
+        probability *= _UNNAMED_RELATION
+    return probability * min(1.0, reading.plausibility + 0.3)
+
+
+def other_spellings(value: str) -> tuple[str, ...]:
+    """Return a value and how else a source may write it: "Lisle, Fergus" as Fergus Lisle, "Captain Brandt" as Brandt.
+
+    >>> other_spellings("Lisle, Fergus"), other_spellings("Dame Orla Finch")
+    (('Lisle, Fergus', 'Fergus Lisle'), ('Dame Orla Finch', 'Orla Finch'))
+    """
+    inverted = _INVERTED.match(value)
+    plain = f"{inverted['first']} {inverted['last']}" if inverted else value
+    return tuple(dict.fromkeys((value, plain, _TITLES.sub("", plain))))
+
+
+@dataclass(frozen=True, slots=True)
+class GraphHops:
+    """Asks the graphs for hops: each as a plain question (``wordings`` by unknown), read by clew's parser.
+
+    Where the likeliest reading has no answer, the next is tried, and then another spelling of the known value; the
+    trail says which.
+    """
+
+    questions: GraphQuestions
+    graphs: Sequence[PropertyGraph]
+    wordings: Mapping[int, str]
+    name: str = "graph"
+
+    def fill(self, question: Question, hops: Sequence[Hop], trail: Trail) -> list[Filling | None]:
+        """Return the values that the graphs have for each hop, None if none."""
+        return [self._fill_hop(question, hop, trail) for hop in hops]
+
+    def _fill_hop(self, question: Question, hop: Hop, trail: Trail) -> Filling | None:
+        started = time.perf_counter()
+        tried = 0
+        for known in hop.known[:_VALUES]:
+            for spelling in other_spellings(known.value):
+                text = word_hop(self.wordings[hop.unknown], spelling)
+                for reading in self.questions.parser.read(text, self.graphs)[:_READINGS]:
+                    score = calibrate("graph", reading_probability(reading))
+                    if reading.count == 0 or score < MIN_PROBABILITY:
+                        continue
+                    tried += 1
+                    answer = self.questions.answer_reading(question, reading, TrailRecorder())
+                    if answer is None:
+                        continue
+                    filling = _graph_filling(reading, answer, known, score)
+                    repair = "" if spelling == known.value else f"asked as '{spelling}'"
+                    repair = repair if tried == 1 else "by the next reading"
+                    self._record(hop, text, reading, filling, repair, trail, time.perf_counter() - started)
+                    return filling
+        self._record(hop, self.wordings[hop.unknown], None, None, "not in the graphs", trail, time.perf_counter() - started)
+        return None
+
+    def _record(
+        self,
+        hop: Hop,
+        text: str,
+        reading: Reading | None,
+        filling: Filling | None,
+        outcome: str,
+        trail: Trail,
+        seconds: float,
+    ) -> None:
+        values = filling.candidates if filling else ()
+        trail.add(
+            FillStep(
+                self.name,
+                f"#{hop.unknown}",
+                reading.triples if reading else str(hop.triple),
+                question=text,
+                match=GraphMatch(reading.graph) if reading else None,
+                values=tuple(value.value for value in values[:SHOWN_VALUES]) if filling else None,
+                of=len(values) if filling else None,
+                outcome=outcome or None,
+                confidence=round(filling.score, 3) if filling else None,
+                hits=tuple(dict.fromkeys(hit for value in values[:SHOWN_VALUES] for hit in value.hits[-1:])),
+                seconds=seconds,
+            )
+        )
+
+
+def _graph_filling(reading: Reading, answer: Answer, known: Candidate, score: float) -> Filling:
+    """Return the values of a reading, each with the triples that it rests on."""
+    candidates = []
+    for value in answer.values:
+        own = [hit for hit in answer.evidence if value in (hit.node.name, hit.node.text) or value in hit.node.text]
+        hits = tuple(dict.fromkeys((*known.hits, *(own or answer.evidence[:1]))))
+        quotes = [quote for quote in answer.quotes if quote.node in {hit.node.id for hit in own}]
+        candidates.append(Candidate(value, score, hits, tuple(dict.fromkeys((*known.quotes, *quotes)))))
+    return Filling("graph", tuple(candidates), graph=reading.graph)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentHops:
+    """Asks the documents for hops, each as a question of its own (``wordings`` by unknown), answered by ``method``.
+
+    A value that was read in a row of a table comes from the source ``table``, any other from ``document``.
+    """
+
+    method: Method
+    wordings: Mapping[int, str]
+    name: str = "document"
+
+    def fill(self, question: Question, hops: Sequence[Hop], trail: Trail) -> list[Filling | None]:
+        """Return the answers to each hop, None if the reader found none. Raises ModelError."""
+        return [self._fill_hop(question, hop, trail) for hop in hops]
+
+    def _fill_hop(self, question: Question, hop: Hop, trail: Trail) -> Filling | None:
+        candidates: list[Candidate] = []
+        asked = []
+        source = self.name
+        for known in hop.known[:_VALUES]:
+            if trail.should_stop():
+                break
+            text = word_hop(self.wordings[hop.unknown], other_spellings(known.value)[-1])
+            asked.append(text)
+            answer = self.method.answer(Question(text, question.scope), trail)
+            of_answer = _document_candidates(answer, known)
+            if of_answer and (not candidates or of_answer[0].score > candidates[0].score):
+                source = _source_of(answer)
+            candidates += of_answer
+            if "#" not in self.wordings[hop.unknown]:
+                break
+        candidates.sort(key=lambda candidate: -candidate.score)
+        best = tuple(candidates) if candidates and candidates[0].score >= MIN_PROBABILITY else ()
+        trail.add(
+            FillStep(
+                source,
+                f"#{hop.unknown}",
+                str(hop.triple),
+                question=" / ".join(asked),
+                values=tuple(candidate.value for candidate in best[:SHOWN_VALUES]),
+                outcome=None if best else "not in the documents",
+                confidence=round(best[0].score, 3) if best else None,
+                hits=best[0].hits if best else (),
+            )
+        )
+        return Filling(source, best) if best else None
+
+
+def _source_of(answer: Answer) -> str:
+    return "table" if answer.evidence and answer.evidence[0].node.kind in {ROW, TABLE} else "document"
+
+
+def _document_candidates(answer: Answer, known: Candidate) -> list[Candidate]:
+    """Return the answer and its alternatives as values, likeliest first; also those of a reader that abstained, which
+    are then unlikely."""
+    source = _source_of(answer)
+    candidates = []
+    if not answer.abstained:
+        stated = 0.5 if answer.confidence is None else answer.confidence
+        hits = tuple(dict.fromkeys((*known.hits, *answer.evidence[:1])))
+        quotes = tuple(dict.fromkeys((*known.quotes, *answer.quotes[:1])))
+        candidates.append(Candidate(answer.text.strip().rstrip("."), calibrate(source, stated), hits, quotes))
+    for other in answer.alternatives[:_VALUES]:
+        hits = tuple(hit for hit in answer.context if other.quote and hit.node.id == other.quote.node)
+        quotes = (*known.quotes, other.quote) if other.quote else known.quotes
+        candidates.append(
+            Candidate(other.text, calibrate(source, other.confidence), (*known.hits, *hits[:1]), quotes)
+        )
+    return candidates
+
+
+def word_hop(wording: str, value: str) -> str:
+    """Return a hop's question with a value in the place of its reference.
+
+    >>> word_hop("Who founded #1?", "Garrow Brothers")
+    'Who founded Garrow Brothers?'
+    """
+    return re.sub(r"#\d", lambda _: value, wording)
+
+
+@component(
+    "mixed(documents=kgp)",
+    kind="recipe",
+    summary="a question taken apart into hops, each asked of graphs and of documents; the likelier value goes on, "
+    "and where the sources disagree both are shown; no language model needed",
+)
+@dataclass(frozen=True, slots=True)
+class MixedQuestions:
+    """Answers questions of several hops from graphs and documents together."""
+
+    snapshot: Snapshot
+    graphs: GraphQuestions
+    documents: Method
+    chain: ChainMethod
+    recipe: str = "mixed"
+
+    @classmethod
+    def build(cls, resources: Resources, recipe: str, documents: Recipe) -> MixedQuestions:
+        """Return the method; ``documents`` is the recipe that answers a hop from documents. Raises UsageError."""
+        chain = make_recipe("chain", {"sources": "text,model", "choose": Recipe("hop")})
+        filler = resources.registry.build("recipe", chain, resources)
+        return cls(
+            resources.snapshot,
+            resources.registry.build("recipe", Recipe("graph"), resources),
+            resources.registry.build("recipe", documents, resources),
+            filler,
+            recipe,
+        )
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return the answer with the source of each hop. Raises UsageError where the question has one hop only."""
+        graphs = graphs_in_scope(self.snapshot, question)
+        nested = self.take_apart(question, graphs)
+        if nested is None:
+            raise UsageError(
+                f"'mixed' answers questions of several hops, and this is read as of one: '{question.text}'",
+                "Ask it without --method, or of the graph or the documents: --method graph, --method kgp",
+            )
+        return self.fill(question, nested, graphs, TrailRecorder.forwarding_to(trail))
+
+    def take_apart(self, question: Question, graphs: Sequence[PropertyGraph]) -> NestedQuestion | None:
+        """Return the hops of a question; None where it has only one."""
+        return take_apart(question.text, lambda noun: names_relation(noun, graphs))
+
+    def concerns_graphs(self, nested: NestedQuestion, graphs: Sequence[PropertyGraph]) -> bool:
+        """Return whether a graph may know one of the hops: by a word for one of its relations."""
+        return any(
+            names_relation(word.text, graphs)
+            for hop in nested.hops
+            for word in split_words(hop.relation)
+            if word.is_content and not is_stop_term(word.stem)
+        )
+
+    def fill(
+        self,
+        question: Question,
+        nested: NestedQuestion,
+        graphs: Sequence[PropertyGraph],
+        recorder: TrailRecorder,
+    ) -> Answer:
+        """Return the answer of a question that was taken apart. Its confidence is that of all hops together."""
+        wordings = {number: hop.text for number, hop in enumerate(nested.hops, 1)}
+        sources = (GraphHops(self.graphs, graphs, wordings), DocumentHops(self.documents, wordings))
+        filler = replace(self.chain, sources=sources, choose="hop", order="hops", recipe=self.recipe)
+        answer = filler.answer(replace(question, chain=str(nested.chain)), ParserTrail(recorder))
+        confidence = 1.0
+        for best in best_fillings(recorder.steps).values():
+            confidence *= best.confidence or MIN_PROBABILITY
+        return replace(
+            answer,
+            trail=tuple(recorder.steps),
+            usage=recorder.usage(),
+            confidence=None if answer.abstained else round(confidence, 3),
+        )
+
+
+def best_fillings(steps: Sequence[Step]) -> dict[str, FillStep]:
+    """Return the step that filled each unknown with the likeliest value."""
+    best: dict[str, FillStep] = {}
+    for step in steps:
+        if isinstance(step, FillStep) and step.values and step.confidence is not None:
+            known = best.get(step.unknown)
+            if known is None or step.confidence > (known.confidence or 0.0):
+                best[step.unknown] = step
+    return best
+
+
+def names_relation(word: str, graphs: Sequence[PropertyGraph]) -> bool:
+    """Return whether a word names a relation or a property of one of the graphs."""
+    own = split_words(word)
+    return bool(own) and any(
+        label_affinity(own[-1].stem, label) >= NAMES_RELATION
+        for graph in graphs
+        if not graph.is_mounted and graph.size
+        for label in open_space(graph).labels
+    )
