@@ -43,7 +43,7 @@ def judge(record: dict[str, Any], answer: Answer) -> list[tuple[bool, bool]]:
     for number, hop in enumerate(record["hops"], 1):
         step: FillStep | None = best.get(f"#{number}")
         value = (step.values or ("",))[0] if step else ""
-        judged.append((is_right(value, hop["answers"]), bool(step) and step.source == hop["source"]))
+        judged.append((is_right(value, hop["answers"]), step is not None and step.source == hop["source"]))
     return judged
 
 
@@ -52,7 +52,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--method", default="mixed", help="mixed, router, kgp, graph")
-    parser.add_argument("--show", action="store_true", help="print every hop of the questions that went wrong")
+    parser.add_argument(
+        "--show", action="store_true", help="print every hop of the questions that went wrong"
+    )
     arguments = parser.parse_args()
     lines = (SAMPLES / "mixed-questions.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]
@@ -83,7 +85,9 @@ def main() -> None:
                 counts["disagreements"] += 1
                 counts["disagreements shown"] += shown
             if arguments.show and (outcome != "right" or not all(right for right, _ in hops)):
-                print(f"{record['id']} {outcome}: {record['question']}  -> {final!r}, gold {record['answers']}")
+                print(
+                    f"{record['id']} {outcome}: {record['question']}  -> {final!r}, gold {record['answers']}"
+                )
                 for step in answer.trail:
                     if isinstance(step, FillStep):
                         print(

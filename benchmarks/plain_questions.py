@@ -383,7 +383,9 @@ def run_countries(show: bool) -> None:
             if show and outcome != "right":
                 print(f"{outcome}: {question}")
                 for reading in readings:
-                    print(f"    {reading.triples}  {reading.probability:.2f} {reading.count} {reading.doubts}")
+                    print(
+                        f"    {reading.triples}  {reading.probability:.2f} {reading.count} {reading.doubts}"
+                    )
         print(f"{graph.size:,} nodes, {len(lines)} questions")
         for outcome, number in sorted(outcomes.items()):
             print(f"{outcome:34s} {number}")
@@ -396,10 +398,14 @@ def _country_gold(graph: PropertyGraph, expected: str) -> frozenset[str] | None:
     if expected.startswith("chain "):
         name, property, _ = expected.removeprefix("chain ").split(" >> ")
         entities = graph.entities(graph.find_by_name(name))
-        return frozenset(str(entity.properties[property]) for entity in entities if property in entity.properties)
+        return frozenset(
+            str(entity.properties[property]) for entity in entities if property in entity.properties
+        )
     triples = expected.removeprefix("count ")
     last = max(re.findall(r"#(\d)", triples))
-    return names_of(graph, parse_typed(triples if "final" in triples else f"{triples}; final answer: #{last}"))
+    return names_of(
+        graph, parse_typed(triples if "final" in triples else f"{triples}; final answer: #{last}")
+    )
 
 
 def answers_of(graph: PropertyGraph, reading: Reading, aliases: bool = False) -> frozenset[str]:

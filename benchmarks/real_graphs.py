@@ -214,9 +214,9 @@ MIN_SPEAKERS = 1.0
 def write_countries(folder: Path) -> tuple[Path, Path]:
     """Write the nodes and edges of a graph of countries, languages, currencies, time zones and subdivisions as CSV.
 
-    From Babel's copy of Unicode's CLDR and from pycountry's copy of ISO 3166 (``pip install babel pycountry``; neither
-    is a dependency of clew). Languages spoken by under one percent are left out; a currency without an end of tender
-    is the present one. Raises ImportError where the packages are absent.
+    From Babel's copy of Unicode's CLDR and from pycountry's copy of ISO 3166 (``pip install babel pycountry``;
+    neither is a dependency of clew). Languages spoken by under one percent are left out; a currency without an end
+    of tender is the present one. Raises ImportError where the packages are absent.
     """
     import pycountry
     from babel import Locale

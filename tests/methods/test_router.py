@@ -6,8 +6,13 @@ import pytest
 
 import clew
 import film_world
-from clew.core.types import RouteStep
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question, RouteStep
+from clew.knowledge_base import registry
+from clew.methods.router import Cost, Measured
+from clew.models import create_language_model
 from clew.testing import SAMPLE_DOCUMENTS, SAMPLE_QUESTION
+from scripted import ScriptedServer
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +52,9 @@ def test_a_property_is_read_by_a_chain(base):
 def test_a_question_about_documents_goes_to_them(base):
     answer = base.ask(SAMPLE_QUESTION)
     assert answer.recipe.startswith("kgp") and not answer.abstained
-    assert answer.route == "From the documents: no name in the question is a node of a graph"
+    assert answer.route.startswith(
+        "From the documents: no name in the question is a node of a graph (expected: no "
+    )
     assert answer.text == base.ask(SAMPLE_QUESTION, recipe="kgp").text
 
 
@@ -68,3 +75,51 @@ def test_a_question_that_is_restricted_goes_where_it_is_restricted_to(base):
 def test_a_base_without_graphs_decides_nothing(base):
     answer = base.ask("Who directed Low Water?", recipe="kgp")
     assert not any(isinstance(step, RouteStep) for step in answer.trail) and answer.route == ""
+
+
+def test_the_decision_says_what_it_and_the_alternatives_will_cost(base):
+    step = base.ask("Who directed Low Water?").trail[0]
+    assert isinstance(step, RouteStep) and step.cost is not None
+    assert step.cost.startswith("no model call, about ")
+    assert all("no model call, about " in alternative for alternative in step.alternatives or ())
+
+
+def test_what_a_method_has_cost_takes_the_place_of_the_shipped_median():
+    measured = Measured()
+    assert measured.expect("graph", Cost(0, 9.0)) == Cost(0, 9.0)
+    for seconds in (0.1, 0.2, 0.6):
+        measured.observe("graph", seconds, 0)
+    assert measured.expect("graph", Cost(0, 9.0)) == Cost(0, 0.2)
+
+
+def test_the_inverse_relation_is_read(base):
+    assert base.ask("Who was born in Vessby?", recipe="graph").values == ("Marit Solheim",)
+    assert base.ask("Where was Marit Solheim born?", recipe="graph").values == ("Vessby",)
+
+
+def test_where_the_hops_fail_the_documents_are_asked_and_that_is_told(base):
+    answer = base.ask("What did the director of Low Water eat in the harbour of Osterby?")
+    methods = [step.method for step in answer.trail if isinstance(step, RouteStep)]
+    assert methods == ["mixed", "documents"]
+    assert answer.route.startswith("From the documents: its hops led to no answer that is likely")
+
+
+def test_a_spent_budget_ends_the_repair(base):
+    class Stop(TrailRecorder):
+        def should_stop(self):
+            return len(self.steps) > 0
+
+    router = registry.build_method("router", base.store)
+    answer = router.answer(
+        Question("What did the director of Low Water eat in the harbour of Osterby?"), Stop()
+    )
+    assert answer.abstained and [s.method for s in answer.trail if isinstance(s, RouteStep)] == ["mixed"]
+
+
+def test_a_summary_goes_down_the_sections_where_there_is_a_model(base):
+    with ScriptedServer(lambda request: "1") as server:
+        router = registry.build_method("router", base.store, llm=create_language_model(server.llm))
+        answer = router.answer(Question("Summarise what is known of the lighthouse."), TrailRecorder())
+    step = answer.trail[0]
+    assert isinstance(step, RouteStep) and step.method == "drill" and "model call" in (step.cost or "")
+    assert base.ask("Summarise what is known of the lighthouse.").trail[0].method == "documents"

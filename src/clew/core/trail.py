@@ -232,13 +232,15 @@ class SummaryFallbackStep(Step):
 @dataclass(frozen=True, slots=True)
 class QuestionReading(StepValue):
     """One meaning of a plain question: typed triples (or a chain), the graph, the probability among all readings, the
-    number of its answers, and what speaks against it, None where it may be answered."""
+    number of its answers, what speaks against it, None where it may be answered, and which likelier reading without
+    answers it takes the place of."""
 
     triples: str
     graph: str
     probability: float
     answers: int | None = None
     doubts: str | None = None
+    repair: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

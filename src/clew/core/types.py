@@ -602,12 +602,14 @@ class FallbackStep(Step):
 
 @dataclass(frozen=True, slots=True)
 class RouteStep(Step):
-    """It was decided what answers a question: ``method``, why, and what else could be asked."""
+    """It was decided what answers a question: ``method``, why, what else could be asked, and what each is expected to
+    cost in model calls and seconds."""
 
     name = "route"
     method: str
     reason: str
     alternatives: tuple[str, ...] | None = None
+    cost: str | None = None
 
 
 # The trained reader
@@ -805,6 +807,10 @@ class ConstraintSummary:
     matching_rest: int = 0
 
 
+#: How :attr:`Answer.route` names what was asked, where that is not "the" and the name of the method.
+_ROUTE_PLACES = {"mixed": "graphs and documents", "drill": "the sections of a document"}
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer with everything needed to check it.
@@ -853,9 +859,14 @@ class Answer:
 
     @property
     def route(self) -> str:
-        """Where the answer comes from and why, where that was decided; "" where there was nothing to decide."""
+        """Where the answer comes from, why, and at what expected cost, where that was decided; "" where there was
+        nothing to decide."""
         steps = [step for step in self.trail if isinstance(step, RouteStep)]
-        return f"From the {steps[-1].method}: {steps[-1].reason}" if steps else ""
+        if not steps:
+            return ""
+        place = _ROUTE_PLACES.get(steps[-1].method, f"the {steps[-1].method}")
+        cost = f" (expected: {steps[-1].cost})" if steps[-1].cost else ""
+        return f"From {place}: {steps[-1].reason}{cost}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer with evidence, quotes and trail; ``stopped`` is the budget that ended it, or null."""

@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 #: is used. The order is that of ``clew recipes``. A test compares this table with the declarations themselves.
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "recipe": {
-        "mixed": "clew.methods.mixed:MixedQuestions",
         "router": "clew.methods.router:Router",
         "graph": "clew.methods.graph_questions:GraphQuestions",
         "tables": "clew.methods.tables.method:TableQuestions",
+        "mixed": "clew.methods.mixed:MixedQuestions",
         "kgp": "clew.methods.kgp.method:KGP",
         "kgp-paper": "clew.methods.kgp.method:KGP",
         "read": "clew.methods.baselines.plain:RetrieveAndRead",

@@ -107,7 +107,9 @@ class GraphQuestions:
         if not readings or not readings[0].is_sure:
             return None
         answer = self.answer_reading(question, readings[0], recorder)
-        return None if answer is None else replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
+        return (
+            None if answer is None else replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
+        )
 
     def answer_reading(self, question: Question, reading: Reading, trail: Trail) -> Answer | None:
         """Return the answer of a reading, sure or not; None where the graph has none."""
@@ -131,11 +133,13 @@ class ParserTrail:
     trail: Trail
 
     def add(self, step: Step) -> None:
+        """Pass a step on."""
         if isinstance(step, TriplesStep | ChainStep):
             step = replace(step, written_by="clew's parser")
         self.trail.add(step)
 
     def should_stop(self) -> bool:
+        """Return whether the caller wants the work to end."""
         return self.trail.should_stop()
 
 
@@ -155,6 +159,7 @@ def readings_step(readings: Sequence[Reading], seconds: float) -> Step:
                 round(reading.probability, 3),
                 reading.count,
                 "; ".join(reading.doubts) or None,
+                reading.repair or None,
             )
             for reading in readings
         ),

@@ -2,8 +2,9 @@
 
 :mod:`clew.methods.nested_questions` takes a question apart into questions of one hop. Each hop is asked of the graphs
 (read as typed triples, :mod:`clew.triples.questions`) and of the documents (found and read as any question is). How
-sure a source is of its value becomes the probability that it is right, by a logistic function for each source that was
-fitted to held-out hops; the likeliest value goes into the next hop, and where the sources disagree both are shown.
+sure a source is of its value becomes the probability that it is right, by a logistic function for each source that
+was fitted to held-out hops; the likeliest value goes into the next hop, and where the sources disagree both are
+shown.
 
 The chain, its filling, and the model's memory for what no source knows are those of :mod:`clew.methods.chain`
 (Su et al., NAACL 2024); that work asks its sources in a fixed order.
@@ -20,13 +21,15 @@ from dataclasses import dataclass, replace
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.errors import UsageError
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
-from clew.core.text import is_stop_term
+from clew.core.text import fold_name, is_stop_term
 from clew.core.trail import FillStep, GraphMatch, TrailRecorder
-from clew.core.types import ROW, TABLE, Answer, Question, Step
+from clew.core.types import ROW, TABLE, Answer, Node, Question, Quote, Step
 from clew.methods.chain.method import ChainMethod
-from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop
+from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop, answer_type_mismatch
 from clew.methods.graph_questions import GraphQuestions, ParserTrail, graphs_in_scope
 from clew.methods.nested_questions import NestedQuestion, take_apart
+from clew.methods.readers.extractive import contains_answer
+from clew.methods.readers.spans import SpanAnswerReader
 from clew.triples.questions import Reading
 from clew.triples.questions.parser import open_space
 from clew.triples.questions.paths import NAMES_RELATION
@@ -35,7 +38,7 @@ from clew.triples.questions.words import label_affinity, split_words
 #: The log-odds that a source's value for a hop is right: a constant, and the weight of the log-odds that the source
 #: itself states. Fitted by ``benchmarks/hop_sources.py`` on hops of 2WikiMultihopQA.
 CALIBRATION: Mapping[str, tuple[float, float]] = {
-    "graph": (0.0, 1.0),
+    "graph": (-0.3, 1.91),
     "document": (0.0, 1.0),
     "table": (0.0, 1.0),
 }
@@ -47,7 +50,11 @@ _CERTAIN = 0.01
 _VALUES, _READINGS = 3, 3
 #: What a reading that leaves a word of its hop unexplained loses of its probability, and one that names no relation.
 _UNEXPLAINED_WORD, _UNNAMED_RELATION = 0.8, 0.3
-_TITLES = re.compile(r"^(?:the|Mr|Mrs|Miss|Ms|Dr|Sir|Dame|Captain|Capt|Councillor|Professor|Prof|Lord|Lady)\.? (?=\S)", re.I)
+#: What a value loses of its probability whose passage does not mention what it is about.
+_NOT_ABOUT = 0.3
+_TITLES = re.compile(
+    r"^(?:the|Mr|Mrs|Miss|Ms|Dr|Sir|Dame|Captain|Capt|Councillor|Professor|Prof)\.? (?=\S)", re.I
+)
 _INVERTED = re.compile(r"^(?P<last>[^\W\d][^,]*), (?P<first>[^\W\d][^,]*)$")
 
 
@@ -63,8 +70,8 @@ def calibrate(source: str, stated: float) -> float:
 
 
 def reading_probability(reading: Reading) -> float:
-    """Return how likely a reading of a hop is what is meant. A hop's own noun ("which *vessel* Ada commands") need not
-    be known to the graph, so unexplained words count against a reading instead of ruling it out."""
+    """Return how likely a reading of a hop is what is meant. A hop's own noun ("which *vessel* Ada commands") need
+    not be known to the graph, so unexplained words count against a reading instead of ruling it out."""
     probability = reading.probability * _UNEXPLAINED_WORD ** len(reading.left_out)
     if not reading.is_explained:
         probability *= _UNNAMED_RELATION
@@ -77,9 +84,14 @@ def other_spellings(value: str) -> tuple[str, ...]:
     >>> other_spellings("Lisle, Fergus"), other_spellings("Dame Orla Finch")
     (('Lisle, Fergus', 'Fergus Lisle'), ('Dame Orla Finch', 'Orla Finch'))
     """
-    inverted = _INVERTED.match(value)
-    plain = f"{inverted['first']} {inverted['last']}" if inverted else value
+    plain = uninvert_name(value)
     return tuple(dict.fromkeys((value, plain, _TITLES.sub("", plain))))
+
+
+def uninvert_name(value: str) -> str:
+    """Return "Lisle, Fergus" as "Fergus Lisle", any other value as it is."""
+    inverted = _INVERTED.match(value)
+    return f"{inverted['first']} {inverted['last']}" if inverted else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +123,24 @@ class GraphHops:
                         continue
                     tried += 1
                     answer = self.questions.answer_reading(question, reading, TrailRecorder())
-                    if answer is None:
+                    values = [] if answer is None else answer.values
+                    fitting = tuple(value for value in values if fits_hop(text, value, spelling))
+                    if answer is None or not fitting:
                         continue
-                    filling = _graph_filling(reading, answer, known, score)
+                    filling = _graph_filling(reading, replace(answer, values=fitting), known, score)
                     repair = "" if spelling == known.value else f"asked as '{spelling}'"
                     repair = repair if tried == 1 else "by the next reading"
                     self._record(hop, text, reading, filling, repair, trail, time.perf_counter() - started)
                     return filling
-        self._record(hop, self.wordings[hop.unknown], None, None, "not in the graphs", trail, time.perf_counter() - started)
+        self._record(
+            hop,
+            self.wordings[hop.unknown],
+            None,
+            None,
+            "not in the graphs",
+            trail,
+            time.perf_counter() - started,
+        )
         return None
 
     def _record(
@@ -153,7 +175,11 @@ def _graph_filling(reading: Reading, answer: Answer, known: Candidate, score: fl
     """Return the values of a reading, each with the triples that it rests on."""
     candidates = []
     for value in answer.values:
-        own = [hit for hit in answer.evidence if value in (hit.node.name, hit.node.text) or value in hit.node.text]
+        own = [
+            hit
+            for hit in answer.evidence
+            if value in (hit.node.name, hit.node.text) or value in hit.node.text
+        ]
         hits = tuple(dict.fromkeys((*known.hits, *(own or answer.evidence[:1]))))
         quotes = [quote for quote in answer.quotes if quote.node in {hit.node.id for hit in own}]
         candidates.append(Candidate(value, score, hits, tuple(dict.fromkeys((*known.quotes, *quotes)))))
@@ -164,10 +190,12 @@ def _graph_filling(reading: Reading, answer: Answer, known: Candidate, score: fl
 class DocumentHops:
     """Asks the documents for hops, each as a question of its own (``wordings`` by unknown), answered by ``method``.
 
-    A value that was read in a row of a table comes from the source ``table``, any other from ``document``.
+    A value that was read in a row of a table comes from the source ``table``, any other from ``document``. Where
+    ``method`` computed what the question cannot mean (a year for "which firm"), ``reading`` reads the words alone.
     """
 
     method: Method
+    reading: Method | None
     wordings: Mapping[int, str]
     name: str = "document"
 
@@ -182,13 +210,16 @@ class DocumentHops:
         for known in hop.known[:_VALUES]:
             if trail.should_stop():
                 break
-            text = word_hop(self.wordings[hop.unknown], other_spellings(known.value)[-1])
+            text = word_hop(self.wordings[hop.unknown], uninvert_name(known.value))
             asked.append(text)
-            answer = self.method.answer(Question(text, question.scope), trail)
-            of_answer = _document_candidates(answer, known)
-            if of_answer and (not candidates or of_answer[0].score > candidates[0].score):
-                source = _source_of(answer)
-            candidates += of_answer
+            for method in filter(None, (self.method, self.reading)):
+                answer = method.answer(Question(text, question.scope), trail)
+                of_answer = _document_candidates(text, answer, known)
+                if of_answer and (not candidates or of_answer[0].score > candidates[0].score):
+                    source = _source_of(answer)
+                candidates += of_answer[:1]
+                if of_answer or answer.abstained:
+                    break  # else what was computed cannot be meant, and the words are read
             if "#" not in self.wordings[hop.unknown]:
                 break
         candidates.sort(key=lambda candidate: -candidate.score)
@@ -212,23 +243,99 @@ def _source_of(answer: Answer) -> str:
     return "table" if answer.evidence and answer.evidence[0].node.kind in {ROW, TABLE} else "document"
 
 
-def _document_candidates(answer: Answer, known: Candidate) -> list[Candidate]:
-    """Return the answer and its alternatives as values, likeliest first; also those of a reader that abstained, which
-    are then unlikely."""
-    source = _source_of(answer)
-    candidates = []
-    if not answer.abstained:
-        stated = 0.5 if answer.confidence is None else answer.confidence
-        hits = tuple(dict.fromkeys((*known.hits, *answer.evidence[:1])))
-        quotes = tuple(dict.fromkeys((*known.quotes, *answer.quotes[:1])))
-        candidates.append(Candidate(answer.text.strip().rstrip("."), calibrate(source, stated), hits, quotes))
-    for other in answer.alternatives[:_VALUES]:
-        hits = tuple(hit for hit in answer.context if other.quote and hit.node.id == other.quote.node)
-        quotes = (*known.quotes, other.quote) if other.quote else known.quotes
+def _document_candidates(text: str, answer: Answer, known: Candidate) -> list[Candidate]:
+    """Return the answer to ``text`` and its alternatives as values, likeliest first, without those that it cannot
+    mean; also those of a reader that abstained, which are then unlikely."""
+    stated = 0.5 if answer.confidence is None else answer.confidence
+    quote = answer.quotes[0] if answer.quotes else None
+    given = [] if answer.abstained else [(answer.text.strip().rstrip("."), stated, quote)]
+    given += [(other.text, other.confidence, other.quote) for other in answer.alternatives[:_VALUES]]
+    nodes = {hit.node.id: hit for hit in (*answer.context, *answer.evidence)}
+    candidates: list[Candidate] = []
+    for value, probability, support in given:
+        hit = nodes.get(support.node) if support else answer.evidence[0] if answer.evidence else None
+        value = complete_name(value, support)
+        if not fits_hop(text, value, known.value):
+            continue
+        if hit is not None and not _is_about(known.value, hit.node):
+            probability *= _NOT_ABOUT
+        source = "table" if hit is not None and hit.node.kind in {ROW, TABLE} else "document"
         candidates.append(
-            Candidate(other.text, calibrate(source, other.confidence), (*known.hits, *hits[:1]), quotes)
+            Candidate(
+                value,
+                calibrate(source, probability),
+                (*known.hits, *([hit] if hit else [])),
+                (*known.quotes, *([support] if support else [])),
+            )
         )
-    return candidates
+    return sorted(candidates, key=lambda candidate: -candidate.score)
+
+
+def complete_name(value: str, quote: Quote | None) -> str:
+    """Return a value with the rest of the name that it is a part of in its quote: "the Tolland" with "Yard".
+
+    >>> complete_name("Okell", Quote("", "Crew. Okell, Ruth: Rank: Purser", (0, 31), (6, 11)))
+    'Okell, Ruth'
+    """
+    if (
+        quote is None
+        or quote.answer is None
+        or not value[:1].isalpha()
+        or not value.split()[-1][:1].isupper()
+    ):
+        return value
+    start, end = (place - quote.span[0] for place in quote.answer)
+    if quote.text[start:end] != value:
+        return value
+    rest = _REST_OF_NAME.match(quote.text, end)
+    own = value[:1].isupper()
+    first = _START_OF_NAME.search(quote.text[:start]) if own else None
+    return quote.text[first.start("name") if first else start : rest.end() if rest else end]
+
+
+#: The rest of a name behind a part of it, and its beginning before a part. The first word of a sentence may have its
+#: capital from there.
+_REST_OF_NAME = re.compile(
+    r"(?:(?: & | and (?=[A-Z][\w]+\b(?! [a-z]))| )[^\W\d_a-zà-öø-ÿ][\w'’-]*)+|, [^\W\d_a-zà-öø-ÿ]\w*(?=:)"
+)
+_START_OF_NAME = re.compile(r"(?<=[a-z,:;] )(?P<name>(?:[^\W\d_a-zà-öø-ÿ][\w'’-]* (?:& )?)+)$")
+_NUMBER_NOUNS = frozenset("year years number amount day days date month price cost sum page pages".split())
+_AMOUNTS = re.compile(
+    r"\b(?:cost|costs|weigh|weighs|price|wage|wages|salary|paid|earn|earned|fetch|fetched)\b\W*$", re.I
+)
+_WHICH = re.compile(r"^(?:\w+ )?(?:which|what) (?P<noun>[a-z]+)\b", re.IGNORECASE)
+
+
+def fits_hop(text: str, value: str, known: str) -> bool:
+    """Return whether a value can be the answer of a hop: of the kind that is asked for, and not what is known.
+
+    >>> fits_hop("Which firm built it?", "1926", ""), fits_hop("What did it cost?", "Motor launch", "")
+    (False, False)
+    """
+    if answer_type_mismatch(text, value) or fold_name(value) == fold_name(known):
+        return False
+    noun = _WHICH.match(text)
+    is_number = bool(re.fullmatch(r"[\W\d]+", value))
+    if noun and is_number and not {noun["noun"], text.rstrip("?").split()[-1]} & _NUMBER_NOUNS:
+        return not noun["noun"].islower() or noun["noun"] in {
+            "is",
+            "was",
+            "were",
+            "are",
+            "did",
+            "does",
+            "has",
+            "may",
+        }
+    return not _AMOUNTS.search(text.rstrip("?")) or contains_answer("amount", value, "")
+
+
+def _is_about(known: str, node: Node) -> bool:
+    """Return whether a passage or row mentions a name, by its last word at least."""
+    words = re.findall(r"\w+", other_spellings(known)[-1])
+    if not words or not known[:1].isupper():
+        return True
+    return fold_name(words[-1]) in fold_name(f"{node.document_name} {node.name} {node.text}").split()
 
 
 def word_hop(wording: str, value: str) -> str:
@@ -253,6 +360,7 @@ class MixedQuestions:
     snapshot: Snapshot
     graphs: GraphQuestions
     documents: Method
+    reading: Method | None
     chain: ChainMethod
     recipe: str = "mixed"
 
@@ -261,10 +369,13 @@ class MixedQuestions:
         """Return the method; ``documents`` is the recipe that answers a hop from documents. Raises UsageError."""
         chain = make_recipe("chain", {"sources": "text,model", "choose": Recipe("hop")})
         filler = resources.registry.build("recipe", chain, resources)
+        has_reader = resources.model is None and isinstance(getattr(filler, "reader", None), SpanAnswerReader)
+        words_only = make_recipe("kgp", {"reader": make_recipe("span", {"calculate": False})})
         return cls(
             resources.snapshot,
             resources.registry.build("recipe", Recipe("graph"), resources),
             resources.registry.build("recipe", documents, resources),
+            resources.registry.build("recipe", words_only, resources) if has_reader else None,
             filler,
             recipe,
         )
@@ -302,7 +413,10 @@ class MixedQuestions:
     ) -> Answer:
         """Return the answer of a question that was taken apart. Its confidence is that of all hops together."""
         wordings = {number: hop.text for number, hop in enumerate(nested.hops, 1)}
-        sources = (GraphHops(self.graphs, graphs, wordings), DocumentHops(self.documents, wordings))
+        sources = (
+            GraphHops(self.graphs, graphs, wordings),
+            DocumentHops(self.documents, self.reading, wordings),
+        )
         filler = replace(self.chain, sources=sources, choose="hop", order="hops", recipe=self.recipe)
         answer = filler.answer(replace(question, chain=str(nested.chain)), ParserTrail(recorder))
         confidence = 1.0
@@ -314,6 +428,11 @@ class MixedQuestions:
             usage=recorder.usage(),
             confidence=None if answer.abstained else round(confidence, 3),
         )
+
+
+    def rests_on_graphs(self, answer: Answer) -> bool:
+        """Return whether a graph gave one of the values that an answer goes through."""
+        return any(step.source == "graph" for step in best_fillings(answer.trail).values())
 
 
 def best_fillings(steps: Sequence[Step]) -> dict[str, FillStep]:

@@ -5,8 +5,11 @@ Its answer takes its place in the question around it: how long is it? The innerm
 
 - "the son of NAME", where the noun names a relation or somebody who does something ("the purser of the Heron Queen");
 - "the ship captained by NAME";
-- "the vessel that NAME commands", "the firm that built NAME", "the ship whose captain is NAME", "the man to whom ...";
+- "the vessel that NAME commands", "the firm that built NAME", "the ship whose captain is NAME", "the man to whom";
 - "NAME's son".
+
+Where a relative clause ends is known from its words alone: at the verb after a name, at a verb of the question around
+it ("Where was the diver who raised the bell *born*?"), else at the end of the question.
 
 :mod:`clew.methods.readers.composition` takes fewer questions apart, for a reader of passages alone; there a wrong cut
 costs an answer, here the whole question is asked as well.
@@ -25,11 +28,13 @@ from clew.triples.questions.words import QUESTION_WORDS, load_concepts
 #: A question is taken apart into at most this many.
 MAX_HOPS = 4
 
-_CAPITAL = r"(?:[^\W\d_a-zà-öø-ÿ][\w'’.&-]*|#\d|\d+)"
+_CAPITAL = r"(?:[^\W\d_a-zà-öø-ÿ](?:[\w.&-]|['’](?!s\b))*|#\d|\d+)"
 #: A name: words with capitals, and small words between them.
 _NAME = rf"(?:\"[^\"]+\"|{_CAPITAL}(?:(?: (?:at|of|the|in|and|&|de|von|van|for|on|to))* {_CAPITAL})*)"
 _NOUN = r"(?:[a-z][\w-]* ){0,2}?[a-z][\w-]*"
-_PARTICIPLE = r"(?:\w+ed|built|made|written|sung|led|sold|bought|held|kept|run|found|taught|won|drawn|sent|lent|given)"
+_PARTICIPLE = (
+    r"(?:\w+ed|built|made|written|sung|led|sold|bought|held|kept|run|found|taught|won|drawn|sent|lent|given)"
+)
 _DESCRIBED = re.compile(
     rf"\b[Tt]he (?P<noun>{_NOUN}) (?P<link>of|that|which|who|whose|(?:to|for|by|from|with) (?:whom|which)"
     rf"|{_PARTICIPLE} (?:by|at|in|for|to|from|on))(?= )"
@@ -37,12 +42,14 @@ _DESCRIBED = re.compile(
 _POSSESSIVE = re.compile(rf"(?P<name>{_NAME})(?:['’]s|(?<=s)['’]) (?P<noun>{_NOUN})\b")
 _STARTS_WITH_NAME = re.compile(rf" (?:the )?(?P<name>{_NAME})")
 _AUXILIARY = re.compile(r"\b(?:is|was|are|were|did|does|do|has|have|had|may|can|could|will|would)\s*$", re.I)
-_LAST_VERB = re.compile(rf"\s(?P<verb>(?:{_PARTICIPLE}|born|based|lost|die|died|lie|live|come from|located|buried))$")
+_LAST_VERB = re.compile(
+    rf"\s(?P<verb>(?:{_PARTICIPLE}|born|based|lost|die|died|lie|live|come from|located|buried))$"
+)
 #: Nouns that end as if they did something, and do not.
 _NO_AGENTS = frozenset(
-    "number order chapter letter paper river water quarter centre center corner border layer tower weather winter summer "
-    "power matter factor error colour color silver powder chapter register charter harbour offer answer question "
-    "version edition section question order other another former latter rather whether either neither over under".split()
+    "number order chapter letter paper river water quarter centre center corner border layer tower weather winter "
+    "summer power matter factor error colour color silver powder register charter harbour offer answer question "
+    "version edition section other another former latter rather whether either neither over under".split()
 )
 _AGENT = re.compile(r"(?:er|or|ist|man|woman|ian|ess|eer|ier|ant)$")
 _PERSONS = frozenset("man woman person people one somebody someone".split())
@@ -68,7 +75,8 @@ class NestedQuestion:
     def chain(self) -> Chain:
         """The hops as a chain, which a person can change and ask again."""
         triples = [
-            Triple(Term(hop.head), hop.relation, Term(f"#{number}")) for number, hop in enumerate(self.hops, 1)
+            Triple(Term(hop.head), hop.relation, Term(f"#{number}"))
+            for number, hop in enumerate(self.hops, 1)
         ]
         return Chain(tuple(triples), len(triples))
 
@@ -107,7 +115,7 @@ def _innermost_phrase(text: str, names_relation: Callable[[str], bool]) -> tuple
         phrase = _described_phrase(text, match, names_relation)
         if phrase is not None:
             phrases.append(phrase)
-    for match in _each_match(_POSSESSIVE, text):
+    for match in _POSSESSIVE.finditer(text):
         if _is_role(match["noun"], names_relation):
             phrases.append((match.start(), match.end(), _ask_role(match["noun"], match["name"])))
     # The whole of a question that begins with what it describes ("The son of Ada is who?") is no phrase inside it.
@@ -147,7 +155,11 @@ def _described_phrase(
     if link == "whose" or link.endswith(("whom", "which")):
         size = _without_last_verb(text[: match.start()], rest)
         clause = rest[:size].strip()
-        asked = f"Which {noun}'s {clause}?" if link == "whose" else f"{link.split()[0].title()} which {noun} {clause}?"
+        asked = (
+            f"Which {noun}'s {clause}?"
+            if link == "whose"
+            else f"{link.split()[0].title()} which {noun} {clause}?"
+        )
         return match.start(), match.end() + size, asked
     own = _STARTS_WITH_NAME.match(rest)
     size = own.end() if own else _without_last_verb(text[: match.start()], rest)
@@ -159,13 +171,15 @@ def _clause_size(before: str, rest: str) -> tuple[int, bool]:
     Ottilie commands" ends with its verb, "that built the Annis" where the question ends or its own verb begins."""
     own = _STARTS_WITH_NAME.match(rest)
     if own is not None:
-        verb = re.match(r" [a-z][\w-]*(?: (?:by|for|in|at|to|on|with|of)(?= (?!the\b)[a-z]|$))?", rest[own.end() :])
+        verb = re.match(
+            r" [a-z][\w-]*(?: (?:by|for|in|at|to|on|with|of)(?= (?!the\b)[a-z]|$))?", rest[own.end() :]
+        )
         return own.end() + (verb.end() if verb else 0), True
     return _without_last_verb(before, rest), False
 
 
 def _without_last_verb(before: str, rest: str) -> int:
-    """Return the length of ``rest`` without the verb of the question around it: "Where was the diver who ... born?"."""
+    """Return the length of ``rest`` without the verb of the question around it: "Where was the diver ... born?"."""
     last = _LAST_VERB.search(rest) if _AUXILIARY.search(before) else None
     return last.start() if last and last.start() > 1 else len(rest)
 
@@ -202,7 +216,7 @@ def _to_hop(asked: str) -> HopQuestion:
     """Return a question of one hop with its triple: the last name in it, and its other words."""
     text = asked.rstrip("?")
     references = re.findall(r"#\d", text)
-    names = [match.group() for match in _HEAD.finditer(text) if match.start() > 0 or match.group()[0] in "#\""]
+    names = [match.group() for match in _HEAD.finditer(text) if match.start() > 0 or match.group()[0] in '#"']
     head = references[-1] if references else names[-1] if names else ""
     if not head:
         words = text.split()

@@ -1,14 +1,19 @@
-"""The default method: decides which method answers a question, says why, and asks the documents where graphs fail.
+"""The default method: decides what answers a question, says why and what it will cost, and asks on where that fails.
 
 The rules, in their order:
 
-1. Without a graph in scope, and where a question is restricted to documents, the documents are asked (``kgp``: a
-   question about structure is answered from pages, tables and sections, any other by a walk).
-2. A question about structure ("table 2 on page 4") goes to the documents.
-3. A question that clew's parser reads as typed triples, sure of the reading and with every word accounted for, is
+1. A question about structure ("table 2 on page 4") goes to the documents, and so does one that is restricted to some.
+2. A question that clew's parser reads as typed triples, sure of the reading and with every word accounted for, is
    answered from the graph (:mod:`clew.methods.graph_questions`).
-4. Everything else goes to the documents. Where the graphs were asked in vain, or the parser was not sure, the answer
-   says so and lists the readings that could be asked.
+3. A question inside which another one stands that a graph may know ("the wage of the husband of Ruth") is answered
+hop
+   by hop, from graphs and documents (:mod:`clew.methods.mixed`).
+4. With a language model, a question for a summary goes down the sections of a document (``drill``).
+5. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
+
+What fails is repaired while the budget lasts: a likelier reading without answers gives way to the next, a graph
+without an answer to the hops, the hops to the documents; each time the trail has another decision. Where the
+documents have no answer either, the readings that the graphs could be asked stand beside that.
 
 The rules ask for more than a likely reading, because a question about documents that is answered from a graph is
 worse than one about a graph that is left to the documents, where the readings stand beside the answer.
@@ -16,12 +21,17 @@ worse than one about a graph that is left to the documents, where the readings s
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
+from threading import Lock
+from typing import TYPE_CHECKING
 
-from clew.core.component import Recipe, Resources, component
-from clew.core.protocols import Method, Snapshot, Trail
+from clew.core.component import Recipe, Resources, component, make_recipe
+from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Question, RouteStep
 from clew.methods.graph_questions import (
@@ -33,111 +43,252 @@ from clew.methods.graph_questions import (
 from clew.retrieve.structure.lookup import find_references
 from clew.triples.questions import Reading
 
+if TYPE_CHECKING:
+    from clew.methods.mixed import MixedQuestions
+    from clew.methods.nested_questions import NestedQuestion
+
 #: A reading that is not sure is mentioned beside an answer from documents if it is at least so plausible.
 WORTH_MENTIONING = 0.3
+#: An answer of several hops counts only if all of them together are at least so likely to be right.
+MIN_MIXED = 0.1
+_SUMMARY = re.compile(
+    r"^\W*(?:please )?(?:summari[sz]e|give (?:me )?(?:a|an) (?:summary|overview|outline)|what (?:is|are) the main"
+    r"|what does (?:the|this) (?:report|paper|document|book|filing) (?:say|argue|conclude)|outline)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a method is expected to cost: model calls, and seconds without them."""
+
+    calls: int
+    seconds: float
+
+    def __str__(self) -> str:
+        """In words.
+
+        >>> str(Cost(0, 0.04)), str(Cost(1, 2))
+        ('no model call, about 0.04 s', '1 model call, about 2 s and the model')
+        """
+        calls = f"{self.calls or 'no'} model call{'s' * (self.calls > 1)}"
+        return f"{calls}, about {self.seconds:.2g} s{' and the model' * bool(self.calls)}"
+
+
+#: Medians of ``benchmarks/route_mixture.py``, on two cores; what a process has measured itself takes their place.
+MEDIAN_SECONDS: Mapping[str, float] = {
+    "graph": 0.05,
+    "mixed": 1.2,
+    "tables": 0.1,
+    "drill": 2.0,
+    "documents": 0.6,
+}
+_CALLS_WITH_MODEL: Mapping[str, int] = {"mixed": 2, "drill": 3, "documents": 1}
+#: After so many questions to a method their median counts; the last of them are remembered.
+_ENOUGH, _REMEMBERED = 3, 32
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where a question goes: ``documents`` or ``graph``, why, and what else could be asked."""
+    """What answers a question (a key of :data:`MEDIAN_SECONDS`), why, and what else could be asked and why."""
 
     method: str
     reason: str
-    alternatives: tuple[str, ...] = ()
+    alternatives: tuple[tuple[str, str], ...] = ()
+    nested: NestedQuestion | None = None
 
 
 @component(
     "router(documents=kgp)",
-    summary="the default: a question that clew reads as triples of a graph, and is sure of, goes to the graph, any "
-    "other to the documents; the first step says why",
+    summary="the default: a question that clew reads as triples of a graph, and is sure of, goes to the graph, one "
+    "of several hops to graphs and documents, any other to the documents; the first step says why, and the cost",
 )
 @dataclass(frozen=True, slots=True)
 class Router:
-    """Sends a question to the ``graphs`` or to the ``documents``."""
+    """Sends a question to the ``graphs``, hop by hop to both (``mixed``), down a document (``drill``), or to the
+    ``documents``."""
 
     snapshot: Snapshot
     documents: Method
     graphs: GraphQuestions | None
+    mixed: MixedQuestions | None
+    drill: Method | None = None
     recipe: str = "router"
 
     @classmethod
     def build(cls, resources: Resources, recipe: str, documents: Recipe) -> Router:
         """Return the method; ``documents`` is the recipe that answers from documents. Raises UsageError."""
-        snapshot = resources.snapshot
-        graphs = resources.registry.build("recipe", Recipe("graph"), resources) if snapshot.graphs() else None
-        return cls(snapshot, resources.registry.build("recipe", documents, resources), graphs, recipe)
+        snapshot, registry = resources.snapshot, resources.registry
+        has_graphs = bool(snapshot.graphs())
+        has_documents = len(snapshot.documents()) > 0
+        drill = make_recipe("read", {"retriever": Recipe("drill")})
+        return cls(
+            snapshot,
+            registry.build("recipe", documents, resources),
+            registry.build("recipe", Recipe("graph"), resources) if has_graphs else None,
+            registry.build("recipe", Recipe("mixed"), resources) if has_graphs and has_documents else None,
+            registry.build("recipe", drill, resources) if resources.model is not None else None,
+            recipe,
+        )
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer of the method that the question is sent to. Raises what that method raises."""
-        scope = question.scope
-        if self.graphs is None or scope.documents is not None or not question.text.strip():
-            return self.documents.answer(question, trail)
-        graphs = graphs_in_scope(self.snapshot, question)
-        if not graphs:
-            return self.documents.answer(question, trail)
+        graphs: list[PropertyGraph] = []
+        if self.graphs is not None and question.scope.documents is None and question.text.strip():
+            graphs = graphs_in_scope(self.snapshot, question)
+        has_documents = question.scope.graphs is None and len(self.snapshot.documents()) > 0
         recorder = TrailRecorder.forwarding_to(trail)
         started = time.perf_counter()
-        readings = tuple(self.graphs.parser.read(question.text, graphs))
-        has_documents = scope.graphs is None and len(self.snapshot.documents()) > 0
-        decision = self._decide(question, readings, has_documents)
-        recorder.add(
-            RouteStep(
-                decision.method,
-                decision.reason,
-                decision.alternatives or None,
-                seconds=time.perf_counter() - started,
-            )
-        )
-        recorder.add(readings_step(readings, 0.0))
-        if decision.method == "graph":
-            answer = self.graphs.execute(question, readings, recorder)
+        readings: tuple[Reading, ...] = ()
+        if self.graphs is not None and graphs:
+            readings = tuple(self.graphs.parser.read(question.text, graphs))
+        decision = self._decide(question, graphs, readings, has_documents)
+        if decision.method == "documents" and not graphs:
+            return self.documents.answer(question, trail)  # there was nothing to decide
+        self._record(decision, recorder, time.perf_counter() - started)
+        if graphs:
+            recorder.add(readings_step(readings, 0.0))
+        while True:
+            began, calls = time.perf_counter(), recorder.usage().calls
+            answer = self._ask(decision, question, graphs, readings, recorder)
+            MEASURED.observe(decision.method, time.perf_counter() - began, recorder.usage().calls - calls)
             if answer is not None:
-                return replace(answer, recipe="graph")
-            if has_documents:
-                decision = Decision("documents", "the graphs gave no answer, so the documents were asked")
-                recorder.add(RouteStep(decision.method, decision.reason))
-        if not has_documents:
-            return Answer(
-                describe_readings(readings),
-                trail=tuple(recorder.steps),
-                usage=recorder.usage(),
-                abstained=True,
-                reader="graph",
-                recipe="graph",
-            )
-        answer = self.documents.answer(question, recorder)
+                break
+            decision = self._next_decision(decision, question, graphs, has_documents, recorder.should_stop())
+            if decision.method == "none":
+                answer = Answer(describe_readings(readings), abstained=True, reader="graph", recipe="graph")
+                break
+            self._record(decision, recorder, 0.0)
         answer = replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
         worth = [
             reading for reading in readings if reading.plausibility >= WORTH_MENTIONING and reading.count != 0
         ]
-        if answer.abstained and worth:
+        if answer.abstained and worth and decision.method == "documents":
             return replace(answer, text=f"{answer.text}\n{describe_readings(worth)}")
         return answer
 
-    def _decide(self, question: Question, readings: Sequence[Reading], has_documents: bool) -> Decision:
-        """Return where a question goes."""
+    def _decide(
+        self,
+        question: Question,
+        graphs: Sequence[PropertyGraph],
+        readings: Sequence[Reading],
+        has_documents: bool,
+    ) -> Decision:
+        """Return what a question is sent to first."""
         best = readings[0] if readings else None
-        if not has_documents:
+        if graphs and not has_documents:
             return Decision("graph", "there are no documents to ask")
-        walk = "documents (--method kgp): a walk over passages"
+        walk = ("documents", "--method kgp: a walk over passages")
+        if self.drill is not None and _SUMMARY.search(question.text):
+            return Decision("drill", "it asks for a summary", (walk,))
+        if not graphs:
+            return Decision("documents", "there is no graph to ask")
+        by_triples = () if best is None else (("graph", f"--method graph: {best.triples}"),)
+        if find_references(question.text, self.snapshot, question.scope):
+            return Decision("documents", "the question names pages, tables or sections", by_triples)
+        if best is not None and best.is_sure:
+            hops = ", ".join(f"'{hop}'" for hop in best.hops)
+            reason = (
+                f"'{best.name}' is a node of '{best.graph}', and the question names {hops} "
+                f"(probability {best.probability:.2f})"
+            )
+            return Decision("graph", f"{reason}{'; ' * bool(best.repair)}{best.repair}", (walk,))
+        nested = self._take_apart(question, graphs)
+        if nested is not None:
+            hops = ", ".join(f"'{hop.text}'" for hop in nested.hops)
+            reason = f"it is {len(nested.hops)} questions, and a graph may know one of them: {hops}"
+            return Decision("mixed", reason, (*by_triples, walk), nested)
         if best is None:
             return Decision("documents", "no name in the question is a node of a graph")
-        hops = ", ".join(f"'{hop}'" for hop in best.hops)
-        if not best.is_sure:
+        doubts = f"the reading over '{best.name}' in the graph '{best.graph}' is not sure: {'; '.join(best.doubts)}"
+        return Decision("documents", doubts, by_triples)
+
+    def _take_apart(self, question: Question, graphs: Sequence[PropertyGraph]) -> NestedQuestion | None:
+        if self.mixed is None:
+            return None
+        nested = self.mixed.take_apart(question, graphs)
+        return nested if nested is not None and self.mixed.concerns_graphs(nested, graphs) else None
+
+    def _ask(
+        self,
+        decision: Decision,
+        question: Question,
+        graphs: Sequence[PropertyGraph],
+        readings: Sequence[Reading],
+        recorder: TrailRecorder,
+    ) -> Answer | None:
+        """Return the answer of what was decided; None where something else is to be asked."""
+        if decision.method == "graph":
+            answer = None if self.graphs is None else self.graphs.execute(question, readings, recorder)
+            return None if answer is None else replace(answer, recipe="graph")
+        if decision.method == "mixed" and self.mixed is not None and decision.nested is not None:
+            answer = self.mixed.fill(question, decision.nested, graphs, recorder)
+            is_likely = not answer.abstained and (answer.confidence or 0.0) >= MIN_MIXED
+            # Without a hop from a graph the walk over passages knows more: it sees the whole question.
+            return answer if is_likely and self.mixed.rests_on_graphs(answer) else None
+        if decision.method == "drill" and self.drill is not None:
+            answer = self.drill.answer(question, recorder)
+            return None if answer.abstained else answer
+        return self.documents.answer(question, recorder)
+
+    def _next_decision(
+        self,
+        decision: Decision,
+        question: Question,
+        graphs: Sequence[PropertyGraph],
+        has_documents: bool,
+        must_stop: bool,
+    ) -> Decision:
+        """Return what is asked where something gave no answer: the hops after the graph, then the documents."""
+        if not has_documents or must_stop:
+            return Decision("none", "")
+        if decision.method == "graph" and (nested := self._take_apart(question, graphs)) is not None:
             return Decision(
-                "documents",
-                f"the reading over '{best.name}' in the graph '{best.graph}' is not sure: {'; '.join(best.doubts)}",
-                (f"graph (--method graph): {best.triples}",),
+                "mixed", "the graphs gave no answer, so its hops are asked one by one", nested=nested
             )
-        if find_references(question.text, self.snapshot, question.scope):
-            return Decision(
-                "documents",
-                "the question names pages, tables or sections",
-                (f"graph (--method graph): {best.triples}",),
+        failed = {
+            "graph": "the graphs gave no answer",
+            "mixed": "its hops led to no answer that is likely and rests on a graph",
+            "drill": "the sections that were chosen have no answer",
+        }[decision.method]
+        return Decision("documents", f"{failed}, so the documents were asked")
+
+    def _record(self, decision: Decision, recorder: TrailRecorder, seconds: float) -> None:
+        recorder.add(
+            RouteStep(
+                decision.method,
+                decision.reason,
+                tuple(f"{method} ({why}); {self._cost(method)}" for method, why in decision.alternatives)
+                or None,
+                str(self._cost(decision.method)),
+                seconds=seconds,
             )
-        return Decision(
-            "graph",
-            f"'{best.name}' is a node of '{best.graph}', and the question names {hops} "
-            f"(probability {best.probability:.2f}); no model call",
-            (walk,),
         )
+
+    def _cost(self, method: str) -> Cost:
+        calls = _CALLS_WITH_MODEL.get(method, 0) if self.drill is not None else 0
+        return MEASURED.expect(method, Cost(calls, MEDIAN_SECONDS[method]))
+
+
+class Measured:
+    """The seconds and calls of the last questions to each method in this process."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._costs: dict[str, deque[Cost]] = {}
+
+    def observe(self, method: str, seconds: float, calls: int) -> None:
+        """Remember what a question cost."""
+        with self._lock:
+            self._costs.setdefault(method, deque(maxlen=_REMEMBERED)).append(Cost(calls, seconds))
+
+    def expect(self, method: str, usual: Cost) -> Cost:
+        """Return the medians of what was observed; ``usual`` where that is too little."""
+        with self._lock:
+            costs = list(self._costs.get(method, ()))
+        if len(costs) < _ENOUGH:
+            return usual
+        return Cost(round(median(cost.calls for cost in costs)), median(cost.seconds for cost in costs))
+
+
+MEASURED = Measured()

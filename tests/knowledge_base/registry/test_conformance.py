@@ -211,6 +211,15 @@ def answers_plainly(name: str, worlds: Worlds) -> None:
     assert unsure.abstained and "dreamlike" in unsure.text
 
 
+def answers_hop_by_hop(name: str, worlds: Worlds) -> None:
+    """The first hop is in the graph, the second in a document; a question of one hop is refused."""
+    question = "Which engineer was born in the birthplace of Marit Solheim?"
+    answer = check_method(name, worlds.films(), question=question)
+    assert {"graph"} <= {step.detail["source"] for step in answer.trail if step.name == "fill"}
+    with pytest.raises(UsageError, match="of several hops"):
+        check_method(name, worlds.films(), question=SAMPLE_QUESTION)
+
+
 def joins_documents(name: str, worlds: Worlds, recipe: str = "") -> None:
     assert check_graph(recipe or name, worlds.documents(), encoder=ENCODER) > 0
 
@@ -254,6 +263,7 @@ CHECKS: dict[str, dict[str, Callable[[str, Worlds], None]]] = {
         "router": answers_documents,
         "graph": answers_plainly,
         "tables": answers_documents,
+        "mixed": answers_hop_by_hop,
         "kgp": answers_documents,
         "kgp-paper": answers_sentences,
         "read": answers_documents,

@@ -9,10 +9,13 @@ import pytest
 
 import film_world
 from clew.store.store import Store
+from clew.triples.language.typed_parsing import parse_typed
 from clew.triples.questions import PlainParser
 from clew.triples.questions.names import find_names
+from clew.triples.questions.parser import solve_triples
 from clew.triples.questions.paths import find_focus
 from clew.triples.questions.words import split_words
+from link_graphs import graph_of
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +139,51 @@ def test_what_is_asked_stands_beside_the_question_word(question, of_names, words
     split = split_words(question)
     focus, asked = find_focus(split, of_names)
     assert [split[place].text for place in focus][: len(words)] == words and asked == kind
+
+
+def test_a_reading_without_answers_gives_way_and_that_is_told(tmp_path):
+    """Joel Marsh lives nowhere in this graph: the next reading is shown, in doubt, and says in whose place it is."""
+    triples = [
+        ("f1", "directed by", "p1"),
+        ("p1", "lives in", "t1"),
+        ("f2", "directed by", "p2"),
+        ("f2", "filmed in", "t2"),
+        ("f3", "directed by", "p1"),
+    ]
+    names = {"f1": "Kismet", "f2": "Rain on Slate", "f3": "Low Tide", "p1": "Ada Pell", "p2": "Joel Marsh"}
+    names |= {"t1": "Oskell", "t2": "Vessby"}
+    types = {"f": "film", "p": "person", "t": "town"}
+    nodes = {id: {"types": [types[id[0]]], "name": name} for id, name in names.items()}
+    with Store.open(tmp_path / "kb", create=True) as store:
+        graph = graph_of(store, triples, "films", **nodes)
+        assert read(graph, "Where does the director of Kismet live?")[0].repair == ""
+        best, *others = read(graph, "Where does the director of Rain on Slate live?")
+    empty = "Rain on Slate >> directed by >> #1; #1 >> lives in >> #2; final answer: #2"
+    assert best.repair == f"the likelier reading has no answers: {empty}"
+    assert best.count and not best.is_sure and best.left_out == ("live",)
+    assert empty in [each.triples for each in others if each.count == 0]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who is the father of Prudence Ames?", "Wilmot Ames"),
+        ("Who is the daughter of Wilmot Ames?", "Prudence Ames"),
+        ("Who is the child of Prudence Ames?", "Bo Ames"),
+        ("Who is the husband of Ruth Okell?", "Gideon Wick"),
+        ("Who was the pupil of Gideon Wick?", "Ottilie Brandt"),
+    ],
+)
+def test_a_word_for_the_inverse_is_followed_backwards(tmp_path, question, answer):
+    triples = [
+        ("Wilmot Ames", "daughter", "Prudence Ames"),
+        ("Prudence Ames", "daughter", "Bo Ames"),
+        ("Gideon Wick", "wife", "Ruth Okell"),
+        ("Ottilie Brandt", "taught by", "Gideon Wick"),
+    ]
+    nodes = {name: {"name": name} for triple in triples for name in triple[::2]}
+    with Store.open(tmp_path / "kb", create=True) as store:
+        graph = graph_of(store, triples, "people", **nodes)
+        best = read(graph, question)[0]
+        rows = solve_triples(graph, parse_typed(best.triples))
+        assert [entity.name for entity in graph.entities(rows.astype("int64"))] == [answer], best.triples

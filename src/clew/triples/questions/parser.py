@@ -63,7 +63,8 @@ class Reading:
 
     ``triples`` are typed triples or, where ``is_chain``, a chain whose last hop reads a property. ``probability`` is
     among all readings of the question. ``left_out`` are the words that nothing in it stands for, ``notes`` say what
-    it could not express. ``count`` is the number of answers, None for a chain.
+    it could not express. ``count`` is the number of answers, None for a chain. ``repair`` says which likelier reading
+    it stands for that has no answers, "" for none.
     """
 
     graph: str
@@ -80,6 +81,7 @@ class Reading:
     names_end: bool = False
     count: int | None = None
     answers: bytes = b""
+    repair: str = ""
 
     @property
     def is_sure(self) -> bool:
@@ -147,10 +149,16 @@ class PlainParser:
             scores[place] += gain
             if base[place] >= SETTLED and reading.count != 0 and not gain:
                 break
+        empty = [place for place in tried if tried[place].count == 0]
         # What the graph rules out leaves its share to the others.
         if any(reading.count != 0 for reading in tried.values()):
             scores[[place for place, reading in tried.items() if reading.count == 0]] = -np.inf
-        return _merge_readings(tried, _softmax(scores))[:SHOWN_READINGS]
+        merged = _merge_readings(tried, _softmax(scores))[:SHOWN_READINGS]
+        likeliest = int(order[0])
+        if merged and likeliest in empty and merged[0].count != 0:
+            repair = f"the likelier reading has no answers: {tried[likeliest].triples}"
+            merged[0] = replace(merged[0], repair=repair)
+        return merged
 
     def _draft(self, question: str, graph: PropertyGraph) -> list[_Draft]:
         """Return the paths from the names of a question in one graph, each with its score."""

@@ -16,6 +16,7 @@ from clew.triples.questions.words import (
     Label,
     Word,
     measure_affinities,
+    names_inverse,
     read_label,
 )
 
@@ -127,6 +128,7 @@ class PathSpace:
                 flags |= (self.types_at & np.array(of_kind, dtype=np.bool_)[None]).any(axis=1)
             for number, label in enumerate(self.labels):
                 flags[2 * number] |= kind in label.kinds
+                flags[2 * number + 1] |= kind in label.kinds and label.joins_alike
             if kind == "time" and np.any(self.leads_to_numbers & flags):
                 flags &= self.leads_to_numbers
             kinds[kind] = flags
@@ -464,7 +466,8 @@ def expected_directions(
         if not len(places):
             continue
         place = int(min(places, key=lambda each: (_distance(int(each), name), each)))
-        directions[number] = _direction(words, place, name, label)
+        direction = _direction(words, place, name, label)
+        directions[number] = -direction if names_inverse(words[place].stem, label) else direction
     return directions
 
 

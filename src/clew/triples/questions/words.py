@@ -33,6 +33,8 @@ GENERIC = frozenset(
 )
 #: Words of names of relations that carry no meaning of their own.
 _EMPTY = frozenset("has have is was are in by of on at to for the a an from with us".split())
+#: How a line of the lexicon with words for a relation and for its inverse begins.
+_INVERSE = "<>"
 PERSON_WORDS = frozenset("person people individual individuals man woman persons".split())
 
 
@@ -78,13 +80,38 @@ class Concept:
 @cache
 def load_concepts() -> tuple[Concept, ...]:
     """Return the concepts of ``lexicon.txt``."""
-    text = files("clew.triples.questions").joinpath("lexicon.txt").read_text(encoding="utf-8")
     concepts = []
-    for line in text.splitlines():
-        if line.strip() and not line.startswith("#"):
-            kind, *words = line.split()
+    for line in _lexicon_lines():
+        kind, *words = line.split()
+        if kind != _INVERSE:
             concepts.append(Concept("" if kind == "-" else kind, frozenset(map(stem, words))))
     return tuple(concepts)
+
+
+def _lexicon_lines() -> list[str]:
+    text = files("clew.triples.questions").joinpath("lexicon.txt").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+@cache
+def _inverse_stems() -> dict[str, frozenset[str]]:
+    """Return for each stem those that name the inverse of what it names: "father" for "daughter"."""
+    inverses: dict[str, frozenset[str]] = {}
+    for line in _lexicon_lines():
+        kind, _, rest = line.partition(" ")
+        if kind == _INVERSE:
+            first, second = (frozenset(map(stem, part.split())) for part in rest.split("|"))
+            inverses |= dict.fromkeys(first, second) | dict.fromkeys(second, first)
+    return inverses
+
+
+def names_inverse(word_stem: str, label: Label) -> bool:
+    """Return whether a word names a relation from its other end only: the father is where "daughter" begins."""
+    opposite = _inverse_stems().get(word_stem, frozenset())
+    concepts = concepts_of(word_stem)
+    return any(each in opposite for each in label.stems) and not any(
+        _stem_affinity(word_stem, concepts, each) for each in label.stems
+    )
 
 
 @cache
@@ -115,6 +142,11 @@ class Label:
         """Whether it leads to what acts: ``directed by``, ``author``."""
         return self.text.endswith(" by") or ("person" in self.kinds and not self.text.endswith(("s", "of")))
 
+    @property
+    def joins_alike(self) -> bool:
+        """Whether both ends are of one kind, as those of ``daughter`` are: its inverse has words of its own."""
+        return any(each in _inverse_stems() for each in self.stems)
+
 
 @lru_cache(maxsize=1 << 14)
 def read_label(name: str) -> Label:
@@ -133,7 +165,7 @@ def label_affinity(word_stem: str, label: Label) -> float:
     scores = [_stem_affinity(word_stem, concepts, each) for each in label.stems]
     best = max(scores, default=0.0)
     if not best:
-        return 0.0
+        return SAME_CONCEPT if names_inverse(word_stem, label) else 0.0
     return best * (0.7 + 0.3 * sum(score > 0 for score in scores) / len(scores))
 
 
