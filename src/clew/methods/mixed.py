@@ -44,7 +44,7 @@ CALIBRATION: Mapping[str, tuple[float, float]] = {
 }
 #: A value less likely than this does not fill a hop.
 MIN_PROBABILITY = 0.15
-#: Stated probabilities are kept this far from 0 and 1.
+#: Probabilities are kept this far from 0 and 1.
 _CERTAIN = 0.01
 #: So many values of a hop are asked on with, and so many readings of it are tried in the graphs.
 _VALUES, _READINGS = 3, 3
@@ -66,7 +66,8 @@ def calibrate(source: str, stated: float) -> float:
     """
     constant, weight = CALIBRATION[source]
     bounded = min(max(stated, _CERTAIN), 1 - _CERTAIN)
-    return 1 / (1 + math.exp(-(constant + weight * math.log(bounded / (1 - bounded)))))
+    probability = 1 / (1 + math.exp(-(constant + weight * math.log(bounded / (1 - bounded)))))
+    return min(max(probability, _CERTAIN), 1 - _CERTAIN)
 
 
 def reading_probability(reading: Reading) -> float:
