@@ -430,7 +430,6 @@ class MixedQuestions:
             confidence=None if answer.abstained else round(confidence, 3),
         )
 
-
     def rests_on_graphs(self, answer: Answer) -> bool:
         """Return whether a graph gave one of the values that an answer goes through."""
         return any(step.source == "graph" for step in best_fillings(answer.trail).values())
