@@ -42,7 +42,7 @@ from clew.methods.readers.values import same_value
 from clew.triples.language.chain import Term, Triple
 from hop_filling import hops as hops_in_words
 from hop_filling import triple_of
-from withheld_hops import held
+from withheld_hops import is_held
 
 SOURCES = ("graph", "document")
 
@@ -56,7 +56,7 @@ def hops_of(data: Path) -> tuple[list[Example], list[tuple[str, str, str, str, b
     hops = []
     for example in unseen["2wikimultihopqa"]:
         for head, relation, tail in example.chain:
-            hops.append((example.id, ask_relation(relation, head), head, tail, held((head, relation, tail))))
+            hops.append((example.id, ask_relation(relation, head), head, tail, is_held((head, relation, tail))))
     for example in unseen["musique"]:
         for asked, answer, _ in hops_in_words(example):
             head, arrow, relation = asked.partition(" >> ")
@@ -81,7 +81,7 @@ def collect(data: Path, out: Path) -> None:
         fill_store(base.store, paragraphs, EvaluationSettings(encoder=encoder))
         triples = {triple for each in examples for triple in map(tuple, each.chain) if len(triple) == 3}
         path = Path(folder) / "held.tsv"
-        path.write_text("".join("\t".join(t) + "\n" for t in sorted(triples) if held(t)), encoding="utf-8")
+        path.write_text("".join("\t".join(t) + "\n" for t in sorted(triples) if is_held(t)), encoding="utf-8")
         base.graphs.add(path, name="held")
         base.graphs.add(data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)
         method = registry.build_method("mixed", base.store, encoder=encoder)
