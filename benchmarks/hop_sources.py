@@ -56,7 +56,9 @@ def hops_of(data: Path) -> tuple[list[Example], list[tuple[str, str, str, str, b
     hops = []
     for example in unseen["2wikimultihopqa"]:
         for head, relation, tail in example.chain:
-            hops.append((example.id, ask_relation(relation, head), head, tail, is_held((head, relation, tail))))
+            hops.append(
+                (example.id, ask_relation(relation, head), head, tail, is_held((head, relation, tail)))
+            )
     for example in unseen["musique"]:
         for asked, answer, _ in hops_in_words(example):
             head, arrow, relation = asked.partition(" >> ")
@@ -89,9 +91,9 @@ def collect(data: Path, out: Path) -> None:
         graphs = [base.store.snapshot().graph(name) for name in ("held", "extracted")]
         started = time.perf_counter()
         with out.open("w", encoding="utf-8") as file:
-            for id, wording, head, answer, is_held in hops:
+            for id, wording, head, answer, is_in_graph in hops:
                 hop = Hop(Triple(Term(head), "is", Term("#1")), (Candidate(head),), 1)
-                record: dict[str, Any] = {"id": id, "hop": wording, "gold": answer, "held": is_held}
+                record: dict[str, Any] = {"id": id, "hop": wording, "gold": answer, "held": is_in_graph}
                 for source in (
                     mixed.GraphHops(method.graphs, graphs, {1: wording}),
                     mixed.DocumentHops(method.documents, method.reading, {1: wording}),

@@ -18,6 +18,8 @@ TEXTS = {
     "The prize of the harbour town went to Ruben Achterberg in 1937.\n",
     "pay.csv": "name,role,weekly pay\nIlse Varnholt,director,41.50\nMarit Solheim,director,38.25\n"
     '"Szarka, Emil",actor,19.75\n',
+    "shipping.csv": "crates,sender,port\nC1,Ilse Varnholt,Vessby\nC2,Marit Solheim,Vessby\n"
+    "C3,Ilse Varnholt,Dunmere\nC4,Ilse Varnholt,Vessby\n",
     "years.csv": "film,year of release,reels\nLow Water,1936,7\nGlass Harvest,1934,9\n",
 }
 
@@ -71,6 +73,11 @@ def test_sources_that_disagree_are_shown(base):
     (conflict,) = (step for step in answer.trail if isinstance(step, ConflictStep) and step.unknown == "#2")
     assert {conflict.taken.values[0], conflict.also.values[0]} == {"1932", "1936"}
     assert conflict.taken.source == "films" and conflict.also.source == "table"
+
+
+def test_a_hop_is_counted_in_a_table(base):
+    answer = base.ask("How many crates have the director of Low Water as sender?")
+    assert answer.text == "3" and ("#2", "table", "3") in sources(answer)
 
 
 def test_hops_that_no_graph_knows_are_left_to_the_documents(base):

@@ -123,3 +123,17 @@ def test_a_summary_goes_down_the_sections_where_there_is_a_model(base):
     step = answer.trail[0]
     assert isinstance(step, RouteStep) and step.method == "drill" and "model call" in (step.cost or "")
     assert base.ask("Summarise what is known of the lighthouse.").trail[0].method == "documents"
+
+
+def test_a_count_over_a_table_is_computed_and_the_decision_says_by_which_query(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLEW_ENCODER", "none")
+    rows = "customer,country,amount\nAda,Norway,5\nBo,Norway,7\nCal,Chad,11\n"
+    (tmp_path / "orders.csv").write_text(rows, encoding="utf-8")
+    with clew.open(tmp_path / "kb", create=True) as opened:
+        opened.add([tmp_path / "orders.csv"])
+        answer = opened.ask("What is the total amount by country?")
+        step = answer.trail[0]
+        assert isinstance(step, RouteStep) and step.method == "tables" and "SUM" in step.reason.upper()
+        assert "Norway: 12" in answer.text and answer.route.startswith("From the tables: every word of it")
+        plain = opened.ask("Who wrote the amount on the wall?")
+        assert not any(isinstance(step, RouteStep) for step in plain.trail)

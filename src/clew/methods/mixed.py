@@ -30,16 +30,18 @@ from clew.methods.graph_questions import GraphQuestions, ParserTrail, graphs_in_
 from clew.methods.nested_questions import NestedQuestion, take_apart
 from clew.methods.readers.extractive import contains_answer
 from clew.methods.readers.spans import SpanAnswerReader
+from clew.methods.tables.method import TableQuestions
 from clew.triples.questions import Reading
 from clew.triples.questions.parser import open_space
 from clew.triples.questions.paths import NAMES_RELATION
 from clew.triples.questions.words import label_affinity, split_words
 
 #: The log-odds that a source's value for a hop is right: a constant, and the weight of the log-odds that the source
-#: itself states. Fitted by ``benchmarks/hop_sources.py`` on hops of 2WikiMultihopQA.
+#: itself states. Fitted by ``benchmarks/hop_sources.py``; what tables state was measured on questions over tables
+#: (:func:`clew.methods.readers.spans.estimate_probability`).
 CALIBRATION: Mapping[str, tuple[float, float]] = {
     "graph": (-0.3, 1.91),
-    "document": (0.0, 1.0),
+    "document": (1.01, 1.76),
     "table": (0.0, 1.0),
 }
 #: A value less likely than this does not fill a hop.
@@ -339,6 +341,50 @@ def _is_about(known: str, node: Node) -> bool:
     return fold_name(words[-1]) in fold_name(f"{node.document_name} {node.name} {node.text}").split()
 
 
+@dataclass(frozen=True, slots=True)
+class TableHops:
+    """Computes hops from the tables of data files (``wordings`` by unknown), where every word has its place there."""
+
+    tables: TableQuestions
+    wordings: Mapping[int, str]
+    name: str = "table"
+
+    def fill(self, question: Question, hops: Sequence[Hop], trail: Trail) -> list[Filling | None]:
+        """Return the results for each hop, None where its words do not fit a table."""
+        fillings: list[Filling | None] = []
+        for hop in hops:
+            started = time.perf_counter()
+            known = hop.known[0]
+            asked = Question(word_hop(self.wordings[hop.unknown], known.value), question.scope)
+            reading = self.tables.read(asked)
+            answer = None
+            if reading is not None and reading.is_sure:
+                answer = self.tables.execute(asked, reading, TrailRecorder())
+            if answer is None:
+                fillings.append(None)
+                continue
+            score = calibrate(self.name, answer.confidence or 0.5)
+            hits = tuple(dict.fromkeys((*known.hits, *answer.evidence)))
+            quotes = tuple(dict.fromkeys((*known.quotes, *answer.quotes)))
+            values = answer.values or (answer.text,)
+            filling = Filling(self.name, tuple(Candidate(value, score, hits, quotes) for value in values))
+            trail.add(
+                FillStep(
+                    self.name,
+                    f"#{hop.unknown}",
+                    answer.formula,
+                    question=asked.text,
+                    values=values[:SHOWN_VALUES],
+                    of=len(values),
+                    confidence=round(score, 3),
+                    hits=answer.evidence,
+                    seconds=time.perf_counter() - started,
+                )
+            )
+            fillings.append(filling)
+        return fillings
+
+
 def word_hop(wording: str, value: str) -> str:
     """Return a hop's question with a value in the place of its reference.
 
@@ -362,6 +408,7 @@ class MixedQuestions:
     graphs: GraphQuestions
     documents: Method
     reading: Method | None
+    tables: TableQuestions
     chain: ChainMethod
     recipe: str = "mixed"
 
@@ -377,6 +424,7 @@ class MixedQuestions:
             resources.registry.build("recipe", Recipe("graph"), resources),
             resources.registry.build("recipe", documents, resources),
             resources.registry.build("recipe", words_only, resources) if has_reader else None,
+            resources.registry.build("recipe", Recipe("tables"), replace(resources, model=None)),
             filler,
             recipe,
         )

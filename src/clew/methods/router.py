@@ -2,14 +2,17 @@
 
 The rules, in their order:
 
-1. A question about structure ("table 2 on page 4") goes to the documents, and so does one that is restricted to some.
+1. A question about structure ("table 2 on page 4") goes to the documents; one that is restricted to documents is
+   asked of no graph.
 2. A question that clew's parser reads as typed triples, sure of the reading and with every word accounted for, is
    answered from the graph (:mod:`clew.methods.graph_questions`).
-3. A question inside which another one stands that a graph may know ("the wage of the husband of Ruth") is answered
+3. A question that is read, again with every word accounted for, as a count, a sum or a list over the columns of a
+   table is computed (:mod:`clew.methods.tables`). With a language model, one that only seems to be goes there too.
+4. A question inside which another one stands that a graph may know ("the wage of the husband of Ruth") is answered
 hop
    by hop, from graphs and documents (:mod:`clew.methods.mixed`).
-4. With a language model, a question for a summary goes down the sections of a document (``drill``).
-5. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
+5. With a language model, a question for a summary goes down the sections of a document (``drill``).
+6. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
 
 What fails is repaired while the budget lasts: a likelier reading without answers gives way to the next, a graph
 without an answer to the hops, the hops to the documents; each time the trail has another decision. Where the
@@ -30,27 +33,39 @@ from statistics import median
 from threading import Lock
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
-from clew.core.types import Answer, Question, RouteStep
+from clew.core.types import ROW, Answer, Question, RouteStep
 from clew.methods.graph_questions import (
     GraphQuestions,
     describe_readings,
     graphs_in_scope,
     readings_step,
 )
+from clew.parse.data_tables import DATA_TYPES
 from clew.retrieve.structure.lookup import find_references
 from clew.triples.questions import Reading
 
 if TYPE_CHECKING:
     from clew.methods.mixed import MixedQuestions
     from clew.methods.nested_questions import NestedQuestion
+    from clew.methods.tables.method import TableQuestions
+    from clew.methods.tables.questions import TableReading
 
 #: A reading that is not sure is mentioned beside an answer from documents if it is at least so plausible.
 WORTH_MENTIONING = 0.3
 #: An answer of several hops counts only if all of them together are at least so likely to be right.
 MIN_MIXED = 0.1
+#: Tables of data files with more rows than this are read only for questions that ask for something computed.
+MAX_ROWS_READ = 5_000
+_COMPUTED = re.compile(
+    r"\b(?:how (?:many|much)|number of|total|sum|count|average|mean|median|highest|lowest|largest|smallest|most"
+    r"|fewest|least|top|maximum|minimum|share|percentage|per|each|more than|less than|at least|at most|over|under)\b",
+    re.IGNORECASE,
+)
 _SUMMARY = re.compile(
     r"^\W*(?:please )?(?:summari[sz]e|give (?:me )?(?:a|an) (?:summary|overview|outline)|what (?:is|are) the main"
     r"|what does (?:the|this) (?:report|paper|document|book|filing) (?:say|argue|conclude)|outline)\b",
@@ -83,7 +98,7 @@ MEDIAN_SECONDS: Mapping[str, float] = {
     "drill": 2.0,
     "documents": 0.6,
 }
-_CALLS_WITH_MODEL: Mapping[str, int] = {"mixed": 2, "drill": 3, "documents": 1}
+_CALLS_WITH_MODEL: Mapping[str, int] = {"tables": 1, "mixed": 2, "drill": 3, "documents": 1}
 #: After so many questions to a method their median counts; the last of them are remembered.
 _ENOUGH, _REMEMBERED = 3, 32
 
@@ -96,22 +111,25 @@ class Decision:
     reason: str
     alternatives: tuple[tuple[str, str], ...] = ()
     nested: NestedQuestion | None = None
+    table: TableReading | None = None
 
 
 @component(
     "router(documents=kgp)",
     summary="the default: a question that clew reads as triples of a graph, and is sure of, goes to the graph, one "
-    "of several hops to graphs and documents, any other to the documents; the first step says why, and the cost",
+    "of several hops to graphs and documents, a count or sum to a table, any other to the documents; the first step "
+    "says why, and the cost",
 )
 @dataclass(frozen=True, slots=True)
 class Router:
-    """Sends a question to the ``graphs``, hop by hop to both (``mixed``), down a document (``drill``), or to the
-    ``documents``."""
+    """Sends a question to the ``graphs``, the ``tables``, hop by hop to both (``mixed``), down a document
+    (``drill``), or to the ``documents``."""
 
     snapshot: Snapshot
     documents: Method
     graphs: GraphQuestions | None
     mixed: MixedQuestions | None
+    tables: TableQuestions | None = None
     drill: Method | None = None
     recipe: str = "router"
 
@@ -120,13 +138,16 @@ class Router:
         """Return the method; ``documents`` is the recipe that answers from documents. Raises UsageError."""
         snapshot, registry = resources.snapshot, resources.registry
         has_graphs = bool(snapshot.graphs())
-        has_documents = len(snapshot.documents()) > 0
+        documents_of_base = snapshot.documents()
+        has_documents = len(documents_of_base) > 0
+        has_data_tables = any(document.media_type in DATA_TYPES for document in documents_of_base)
         drill = make_recipe("read", {"retriever": Recipe("drill")})
         return cls(
             snapshot,
             registry.build("recipe", documents, resources),
             registry.build("recipe", Recipe("graph"), resources) if has_graphs else None,
             registry.build("recipe", Recipe("mixed"), resources) if has_graphs and has_documents else None,
+            registry.build("recipe", Recipe("tables"), resources) if has_data_tables else None,
             registry.build("recipe", drill, resources) if resources.model is not None else None,
             recipe,
         )
@@ -142,7 +163,8 @@ class Router:
         readings: tuple[Reading, ...] = ()
         if self.graphs is not None and graphs:
             readings = tuple(self.graphs.parser.read(question.text, graphs))
-        decision = self._decide(question, graphs, readings, has_documents)
+        table = self._read_table(question, readings, has_documents)
+        decision = self._decide(question, graphs, readings, table, has_documents)
         if decision.method == "documents" and not graphs:
             return self.documents.answer(question, trail)  # there was nothing to decide
         self._record(decision, recorder, time.perf_counter() - started)
@@ -172,6 +194,7 @@ class Router:
         question: Question,
         graphs: Sequence[PropertyGraph],
         readings: Sequence[Reading],
+        table: TableReading | None,
         has_documents: bool,
     ) -> Decision:
         """Return what a question is sent to first."""
@@ -181,10 +204,8 @@ class Router:
         walk = ("documents", "--method kgp: a walk over passages")
         if self.drill is not None and _SUMMARY.search(question.text):
             return Decision("drill", "it asks for a summary", (walk,))
-        if not graphs:
-            return Decision("documents", "there is no graph to ask")
         by_triples = () if best is None else (("graph", f"--method graph: {best.triples}"),)
-        if find_references(question.text, self.snapshot, question.scope):
+        if (graphs or table is not None) and find_references(question.text, self.snapshot, question.scope):
             return Decision("documents", "the question names pages, tables or sections", by_triples)
         if best is not None and best.is_sure:
             hops = ", ".join(f"'{hop}'" for hop in best.hops)
@@ -193,15 +214,36 @@ class Router:
                 f"(probability {best.probability:.2f})"
             )
             return Decision("graph", f"{reason}{'; ' * bool(best.repair)}{best.repair}", (walk,))
-        nested = self._take_apart(question, graphs)
+        if table is not None and table.is_sure:
+            reason = f"every word of it has its place in the table '{table.table}': {table.sql}"
+            return Decision("tables", reason, (*by_triples, walk), table=table)
+        nested = self._take_apart(question, graphs) if graphs else None
         if nested is not None:
             hops = ", ".join(f"'{hop.text}'" for hop in nested.hops)
             reason = f"it is {len(nested.hops)} questions, and a graph may know one of them: {hops}"
             return Decision("mixed", reason, (*by_triples, walk), nested)
+        if table is not None and self.drill is not None and _COMPUTED.search(question.text):
+            reason = f"it asks for a number, and words of it are in the table '{table.table}'"
+            return Decision("tables", reason, (*by_triples, walk), table=table)
+        if not graphs:
+            return Decision("documents", "there is nothing else to ask")
         if best is None:
             return Decision("documents", "no name in the question is a node of a graph")
         doubts = f"the reading over '{best.name}' in the graph '{best.graph}' is not sure: {'; '.join(best.doubts)}"
         return Decision("documents", doubts, by_triples)
+
+    def _read_table(
+        self, question: Question, readings: Sequence[Reading], has_documents: bool
+    ) -> TableReading | None:
+        """Return how a question reads over tables of data files; None where a graph is sure, or where only reading
+        large tables would tell."""
+        if self.tables is None or not has_documents or (readings and readings[0].is_sure):
+            return None
+        if not _COMPUTED.search(question.text):
+            rows = int(np.count_nonzero(self.snapshot.mask(question.scope, (ROW,))))
+            if rows > MAX_ROWS_READ:
+                return None
+        return self.tables.read(question)
 
     def _take_apart(self, question: Question, graphs: Sequence[PropertyGraph]) -> NestedQuestion | None:
         if self.mixed is None:
@@ -226,6 +268,10 @@ class Router:
             is_likely = not answer.abstained and (answer.confidence or 0.0) >= MIN_MIXED
             # Without a hop from a graph the walk over passages knows more: it sees the whole question.
             return answer if is_likely and self.mixed.rests_on_graphs(answer) else None
+        if decision.method == "tables" and self.tables is not None:
+            if decision.table is not None and decision.table.is_sure:
+                return self.tables.execute(question, decision.table, recorder)
+            return self.tables.ask(question, recorder)
         if decision.method == "drill" and self.drill is not None:
             answer = self.drill.answer(question, recorder)
             return None if answer.abstained else answer
@@ -249,6 +295,7 @@ class Router:
         failed = {
             "graph": "the graphs gave no answer",
             "mixed": "its hops led to no answer that is likely and rests on a graph",
+            "tables": "no row of the table fits",
             "drill": "the sections that were chosen have no answer",
         }[decision.method]
         return Decision("documents", f"{failed}, so the documents were asked")

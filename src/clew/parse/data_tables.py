@@ -23,6 +23,14 @@ from clew.parse.documents.tables import complete_table, split_titles, trim_grid
 ColumnType = Literal["number", "date", "text"]
 Value = float | date | str | None
 
+#: The media types of files that are nothing but tables.
+DATA_TYPES = frozenset(
+    {
+        "text/csv",
+        "text/tab-separated-values",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    }
+)
 _SEPARATOR = re.compile(r"^\|(?: --- \|)+$", re.MULTILINE)
 _CELL_END = re.compile(r"(?<!\\) \| ")
 #: A number that needs no closer look. A leading zero marks a code.

@@ -25,16 +25,8 @@ from clew.methods.answering import record_stop
 from clew.methods.tables.query import ResultRow, TableArrays, TableQuery
 from clew.methods.tables.questions import TableReading, TableVocabulary
 from clew.methods.tables.sql_writer import SqlAnswer, SqlWriter, format_amount
-from clew.parse.data_tables import DataTable, name_tables, table_from_node
+from clew.parse.data_tables import DATA_TYPES, DataTable, name_tables, table_from_node
 
-#: The media types of files that are nothing but tables.
-_DATA_TYPES = frozenset(
-    {
-        "text/csv",
-        "text/tab-separated-values",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    }
-)
 #: At most so many tables of such files are read for a question; those whose names it mentions come first.
 _MAX_DATA_TABLES = 40
 #: A model is shown at most so many tables; they are looked for among so many hits.
@@ -138,7 +130,7 @@ class TableQuestions:
         keys = {
             document.key
             for document in self.snapshot.documents()
-            if document.media_type in _DATA_TYPES and (scope is None or document.key in scope)
+            if document.media_type in DATA_TYPES and (scope is None or document.key in scope)
         }
         if not keys:
             return []
