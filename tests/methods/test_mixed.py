@@ -47,8 +47,10 @@ def sources(answer):
 
 def test_the_graph_knows_the_first_hop_and_a_table_the_second(base):
     answer = base.ask("What was the weekly pay of the director of Low Water?")
-    assert answer.text == "41.50" and answer.recipe.startswith("mixed")
-    assert ("#1", "graph", "Ilse Varnholt") in sources(answer) and ("#2", "table", "41.50") in sources(answer)
+    assert answer.text in ("41.50", "41.5") and answer.recipe.startswith("mixed")
+    assert ("#1", "graph", "Ilse Varnholt") in sources(answer) and ("#2", "table", answer.text) in sources(
+        answer
+    )
     assert any("41.50" in quote.text for quote in answer.quotes)
     assert any("directed_by" in quote.text or "Low Water" in quote.text for quote in answer.quotes)
     steps = [step for step in answer.trail if isinstance(step, FillStep) and step.values]
@@ -95,9 +97,11 @@ def test_a_name_is_asked_for_as_each_source_writes_it(base):
     answer = base.ask("Where was the actor whose weekly pay is 19.75 born?")
     assert answer.values == ("Dunmere",)
     (born,) = (
-        step for step in answer.trail if isinstance(step, FillStep) and step.unknown == "#2" and step.values
+        step
+        for step in answer.trail
+        if isinstance(step, FillStep) and step.unknown == "#2" and step.source == "graph"
     )
-    assert born.source == "graph" and born.outcome == "asked as 'Emil Szarka'"
+    assert born.values == ("Dunmere",) and born.outcome == "asked as 'Emil Szarka'"
 
 
 def test_a_value_is_completed_from_its_quote():

@@ -126,12 +126,15 @@ class GraphHops:
                         continue
                     tried += 1
                     answer = self.questions.answer_reading(question, reading, TrailRecorder())
-                    values = [] if answer is None else answer.values
+                    score *= known.score / hop.known[0].score
+                    values = () if answer is None else answer.values
                     fitting = tuple(value for value in values if fits_hop(text, value, spelling))
                     if answer is None or not fitting:
                         continue
                     filling = _graph_filling(reading, replace(answer, values=fitting), known, score)
                     repair = "" if spelling == known.value else f"asked as '{spelling}'"
+                    if known is not hop.known[0]:
+                        repair = f"of the next value, '{spelling}'"
                     repair = repair if tried == 1 else "by the next reading"
                     self._record(hop, text, reading, filling, repair, trail, time.perf_counter() - started)
                     return filling
@@ -209,6 +212,7 @@ class DocumentHops:
     def _fill_hop(self, question: Question, hop: Hop, trail: Trail) -> Filling | None:
         candidates: list[Candidate] = []
         asked = []
+        is_last = hop.unknown == max(self.wordings)
         source = self.name
         for known in hop.known[:_VALUES]:
             if trail.should_stop():
@@ -220,7 +224,8 @@ class DocumentHops:
                 of_answer = _document_candidates(text, answer, known)
                 if of_answer and (not candidates or of_answer[0].score > candidates[0].score):
                     source = _source_of(answer)
-                candidates += of_answer[:1]
+                # Other values may let the next hop succeed; as the answer they would be mistakes.
+                candidates += of_answer[: 1 if is_last else _VALUES]
                 if of_answer or answer.abstained:
                     break  # else what was computed cannot be meant, and the words are read
             if "#" not in self.wordings[hop.unknown]:
@@ -464,6 +469,7 @@ class MixedQuestions:
         wordings = {number: hop.text for number, hop in enumerate(nested.hops, 1)}
         sources = (
             GraphHops(self.graphs, graphs, wordings),
+            TableHops(self.tables, wordings),
             DocumentHops(self.documents, self.reading, wordings),
         )
         filler = replace(self.chain, sources=sources, choose="hop", order="hops", recipe=self.recipe)
