@@ -598,6 +598,224 @@ FRESH = (
 )
 
 
+#: 40 more, as models of several families write them, written down after the reading of all others was settled; first
+#: read: benchmarks/read_replies.py --families at the commit that added them.
+FAMILIES = (
+    # Chains
+    Form(
+        "chains",
+        "Llama: steps in bold",
+        "**Step 1:** The Salt Orchard >> director >> #1\n\n**Step 2:** #1 >> mother >> #2\n\n**Final answer:** #2",
+        _CHAIN,
+    ),
+    Form(
+        "chains",
+        "Gemma: arrows of its own",
+        "The Salt Orchard → director → #1; #1 → mother → #2; final answer: #2",
+        _CHAIN,
+    ),
+    Form(
+        "chains",
+        "Qwen: full-width punctuation",
+        "The Salt Orchard >> director >> #1；#1 >> mother >> #2；final answer：#2",
+        _CHAIN,
+    ),
+    Form(
+        "chains",
+        "base model: answers behind it",
+        f"{_CHAIN}\nAnswer: Ilse Varnholt\n\nQuestion: Who wrote Low Water?\nReasoning Chain: Low Water >>",
+        _CHAIN,
+    ),
+    # Typed triples
+    Form(
+        "typed triples",
+        "gpt-oss: the channels' names",
+        f"analysisWe need JSON with types and triples.assistantfinal{_TYPED_JSON}",
+        _TYPED,
+    ),
+    Form("typed triples", "Qwen: an empty thought", f"<think>\n\n</think>\n\n{_TYPED_JSON}", _TYPED),
+    Form(
+        "typed triples",
+        "Phi: a remark in the object",
+        _TYPED_JSON.replace('"wishes": []', '"wishes": [], // nothing is only wished for\n'),
+        _TYPED,
+    ),
+    Form(
+        "typed triples",
+        "Mistral: a list of one object",
+        f"[{_TYPED_JSON}]",
+        _TYPED,
+    ),
+    # Section numbers
+    Form(
+        "section numbers",
+        "Gemma: a list with reasons",
+        "Here's a breakdown of the relevant sections:\n\n* **2** (Risk Factors): names the risks.\n"
+        "* **4** (Results of Operations): shows what they cost in 2023.\n",
+        (1, 3),
+    ),
+    Form("section numbers", "Llama: a JSON object", '{"sections": [2, 4]}', (1, 3)),
+    Form(
+        "section numbers",
+        "Phi: a count before",
+        "There are 2 relevant sections: 2 and 4.",
+        (1, 3),
+    ),
+    Form(
+        "section numbers",
+        "SmolLM: the prompt repeated",
+        "[1] Business\n[2] Risk Factors\n[3] Legal Proceedings\n[4] Results of Operations\n[5] Liquidity\n"
+        "[6] Controls\n\nQuestion: What are the risks?\nAnswer: 2, 4",
+        (1, 3),
+    ),
+    # Paragraph ids
+    Form("paragraph ids", "Qwen: boxed", "The relevant paragraphs are \\boxed{3, 5}.", (3, 5)),
+    Form("paragraph ids", "Llama: ranges denied", "3 and 5 (not 1, 2 or 4)", (3, 5)),
+    Form("paragraph ids", "Gemma: one in each line", "**3**\n**5**\n", (3, 5)),
+    Form(
+        "paragraph ids",
+        "Mistral: none in a sentence",
+        "None of the given paragraphs contain information that helps to answer the question.",
+        (),
+    ),
+    # Yes or no
+    Form("yes or no", "Qwen: in Chinese", "是", True),
+    Form(
+        "yes or no", "Llama: the question first", "Does this paragraph help?\n\nYes. It names the date.", True
+    ),
+    Form(
+        "yes or no",
+        "Phi: a label and a reason",
+        "**Decision:** No\n**Reason:** It says yes to nothing.",
+        False,
+    ),
+    Form(
+        "yes or no", "gpt-oss: the channels' names", "analysisThe paragraph names it.assistantfinalyes", True
+    ),
+    # Rankings
+    Form("rankings", "RankGPT: greater than", "[3] > [1] > [5] > [2] > [4]", (3, 1, 5, 2, 4), "list"),
+    Form(
+        "rankings",
+        "Llama: a numbered list",
+        "1. Candidate 3\n2. Candidate 1\n3. Candidate 5\n4. Candidate 2\n5. Candidate 4",
+        (3, 1, 5, 2, 4),
+        "list",
+    ),
+    Form("rankings", "Gemma: percent", "**Score:** 80%", 0.8, "score"),
+    Form("rankings", "Mistral: out of ten", "I would rate this candidate an 8 out of 10.", 0.8, "score"),
+    # Memory replies
+    Form(
+        "memory replies",
+        "Llama: a numbered list",
+        "1. Ada Strake >> father >> Tom Strake\n2. Tom Strake >> born in >> Ellery\n\n**Final answer:** Ellery",
+        _FILLED,
+    ),
+    Form(
+        "memory replies",
+        "base model: goes on",
+        "Ada Strake >> father >> Tom Strake; Tom Strake >> born in >> Ellery; final answer: Ellery\n\n"
+        "Question: Who is the father of Bo Harker?\nTriplet: Bo Harker >> father >> Jan Harker",
+        _FILLED,
+    ),
+    Form(
+        "memory replies",
+        "Qwen: a doubt in brackets",
+        "Ada Strake >> father >> Tom Strake (uncertain); Tom Strake >> born in >> Ellery; final answer: Ellery",
+        _FILLED,
+    ),
+    Form(
+        "memory replies",
+        "Phi: an apology",
+        "I'm sorry, but I don't have specific information about Ada Strake's father.",
+        ({}, ""),
+    ),
+    # Cited answers
+    Form(
+        "cited answers",
+        "gpt-oss: the channels' names",
+        f"analysisSource 2 says it.assistantfinal{_CITED_JSON}",
+        _CITED,
+    ),
+    Form(
+        "cited answers",
+        "Mistral: Python's words",
+        _CITED_JSON.replace("false", "False").replace('"', "'"),
+        _CITED,
+    ),
+    Form(
+        "cited answers",
+        "Gemma: numbers behind the sentence",
+        "Ada Strake, who designed the light, was from Saltreach [2].\n\n"
+        '* [2]: "Ada Strake (1834-1902) was an engineer from Saltreach"\n\n**Answer:** Saltreach',
+        _CITED,
+    ),
+    Form(
+        "cited answers",
+        "Llama: abstains in prose",
+        "I cannot determine the answer based on the provided sources.",
+        None,
+    ),
+    # Next queries
+    Form(
+        "next queries",
+        "Llama: the exemplar's form in bold",
+        " Yes.\n**Follow up:** Who designed the Corran Light?\n**Intermediate answer:** Ada Strake.",
+        "Who designed the Corran Light?",
+        "selfask",
+    ),
+    Form(
+        "next queries",
+        "Qwen: an action as JSON",
+        'Thought 1: I need the designer.\nAction 1: {"name": "Search", "argument": "Corran Light designer"}',
+        "search: Corran Light designer",
+        "react",
+    ),
+    Form(
+        "next queries",
+        "Gemma: a query in a fence",
+        "The designer is not known yet.\nSearch query:\n```\nWho designed the Corran Light?\n```",
+        "Who designed the Corran Light?",
+        "dsp",
+    ),
+    Form(
+        "next queries",
+        "SmolLM: the question again",
+        "No.\nSo the final answer is: Saltreach.\n\nQuestion: Who built the dam?\nAre follow up questions needed here:",
+        "final: Saltreach",
+        "selfask",
+    ),
+    # Summaries and guides
+    Form(
+        "summaries and guides",
+        "Gemma: a heading",
+        f"## Summary\n\n{_FACT}",
+        _FACT,
+        "summary",
+    ),
+    Form(
+        "summaries and guides",
+        "Llama: a question behind",
+        f"{_FACT}\n\nIs there anything else you would like me to summarise?",
+        _FACT,
+        "summary",
+    ),
+    Form(
+        "summaries and guides",
+        "Mistral: the instruction's end",
+        f"[/INST] {_FACT} </s>",
+        _FACT,
+        "guide",
+    ),
+    Form(
+        "summaries and guides",
+        "Qwen: evidence in bold",
+        f"**Missing evidence:** {_FACT}",
+        _FACT,
+        "guide",
+    ),
+)
+
+
 def read_reply(form: Form) -> Any:
     """Return what the component that asks for a form reads in it, None where it refuses it."""
     return _READERS[form.kind](form)
