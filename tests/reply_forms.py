@@ -780,7 +780,8 @@ FAMILIES = (
     Form(
         "next queries",
         "SmolLM: the question again",
-        "No.\nSo the final answer is: Saltreach.\n\nQuestion: Who built the dam?\nAre follow up questions needed here:",
+        "No.\nSo the final answer is: Saltreach.\n\nQuestion: Who built the dam?\n"
+        "Are follow up questions needed here:",
         "final: Saltreach",
         "selfask",
     ),

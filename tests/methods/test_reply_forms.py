@@ -1,9 +1,9 @@
-"""The 120 forms of replies (``tests/reply_forms.py``), and refusals in many wordings."""
+"""Forms of replies on which the reading was mended (``tests/reply_forms.py``), and refusals in many wordings."""
 
 import pytest
 
 from clew.core.prompts.replies import is_refusal, read_text
-from reply_forms import FORMS, KINDS, Form, read_reply
+from reply_forms import FAMILIES, FORMS, KINDS, Form, read_reply
 
 REFUSALS = """
 The context does not say.|Not mentioned in the provided sources.|I don't know|Unknown|N/A|None|not stated
@@ -25,7 +25,9 @@ He was not elected|The company did not pay a dividend|It is not a city|No data c
 """
 
 
-@pytest.mark.parametrize("form", FORMS, ids=[f"{form.kind}, {form.name}" for form in FORMS])
+@pytest.mark.parametrize(
+    "form", [*FORMS, *FAMILIES], ids=[f"{form.kind}, {form.name}" for form in (*FORMS, *FAMILIES)]
+)
 def test_a_reply_as_models_write_it_is_read(form: Form):
     assert read_reply(form) == form.says
 

@@ -37,9 +37,16 @@ _MAX_STARTS = 40
 _MAX_DEPTH = 60
 
 
+#: What chat templates put around turns, where a server lets it through; and the channels of gpt-oss, of which the
+#: last is the reply.
+_TEMPLATE_TOKEN = re.compile(r"<\|[\w ]{1,30}\|>|\[/?INST\]|</?s>|<(?:start|end)_of_turn>(?:model\b|user\b)?")
+_CHANNEL = re.compile(r"\A\s*(?:assistant\s*)?analysis.*assistant\s*final(?=\W|[A-Za-z0-9])", re.DOTALL)
+
+
 def clean_reply(reply: str) -> str:
-    """Return a reply without the thoughts before it and without characters that are not text."""
-    return _NOT_TEXT.sub(" ", _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", reply))).strip()
+    """Return a reply without the thoughts before it, marks of chat templates, and characters that are not text."""
+    text = _CHANNEL.sub("", _TEMPLATE_TOKEN.sub("", reply))
+    return _NOT_TEXT.sub(" ", _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", text))).strip()
 
 
 # Refusals
@@ -139,6 +146,8 @@ _REMARK = re.compile(
     r"|would\s+you\s+like|explanation\s*:|\(?note\b)[^\0]*\Z",
     re.IGNORECASE,
 )
+#: A heading of Markdown, with text below it.
+_HEADING = re.compile(r"\A#{1,6}\s[^\n]{1,80}\n+(?=\s*\S)")
 _WHOLE_FENCE = re.compile(r"\A```[\w-]*[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
@@ -154,7 +163,7 @@ def read_text(reply: str) -> str:
     text = clean_reply(reply)
     if fence := _WHOLE_FENCE.match(text):
         text = fence[1]
-    text = _FREE_LABEL.sub("", _PREFACE.sub("", text)).strip()
+    text = _FREE_LABEL.sub("", _HEADING.sub("", _PREFACE.sub("", text))).strip()
     own = _OWN_EXAMPLE.search(text)
     text = _REMARK.sub("", text[: own.start()] if own else text).strip()
     return "" if is_refusal(text) else text

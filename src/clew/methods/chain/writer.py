@@ -153,6 +153,12 @@ _FILLED = re.compile(r"\A.*?filled\s+(?:reasoning\s+)?chain[^\n:]{0,20}:[*_\s]*"
 #: Models go on with another example of their own invention.
 _NEXT = re.compile(r"\n\W*(?:question|claim)\s*:.*\Z", re.IGNORECASE | re.DOTALL)
 _AROUND = " \t.*_\"'`"
+#: "Tom Strake (uncertain)"
+_DOUBT = re.compile(
+    r"\s*\((?:un(?:certain|sure|verified|confirmed|known)|not\s+(?:sure|certain|verified|known)|guess\w*|probabl[ey]|possibl[ey]"
+    r"|likely|perhaps|maybe|estimated?|assum\w+|\?)[^()]*\)",
+    re.IGNORECASE,
+)
 #: The score of a remembered value: less than that of any with evidence.
 _SCORE = 0.3
 
@@ -178,7 +184,7 @@ class Memory:
         chain = filled.chain.fill(filled.best_values)
         prompt = self.template.render(question=question.text, chain=str(chain))
         completion = self.model.complete([prompt])[0]
-        text = _FILLED.sub("", _NEXT.sub("", clean_reply(completion.text)))
+        text = _DOUBT.sub("", _FILLED.sub("", _NEXT.sub("", clean_reply(completion.text))))
         values, ignored = _parse_values(text, chain)
         for number, value in values.items():
             filled.add(number, Filling(self.name, (Candidate(value, _SCORE),)))

@@ -16,10 +16,9 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from clew.core.errors import BadCompletion
-from clew.core.prompts.replies import is_refusal, parse_json
+from clew.core.prompts.replies import clean_reply, is_refusal, parse_json
 from clew.core.text import normalise
 
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _RANGE = re.compile(
     r"(\d+)(?:\s*(?:-|–|—|\.\.\.?|\bto\b|\bthrough\b)\s*(?:p(?:aragraph)?\s*)?(\d+))?", re.IGNORECASE
 )
@@ -45,6 +44,9 @@ _SUBJECT = re.compile(
     r"|seems?|appears?|says?|states?|answers?)\b",
     re.I,
 )
+_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
+#: "3 and 5 (not 1, 2 or 4)"
+_DENIED_NUMBERS = re.compile(r"\((?:but\s+)?(?:not|except|excluding|without)\b[^()]*\)", re.IGNORECASE)
 _NONE = re.compile(r"^\W*(?:none|no|not|nothing|n/?a|empty|null|there (?:is|are) no)\b", re.IGNORECASE)
 _ALL = re.compile(
     r"^\W*(?:all|every)(?:\s+(?:of\s+)?(?:the\s+)?(?:given\s+)?paragraphs?)?\b[^\d]*$", re.IGNORECASE
@@ -71,7 +73,9 @@ def parse_numbers(reply: str, offered: range) -> ParagraphNumbers:
     line, and paragraphs repeated behind their numbers. Where a line is a list of numbers, what stands around
     it is commentary and its numbers mean nothing.
     """
-    text = _THOUGHT.sub("", reply).strip()
+    text = _DENIED_NUMBERS.sub("", clean_reply(reply))
+    if boxed := _BOXED.findall(text):
+        text = boxed[-1]
     lines = [
         _NUMBERED.sub("", line) for line in text.splitlines() if line.strip("` \t") and "```" not in line
     ]
@@ -110,12 +114,16 @@ def _in_list(text: str, offered: range) -> Iterator[int]:
             yield from range(first, last + 1)
 
 
-_YES = re.compile(r"^\W*(?:yes|true|relevant|1)\b", re.IGNORECASE)
-_NO = re.compile(r"^\W*(?:no|false|irrelevant|not|none|0)\b", re.IGNORECASE)
+#: Models of many languages fall back into theirs for a single word.
+_YES = re.compile(r"^\W*(?:yes|true|relevant|1|是的?|对|はい|예|네|да|ja|oui|sí)(?!\w)", re.IGNORECASE)
+_NO = re.compile(
+    r"^\W*(?:no|false|irrelevant|not|none|0|否|不是|不|いいえ|아니요|нет|nein|nee|non)(?!\w)", re.IGNORECASE
+)
 #: The choice repeated, and a verdict in JSON or after "answer".
 _CHOICE = re.compile(r"[\"'“]?\byes\b[\"'”]?\s*(?:or|/)\s*[\"'“]?no\b[\"'”]?", re.IGNORECASE)
 _VERDICT = re.compile(
-    r"(?:\banswer\b\W*(?:is|would\s+be|:)?|[\"'][\w ]+[\"']\s*:|\brelevant\s*:)[\s*_\"']*"
+    r"(?:\banswer\b\W*(?:is|would\s+be|:)?|\b(?:decision|verdict|judge?ment|conclusion)\b[*_]*\s*:"
+    r"|[\"'][\w ]+[\"']\s*:|\brelevant\s*:)[\s*_\"']*"
     r"\b(?P<verdict>yes|no|true|false)\b",
     re.IGNORECASE,
 )
@@ -137,7 +145,7 @@ def parse_verdict(reply: str) -> bool | None:
     The first word counts; where that says nothing, what stands behind "answer" or a key of JSON; then the only one of
     ``yes`` and ``no`` that occurs; then whether it says that the paragraph is relevant, or that it is not.
     """
-    text = _CHOICE.sub(" ", _THOUGHT.sub("", reply))
+    text = _CHOICE.sub(" ", clean_reply(reply))
     if named := _VERDICT.search(text):
         return named["verdict"].lower() in {"yes", "true"}
     if _YES.match(text) or _NO.match(text):
@@ -161,6 +169,11 @@ SENTENCE_WORDS = 6
 MAX_PIECES = 8
 
 _FENCE = re.compile(r"^```[\w-]*[ \t]*$", re.MULTILINE)
+#: Small models write the prompt again, to its end, before they answer.
+_PROMPT_AGAIN = re.compile(
+    r"\A.*^\W*question\s*:.*^\W*(?:answer|response|output|sections?)\s*:\s*(?=\S)",
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+)
 _NOTHING = re.compile(
     r"\A\W*(?:none|nothing|n/?a|null|empty(?: response| list)?|no(?:ne of the)? (?:relevant )?"
     r"(?:sections?|documents?|names?)\b.*|\(?(?:an )?empty response\)?)\W*\Z",
@@ -221,7 +234,7 @@ class EntryNames:
 
     def match_reply(self, reply: str) -> tuple[list[int], list[str]]:
         """Return the indexes of the entries in ``reply``, each once, and the pieces of it that match none."""
-        text = _FENCE.sub("", _THOUGHT.sub("", reply)).strip()
+        text = _PROMPT_AGAIN.sub("", _FENCE.sub("", clean_reply(reply)).strip())
         matches: dict[int, None] = {}
         unmatched: list[str] = []
         if not text or _NOTHING.match(text):

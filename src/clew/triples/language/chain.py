@@ -206,10 +206,11 @@ def parse_chain_reply(reply: str, limits: Limits = Limits()) -> Chain:
     taken as they stand, none is left out. Raises the :class:`~clew.triples.language.chain.ChainError` of the whole
     reply if there is no such chain.
     """
+    reply = _STEP.sub("", reply)
     try:
         return parse_chain(reply, limits)
     except ChainError as error:
-        body = _find_chain(clean_reply(reply))
+        body = _find_chain(clean_reply(reply)) or _find_chain(clean_reply(reply).translate(_FULL_WIDTH))
         if not body:
             raise
         try:
@@ -236,6 +237,10 @@ def _find_chain(text: str) -> str:
     return ""
 
 
+#: "**Step 1:** Kismet >> director >> #1"
+_STEP = re.compile(r"^\W*(?:step|triple)\s*\d+\s*[:.)][^\w#]*", re.IGNORECASE | re.MULTILINE)
+#: What keyboards for Chinese and Japanese write.
+_FULL_WIDTH = str.maketrans("；：＞＃", ";:>#")
 #: A final answer with more of the sentence behind it.
 _FINAL_INSIDE = re.compile(
     r"(?:(?:so|thus|and)\W+)?(?:the\s+)?final\s+answer\s*(?:is|:)[\s*_\"'(]*(?P<what>#\s*(?:answer|\d+))\b",
