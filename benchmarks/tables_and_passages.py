@@ -30,7 +30,11 @@ def build(options: argparse.Namespace) -> None:
 
     with Store.open(options.kb, create=True) as store:
         known = {document.key for document in store.documents()}
-        documents = build_documents(read_ottqa_pool(options.data / "ottqa" / "questions.jsonl"))
+        documents = list(build_documents(read_ottqa_pool(options.data / "ottqa" / "questions.jsonl")))
+        current = {document.key for document in documents}
+        stale = [path for document in store.documents() if document.key not in current for path in document.paths]
+        if stale:
+            store.remove(stale)
         for document in documents:
             if document.key not in known:
                 store.put_document(document, document_location(document))

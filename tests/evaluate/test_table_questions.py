@@ -5,8 +5,10 @@ import json
 import pytest
 
 from clew.core.errors import UsageError
+from clew.core.types import Table
+from clew.evaluate.corpora import build_documents
 from clew.evaluate.datasets.tables import read_ottqa, read_tatqa
-from clew.evaluate.examples import Example, Result
+from clew.evaluate.examples import Example, Paragraph, Result
 from clew.evaluate.metrics import parse_metric
 
 CONTEXT = {
@@ -96,3 +98,9 @@ def test_measures_of_other_answers():
     many = Example("q", "?", ("x",), meta={"values": [f"v{n}x" for n in range(14)], "scale": ""})
     answer = "; ".join(f"v{n}x" for n in reversed(range(14)))
     assert parse_metric("TAT-F1").measure(Result(many, answer)) == 1
+
+
+def test_a_table_alone_is_a_document_with_rows():
+    table = Paragraph("Races", (), (), Table(("Year", "Winner"), (("1970", "Ada"), ("1971", "Bo"))))
+    (document,) = build_documents([table])
+    assert [node.kind for node in document.nodes] == ["document", "table", "row", "row"]

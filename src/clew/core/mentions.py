@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clew.core.text import STOPWORDS, candidate_names, hash_term, normalise_name, title_names
-from clew.core.types import DOCUMENT, PAGE, PASSAGE, RETRIEVED_KINDS, SECTION, TABLE
+from clew.core.types import DOCUMENT, PAGE, PASSAGE, RETRIEVED_KINDS, ROW, SECTION, TABLE
 
 if TYPE_CHECKING:
     from clew.core.types import ParsedNode
@@ -57,6 +57,9 @@ def mentions(node: ParsedNode, parent_name: str = "") -> Iterator[tuple[int, str
             yield NAME, name, text[start:end]
         elif initial:
             doubtful.setdefault(name, text[start:end])
+    if node.kind == ROW:
+        for name, form in cell_names(text, parent_name):
+            doubtful.setdefault(name, form)
     yield from ((INITIAL, name, form) for name, form in doubtful.items() if name not in certain)
     yield from ((DEFINED, label, form) for label, form in defined_terms(text))
     yield from ((REFERENCE, label, form) for label, form in references(text))
@@ -124,6 +127,32 @@ def linking_names(text: str) -> Iterator[tuple[str, int, int, bool]]:
         name = normalise_name(quoted[1])
         if quoted[1][0].isupper() and name and not _NUMBER_WORD.match(name):
             yield name, quoted.start(1), quoted.end(1), False
+
+
+#: A cell of more words is a text, not a name.
+_CELL_WORDS = 8
+#: What divides the items of a list in a cell.
+_CELL_PARTS = re.compile(r"\s*[,/•|]\s+|\s+and\s+")
+
+
+def cell_names(text: str, caption: str) -> Iterator[tuple[str, str]]:
+    """Yield the whole label and the whole cells of a table row that may be names, normalised and as written: a cell
+    names a document although its words are written small or have numbers among them. So do the items of a list, and
+    what stands before a bracket.
+
+    >>> list(cell_names("Races. 12.8: Athlete: Zhu Li (ROC); Team: 1. FC Halle", "Races"))
+    [('zhu li roc', 'Zhu Li (ROC)'), ('zhu li', 'Zhu Li (ROC)'), ('1 fc halle', '1. FC Halle')]
+    """
+    body = text.removeprefix(f"{caption}. ") if caption else text
+    label, _, rest = body.partition(": ")
+    cells = [label, *(cell.partition(": ")[2] for cell in rest.split("; "))]
+    for cell in cells:
+        for form in dict.fromkeys((cell, re.sub(r"\s*\([^)]*\)\s*$", "", cell), *_CELL_PARTS.split(cell))):
+            name = normalise_name(form)
+            words = name.split()
+            is_name = 0 < len(words) <= _CELL_WORDS and name not in STOPWORDS and any(map(str.isalpha, name))
+            if is_name and not all(_NUMBER_WORD.match(word) or word in _DATE_WORDS for word in words):
+                yield name, cell
 
 
 def _is_ordinal(word: str) -> bool:

@@ -56,7 +56,7 @@ def build_documents(
 ) -> Iterator[ParsedDocument]:
     """Yield the documents of paragraphs: one per paragraph, or one per title where paragraphs name their section."""
     for group in group_by_document(paragraphs):
-        is_paragraph = len(group) == 1 and not group[0].section
+        is_paragraph = len(group) == 1 and not group[0].section and group[0].table is None
         yield build_document(group[0], unit) if is_paragraph else _build_whole_document(group, unit)
 
 

@@ -241,7 +241,7 @@ class SegmentedPostings:
 
 MANIFEST = "segments.json"
 #: Changing what is indexed changes this name, and every base rebuilds its segments.
-SEGMENTS_MAKER = f"segments/1 text/{TEXT_VERSION}"
+SEGMENTS_MAKER = f"segments/2 text/{TEXT_VERSION}"
 FIELDS = ("text", "title", "mention")
 #: Nodes that are indexed at a time: enough to make few segments, few enough to hold in memory.
 BATCH = 100_000
