@@ -294,3 +294,20 @@ def test_every_kind_of_edge_is_gone_with_its_document(bases):
         }
 
     assert all_edges(after) == all_edges(never) != set()
+
+
+def test_a_cell_that_is_the_title_of_a_document_leads_to_it(bases):
+    builder = DocumentBuilder()
+    rows = (("1970", "ash tree, 1. fc quill (ROC)", "bus"), ("1971", "stone", "on foot by the river"))
+    builder.add_table(Table(("Year", "Seen", "By"), rows, "Walks"))
+    table = finish_document(builder, "walks")
+    names = ("Ash tree", "1. FC Quill", "Bus", "River", "Seen")
+    snapshot = bases.snapshot([table, *(document(name, f"About {name}.") for name in names)])
+    graph = MentionGraph(snapshot, kinds=("cell",))
+    (row,) = rows_of(snapshot, "Walks. 1970: Seen: ash tree, 1. fc quill (ROC); By: bus")
+    leads = rows_of(snapshot, "About Ash tree.", "About 1. FC Quill.", "About Bus.")
+    assert graph.neighbours(row).tolist() == sorted(leads)
+    assert graph.explain_edge(row, leads[2]) == "cell: bus"
+    assert graph.neighbours(leads[0]).tolist() == [row]
+    (other,) = rows_of(snapshot, "Walks. 1971: Seen: stone; By: on foot by the river")
+    assert not len(graph.neighbours(other))  # a river within a text is no cell

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clew.core.text import STOPWORDS, candidate_names, hash_term, normalise_name, title_names
-from clew.core.types import DOCUMENT, PAGE, PASSAGE, RETRIEVED_KINDS, ROW, SECTION, TABLE
+from clew.core.types import DOCUMENT, PAGE, PASSAGE, RETRIEVED_KINDS, SECTION, TABLE
 
 if TYPE_CHECKING:
     from clew.core.types import ParsedNode
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 #: The kinds of keys. An ``INITIAL`` name is one whose capital may only be that of a sentence, a heading or a date: it
 #: counts where the base has the same words as a ``NAME`` or as a title. ``HEADING`` and ``ANCHOR`` are what a section
 #: or table is called, by words and by number ("note 5"); ``FOOTNOTE`` and ``NOTED`` belong together within a page.
-NAME, INITIAL, DEFINED, REFERENCE, ANCHOR, LABEL, HEADING, FOOTNOTE, NOTED = range(9)
+#: A ``CELL`` of a row counts where a document has its words as a title.
+NAME, INITIAL, DEFINED, REFERENCE, ANCHOR, LABEL, HEADING, FOOTNOTE, NOTED, CELL = range(10)
 _KIND_BITS = 60
 LABEL_MASK = (1 << _KIND_BITS) - 1
 
@@ -57,9 +58,6 @@ def mentions(node: ParsedNode, parent_name: str = "") -> Iterator[tuple[int, str
             yield NAME, name, text[start:end]
         elif initial:
             doubtful.setdefault(name, text[start:end])
-    if node.kind == ROW:
-        for name, form in cell_names(text, parent_name):
-            doubtful.setdefault(name, form)
     yield from ((INITIAL, name, form) for name, form in doubtful.items() if name not in certain)
     yield from ((DEFINED, label, form) for label, form in defined_terms(text))
     yield from ((REFERENCE, label, form) for label, form in references(text))
@@ -72,6 +70,11 @@ def mentions(node: ParsedNode, parent_name: str = "") -> Iterator[tuple[int, str
         if label:
             yield LABEL, label, label
         yield from ((NOTED, note, f"({note})") for note in notes)
+        yield from (
+            (CELL, name, form)
+            for name, form in cell_names(text, parent_name)
+            if name not in certain and name not in doubtful
+        )
 
 
 # Names
@@ -132,6 +135,7 @@ def linking_names(text: str) -> Iterator[tuple[str, int, int, bool]]:
 #: A cell of more words is a text, not a name.
 _CELL_WORDS = 8
 #: What divides the items of a list in a cell.
+_LAST_BRACKET = re.compile(r"\s*\([^)]*\)\s*$")
 _CELL_PARTS = re.compile(r"\s*[,/•|]\s+|\s+and\s+")
 
 
@@ -147,7 +151,8 @@ def cell_names(text: str, caption: str) -> Iterator[tuple[str, str]]:
     label, _, rest = body.partition(": ")
     cells = [label, *(cell.partition(": ")[2] for cell in rest.split("; "))]
     for cell in cells:
-        for form in dict.fromkeys((cell, re.sub(r"\s*\([^)]*\)\s*$", "", cell), *_CELL_PARTS.split(cell))):
+        parts = (cell, *_CELL_PARTS.split(cell))
+        for form in dict.fromkeys((*parts, *(_LAST_BRACKET.sub("", part) for part in parts))):
             name = normalise_name(form)
             words = name.split()
             is_name = 0 < len(words) <= _CELL_WORDS and name not in STOPWORDS and any(map(str.isalpha, name))

@@ -15,6 +15,7 @@ from clew.core.component import INTERNAL, AtLeast, component
 from clew.core.errors import UsageError, unknown_name_error
 from clew.core.mentions import (
     ANCHOR,
+    CELL,
     DEFINED,
     FOOTNOTE,
     HEADING,
@@ -66,6 +67,7 @@ class EdgeKind:
 #: ``page`` and ``edition`` occur too rarely to be measured and weigh as much as ``reference`` and ``label``.
 EDGE_KINDS = {
     "title": EdgeKind("mentions", 1.0, 0.7, None),
+    "cell": EdgeKind("cell", 1.0, 0.7, 100),
     "name": EdgeKind("mentions", 0.5, 0.5),
     "own-name": EdgeKind("mentions", 0.25, 0.25),
     "term": EdgeKind("term", 0.0, 0.0),
@@ -103,7 +105,9 @@ class MentionGraph:
     Edges are typed, and each kind has a strength of its own in each direction (:data:`EDGE_KINDS`):
 
     - ``title``: the passage names a document; the edge leads to the first ``leads`` passages of it, since a document
-      begins with what it is about. A cell that names a document is the same.
+      begins with what it is about.
+    - ``cell``: a cell of a table, or an item of a list in it, is the title of a document as a whole, however its
+      words are written.
     - ``name``, ``own-name``: both contain a name that occurs in passages of two documents, or of this one alone.
     - ``term``: it uses a term that another passage of the document defines (``the "Hirer"``, ``net operating loss
       (NOL)``).
@@ -322,7 +326,7 @@ class LinkBuilder:
         """Return the links of each kind that is made of keys."""
         pairs = mention_pairs(self._snapshot, (SECTION, TABLE, PAGE, ROW, PASSAGE))
         names = pairs.of_kinds(NAME, INITIAL)
-        links = self._name_links(names.rows, names.labels)
+        links = self._name_links(names.rows, names.labels, pairs.of_kinds(CELL))
         local = {kind: pairs.of_kinds(kind) for kind in (DEFINED, REFERENCE, ANCHOR, LABEL, HEADING)}
         links["term"] = self._link(names, local[DEFINED], self._document)
         headings = local[HEADING].select(self._kind[local[HEADING].rows] == KINDS.index(SECTION))
@@ -334,7 +338,7 @@ class LinkBuilder:
         links["edition"] = self._edition_link(local[LABEL], headings)
         return links
 
-    def _name_links(self, rows: Rows, labels: Hashes) -> dict[str, Link]:
+    def _name_links(self, rows: Rows, labels: Hashes, cells: LabelledRows) -> dict[str, Link]:
         titles = {name & LABEL_MASK: keys for name, keys in documents_by_title(self._snapshot).items()}
         first = leading_passages(self._snapshot, self._leads)
         leads = [(row, name) for name, documents in titles.items() for key in documents for row in first[key]]
@@ -353,6 +357,7 @@ class LinkBuilder:
         across = in_two[find_positions(keys, shared.labels)]
         return {
             "title": self._link(named.select(is_title), targets, None),
+            "cell": self._link(cells, targets, None),
             "name": self._link(shared.select(across), None, None),
             "own-name": self._link(shared.select(~across), None, None),
         }

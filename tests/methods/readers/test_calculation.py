@@ -191,3 +191,33 @@ def test_a_question_that_fits_no_row_is_read(report):
     assert answer.quotes[0].text[start:end] == "44.1"
     off = SpanAnswerReader(NoModel("44.1"), snapshot=snapshot, calculate=False)
     assert off.read(Question("What was Other in 2019?"), hits, TrailRecorder()).text == "44.1"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "formula"),
+    [
+        ("Did total sales increase between 2018 and 2019?", "Yes", "$1,496.5 - $1,202.9 = 293.6"),
+        ("Has Other grown from 2017 to 2018?", "No", "56.7 - 70.8 = -14.1"),
+        ("Was the gross margin lower in 2018 than in 2019?", "Yes", "31.5% - 30.0% = 1.5%"),
+        ("Was the gross margin lower in 2019 than in 2018?", "No", "31.5% - 30.0% = 1.5%"),
+        ("Did the operating loss decrease between 2018 and 2019?", "Yes", "(20) - (30) = 10"),
+        ("How much has Other declined between 2017 and 2018?", "-14.1 million", "56.7 - 70.8 = -14.1"),
+    ],
+)
+def test_whether_and_how_much_something_grew(question, text, formula):
+    result = TableCalculator(SALES).answer(question)
+    assert result is not None and (result.text, result.formula) == (text, formula)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Did sales increase or decrease?",
+        "Did sales grow by 20 % in 2019?",
+        "Is Ada a sales manager?",
+        "Did visitors come?",
+        "Has Other grown every year from 2017 to 2019?",
+    ],
+)
+def test_other_questions_for_yes_or_no_are_not_computed(question):
+    assert TableCalculator(SALES).answer(question) is None

@@ -32,6 +32,7 @@ Operation = Literal[
     "count",
     "extreme",
     "periods",
+    "direction",
 ]
 
 
@@ -134,7 +135,9 @@ _OPERATION_WORDS: tuple[tuple[Operation, str], ...] = (
         "change",
         r"\b(?:change|differen\w+|increase|decrease|growth|decline|improvement|fluctuation|movement|drop"
         r"|reduction)\b.*\b(?:in|of|from|between|for)\b|\bhow much (?:more|less|higher|lower)\b"
-        r"|\bhow many (?:more|less|fewer)\b|\bby how much\b",
+        r"|\bhow many (?:more|less|fewer)\b|\bby how much\b"
+        r"|\bhow much (?:has|have|did|had)\b.*"
+        r"\b(?:chang|gr[eo]w|increas|decreas|declin|f[ae]ll|r[io]s[ei]|drop)\w*",
     ),
     (
         "sum",
@@ -199,6 +202,17 @@ _NO_CELL = re.compile(
 #: Captions of tables about a part of a company, and how much less such a table fits a question about the whole.
 _PART = re.compile(r"\bsegments?\b|\bpro forma\b", re.IGNORECASE)
 _PART_LOSS = 0.6
+#: Whether something grew or fell; more and less of what is asked by other questions.
+_DIRECTION = re.compile(
+    r"\b(?:(?P<up>increas\w+|gr[eo]w\w*|r[io]sen?|rise|higher)|(?P<down>decreas\w+|declin\w+|f[ae]ll\w*|drop\w*|lower"
+    r"|reduc\w+|shr[aiu]nk\w*))\b",
+    re.IGNORECASE,
+)
+_EITHER_WAY = re.compile(
+    r"\bor\b|\bmore than\b|\bless than\b|\bby \d|\bwhy\b|\bevery\b|\beach\b", re.IGNORECASE
+)
+_OUTFLOW = re.compile(r"\b(?:loss|losses|deficit|expenses?|costs?|used)\b", re.IGNORECASE)
+_LEAD = re.compile(r"^\W*(?:did|does|has|have|had|is|are|was|were)\b", re.IGNORECASE)
 _ANNOUNCED_SCALE = re.compile(
     r"\bin (?:[$€£]|US|dollars|euros| )*(?:thousand|million|billion)s\b", re.IGNORECASE
 )
@@ -241,8 +255,10 @@ class TableCalculator:
     def answer(self, question: str) -> Calculation | None:
         """Return the answer that the table gives, None where its rows or columns do not fit the question."""
         question = " ".join(question.split())
-        if _NO_CELL.search(question) or POLAR.search(question):
+        if _NO_CELL.search(question):
             return None
+        if POLAR.search(question):
+            return self._answer_direction(question)
         operation = find_operation(question)
         periods = find_periods(question)
         solvers: dict[Operation, Callable[[str, list[str]], Calculation | None]] = {
@@ -269,6 +285,35 @@ class TableCalculator:
         part = _PART.search(self.table.table.caption)
         loss = _PART_LOSS if part and part[0].lower() not in question.lower() else 1.0
         return replace(result, confidence=fit * loss)
+
+    def _answer_direction(self, question: str) -> Calculation | None:
+        """Return yes or no to whether a line item grew or fell between two periods, by its two cells."""
+        match = _DIRECTION.search(question)
+        periods = sorted(dict.fromkeys(find_periods(question)))
+        if match is None or len(periods) > 2 or _EITHER_WAY.search(question):
+            return None
+        asked = question[: match.start()] + question[match.end() :]
+        change = self._change(_LEAD.sub(" ", asked), periods if len(periods) == 2 else [])
+        if change is None or change.operation != "change":
+            return None
+        first, second = (operand.number or 0.0 for operand in change.operands[:2])
+        if min(first, second) < 0:
+            # A loss of (20) after one of (30) fell. Of other negative numbers it is not clear what grew.
+            if max(first, second) > 0 or not _OUTFLOW.search(change.operands[0].row.label):
+                return None
+            first, second = -first, -second
+        if "than" in question.lower() and find_periods(question) == periods and len(periods) == 2:
+            first, second = second, first  # "lower in 2018 than in 2019": the earlier one is asked about
+        is_true = first > second if match["up"] else first < second
+        fit = min(change.confidence, 1.0) * (0.5 + 0.5 * self._coverage(asked))
+        return replace(
+            change,
+            values=("Yes" if is_true else "No",),
+            unit="",
+            scale=1.0,
+            confidence=fit,
+            operation="direction",
+        )
 
     def _coverage(self, question: str) -> float:
         """Return the share of the question's words for line items that are somewhere in the table or its caption."""

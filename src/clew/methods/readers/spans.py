@@ -48,7 +48,7 @@ _REFERENCE = re.compile(r"#(\d)")
 _ABBREVIATION = re.compile(r"(?:\b[A-Za-z]|\b(?:Inc|Ltd|Co|Corp|Jr|Sr|St|No))\.$")
 #: A question is answered from the cells of a table from this fit of its words on. The words around a looked-up cell
 #: have to fit better; which periods a table has hardly depends on them.
-_MIN_FIT, _NEEDED_FIT = 0.35, {"lookup": 0.5, "periods": 0.2}
+_MIN_FIT, _NEEDED_FIT = 0.35, {"lookup": 0.5, "direction": 0.5, "periods": 0.2}
 _WHOLE_FIT = 0.99
 #: At most so many tables are tried; the fit of each after the first is lowered by so much more.
 _MAX_TABLES, _RANK_LOSS = 5, 0.05
