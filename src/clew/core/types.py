@@ -10,6 +10,7 @@ page 4" and one about the words of a passage are answered from one structure.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Literal
@@ -119,13 +120,45 @@ class ParsedNode:
     table: Table | None = None
 
 
+#: Stands between the path of a file and the name of a file within it: ``mails/offer.eml//plan.pdf``. No path on disk
+#: has it; an address (https://) begins with it.
+MEMBER_SEPARATOR = "//"
+
+
+_ADDRESS_START = re.compile(r"[a-z]+://")
+
+
+def container_path(path: str) -> str:
+    """Return the path of the file on disk that a path leads to or into.
+
+    >>> container_path("/mails/offer.eml//plan.pdf"), container_path("https://example.org/a.zip//b.txt")
+    ('/mails/offer.eml', 'https://example.org/a.zip')
+    """
+    match = _ADDRESS_START.match(path)
+    start = match.end() if match else 0
+    return path[:start] + path[start:].partition(MEMBER_SEPARATOR)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file within a file: an attachment of a mail, a file of an archive. ``name`` may have folders, divided by "/".
+
+    ``path`` is the file that it was written to, or "" where it cannot be read; then ``problem`` says why.
+    """
+
+    name: str
+    path: str = ""
+    problem: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """One file after parsing: a tree of nodes in reading order, the document itself first.
 
     ``text`` is the document's canonical text, to which spans refer. ``parser`` names the parser with its
     version and options (``pdf/1(passages=paragraph)``); together with the bytes it determines the key.
-    ``notes`` are one-line remarks for the person who added the file ("page 3 has no text").
+    ``notes`` are one-line remarks for the person who added the file ("page 3 has no text"). ``members`` are the files
+    within this one that are to become documents of their own; they are no part of the document.
     """
 
     key: str
@@ -136,6 +169,7 @@ class ParsedDocument:
     nodes: tuple[ParsedNode, ...]
     pages: int = 0
     notes: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 
 from clew.core.errors import NotFound, UnreadableFile, UsageError
-from clew.core.types import Location, ParsedDocument
+from clew.core.types import MEMBER_SEPARATOR, Location, ParsedDocument, container_path
 
 if TYPE_CHECKING:
     from clew.parse.documents.pdf.page_images import PageImage
@@ -46,9 +48,10 @@ class UploadResult:
 class Uploads:
     """Adds uploaded files to a base. Each is parsed in a process with limits on time and memory."""
 
-    def __init__(self, store: Store, pool: ParsePool) -> None:
+    def __init__(self, store: Store, pool: ParsePool, folder: Path) -> None:
         self._store = store
         self._pool = pool
+        self._folder = folder  # of the files within uploads, while they are read
 
     def add(self, path: Path, name: str) -> UploadResult:
         """Add the file ``path`` under ``name``. The base stores a copy; the caller may delete ``path``.
@@ -59,14 +62,51 @@ class Uploads:
 
         if "/" in name or "\\" in name or not name.strip(". "):
             raise UsageError(f"'{name}' is no name for a file")
-        ((_, outcome),) = self._pool.read_files([path], self._store.passage_unit, {path: {"name": name}})
+        options = {path: {"name": name, "members": self._folder}}
+        ((_, outcome),) = self._pool.read_files([path], self._store.passage_unit, options)
         if isinstance(outcome, UnreadableFile):
             raise outcome
-        result = self._commit(path, name, outcome)
-        new = sum(node.kind in RETRIEVED_KINDS for node in outcome.nodes) if result == "added" else 0
-        return UploadResult(outcome.key, new, outcome.notes)
+        place = f"{UPLOAD_PREFIX}{outcome.key}/{name}"
+        passages, notes = self._add_members(outcome, place)
+        if self._commit(path, place, outcome) == "added":
+            passages += sum(node.kind in RETRIEVED_KINDS for node in outcome.nodes)
+        return UploadResult(outcome.key, passages, (*outcome.notes, *notes))
 
-    def _commit(self, path: Path, name: str, parsed: ParsedDocument) -> str:
+    def _add_members(self, parsed: ParsedDocument, place: str) -> tuple[int, list[str]]:
+        """Add the files within an upload; return how many passages and rows are new, and remarks on the files."""
+        from clew.core.types import MEMBER_SEPARATOR, RETRIEVED_KINDS
+        from clew.parse.documents.limits import LIMITS
+
+        passages = count = 0
+        notes: list[str] = []
+        waiting = [(f"{place}{MEMBER_SEPARATOR}{member.name}", member) for member in parsed.members]
+        while waiting:
+            path, member = waiting.pop(0)
+            name = path.removeprefix(f"{place}{MEMBER_SEPARATOR}")
+            count += 1
+            if (
+                member.problem
+                or count > LIMITS.members
+                or name.count(MEMBER_SEPARATOR) >= LIMITS.member_depth
+            ):
+                notes.append(f"{name}: {member.problem or 'too many files within each other'}")
+                continue
+            file = Path(member.path)
+            size = file.stat().st_size
+            options = {file: {"name": PurePath(name).name, "members": self._folder}}
+            ((_, outcome),) = self._pool.read_files([file], self._store.passage_unit, options)
+            file.unlink(missing_ok=True)
+            if isinstance(outcome, UnreadableFile):
+                notes.append(f"{name}: {outcome.problem}")
+                continue
+            notes += (f"{name}: {note}" for note in outcome.notes)
+            waiting += [(f"{path}{MEMBER_SEPARATOR}{inner.name}", inner) for inner in outcome.members]
+            location = Location(path, place, size, 0, 0)
+            if self._store.put_document(replace(outcome, members=()), location) == "added":
+                passages += sum(node.kind in RETRIEVED_KINDS for node in outcome.nodes)
+        return passages, notes
+
+    def _commit(self, path: Path, place: str, parsed: ParsedDocument) -> str:
         """Commit a document. Its bytes are stored first: after a kill in between, the next upload finds them."""
         copy = _upload_path(self._store.path, parsed.key)
         copy.parent.mkdir(mode=0o700, exist_ok=True)
@@ -77,9 +117,9 @@ class Uploads:
                 os.fsync(file.fileno())
             part.replace(copy)
         status = copy.stat()
-        place = f"{UPLOAD_PREFIX}{parsed.key}/{name}"
         return self._store.put_document(
-            parsed, Location(place, place, status.st_size, status.st_mtime_ns, status.st_ino)
+            replace(parsed, members=()),
+            Location(place, place, status.st_size, status.st_mtime_ns, status.st_ino),
         )
 
 
@@ -93,6 +133,7 @@ class SourceFiles:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pool: ParsePool | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         #: By document key, the path and status of a file whose bytes were found to be the document's.
         self._verified: dict[str, tuple[str, tuple[int, int, int]]] = {}
 
@@ -101,8 +142,11 @@ class SourceFiles:
         """Yield an :class:`Uploads`; ``seconds`` and ``memory`` (in bytes) limit the parsing of one file."""
         from clew.parse.documents.pool import TIME_LIMIT, ParsePool
 
-        with ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory) as pool:
-            yield Uploads(self._store, pool)
+        with (
+            tempfile.TemporaryDirectory(prefix="clew-") as folder,
+            ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory) as pool,
+        ):
+            yield Uploads(self._store, pool, Path(folder))
 
     def original(self, document: str) -> Path:
         """Return a file with exactly the bytes that the document (a key) was read from.
@@ -114,8 +158,13 @@ class SourceFiles:
 
         record = self._store.document(document)
         uploaded = [_upload_path(self._store.path, record.key)]
-        elsewhere = [Path(path) for path in record.paths if not path.startswith(UPLOAD_PREFIX)]
-        for path in uploaded + elsewhere:
+        elsewhere = [
+            Path(path)
+            for path in record.paths
+            if not path.startswith(UPLOAD_PREFIX) and container_path(path) == path
+        ]
+        within = (path for path in record.paths if container_path(path) != path)
+        for path in chain(uploaded, elsewhere, self._extracted_files(record.key, within)):
             try:
                 status = path.stat()
                 seen = str(path), (status.st_size, status.st_mtime_ns, status.st_ino)
@@ -130,6 +179,32 @@ class SourceFiles:
         raise NotFound(
             f"the file of '{record.name}' is no longer where it was, or was changed", "Add it again: clew add"
         )
+
+    def _extracted_files(self, key: str, paths: Iterable[str]) -> Iterator[Path]:
+        """Yield the file of a document that is within another file, written to a folder of its own, for each path.
+
+        A process with limits on time and memory opens the other file.
+        """
+        from clew.parse.documents.pool import ParsePool
+        from clew.parse.documents.reader import extract_member
+
+        for path in paths:
+            place = container_path(path)
+            member = path[len(place) :].split(MEMBER_SEPARATOR)[1:]
+            container = _upload_path(self._store.path, min(_upload_keys([place]), default=""))
+            if not place.startswith(UPLOAD_PREFIX):
+                container = Path(place)
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="clew-")
+            options = {
+                "name": PurePath(place).name,
+                "member": member,
+                "target": Path(self._folder.name) / key,
+            }
+            with ParsePool(1, reader=extract_member, time_limit=_DRAW_SECONDS) as pool:
+                ((_, outcome),) = pool.read_files([container], options={container: options})
+            if isinstance(outcome, Path):
+                yield outcome
 
     def page_image(self, document: str, page: int, scale: float = 1.5) -> PageImage:
         """Return page ``page`` (from 1) of a PDF as a picture.
@@ -188,8 +263,11 @@ class SourceFiles:
         return len(orphans)
 
     def close(self) -> None:
-        """End the process that draws pages, if there is one."""
+        """End the process that draws pages, if there is one, and delete extracted files."""
         with _DRAWING:
+            if self._folder is not None:
+                self._folder.cleanup()
+                self._folder = None
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None

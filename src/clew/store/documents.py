@@ -9,12 +9,22 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from clew.core.errors import Damaged, NotFound
-from clew.core.types import SECTION, TABLE, Box, Document, Location, Node, ParsedDocument, ParsedNode
+from clew.core.types import (
+    MEMBER_SEPARATOR,
+    SECTION,
+    TABLE,
+    Box,
+    Document,
+    Location,
+    Node,
+    ParsedDocument,
+    ParsedNode,
+)
 from clew.store.database import PIECE_LENGTH, note_removal
 from clew.store.dump import document_stamp, dump_document, hash_lines
 
@@ -350,9 +360,14 @@ def put_location(connection: sqlite3.Connection, location: Location, key: str) -
 
 
 def remove_paths(connection: sqlite3.Connection, paths: Iterable[str]) -> list[Document]:
-    """Remove paths; return the documents that had no other path and were removed. Raises NotFound."""
+    """Remove paths, and those of the files within these files; return the documents that had no other path and were
+    removed. Raises NotFound."""
     removed = []
-    for path in paths:
+    gone: set[str] = set()
+    for path in _with_members(connection, paths):
+        if path in gone:
+            continue
+        gone.add(path)
         row = connection.execute("SELECT document FROM location WHERE path = ?", (path,)).fetchone()
         if row is None:
             raise NotFound(f"no document at '{path}'", "See: clew list")
@@ -361,6 +376,18 @@ def remove_paths(connection: sqlite3.Connection, paths: Iterable[str]) -> list[D
         if delete_without_location(connection, row[0]):
             removed.append(document)
     return removed
+
+
+def _with_members(connection: sqlite3.Connection, paths: Iterable[str]) -> Iterator[str]:
+    """Yield each path, and then the paths of the files within that file."""
+    for path in paths:
+        yield path
+        # All paths that continue with the separator: "0" is the character after "/".
+        first = path + MEMBER_SEPARATOR
+        members = connection.execute(
+            "SELECT path FROM location WHERE path > ? AND path < ?", (first, first[:-1] + "0")
+        ).fetchall()
+        yield from (member for (member,) in members)
 
 
 def has_document(connection: sqlite3.Connection, key: str) -> bool:

@@ -6,16 +6,29 @@ killed loses at most the documents that are being read, and running it again con
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.core.errors import UnreadableFile
-from clew.core.types import RETRIEVED_KINDS, ROW, TABLE, Document, Location, ParsedDocument
+from clew.core.types import (
+    MEMBER_SEPARATOR,
+    RETRIEVED_KINDS,
+    ROW,
+    TABLE,
+    Document,
+    Location,
+    Member,
+    ParsedDocument,
+    container_path,
+)
 from clew.knowledge_base.ingest.plan import Plan, Scan, plan_files, scan_paths
 from clew.knowledge_base.ingest.report import Event, Failure, Progress, Report, ignore_event
+from clew.parse.documents.limits import LIMITS
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder
@@ -96,6 +109,25 @@ def add(
 
 
 @dataclass(slots=True)
+class _Task:
+    """A file to parse, with all its locations, and the file that it is in.
+
+    ``parsed`` is the document of a file with files in it, which waits until ``open_members`` of these are finished.
+    """
+
+    locations: tuple[Location, ...]
+    container: _Task | None = None
+    parsed: ParsedDocument | None = None
+    open_members: int = 0
+    names: set[str] = field(default_factory=set)  # of the files in it
+
+
+def _member_location(place: Location, member: Member) -> Location:
+    """Return the location of a file within the file at ``place``, without its size."""
+    return replace(place, path=f"{place.path}{MEMBER_SEPARATOR}{member.name}", size=0, inode=0)
+
+
+@dataclass(slots=True)
 class _AddRun:
     base: IngestTarget
     report: Report
@@ -103,6 +135,8 @@ class _AddRun:
     pending: int = 0  # new passages and rows that are not searchable yet
     done: int = 0
     total: int = 0
+    members: Counter[str] = field(default_factory=Counter)  # files within each file, so far
+    members_of: dict[str, list[str]] | None = None
 
     def run(self, paths: Sequence[str | Path], *, sync: bool, checksum: bool, workers: int | None) -> None:
         """Add the files, and remove vanished ones if ``sync`` is set."""
@@ -118,7 +152,7 @@ class _AddRun:
         for failure in scan.failed:
             self.record_failure(failure.path, failure.reason, locations)
         for location, key in plan.known:
-            self.record_outcome(location.path, self.base.put_location(location, key))
+            self.locate_known(location, key, locations)
         self.parse_files(plan, locations, workers)
         if sync:
             self.remove_vanished(scan, locations)
@@ -127,34 +161,144 @@ class _AddRun:
     def parse_files(
         self, plan: Plan, locations: dict[str, tuple[Location, str]], workers: int | None
     ) -> None:
-        """Parse the new files in worker processes, and commit each document as it comes."""
+        """Parse the new files, and the files within them, in worker processes; commit each document as it comes.
+
+        A document with files in it is committed after all of these: if ``add`` is killed before, it reads them again.
+        """
         if not plan.to_parse:
             return
         from clew.parse.documents.pool import ParsePool
 
-        files = {location.path: location for location in plan.to_parse}
-        with ParsePool(workers) as pool:
-            for path, outcome in pool.read_files([Path(name) for name in files], self.base.passage_unit):
-                name = str(path)
-                same_bytes = (files[name], *plan.duplicates.get(name, ()))
+        tasks = {
+            Path(location.path): _Task((location, *plan.duplicates.get(location.path, ())))
+            for location in plan.to_parse
+        }
+        waiting = deque(tasks)
+        with tempfile.TemporaryDirectory(prefix="clew-") as folder, ParsePool(workers) as pool:
+            options: dict[Path, dict[str, Any]] = {path: {"members": Path(folder)} for path in tasks}
+            for path, outcome in pool.read_files(waiting, self.base.passage_unit, options):
+                task = tasks.pop(path)
                 if isinstance(outcome, UnreadableFile):
-                    for location in same_bytes:
-                        self.record_failure(location.path, outcome.problem, locations)
+                    self.record_failures(task, outcome.problem, locations)
+                elif outcome.members:
+                    task.parsed = outcome
+                    for member, inner in self.member_tasks(task, locations):
+                        tasks[member] = inner
+                        options[member] = {
+                            "members": Path(folder),
+                            "name": PurePath(inner.locations[0].path).name,
+                        }
+                        waiting.appendleft(member)
                 else:
-                    self.commit(outcome, same_bytes)
+                    self.commit(outcome, task.locations, locations)
+                if task.container is not None:
+                    path.unlink(missing_ok=True)
+                self.finish(task, locations)
 
-    def commit(self, parsed: ParsedDocument, locations: Sequence[Location]) -> None:
-        """Store a document with all its locations."""
-        first, *others = locations
+    def member_tasks(
+        self, task: _Task, locations: dict[str, tuple[Location, str]]
+    ) -> Iterator[tuple[Path, _Task]]:
+        """Yield the files within a file that can be read, and report those that cannot."""
+        for member in task.parsed.members if task.parsed else ():
+            inner = _Task(tuple(_member_location(place, member) for place in task.locations), task)
+            self.total += len(inner.locations)
+            path = inner.locations[0].path
+            top = container_path(path)
+            self.members[top] += 1
+            depth = path[len(top) :].count(MEMBER_SEPARATOR)
+            problem = member.problem
+            if depth > LIMITS.member_depth:
+                problem = f"nested too deeply: more than {LIMITS.member_depth} files within each other"
+            elif self.members[top] > LIMITS.members:
+                problem = f"too many files within one file: more than {LIMITS.members:,}"
+            task.names.add(member.name)
+            if problem:
+                self.record_failures(inner, problem, locations)
+            else:
+                size = Path(member.path).stat().st_size
+                inner.locations = tuple(replace(place, size=size) for place in inner.locations)
+                task.open_members += 1
+                yield Path(member.path), inner
+
+    def finish(self, task: _Task, locations: dict[str, tuple[Location, str]]) -> None:
+        """Commit the files whose last member was just finished, from the inside out."""
+        current: _Task | None = task
+        while current is not None and not current.open_members:
+            if current.parsed is not None:
+                self.commit(current.parsed, current.locations, locations, current.names)
+            current = current.container
+            if current is not None:
+                current.open_members -= 1
+
+    def record_failures(self, task: _Task, problem: str, locations: dict[str, tuple[Location, str]]) -> None:
+        """Report that a file cannot be added, for each of its locations."""
+        for location in task.locations:
+            self.record_failure(location.path, problem, locations)
+
+    def commit(
+        self,
+        parsed: ParsedDocument,
+        places: Sequence[Location],
+        locations: dict[str, tuple[Location, str]],
+        members: Set[str] = frozenset(),
+    ) -> None:
+        """Store a document with all its locations, and remove what was in an earlier version of the file alone."""
+        first, *others = places
         self.report.notes.extend((first.path, note) for note in parsed.notes)
-        outcome = self.base.put_document(parsed, first)
+        outcome = self.base.put_document(replace(parsed, members=()), first)
         if outcome in {"added", "replaced"}:
             self.count_nodes(parsed)
         self.record_outcome(first.path, outcome)
         for location in others:
             self.record_outcome(location.path, self.base.put_location(location, parsed.key))
+        for location in places:
+            self.remove_stale_members(location.path, members, locations)
         if self.pending >= CATCH_UP_EVERY:
             self.catch_up()
+
+    def locate_known(self, location: Location, key: str, locations: dict[str, tuple[Location, str]]) -> None:
+        """Store a new location of a known document, and those of the files within it."""
+        self.record_outcome(location.path, self.base.put_location(location, key))
+        names = set()
+        source = self.known_containers(locations).get(key, "")
+        for path in self.known_members(locations).get(source, ()):
+            place, member = locations[path]
+            name = path[len(source) + len(MEMBER_SEPARATOR) :]
+            names.add(name.partition(MEMBER_SEPARATOR)[0])
+            inner = replace(_member_location(location, Member(name)), size=place.size)
+            self.total += 1
+            self.record_outcome(inner.path, self.base.put_location(inner, member))
+        self.remove_stale_members(location.path, names, locations)
+
+    def known_containers(self, locations: dict[str, tuple[Location, str]]) -> dict[str, str]:
+        """Return a path of each document that has files in it, by its key."""
+        return {locations[path][1]: path for path in self.known_members(locations) if path in locations}
+
+    def known_members(self, locations: dict[str, tuple[Location, str]]) -> dict[str, list[str]]:
+        """Return the paths of the files within each file, as they were when the run began."""
+        if self.members_of is None:
+            self.members_of = {}
+            for path in locations:
+                top = container_path(path)
+                inner = path
+                while inner != top:
+                    inner = inner.rpartition(MEMBER_SEPARATOR)[0]
+                    self.members_of.setdefault(inner, []).append(path)
+        return self.members_of
+
+    def remove_stale_members(
+        self, path: str, names: Set[str], locations: dict[str, tuple[Location, str]]
+    ) -> None:
+        """Remove the files that were within a file and are not any more."""
+        start = len(path) + len(MEMBER_SEPARATOR)
+        stale = [
+            member
+            for member in self.known_members(locations).get(path, ())
+            if member[start:].partition(MEMBER_SEPARATOR)[0] not in names
+        ]
+        if stale:
+            self.base.remove(stale)
+            self.report.removed.extend(stale)
 
     def count_nodes(self, parsed: ParsedDocument) -> None:
         """Add a new document to the sums of the report."""
@@ -175,7 +319,7 @@ class _AddRun:
         vanished = sorted(
             path
             for path in locations
-            if not roots.isdisjoint((Path(path), *Path(path).parents)) and _has_vanished(path)
+            if not roots.isdisjoint((Path(path), *Path(path).parents)) and _has_vanished(container_path(path))
         )
         if vanished:
             self.base.remove(vanished)

@@ -90,14 +90,22 @@ class Caption:
 
 
 @dataclass(frozen=True, slots=True)
+class PageStart:
+    """The start of page (or slide) ``number``, from 1; ``label`` is its name where that differs from the number."""
+
+    number: int
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """A remark for the person who added the file."""
 
     text: str
 
 
-Block = Title | Heading | Paragraph | ListBlock | Table | Caption | Note
-_Final = Title | Heading | Paragraph | Table | Note
+Block = Title | Heading | Paragraph | ListBlock | Table | Caption | PageStart | Note
+_Final = Title | Heading | Paragraph | Table | PageStart | Note
 
 _CAPTION = re.compile(r"^(?:table|tab\.|tabelle|tableau|tabla|tabella)\s+\w[\w.-]*\s*[:.–—-]|^table:\s", re.I)
 
@@ -122,7 +130,7 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
     """
     builder = DocumentBuilder(source.unit)
     title = top_heading = ""
-    nodes = characters = 0
+    nodes = characters = pages = 0
     for block in _lists_as_passages(_attach_captions(blocks)):
         match block:
             case Title(text):
@@ -139,9 +147,13 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
                 builder.add_table(block)
                 nodes += len(block.rows)
                 size = sum(len(cell) for row in block.rows for cell in row)
+            case PageStart(number, label):
+                builder.add_page(number, label)
+                pages = max(pages, number)
+                size = 0
             case Note(text):
                 builder.notes.append(text)
-        if isinstance(block, Heading | Paragraph | Table):
+        if isinstance(block, Heading | Paragraph | Table | PageStart):
             nodes += 1
             characters += size
             source.limits.check_nodes(nodes)
@@ -153,12 +165,13 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
         title=title or top_heading or PurePath(source.name).stem,
         media_type=source.media_type,
         parser=source.parser,
+        pages=pages,
     )
 
 
 def _attach_captions(
     blocks: Iterable[Block],
-) -> Iterator[Title | Heading | Paragraph | ListBlock | Table | Note]:
+) -> Iterator[Title | Heading | Paragraph | ListBlock | Table | PageStart | Note]:
     """Move each caption into its table: the one right below, else the one right above."""
     table: Table | None = None
     caption: Caption | None = None
@@ -186,7 +199,7 @@ def _attach_captions(
     yield from _table_and_caption(table, caption)
 
 
-def _as_caption(block: Heading | Paragraph | ListBlock | Caption) -> Caption | None:
+def _as_caption(block: Heading | Paragraph | ListBlock | Caption | PageStart) -> Caption | None:
     if isinstance(block, Caption):
         return block
     if isinstance(block, Paragraph) and len(block.text) <= CAPTION_LENGTH and _CAPTION.match(block.text):
@@ -206,7 +219,7 @@ def _table_and_caption(table: Table | None, caption: Caption | None) -> Iterator
 
 
 def _lists_as_passages(
-    blocks: Iterable[Title | Heading | Paragraph | ListBlock | Table | Note],
+    blocks: Iterable[Title | Heading | Paragraph | ListBlock | Table | PageStart | Note],
 ) -> Iterator[_Final]:
     """Turn lists into paragraphs that begin with their lead-in, and divide paragraphs that are too long."""
     pending: Paragraph | None = None  # the last paragraph, in case a list follows

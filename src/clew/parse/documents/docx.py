@@ -29,13 +29,7 @@ from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
-from clew.parse.documents.tables import (
-    Row,
-    collapse_group_heading,
-    count_header_rows,
-    merge_header,
-    trim_grid,
-)
+from clew.parse.documents.tables import Row, table_from_grid
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -527,18 +521,8 @@ def read_table(table: _Element, notes: Footnotes, limits: Limits, cells: int = 0
             spanned.add(len(rows))
         rows.append(row)
         is_header.append(_is_header(element))
-    rows = trim_grid(rows)
-    count = 0
-    while count < len(rows) and is_header[count]:
-        count += 1
-    if not count or count == len(rows):
-        count = count_header_rows(rows, frozenset(spanned))
-    body = tuple(
-        collapse_group_heading(row) if number in spanned else row
-        for number, row in enumerate(rows)
-        if number >= count
-    )
-    return Table(merge_header(rows[:count]), body)
+    header = next((number for number, marked in enumerate(is_header) if not marked), 0)
+    return table_from_grid(rows, frozenset(spanned), header)
 
 
 def _read_row(

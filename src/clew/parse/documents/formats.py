@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -23,21 +23,34 @@ class ParseFunction(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class MemberFile:
+    """A file within a file: its name, perhaps with folders, and a function that reads its bytes or raises
+    UnreadableFile."""
+
+    name: str
+    read: Callable[[], bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentFormat:
     """A document format: how its files are recognised, and the function that parses them.
 
-    To add a format, put a module with a ``FORMAT`` into ``clew.parse.documents``, or name the object in the entry
-    point group ``clew.parsers`` of another package. The module is imported even where only file names are checked,
-    so it imports its parsing library inside the parse function.
+    To add a format, put a module with a ``FORMAT`` (or several ``FORMATS``) into ``clew.parse.documents``, or name
+    the object in the entry point group ``clew.parsers`` of another package. The module is imported even where only
+    file names are checked, so it imports its parsing library inside the parse function.
 
     ``label`` names the format in messages ("a Word document"). ``suffixes`` are in lower case and have their dot;
     ``add`` picks files with these suffixes up from folders. The content of a file decides before its suffix does:
 
     - ``magic`` are bytes that stand at the start of a file, or anywhere in its first ``magic_window`` bytes;
     - ``zip_folder`` is a folder at the top of a zip container;
+    - ``zip_mimetype`` is the content, or its beginning, of the file ``mimetype`` in a zip container;
     - ``matches`` examines the start of a text file: 4,096 bytes without byte order mark and NULs.
 
     A text file that no format claims by its content is parsed as its suffix says, else as plain text.
+
+    ``read_members`` yields the files within a file (an archive, a mail with attachments), which become documents of
+    their own. It is called after ``parse`` has accepted the same bytes, and raises UnreadableFile.
     """
 
     media_type: str
@@ -47,12 +60,14 @@ class DocumentFormat:
     magic: bytes = b""
     magic_window: int = 0
     zip_folder: str = ""
+    zip_mimetype: str = ""
     matches: Callable[[bytes], bool] | None = None
+    read_members: Callable[[bytes], Iterable[MemberFile]] | None = None
 
     @property
     def is_text(self) -> bool:
         """Whether files of this format are text in some encoding."""
-        return self.media_type.startswith("text/")
+        return self.media_type.startswith("text/") or not (self.magic or self.zip_folder or self.zip_mimetype)
 
 
 @lru_cache(maxsize=1)
@@ -61,7 +76,9 @@ def document_formats() -> tuple[DocumentFormat, ...]:
     package = import_module(__name__.rpartition(".")[0])
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     modules = [import_module(f"{package.__name__}.{name}") for name in names]
-    own = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
+    own: list[DocumentFormat] = []
+    for module in modules:
+        own += [module.FORMAT] if hasattr(module, "FORMAT") else getattr(module, "FORMATS", ())
     return (*usable_declarations(PARSER_PLUGINS, DocumentFormat), *own)
 
 

@@ -74,6 +74,7 @@ _HTML_START = re.compile(
 )
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.I)
 _XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.I)
+_XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _SPACES = re.compile(r"[ \t\n\f\v\u00a0]+")
 _INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
 #: An element with this share of the page's text is content, whatever its class says.
@@ -84,8 +85,7 @@ _MAIN_SHARE = 0.3
 
 def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse an HTML page. Raises UnreadableFile."""
-    declared = _XML_ENCODING.match(data[:200]) or _META_CHARSET.search(data[:4096])
-    text, remarks = decode_text(data, declared[1].decode("ascii") if declared else "")
+    text, remarks = decode_page(data)
     source = SourceFile(data, name, MEDIA_TYPE, PARSER, unit, limits)
     return build_document(_blocks(_parse_tree(text, limits), remarks, limits), source)
 
@@ -99,11 +99,21 @@ FORMAT = DocumentFormat(
 )
 
 
-def fragment_blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of a piece of HTML that is embedded in Markdown."""
-    tree = _parse_tree(text, LIMITS)
+def decode_page(data: bytes, declared: str = "") -> tuple[str, tuple[str, ...]]:
+    """Return the text of a page and remarks, as :func:`decode_text` does. Raises UnreadableFile.
+
+    ``declared`` is the encoding that was stated outside of the page; else the page's own statement counts.
+    """
+    stated = _XML_ENCODING.match(data[:200]) or _META_CHARSET.search(data[:4096])
+    return decode_text(data, declared or (stated[1].decode("ascii") if stated else ""))
+
+
+def fragment_blocks(text: str, limits: Limits = LIMITS) -> Iterator[Block]:
+    """Yield the blocks of HTML that is embedded in a document of another format. Raises UnreadableFile."""
+    # A page within a book begins with an XML declaration, which the parser would take for text.
+    tree = _parse_tree(_XML_DECLARATION.sub("", text), limits)
     if tree is not None:
-        yield from _TreeWalker(tree, LIMITS).blocks()
+        yield from _TreeWalker(tree, limits).blocks()
 
 
 def _parse_tree(text: str, limits: Limits) -> _Element | None:

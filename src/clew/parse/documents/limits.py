@@ -18,6 +18,8 @@ class Limits:
     ``unpacked_ratio`` is checked only for a packed part that unpacks to more than ``ratio_floor``: a small part of
     repeated XML packs a thousandfold and harms nobody. ``depth`` is how deep elements may be nested. ``cells`` is
     how many filled cells the tables of one file may have; a cell counts once for each row and column it spans.
+    ``members`` is how many files there may be within a file, ``member_depth`` how deep archives and mails may be in
+    each other.
     """
 
     file_bytes: int = 512 * MIB
@@ -29,6 +31,8 @@ class Limits:
     nodes: int = 2_000_000
     characters: int = 200_000_000
     cells: int = 4_000_000
+    members: int = 10_000
+    member_depth: int = 3
 
     def check(self, what: str, value: int, limit: int, unit: str = "") -> None:
         """Raise UnreadableFile if ``value`` exceeds ``limit``; ``what`` names the problem."""

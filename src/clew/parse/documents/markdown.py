@@ -63,6 +63,11 @@ def _blocks(text: str, remarks: Sequence[str]) -> Iterator[Block]:
             yield Title(title)
         if lines := [f"{key}: {fields[key]}" for key in _CONTENT_FIELDS if fields.get(key)]:
             yield Paragraph("\n".join(lines))
+    yield from markdown_blocks(text)
+
+
+def markdown_blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of Markdown without front matter. Raises UnreadableFile."""
     tokens = _markdown_parser().parse(text)
     if any(token.level >= _MAX_NESTING for token in tokens):
         raise UnreadableFile(f"nested too deeply: more than {_MAX_NESTING} levels")

@@ -1,4 +1,5 @@
-"""Office packages: the zip containers of XML parts that Word documents and Excel workbooks are (ECMA-376 part 2).
+"""Office packages: the zip containers of XML parts that Word documents and Excel workbooks are (ECMA-376 part 2), and
+OpenDocument files and EPUB books with them.
 
 The container is checked before anything is unpacked: the sizes that it claims (Python reads no more than is
 claimed), the compression ratio, encryption. Only parts that a parser asks for by name are opened, so a zip within
@@ -106,6 +107,13 @@ class OfficePackage:
             if local_name(child) == "title":
                 return (child.text or "").strip()
         return ""
+
+    def read_bytes(self, name: str) -> bytes:
+        """Return the content of a part that need not be XML."""
+        if name not in self._parts:
+            raise UnreadableFile(f"is damaged: {name} is missing")
+        with _refusing_damage(name):
+            return self._zip.read(self._parts[name])
 
     def read_xml(self, name: str) -> _Element:
         """Return the root of an XML part."""

@@ -48,6 +48,20 @@ class _Crash:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """The files that no worker has yet, and the keyword arguments of their reader."""
+
+    paths: deque[Path]
+    unit: str
+    options: Mapping[Path, Mapping[str, Any]]
+
+    def take(self) -> tuple[Path, dict[str, Any]]:
+        """Return the first file with its arguments; it no longer waits."""
+        path = self.paths.popleft()
+        return path, {"unit": self.unit, **self.options.get(path, {})}
+
+
 @dataclass(slots=True)
 class _Worker:
     process: multiprocessing.process.BaseProcess
@@ -95,9 +109,11 @@ class ParsePool:
     ) -> Iterator[tuple[Path, Outcome]]:
         """Yield each path with its document, or with the error that says why there is none, as they finish.
 
-        ``options`` are further keyword arguments of the reader, by path, such as the file's ``name``.
+        ``options`` are further keyword arguments of the reader, by path, such as the file's ``name``. To a deque of
+        paths, and to the options, the caller may add while it iterates.
         """
-        waiting = deque((path, {"unit": unit, **options.get(path, {})}) for path in paths)
+        queue = paths if isinstance(paths, deque) else deque(paths)
+        waiting = _Waiting(queue, unit, options)
         self._assign_files(waiting)
         while busy := [worker for worker in self._workers if worker.path is not None]:
             soonest = min(worker.deadline for worker in busy)
@@ -116,24 +132,25 @@ class ParsePool:
                 # Before the caller deals with this one, which may take a while.
                 self._assign_files(waiting)
                 yield path, outcome
+                self._assign_files(waiting)
 
     def close(self) -> None:
         """End the workers."""
         for worker in list(self._workers):
             self._kill(worker)
 
-    def _assign_files(self, waiting: deque[tuple[Path, dict[str, Any]]]) -> None:
+    def _assign_files(self, waiting: _Waiting) -> None:
         """Send a file to each idle worker; start workers while files are left and fewer workers run than may."""
         for worker in list(self._workers):
             # A worker that was killed while it was idle must not lose a file.
             if worker.path is None and worker.process.exitcode is not None:
                 self._kill(worker)
-            elif waiting and worker.path is None:
-                self._send(worker, *waiting.popleft())
-        while waiting and len(self._workers) < self._size:
+            elif waiting.paths and worker.path is None:
+                self._send(worker, *waiting.take())
+        while waiting.paths and len(self._workers) < self._size:
             worker = self._start()
             self._workers.append(worker)
-            self._send(worker, *waiting.popleft())
+            self._send(worker, *waiting.take())
 
     def _send(self, worker: _Worker, path: Path, options: dict[str, Any]) -> None:
         worker.path, worker.deadline = path, time.monotonic() + self._time_limit

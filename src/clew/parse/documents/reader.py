@@ -7,32 +7,30 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path, PurePath
 
 from clew.core.errors import UnreadableFile
-from clew.core.types import ParsedDocument
+from clew.core.types import Member, ParsedDocument
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import is_binary
-from clew.parse.documents.formats import DocumentFormat, document_formats, format_of_suffix
+from clew.parse.documents.formats import DocumentFormat, MemberFile, document_formats, format_of_suffix
 from clew.parse.documents.limits import LIMITS, MIB, Limits, format_size
 
 #: Bytes at the start of a text file that :attr:`DocumentFormat.matches` is given.
 _TEXT_START = 4_096
 _FALLBACK = "text/plain"
+_ARCHIVE = "application/zip"
 _EXPORT = "Export it as PDF, DOCX, HTML or text and add that"
 #: Text formats that are not read, by suffix: as plain text they would be full of markup.
 _UNSUPPORTED_TEXT = {
-    ".json": "JSON",
-    ".jsonl": "JSON lines",
-    ".ndjson": "JSON lines",
     ".xml": "XML",
     ".svg": "an SVG image",
-    ".eml": "an e-mail",
-    ".tex": "LaTeX",
-    ".rtf": "RTF",
-    ".ipynb": "a Jupyter notebook",
     ".yaml": "YAML",
     ".yml": "YAML",
 }
@@ -45,7 +43,6 @@ _UNSUPPORTED_BINARY: tuple[tuple[bytes, str], ...] = (
     (b"II*\0", "a TIFF image"),
     (b"MM\0*", "a TIFF image"),
     (b"8BPS", "a Photoshop image"),
-    (b"{\\rtf", "RTF"),
     (b"%!PS", "PostScript"),
     (b"\x1f\x8b\x08", "a gzip archive"),
     (b"BZh", "a bzip2 archive"),
@@ -66,20 +63,10 @@ _UNSUPPORTED_BINARY: tuple[tuple[bytes, str], ...] = (
     (b"ITOLITLS", "a Microsoft e-book"),
 )
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
-_OLE_START = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-#: Files in OLE containers, by a stream that the container holds: the problem and the hint.
-_OLE_STREAMS = (
-    ("EncryptedPackage", "is encrypted", "Save it without a password and add that"),
-    ("EncryptionInfo", "is encrypted", "Save it without a password and add that"),
-    ("WordDocument", "is a Word document in the old .doc format", "Save it as .docx and add that"),
-    ("Workbook", "is an Excel workbook in the old .xls format", "Save it as .xlsx and add that"),
-    ("Book", "is an Excel workbook in the old .xls format", "Save it as .xlsx and add that"),
-    (
-        "PowerPoint Document",
-        "is a PowerPoint presentation in the old .ppt format",
-        "Save it as PDF and add that",
-    ),
-)
+#: Notes name so many of the files within a file that are not read.
+_NAMED = 5
+#: The name of a file within a file is cut to its last so many characters.
+_MAX_NAME = 200
 
 
 def detect_format(data: bytes, name: str) -> DocumentFormat:
@@ -96,9 +83,7 @@ def detect_format(data: bytes, name: str) -> DocumentFormat:
         if form.magic and (data.startswith(form.magic) or (_has_magic(data, form) and claimed is None)):
             return form
     if data.startswith(_ZIP_STARTS):
-        return _detect_in_zip(data, promised)
-    if data.startswith(_OLE_START):
-        raise _ole_error(data)
+        return _detect_in_zip(data, name, promised)
     if label := _unsupported_label(data):
         raise UnreadableFile(f"is {label}{_contradiction(promised)}", _unsupported_hint(label))
     if is_binary(data):
@@ -147,14 +132,14 @@ def _unsupported_hint(label: str) -> str:
         return "Recognise its text (OCR) into a PDF and add that"
     if label.endswith("archive"):
         return "Unpack it and add what is inside"
-    return _EXPORT if label in {"RTF", "PostScript", "a DjVu document"} else ""
+    return _EXPORT if label in {"PostScript", "a DjVu document"} else ""
 
 
 def _contradiction(promised: DocumentFormat | None) -> str:
     return f", not {promised.label}" if promised else ", which is not supported"
 
 
-def _detect_in_zip(data: bytes, promised: DocumentFormat | None) -> DocumentFormat:
+def _detect_in_zip(data: bytes, name: str, promised: DocumentFormat | None) -> DocumentFormat:
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             names = set(archive.namelist())
@@ -168,23 +153,16 @@ def _detect_in_zip(data: bytes, promised: DocumentFormat | None) -> DocumentForm
         damaged = form is promised and "[Content_Types].xml" in names
         if form.zip_folder and (form.zip_folder in folders or damaged):
             return form
-    if "ppt" in folders:
-        raise UnreadableFile(
-            "is a PowerPoint presentation, which is not supported", "Save it as PDF and add that"
-        )
+    for form in document_formats():
+        damaged = form is promised and "META-INF" in folders
+        if form.zip_mimetype and (mimetype.startswith(form.zip_mimetype.encode()) or damaged):
+            return form
     if b"opendocument" in mimetype:
-        raise UnreadableFile("is an OpenDocument file, which is not supported", _EXPORT)
-    if b"epub" in mimetype:
-        raise UnreadableFile("is an EPUB book, which is not supported", _EXPORT)
-    raise UnreadableFile(f"is a zip archive{_contradiction(promised)}", "Unpack it and add what is inside")
-
-
-def _ole_error(data: bytes) -> UnreadableFile:
-    """Return the error for an OLE container, whose directory names its streams in UTF-16."""
-    for stream, problem, hint in _OLE_STREAMS:
-        if stream.encode("utf-16-le") + b"\0\0" in data:
-            return UnreadableFile(problem, hint)
-    return UnreadableFile("is an old Microsoft Office file or message, which is not supported", _EXPORT)
+        raise UnreadableFile("is an OpenDocument drawing or formula, which is not supported", _EXPORT)
+    plain = next(form for form in document_formats() if form.media_type == _ARCHIVE)
+    if promised in (None, plain) and PurePath(name).suffix.lower() in {"", *plain.suffixes}:
+        return plain
+    raise UnreadableFile(f"is a zip archive{_contradiction(promised)}", "Rename it to .zip and add that")
 
 
 def is_supported(path: Path) -> bool:
@@ -192,13 +170,18 @@ def is_supported(path: Path) -> bool:
     return format_of_suffix(path.suffix) is not None
 
 
-def read_file(path: Path, *, unit: PassageUnit = "paragraph", name: str = "") -> ParsedDocument:
+def read_file(
+    path: Path, *, unit: PassageUnit = "paragraph", name: str = "", members: Path | None = None
+) -> ParsedDocument:
     """Read and parse one file. Its content decides on its format before its name does.
 
-    ``name`` is the file's name where it differs from that on disk. Raises UnreadableFile, and nothing else, for a
-    file that cannot be added.
+    ``name`` is the file's name where it differs from that on disk. The files within it (attachments of a mail) are
+    written to the folder ``members``, if one is given. Raises UnreadableFile, and nothing else, for a file that
+    cannot be added.
     """
-    return parse(read_bytes(path), name or path.name, unit=unit)
+    data = read_bytes(path)
+    document = parse(data, name or path.name, unit=unit)
+    return document if members is None else _write_members(document, data, name or path.name, members)
 
 
 def parse(data: bytes, name: str, *, unit: PassageUnit = "paragraph") -> ParsedDocument:
@@ -209,6 +192,81 @@ def parse(data: bytes, name: str, *, unit: PassageUnit = "paragraph") -> ParsedD
     except MemoryError:
         problem = "reading it takes more memory than there is (CLEW_READ_MEMORY sets the limit)"
         raise UnreadableFile(problem) from None
+
+
+def member_files(data: bytes, name: str, limits: Limits = LIMITS) -> Iterator[MemberFile]:
+    """Yield the files within a file, each under a name that no other has.
+
+    The names have no empty parts and do not lead out of a folder: reading a file whose name does raises
+    UnreadableFile, as reading a file beyond a limit does.
+    """
+    form = detect_format(data, name)
+    names: Counter[str] = Counter()
+    size = 0
+    for number, member in enumerate(form.read_members(data) if form.read_members else ()):
+        limits.check("too many files in it", number + 1, limits.members)
+        parts = [" ".join(part.split()) for part in member.name.replace("\\", "/").split("/")]
+        parts = [part for part in parts if part not in {"", "."}]
+        clean = "/".join(part for part in parts if part != "..").encode(errors="replace").decode()
+        clean = clean.replace("\0", "")[-_MAX_NAME:] or "unnamed"
+        names[clean] += 1
+        if names[clean] > 1:
+            stem, dot, suffix = clean.rpartition(".")
+            clean = f"{stem or suffix} ({names[clean]}){dot}{suffix if dot else ''}"
+
+        def read(member: MemberFile = member, leads_out: bool = ".." in parts) -> bytes:
+            nonlocal size
+            if leads_out:
+                raise UnreadableFile("its name leads out of the archive")
+            content = member.read()
+            size += len(content)
+            if size > limits.unpacked_bytes:
+                raise UnreadableFile(f"the files before it take {format_size(limits.unpacked_bytes)}")
+            return content
+
+        yield MemberFile(clean, read)
+
+
+def extract_member(path: Path, *, unit: str = "", name: str, member: Sequence[str], target: Path) -> Path:
+    """Write a file within a file to ``target``; ``member`` has the names of the files within each other.
+
+    A reader of :class:`clew.parse.documents.pool.ParsePool`, which passes ``unit``. Raises UnreadableFile.
+    """
+    data = read_bytes(path)
+    for inner in member:
+        file = next((file for file in member_files(data, name) if file.name == inner), None)
+        if file is None:
+            raise UnreadableFile(f"holds no '{inner}' any more")
+        data, name = file.read(), PurePath(inner).name
+    target.write_bytes(data)
+    return target
+
+
+def _write_members(document: ParsedDocument, data: bytes, name: str, folder: Path) -> ParsedDocument:
+    """Return a document with its members, which are written to a new folder in ``folder``.
+
+    Files of a type that is not read are no members, but named in a note.
+    """
+    members: list[Member] = []
+    others: list[str] = []
+    place: Path | None = None
+    for number, file in enumerate(member_files(data, name)):
+        if format_of_suffix(PurePath(file.name).suffix) is None:
+            others.append(file.name)
+            continue
+        place = place or Path(tempfile.mkdtemp(dir=folder))
+        path = place / str(number)
+        try:
+            path.write_bytes(file.read())
+            members.append(Member(file.name, str(path)))
+        except UnreadableFile as error:
+            members.append(Member(file.name, problem=error.problem))
+    notes = document.notes
+    if others:
+        named = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+        files = "1 file in it is" if len(others) == 1 else f"{len(others):,} files in it are"
+        notes += (f"{files} of a type that is not read: {named}",)
+    return replace(document, members=tuple(members), notes=notes)
 
 
 def read_bytes(path: Path, limits: Limits = LIMITS) -> bytes:

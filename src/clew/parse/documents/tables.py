@@ -308,6 +308,27 @@ def trim_grid(rows: Sequence[Row]) -> list[Row]:
     return [tuple(cell for cell, in_use in zip(row, used, strict=True) if in_use) for row in padded]
 
 
+def table_from_grid(
+    rows: Sequence[Row], spanned: frozenset[int], header: int = 0, caption: str = ""
+) -> Table:
+    """Return the table of a text document whose grid of cells is ``rows``, merged cells filled.
+
+    ``spanned`` has the numbers of the rows in which a cell spans columns. The first ``header`` rows are marked as
+    header rows; where none or all are, the header is recognised by its cells.
+    """
+    numbers = [number for number, row in enumerate(rows) if any(cell.strip() for cell in row)]
+    spans = frozenset(place for place, number in enumerate(numbers) if number in spanned)
+    marked = sum(number < header for number in numbers)
+    grid = trim_grid(rows)
+    count = marked if 0 < marked < len(grid) else count_header_rows(grid, spans)
+    body = tuple(
+        collapse_group_heading(row) if number in spans else row
+        for number, row in enumerate(grid)
+        if number >= count
+    )
+    return Table(merge_header(grid[:count]), body, caption)
+
+
 def split_titles(rows: Sequence[Row]) -> tuple[list[str], int]:
     """Return the title lines above a table and how many rows they take.
 

@@ -303,12 +303,13 @@ def _blocks(package: OfficePackage, name: str, limits: Limits) -> Iterator[Block
             )
         if sheet.cells:
             yield Heading(1, sheet.name)
-            yield from _sheet_blocks(sheet)
+            yield from sheet_blocks(sheet)
     if not count:
         raise UnreadableFile("holds no visible sheet")
 
 
-def _sheet_blocks(sheet: Sheet) -> Iterator[Block]:
+def sheet_blocks(sheet: Sheet) -> Iterator[Block]:
+    """Yield the tables of a sheet, with the lines above and below them."""
     name = "" if _GENERATED_NAME.match(sheet.name) else sheet.name
     for rows, spanned in _tables(_runs_of_rows(sheet)):
         yield from table_blocks(rows, spanned, name)
@@ -424,7 +425,7 @@ class Workbook:
                         sheet.merged.append(merged)
             except etree.XMLSyntaxError as error:
                 raise xml_error(part, error) from error
-        _fill_merged_cells(sheet)
+        fill_merged_cells(sheet)
         return sheet
 
     def _read_row(self, element: _Element, number: int, sheet: Sheet) -> int:
@@ -552,7 +553,7 @@ def _parse_range(reference: str) -> tuple[int, int, int, int] | None:
     return int(start[2]) - 1, _column_number(start[1]), int(end[2]) - 1, _column_number(end[1])
 
 
-def _fill_merged_cells(sheet: Sheet) -> None:
+def fill_merged_cells(sheet: Sheet) -> None:
     """Repeat the text of each merged range in the cells that it covers, unless the range is too large for a table."""
     for top, left, bottom, right in sheet.merged:
         text = sheet.cells.get(top, {}).get(left, "")
