@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from compound_writer import Tree, message_tree, write_compound_file
+
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + bytes(40)
 _LAUGHS = (
@@ -143,9 +145,10 @@ def _bomb() -> bytes:
     return stream.getvalue()
 
 
-def _liar() -> bytes:
+def _liar(folder: str = "word/") -> bytes:
     """A zip whose directory claims sixteen parts of half a gibibyte each."""
-    data = _zip({"[Content_Types].xml": b"<Types/>"} | {f"word/{n}.xml": b"<a/>" for n in range(16)})
+    types = {"[Content_Types].xml": b"<Types/>"} if folder == "word/" else {}
+    data = _zip(types | {f"{folder}{n}.xml": b"<a/>" for n in range(16)})
     at = data.find(b"PK\x01\x02")
     while at >= 0:
         data = data[: at + 24] + (1 << 29).to_bytes(4, "little") + data[at + 28 :]
@@ -179,6 +182,99 @@ _DEEP_WORD = (
 )
 _WIDE = b"<table><tr><th>a<th>b</tr>" + b"<tr><td colspan=1000>x<td colspan=1000>y</tr>" * 2_500 + b"</table>"
 
+SAMPLES = Path(__file__).parent / "data" / "formats"
+_OPEN = "urn:oasis:names:tc:opendocument:xmlns"
+_MAIL = b"From: a@example.org\nSubject: Tolls\nMIME-Version: 1.0\n"
+_DRM = (
+    b'<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+    + b"".join(
+        b'<EncryptedData><EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/><CipherData>'
+        b'<CipherReference URI="EPUB/text/%s.xhtml"/></CipherData></EncryptedData>' % name
+        for name in (b"title_page", b"ch001", b"ch002", b"ch003", b"ch004", b"ch005", b"ch006")
+    )
+    + b"</encryption>"
+)
+_WIDE_SHEET = (
+    b'<t:table t:name="a">' + b'<t:table-row><t:table-cell t:number-columns-repeated="16000">'
+    b"<x:p>a</x:p></t:table-cell></t:table-row>" * 300 + b"</t:table>"
+)
+
+
+def _open_body(kind: str, content: bytes = b"") -> bytes:
+    """Return the content.xml of an OpenDocument file."""
+    spaces = f'xmlns:o="{_OPEN}:office:1.0" xmlns:t="{_OPEN}:table:1.0" xmlns:x="{_OPEN}:text:1.0"'
+    start = f"<o:document-content {spaces}><o:body><o:{kind}>".encode()
+    return start + content + f"</o:{kind}></o:body></o:document-content>".encode()
+
+
+def sample(suffix: str) -> bytes:
+    """Return the sample of a format: brannick.<suffix>, written by another program."""
+    return (SAMPLES / f"brannick.{suffix}").read_bytes()
+
+
+def _sample_part(suffix: str, part: str, content: bytes | None) -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(changed_zip(sample(suffix), {part: content})) and None
+
+
+def _package_files(suffix: str, main: str, label: str) -> tuple[BadFile, ...]:
+    """Return what may be wrong with every format in a zip container, whose part ``main`` is read first."""
+    data = sample(suffix)
+    return (
+        BadFile(f"empty.{suffix}", _bytes(b""), "is empty"),
+        BadFile(f"garbage.{suffix}", _bytes(_garbage()), f"damaged or not {label}"),
+        BadFile(f"truncated.{suffix}", _bytes(_cut(data, 0.6)), "is damaged"),
+        BadFile(f"archive.{suffix}", _bytes(_zip({"a.txt": b"text"})), f"is a zip archive, not {label}"),
+        BadFile(f"locked-zip.{suffix}", _bytes(_flagged_encrypted(data)), "is encrypted"),
+        BadFile(f"hollow.{suffix}", _sample_part(suffix, main, None), f"{main} is missing"),
+        BadFile(f"scratched.{suffix}", _bytes(_damaged_inside(data, main)), f"damaged: {main}"),
+        BadFile(f"crooked.{suffix}", _sample_part(suffix, main, b"<a><b>"), "not well-formed"),
+        BadFile(
+            f"laughs.{suffix}", _sample_part(suffix, main, f"{_LAUGHS}<a>&i;</a>".encode()), "document type"
+        ),
+        BadFile(f"deep.{suffix}", _sample_part(suffix, main, _deep("a", 500)), "nested too deeply"),
+        BadFile(f"claims.{suffix}", lambda path: path.write_bytes(_with_claim(data)) and None, "zip bomb"),
+        BadFile(f"picture.{suffix}", _bytes(b"GIF89a" + bytes(50)), f"is a GIF image, not {label}"),
+    )
+
+
+def _with_claim(data: bytes) -> bytes:
+    """Return a zip whose directory claims two gibibytes for its first part."""
+    at = data.find(b"PK\x01\x02")
+    return data[: at + 24] + (1 << 31).to_bytes(4, "little") + data[at + 28 :]
+
+
+def _deep_mail(depth: int) -> bytes:
+    head = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(depth))
+    return _MAIL + head + b"\nWords.\n"
+
+
+def _compound(tree: Tree) -> bytes:
+    return write_compound_file(tree)
+
+
+def good_msg() -> bytes:
+    """Return an Outlook message with a text and an attachment."""
+    attachments = {"plan.md": b"# Plan\n\nThe lock will be closed in June."}
+    return write_compound_file(message_tree("Tolls", body="The tolls are up.", attachments=attachments))
+
+
+def _looped_msg() -> bytes:
+    """A message whose directory is a chain that leads back to its start."""
+    data = good_msg()
+    start = int.from_bytes(data[48:52], "little")
+    table = (int.from_bytes(data[76:80], "little") + 1) * 512
+    at = table + start * 4
+    return data[:at] + start.to_bytes(4, "little") + data[at + 4 :]
+
+
+def _sealed_msg() -> bytes:
+    return write_compound_file(message_tree("Tolls", kind="IPM.Note.SMIME"))
+
+
+def _crowded() -> bytes:
+    return _zip({f"{number}.txt": b"" for number in range(10_001)})
+
+
 BAD_FILES = (
     BadFile("empty.txt", _bytes(b""), "is empty"),
     BadFile("empty.pdf", _bytes(b""), "is empty"),
@@ -197,13 +293,17 @@ BAD_FILES = (
     BadFile("packed.csv", _bytes(b"\x1f\x8b\x08" + bytes(50)), "is a gzip archive, not a CSV or TSV table"),
     BadFile("database.txt", _bytes(b"SQLite format 3\0" + bytes(100)), "is an SQLite database"),
     BadFile("program.txt", _bytes(b"\x7fELF\x02\x01\x01" + bytes(100)), "is a program"),
-    BadFile("rich.docx", _bytes(b"{\\rtf1\\ansi Hello}"), "is RTF, not a Word document"),
     BadFile("archive.docx", _bytes(_zip({"a.txt": b"text"})), "is a zip archive, not a Word document"),
-    BadFile("slides.docx", _bytes(_zip({"ppt/presentation.xml": b"<a/>"})), "PowerPoint"),
+    BadFile("slides.docx", _bytes(_zip({"ppt/presentation.xml": b"<a/>"})), "holds no slides"),
     BadFile(
-        "open.docx", _bytes(_zip({"mimetype": b"application/vnd.oasis.opendocument.text"})), "OpenDocument"
+        "open.docx",
+        _bytes(_zip({"mimetype": b"application/vnd.oasis.opendocument.text"})),
+        "content.xml is missing",
     ),
-    BadFile("book.html", _bytes(_zip({"mimetype": b"application/epub+zip"})), "EPUB"),
+    BadFile(
+        "drawing.docx", _bytes(_zip({"mimetype": b"application/vnd.oasis.opendocument.graphics"})), "drawing"
+    ),
+    BadFile("book.html", _bytes(_zip({"mimetype": b"application/epub+zip"})), "container.xml is missing"),
     BadFile("encrypted.docx", _bytes(_ole("EncryptedPackage")), "is encrypted"),
     BadFile("encrypted.xlsx", _bytes(_ole("EncryptionInfo")), "is encrypted"),
     BadFile("legacy.docx", _bytes(_ole("WordDocument")), "old .doc format"),
@@ -252,6 +352,82 @@ BAD_FILES = (
     ),
     BadFile("header-only.pdf", _bytes(b"%PDF-1.7\n"), "not a whole PDF"),
     BadFile("scanned.pdf", _image_pdf, "no text"),
+    *_package_files("pptx", "ppt/presentation.xml", "a PowerPoint presentation"),
+    *_package_files("odt", "content.xml", "an OpenDocument text"),
+    *_package_files("ods", "content.xml", "an OpenDocument spreadsheet"),
+    *_package_files("odp", "content.xml", "an OpenDocument presentation"),
+    *_package_files("epub", "META-INF/container.xml", "an EPUB book"),
+    BadFile(
+        "locked.odt",
+        _sample_part("odt", "META-INF/manifest.xml", b"<a><encryption-data/></a>"),
+        "is encrypted",
+    ),
+    BadFile("textless.odt", _sample_part("odt", "content.xml", _open_body("text")), "no text"),
+    BadFile(
+        "sheetless.ods", _sample_part("ods", "content.xml", _open_body("spreadsheet")), "no visible sheet"
+    ),
+    BadFile("contradictory.odt", _sample_part("odt", "content.xml", _open_body("drawing")), "has no text"),
+    BadFile("lost-slide.pptx", _sample_part("pptx", "ppt/slides/slide2.xml", None), "slide2.xml is missing"),
+    BadFile(
+        "wide.ods",
+        _sample_part("ods", "content.xml", _open_body("spreadsheet", _WIDE_SHEET)),
+        "tables too large",
+    ),
+    BadFile("drm.epub", _sample_part("epub", "META-INF/encryption.xml", _DRM), "protected against reading"),
+    BadFile("empty.rtf", _bytes(b""), "is empty"),
+    BadFile("braces.rtf", _bytes(b"{\\rtf1" + b"{" * 5_000), "nested too deeply"),
+    BadFile("code-page.rtf", _bytes(b"{\\rtf1\\ansicpg99999 Words.}"), "code page 99999"),
+    BadFile("pictures.rtf", _bytes(b"{\\rtf1{\\pict\\pngblip 89504e470d0a1a0a}}"), "no text"),
+    BadFile("garbage.rtf", _bytes(_garbage()), "damaged or not an RTF document"),
+    BadFile("empty.eml", _bytes(b""), "is empty"),
+    BadFile("garbage.eml", _bytes(_garbage()), "binary data"),
+    BadFile("novel.eml", _bytes(b"It was a dark night.\n\nThe end.\n"), "not an e-mail"),
+    BadFile(
+        "secret.eml",
+        _bytes(_MAIL + b"Content-Type: multipart/encrypted; boundary=x\n\n--x\n\na\n--x--\n"),
+        "encrypted message",
+    ),
+    BadFile(
+        "sealed.eml",
+        _bytes(_MAIL + b"Content-Type: application/pkcs7-mime; smime-type=enveloped-data\n\nMIAG"),
+        "encrypted message",
+    ),
+    BadFile("deep.eml", _bytes(_deep_mail(300)), "nested too deeply"),
+    BadFile("novel.mbox", _bytes(b"It was a dark night.\n"), "not a mailbox"),
+    BadFile(
+        "sealed.mbox",
+        _bytes(b"From a@b Fri May  3 14:05:00 2024\nThe end.\n"),
+        "no message in it can be read",
+    ),
+    BadFile("cut.msg", lambda path: path.write_bytes(good_msg()[:700]) and None, "is damaged"),
+    BadFile("loop.msg", lambda path: path.write_bytes(_looped_msg()) and None, "is damaged"),
+    BadFile("garbage.msg", _bytes(_garbage()), "damaged or not an Outlook message"),
+    BadFile("letter.msg", _bytes(_ole("WordDocument")), "old .doc format"),
+    BadFile(
+        "database.msg",
+        lambda path: path.write_bytes(_compound({"Data": b"x"})) and None,
+        "old Microsoft Office",
+    ),
+    BadFile("secret.msg", lambda path: path.write_bytes(_sealed_msg()) and None, "encrypted message"),
+    BadFile("cut.json", _bytes(b'{"name": "Saltreach", "tolls": [1, 2'), "damaged or not JSON"),
+    BadFile("comments.json", _bytes(b"// settings\n{}"), "damaged or not JSON"),
+    BadFile("deep.json", _bytes(b"[" * 100_000 + b"]" * 100_000), "nested too deeply"),
+    BadFile("levels.json", _bytes(b'{"a":' * 150 + b"1" + b"}" * 150), "nested too deeply"),
+    BadFile("nothing.json", _bytes(b"{}"), "no text"),
+    BadFile("garbage.json", _bytes(_garbage()), "binary data"),
+    BadFile("prose.jsonl", _bytes(b"It was a dark night.\nThe end.\n"), "no line of it is JSON"),
+    BadFile("list.ipynb", _bytes(b"[1, 2]"), "not a notebook"),
+    BadFile("cells.ipynb", _bytes(b'{"cells": 3}'), "not a notebook"),
+    BadFile("blank.ipynb", _bytes(b'{"cells": []}'), "no text"),
+    BadFile("cut.ipynb", _bytes(b'{"cells": [{"cell_type": "mark'), "damaged or not JSON"),
+    BadFile("braces.tex", _bytes(b"\\textbf{" * 3 + b"\\footnote{" * 400 + b"deep"), "nested too deeply"),
+    BadFile("comment.tex", _bytes(b"% nothing but a remark\n"), "no text"),
+    BadFile("garbage.tex", _bytes(_garbage()), "binary data"),
+    BadFile("nothing.zip", _bytes(_zip({})), "is an empty archive"),
+    BadFile("cut.zip", _bytes(_cut(_zip({"a.txt": b"Words." * 99}), 0.6)), "is damaged"),
+    BadFile("locked.zip", _bytes(_flagged_encrypted(_zip({"a.txt": b"Words."}))), "is encrypted"),
+    BadFile("claims.zip", _bytes(_liar("a/")), "zip bomb"),
+    BadFile("crowded.zip", lambda path: path.write_bytes(_crowded()) and None, "too many files"),
 )
 """Regular files that cannot be added. All have a suffix that a folder is searched for."""
 
@@ -296,7 +472,6 @@ SPECIAL_FILES = (
 """What else may lie at a path; the last of them is gone by the time it is read."""
 
 UNSUPPORTED_FILES = (
-    BadFile("data.json", _bytes(b'{"a": 1}'), "is JSON, which is not supported"),
     BadFile("data.xml", _bytes(b"<?xml version='1.0'?><a/>"), "is XML, which is not supported"),
     BadFile("photo.png", _bytes(_PNG), "is a PNG image, which is not supported"),
     BadFile("letter.doc", _bytes(_ole("WordDocument")), "old .doc format"),

@@ -37,6 +37,8 @@ LINES_MEDIA_TYPE = "application/x-ndjson"
 _MAX_NESTING = 100
 #: A text with more characters is a paragraph of its own, and does not stand in a table.
 _MAX_VALUE_LENGTH = 300
+#: Lists of longer texts are not written in one line.
+_MAX_ITEM_LENGTH = 40
 _MAX_COLUMNS = 60
 #: The least share of filled cells in a table.
 _MIN_FILLED = 0.5
@@ -104,7 +106,7 @@ def _file_blocks(value: Any, name: str) -> Iterator[Block]:
     stem = PurePath(name).stem
     title = _name_of(value) if isinstance(value, dict) else ""
     yield Title(title or stem)
-    yield from _blocks(value, stem, 1)
+    yield from _blocks(value, title or stem, 1)
 
 
 def _blocks(value: Any, name: str, level: int) -> Iterator[Block]:
@@ -112,16 +114,19 @@ def _blocks(value: Any, name: str, level: int) -> Iterator[Block]:
     if level > _MAX_NESTING:
         raise UnreadableFile(f"nested too deeply: more than {_MAX_NESTING} levels")
     if isinstance(value, dict):
-        yield from _object_blocks(value, level)
+        yield from _object_blocks(value, level, name)
     elif isinstance(value, list):
         yield from _list_blocks(value, name, level)
     elif text := _scalar(value):
         yield from _text_paragraphs("", text)
 
 
-def _object_blocks(value: Mapping[str, Any], level: int) -> Iterator[Block]:
-    """Yield the plain values of an object, a line each, then its texts, then its objects and lists."""
-    lines = [f"{key}: {text}" for key, item in value.items() if (text := _plain(item))]
+def _object_blocks(value: Mapping[str, Any], level: int, name: str) -> Iterator[Block]:
+    """Yield the plain values of an object, a line each, then its texts, then its objects and lists.
+
+    The value that is the heading above, ``name``, is not repeated.
+    """
+    lines = [f"{key}: {text}" for key, item in value.items() if (text := _plain(item)) and text != name]
     if lines:
         yield Paragraph("\n".join(lines))
     for key, item in value.items():
@@ -136,6 +141,9 @@ def _object_blocks(value: Mapping[str, Any], level: int) -> Iterator[Block]:
                 continue
             if (table := _as_table(item, key)) is not None:
                 yield table
+            elif not any(isinstance(inner, dict | list) for inner in item):
+                yield Paragraph(f"{key}:")
+                yield from _list_blocks(item, key, level)
             else:
                 yield Heading(level, key)
                 yield from _list_blocks(item, key, level + 1)
@@ -155,7 +163,7 @@ def _list_blocks(items: Sequence[Any], name: str, level: int) -> Iterator[Block]
                 plain = []
             label = _name_of(item) if isinstance(item, dict) else ""
             yield Heading(level, label or f"{name} {number}")
-            yield from _blocks(item, name, level + 1)
+            yield from _blocks(item, label or name, level + 1)
         elif text := _scalar(item):
             plain.append(Item(text))
     if plain:
@@ -200,7 +208,10 @@ def _plain(value: Any) -> str | None:
     if isinstance(value, list):
         if not value or any(isinstance(item, dict | list) for item in value):
             return None if value else ""
-        text = ", ".join(map(_scalar, value))
+        texts = list(map(_scalar, value))
+        if max(map(len, texts)) > _MAX_ITEM_LENGTH:
+            return None
+        text = ", ".join(texts)
     elif isinstance(value, dict):
         return None if value else ""
     else:

@@ -46,8 +46,9 @@ _DROPPED = {
     "addtocounter": 2, "color": 1, "cline": 1, "cmidrule": 1, "index": 1, "renewcommand": 2, "newcommand": 2,
     "providecommand": 2, "newenvironment": 3, "renewenvironment": 3, "newtheorem": 2, "definecolor": 3,
     "documentclass": 1, "hypersetup": 1, "input": 1, "include": 1, "pagenumbering": 1, "rule": 2, "fontsize": 2,
-    "addcontentsline": 3, "markboth": 2, "pdfbookmark": 2, "phantomsection": 0, "graphicspath": 1, "hyphenation": 1,
-    "DeclareMathOperator": 2, "date": 1, "author": 1, "title": 1, "arraystretch": 0, "extracolsep": 1,
+    "addcontentsline": 3, "markboth": 2, "pdfbookmark": 2, "phantomsection": 0, "graphicspath": 1, "hypertarget": 1,
+    "url": 0, "hyphenation": 1, "DeclareMathOperator": 2, "date": 1, "author": 1, "title": 1, "arraystretch": 0,
+    "extracolsep": 1,
 }  # fmt: skip
 #: Commands of which only the last argument is on the page, with the number of arguments in braces.
 _LAST_ARGUMENT = {"href": 2, "textcolor": 2, "colorbox": 2, "multirow": 3, "parbox": 2, "raisebox": 2, "scalebox": 2,
@@ -57,12 +58,12 @@ _ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u
             "b": "\u0331"}  # fmt: skip
 _SYMBOLS = {
     "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "aa": "å",
-    "AA": "Å", "i": "ı", "j": "ȷ", "ldots": "…", "dots": "…", "textellipsis": "…", "textendash": "–", "textemdash": "—",
-    "S": "§", "P": "¶", "copyright": "©", "pounds": "£", "euro": "€", "texteuro": "€", "textdollar": "$", "textdegree": "°",
-    "LaTeX": "LaTeX", "TeX": "TeX", "textbackslash": "\\", "textasciitilde": "~", "textbar": "|", "textless": "<",
-    "textgreater": ">", "slash": "/", "quad": " ", "qquad": " ", "newline": "\n", "linebreak": "\n",
-    "tabularnewline": "\n", "par": "\n", "and": ", ", "textregistered": "®", "texttrademark": "™", "textquoteright": "’",
-    "textquoteleft": "‘",
+    "AA": "Å", "i": "ı", "j": "ȷ", "ldots": "…", "dots": "…", "textellipsis": "…", "textendash": "–",
+    "textemdash": "—", "S": "§", "P": "¶", "copyright": "©", "pounds": "£", "euro": "€", "texteuro": "€",
+    "textdollar": "$", "textdegree": "°", "LaTeX": "LaTeX", "TeX": "TeX", "textbackslash": "\\",
+    "textasciitilde": "~", "textbar": "|", "textless": "<", "textgreater": ">", "slash": "/", "quad": " ",
+    "qquad": " ", "newline": "\n", "linebreak": "\n", "tabularnewline": "\n", "par": "\n", "and": ", ",
+    "textregistered": "®", "texttrademark": "™", "textquoteright": "’", "textquoteleft": "‘",
 }  # fmt: skip
 _CITES = re.compile(r"^(?:no)?[a-zA-Z]*cite[a-zA-Z]*\*?$")
 _TOKEN = re.compile(
@@ -90,7 +91,10 @@ FORMAT = DocumentFormat(
     "a LaTeX source",
     (".tex", ".latex", ".ltx"),
     parse,
-    matches=lambda start: re.match(rb"\s*(?:%[^\n]*\n\s*)*\\documentclass\b", start) is not None,
+    matches=lambda start: (
+        start.lstrip().startswith((b"%", b"\\"))
+        and re.search(rb"^\\documentclass\b", start, re.M) is not None
+    ),
 )
 
 
@@ -104,7 +108,11 @@ def _blocks(text: str, limits: Limits) -> Iterator[Block]:
     if head["title"]:
         yield Title(head["title"])
         yield Heading(1, head["title"])
-    if lines := [f"{key}: {' '.join(head[key].split())}" for key in ("author", "date") if head[key].strip()]:
+    if lines := [
+        f"{key}: {' '.join(head[key].split()).replace(' ,', ',')}"
+        for key in ("author", "date")
+        if head[key].strip()
+    ]:
         yield Paragraph("\n".join(lines))
     yield from reader.blocks()
     if files := sorted(set(re.findall(r"\\(?:input|include)\s*\{([^{}]{1,200})\}", body))):

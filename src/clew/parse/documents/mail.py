@@ -130,7 +130,7 @@ def _messages(data: bytes) -> Iterator[bytes]:
         if data[max(match.start() - 4, 0) : match.start()].endswith((b"\n\n", b"\r\n\r\n"))
         or not match.start()
     ]
-    for match, following in zip(starts, [*starts[1:], None], strict=True):
+    for match, following in zip(starts, [*starts[1:], None], strict=False):
         end = following.start() if following else len(data)
         yield _QUOTED_FROM.sub(rb"\1", data[match.end() : end].lstrip(b"\r\n"))
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
-from clew.parse.documents.blocks import Block, Heading, SourceFile, Title, build_document
+from clew.parse.documents.blocks import Block, SourceFile, Title, build_document
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.compound_file import SIGNATURE, CompoundFile
 from clew.parse.documents.encoding import decode_text
@@ -148,10 +148,7 @@ def _read_message(container: CompoundFile, path: tuple[str, ...], limits: Limits
             inner = (*path, name, f"__substg1.0_{_ATTACHED:04X}000D")
             if _PROPERTIES in container.names(inner):
                 message = _read_message(container, inner, limits)
-                blocks += [
-                    Heading(block.level + 1, block.text) if isinstance(block, Heading) else block
-                    for block in mail_blocks(Mail(message.subject, message.headers, message.blocks))
-                ]
+                blocks += mail_blocks(Mail(message.subject, message.headers, message.blocks))
                 attachments += message.attachments
             else:
                 attachments.append(_attachment(container, (*path, name), len(attachments) + 1))
