@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from parse_trees import read, shown, tables
+from parse_trees import read, read_outline, tables
 
 
 def test_objects_lists_and_tables() -> None:
@@ -14,7 +14,7 @@ def test_objects_lists_and_tables() -> None:
         "tolls": [{"item": "Coal", "1928": 4}, {"item": "Tin", "1928": 6, "1929": 1e3}],
         "keeper": {"name": "Ines", "story": "First.\\n\\nSecond."},
         "boats": [{"name": "Bittern", "crew": [{"name": "Jory"}]}, {"built": 1901}], "empty": {}, "none": []}"""
-    assert shown(text, "a.json") == [
+    assert read_outline(text, "a.json") == [
         "name: Saltreach\ndepth: 11.50\nopen: true\ntags: a, b".removeprefix("name: Saltreach\n"),
         "| tolls. Coal: 1928: 4",
         "| tolls. Tin: 1928: 6; 1929: 1e3",
@@ -34,8 +34,8 @@ def test_objects_lists_and_tables() -> None:
 
 def test_a_list_of_lists_is_a_table_and_plain_values_a_list() -> None:
     assert tables(read("[[1, 2], [3, 4]]", "a.json")) == ["|  |  |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"]
-    assert shown('["a", 2, null]', "a.json") == ["- a\n- 2"]
-    assert shown('"only words"', "a.json") == ["only words"]
+    assert read_outline('["a", 2, null]', "a.json") == ["- a\n- 2"]
+    assert read_outline('"only words"', "a.json") == ["only words"]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.json"])
@@ -78,7 +78,7 @@ def test_a_notebook_has_text_code_and_output() -> None:
         "KeyError: 'tin'",
         "Raw words.",
     ]
-    assert shown(text, "a.ipynb") == expected
+    assert read_outline(text, "a.ipynb") == expected
     old = {
         "worksheets": [
             {
@@ -89,7 +89,7 @@ def test_a_notebook_has_text_code_and_output() -> None:
             }
         ]
     }
-    assert shown(json.dumps(old), "a.ipynb") == ["## Old", "1+1"]
+    assert read_outline(json.dumps(old), "a.ipynb") == ["## Old", "1+1"]
 
 
 LATEX = r"""
@@ -133,7 +133,7 @@ def test_latex() -> None:
     document = read(LATEX, "a.tex")
     assert document.title == "The Tolls of Saltreach"
     assert document.notes == ("text of other files is not in it: other",)
-    assert shown(LATEX, "a.tex") == [
+    assert read_outline(LATEX, "a.tex") == [
         "# The Tolls of Saltreach",
         "author: Ines Calder, Jory Penhallow",
         "# Abstract",

@@ -13,7 +13,7 @@ from clew.parse.documents.limits import LIMITS
 from clew.parse.documents.msg import unpack_rtf
 from clew.parse.documents.reader import member_files, read_file
 from compound_writer import message_tree, write_compound_file
-from parse_trees import outline, read, shown
+from parse_trees import outline, read, read_outline
 
 HEAD = b"From: =?utf-8?q?Ines_C=C3=A4lder?= <ines@example.org>\nTo: jory@example.org\nSubject: Tolls\nMIME-Version: 1.0\n"  # noqa: E501
 
@@ -52,7 +52,7 @@ def test_the_html_counts_and_pictures_in_it_are_no_attachments() -> None:
     mail.set_content("plain")
     mail.add_alternative("<p>Rich.</p><table><tr><th>Item<th>1928<tr><td>Coal<td>4</table>", subtype="html")
     mail.get_payload()[1].add_related(b"GIF89a", "image", "gif", cid="<logo>")
-    assert shown(mail.as_bytes(), "a.eml")[2:] == ["Rich.", "| Coal: 1928: 4"]
+    assert read_outline(mail.as_bytes(), "a.eml")[2:] == ["Rich.", "| Coal: 1928: 4"]
     assert members(mail.as_bytes(), "a.eml") == {}
 
 
@@ -148,7 +148,7 @@ PACKED = bytes.fromhex(
 def test_packed_rtf_is_unpacked() -> None:
     assert unpack_rtf(PACKED, LIMITS) == b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}\r\n"
     data = write_compound_file(message_tree("Tolls", rtf=PACKED))
-    assert shown(data, "a.msg")[2:] == ["hello world"]
+    assert read_outline(data, "a.msg")[2:] == ["hello world"]
     for end in range(0, len(PACKED), 3):  # whatever is cut off
         try:
             unpack_rtf(PACKED[:end], LIMITS)
@@ -163,7 +163,7 @@ def test_html_within_rtf() -> None:
     )
     header = (len(rtf) + 12).to_bytes(4, "little") + len(rtf).to_bytes(4, "little") + b"MELA" + bytes(4)
     data = write_compound_file(message_tree("Tolls", rtf=header + rtf))
-    assert shown(data, "a.msg")[2:] == ["Café – bold"]
+    assert read_outline(data, "a.msg")[2:] == ["Café – bold"]
 
 
 def test_random_damage_to_mail_is_read_or_refused(tmp_path: Path) -> None:

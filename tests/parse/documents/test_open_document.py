@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bad_files import changed_zip, sample
-from parse_trees import read, shown, tables
+from parse_trees import read, read_outline, tables
 
 SPACES = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{path}:1.0"'
@@ -22,7 +22,7 @@ def content(kind: str, body: str, styles: str = "") -> bytes:
 
 
 def text(body: str, styles: str = "") -> list[str]:
-    return shown(content("text", body, styles), "a.odt")
+    return read_outline(content("text", body, styles), "a.odt")
 
 
 def test_spaces_breaks_notes_and_what_is_not_on_the_page() -> None:
@@ -114,7 +114,7 @@ def test_sheets_repeated_rows_and_hidden_sheets() -> None:
         f'<table:table table:name="Secret" table:style-name="ta2">{row("a", "b")}</table:table>'
         f'<table:table table:name="Last">{row("n", "v")}{value}</table:table>'
     )
-    lines = shown(content("spreadsheet", body, styles), "a.ods")
+    lines = read_outline(content("spreadsheet", body, styles), "a.ods")
     assert lines == [
         "# Tolls",
         "| Tolls. Coal: Toll: 4",
@@ -139,7 +139,7 @@ def test_slides_titles_notes_and_footers() -> None:
         f'<draw:page draw:style-name="dp2">{frame("title", "Secret")}</draw:page><draw:page><draw:g>{shape}</draw:g></draw:page>'  # noqa: E501
     )
     data = content("presentation", body, hidden)
-    assert shown(data, "a.odp") == [
+    assert read_outline(data, "a.odp") == [
         "# Saltreach",
         "- High\n- Low",
         "In a shape.",

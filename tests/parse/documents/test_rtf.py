@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parse_trees import read, shown, tables
+from parse_trees import read, read_outline, tables
 
 
 def rtf(body: str, head: str = "") -> bytes:
@@ -12,7 +12,7 @@ def rtf(body: str, head: str = "") -> bytes:
 def test_characters_in_code_pages_and_unicode() -> None:
     head = r"{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial Cyr;}}"
     body = r"Caf\'e9 \u8211? \f1 \'cc\'ee\'f1\'ea\'e2\'e0\f0  \uc2\u26085 xx\uc1 \u-10179?\u-8704? \{x\}\~y\_z\line end\par"  # noqa: E501
-    assert shown(rtf(body, head), "a.rtf") == ["Café – Москва 日😀 {x} y-z\nend"]
+    assert read_outline(rtf(body, head), "a.rtf") == ["Café – Москва 日😀 {x} y-z\nend"]
 
 
 def test_headings_by_style_and_outline_level_and_the_title() -> None:
@@ -23,7 +23,7 @@ def test_headings_by_style_and_outline_level_and_the_title() -> None:
     body = r"\pard\s1 Mouth\par\pard\s7 Tides\par\pard\s9 Contents 1\par\pard High.\par\pard\outlinelevel2 Springs\par\pard Wet.\par"  # noqa: E501
     document = read(rtf(body, head), "a.rtf")
     assert document.title == "The Ferry"
-    assert shown(rtf(body, head), "a.rtf") == ["# Mouth", "## Tides", "High.", "### Springs", "Wet."]
+    assert read_outline(rtf(body, head), "a.rtf") == ["# Mouth", "## Tides", "High.", "### Springs", "Wet."]
 
 
 def test_lists_hidden_text_fields_and_notes() -> None:
@@ -32,7 +32,7 @@ def test_lists_hidden_text_fields_and_notes() -> None:
         r"{\pntext\f1\'b7\tab}\pard three\par\pard See {\field{\*\fldinst HYPERLINK x}{\fldrslt the page}}{\v secret}"
         r"{\super\chftn}{\footnote\pard\plain\chftn  At noon.}. {\*\unknown dropped}{\pict\bin4 {{{{}\deleted gone\deleted0\par"  # noqa: E501
     )
-    assert shown(rtf(body), "a.rtf") == [
+    assert read_outline(rtf(body), "a.rtf") == [
         "They are:\n1. one\n  1.1. two\n- three",
         "See the page[1].",
         "[1] At noon.",
