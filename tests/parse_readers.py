@@ -7,7 +7,10 @@ import ctypes
 import os
 import re
 import signal
+import socket
+import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from clew.core.errors import UnreadableFile
@@ -44,12 +47,42 @@ def obey(  # noqa: C901
             obey(path, unit=unit)
         case "bug":
             return {}["no such key"]
+        case "escape":
+            return parse(
+                f"escapes: {' '.join(escapes(path)) or 'none'}".encode(), path.name, unit="paragraph"
+            )
         case "die-later":
             # The formats are loaded first, so that the answer is given in time; then the process is killed while it
             # waits for the next file.
             document_formats()
             os.posix_spawn("/bin/sh", ["sh", "-c", f"sleep 0.5; kill -9 {os.getpid()}"], {})
     return parse(text.encode(), path.name, unit="sentence" if unit == "sentence" else "paragraph")
+
+
+def escapes(path: Path) -> list[str]:
+    """Return which of the things that a parser has no need for this process can do."""
+    other = path.with_name("other.txt")
+    ways = {
+        "write-beside": lambda: path.with_suffix(".new").write_text("x"),
+        "write-at-home": lambda: (Path.home() / "clew-escape-test").write_text("x"),
+        "change": lambda: other.write_text("x"),
+        "cut": lambda: os.truncate(other, 0),
+        "delete": other.unlink,
+        "rename": lambda: other.rename(path.with_name("renamed.txt")),
+        "folder": lambda: path.with_suffix(".folder").mkdir(),
+        "link": lambda: path.with_suffix(".link").symlink_to(path),
+        "tcp": lambda: socket.create_connection(("127.0.0.1", int(os.environ["ESCAPE_PORT"])), 1),
+        "udp": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+        "local-socket": lambda: socket.socket(socket.AF_UNIX),
+        "signal": lambda: os.kill(os.getppid(), 0),
+        "program": lambda: subprocess.run(["/bin/rm", str(other)], check=True),
+    }
+    succeeded = []
+    for name, attempt in ways.items():
+        with suppress(OSError, subprocess.CalledProcessError):
+            attempt()
+            succeeded.append(name)
+    return succeeded
 
 
 def announce(path: Path, *, unit: str) -> ParsedDocument:

@@ -339,3 +339,15 @@ def test_equations_keep_their_letters() -> None:
     document = docx.Document()
     document.add_paragraph("Energy: ")._p.append(math)
     assert read_outline(save(document), "a.docx") == ["Energy: E=mc"]
+
+
+def test_boxes_in_boxes_are_read_in_a_single_walk() -> None:
+    """Every level once doubled the work: sixty took for ever."""
+    inner = "<w:p><w:r><w:t>innermost</w:t></w:r></w:p>"
+    for level in range(60):
+        text = f"<w:p><w:r><w:t>level {level}</w:t></w:r></w:p>"
+        inner = f"<w:p><w:r><w:pict><w:txbxContent>{inner}{text}</w:txbxContent></w:pict></w:r></w:p>"
+    xml = f'<w:document xmlns:w="{WORD}"><w:body>{inner}</w:body></w:document>'
+    document = read(changed_zip(good_docx(), {"word/document.xml": xml.encode()}), "boxes.docx")
+    lines = document.text.split()
+    assert lines.count("innermost") == 1 and all(lines.count(str(level)) == 1 for level in range(60))

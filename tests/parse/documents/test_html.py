@@ -233,3 +233,10 @@ def test_sentences_are_passages_on_request() -> None:
     document = read("<html><p>One is. Two is.<ul><li>Three.<li>Four.</ul>", "a.html", "sentence")
     assert [node.text for node in document.nodes[1:]] == ["One is.", "Two is.", "- Three.", "- Four."]
     assert document.parser == "html/1(passages=sentence)"
+
+
+def test_an_element_of_thousands_of_attributes_is_refused() -> None:
+    """To build its tree takes the square of their number: a minute for 100,000."""
+    attributes = " ".join(f'a{number}=">"' for number in range(12_000))
+    with pytest.raises(UnreadableFile, match="an element has too many attributes: more than 1,000"):
+        read(f"<p {attributes}>Text</p>", "page.html")

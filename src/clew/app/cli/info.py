@@ -121,6 +121,10 @@ def _describe_size(graph: GraphSize) -> str:
     return f"{sizes}, {density}, {graph.isolated:,} without neighbours ({format_duration(graph.seconds)})"
 
 
+#: What a parser can do in words, by the names of :func:`clew.parse.documents.sandbox.confinement`.
+_REACH = {"files": "writing files", "network": "the network"}
+
+
 def doctor(
     repair: Annotated[
         bool, typer.Option("--repair/--check-only", help="Rebuild damaged parts that can be rebuilt.")
@@ -142,6 +146,7 @@ def doctor(
 ) -> None:
     """Check the knowledge base, and rebuild indexes that are missing or damaged; with --llm, check a language model.
 
+    It also says where this system cannot keep the processes that read files from writing files or from the network.
     Exits with status 1 if a fault was found and not repaired. What a model can do is kept, and methods go by it where
     a recipe leaves a choice open.
 
@@ -154,15 +159,22 @@ def doctor(
     if llm is not None:
         _check_model(llm, as_json)
         return
+    from clew.parse.documents.sandbox import confinement
+
     with clew.open(kb) as base:
         findings = base.doctor(repair=repair, checksums=checksums)
     if as_json:
         faults = [{"what": f.what, "problem": f.problem, "repaired": f.repaired} for f in findings]
-        print_json({"findings": faults})
+        print_json({"findings": faults, "parsers_confined": confinement()})
     else:
         for finding in findings:
             print(f"{finding.what}: {finding.problem}{' (repaired)' if finding.repaired else ''}")
         print(format_count(len(findings), "finding") if findings else "all is well")
+        missing = [what for what, is_confined in confinement().items() if not is_confined]
+        if missing:
+            print_note(
+                f"clew: this system cannot keep parsers from {' and '.join(map(_REACH.__getitem__, missing))}"
+            )
     if not all(finding.repaired for finding in findings):
         raise typer.Exit(EXIT_FAILED)
 

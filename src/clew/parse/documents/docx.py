@@ -446,8 +446,8 @@ class Footnotes:
         return pending
 
 
-def paragraph_text(element: _Element, notes: Footnotes) -> tuple[str, list[str]]:
-    """Return the text that a paragraph shows, and the texts of the boxes that are anchored in it."""
+def paragraph_text(element: _Element, notes: Footnotes, *, with_boxes: bool = True) -> tuple[str, list[str]]:
+    """Return the text that a paragraph shows, and, if wanted, the texts of the boxes that are anchored in it."""
     from lxml import etree
 
     parts: list[str] = []
@@ -459,7 +459,7 @@ def paragraph_text(element: _Element, notes: Footnotes) -> tuple[str, list[str]]
             walk.skip_subtree()
         elif name == "txbxContent":
             walk.skip_subtree()
-            if text := element_text(inner, notes):
+            if with_boxes and (text := element_text(inner, notes)):
                 boxes.append(text)
         elif name == "t":
             parts.append(inner.text or "")
@@ -473,13 +473,20 @@ def paragraph_text(element: _Element, notes: Footnotes) -> tuple[str, list[str]]
 
 
 def element_text(element: _Element, notes: Footnotes) -> str:
-    """Return the text of all paragraphs in ``element``, one a line."""
+    """Return the text of all paragraphs in ``element``, one a line, those of boxes in boxes included."""
+    from lxml import etree
+
     lines: list[str] = []
-    for paragraph in element.iter("{*}p"):
-        # The paragraphs of boxes in this one are iterated over, too.
-        text, _ = paragraph_text(paragraph, notes)
-        if text and not any(local_name(above) == "Fallback" for above in paragraph.iterancestors()):
-            lines.append(text)
+    walk = etree.iterwalk(element, events=("start",))
+    for _, inner in walk:
+        name = local_name(inner)
+        if name == "Fallback":  # the same box, for programs that know another form of it
+            walk.skip_subtree()
+        elif name == "p":
+            # The paragraphs of its boxes come later in this walk: boxes in boxes in boxes would double it each time.
+            text, _ = paragraph_text(inner, notes, with_boxes=False)
+            if text:
+                lines.append(text)
     return "\n".join(lines)
 
 

@@ -8,9 +8,9 @@ are read as text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument, Table
@@ -116,13 +116,38 @@ def fragment_blocks(text: str, limits: Limits = LIMITS) -> Iterator[Block]:
         yield from _TreeWalker(tree, limits).blocks()
 
 
+#: Bytes of a page that can hold no harmful number of attributes.
+_HARMLESS = 100_000
+
+
+class _Attributes:
+    """Counts the most attributes that an element of a page has, as a target of lxml's parser."""
+
+    def __init__(self) -> None:
+        self.most = 0
+
+    def start(self, tag: str | bytes, attributes: Mapping[Any, Any]) -> None:
+        self.most = max(self.most, len(attributes))
+
+    def close(self) -> None:
+        """Do nothing: lxml asks for it."""
+
+
 def _parse_tree(text: str, limits: Limits) -> _Element | None:
     from lxml import etree
 
     # huge_tree lifts limits that a page with one long line exceeds; ours are checked below.
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_pis=True)
+    data = text.encode("utf-8", "replace")
     try:
-        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+        # A tree takes the square of the number of an element's attributes to build; events do not.
+        if len(data) > _HARMLESS:
+            counter = _Attributes()
+            etree.fromstring(
+                data, etree.HTMLParser(encoding="utf-8", huge_tree=True, target=cast(Any, counter))
+            )
+            limits.check_attributes(counter.most)
+        root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         if "depth" in str(error):
             limits.check_depth(limits.depth + 1)

@@ -16,10 +16,10 @@ class Limits:
     """Limits on one file. Sizes in bytes, text in characters.
 
     ``unpacked_ratio`` is checked only for a packed part that unpacks to more than ``ratio_floor``: a small part of
-    repeated XML packs a thousandfold and harms nobody. ``depth`` is how deep elements may be nested. ``cells`` is
-    how many filled cells the tables of one file may have; a cell counts once for each row and column it spans.
-    ``members`` is how many files there may be within a file, ``member_depth`` how deep archives and mails may be in
-    each other.
+    repeated XML packs a thousandfold and harms nobody. ``depth`` is how deep elements may be nested, ``attributes``
+    how many one may have. ``cells`` is how many filled cells the tables of one file may have; a cell counts once for
+    each row and column it spans. ``members`` is how many files there may be within a file, ``member_depth`` how deep
+    archives and mails may be in each other.
     """
 
     file_bytes: int = 512 * MIB
@@ -28,6 +28,7 @@ class Limits:
     ratio_floor: int = 64 * MIB
     parts: int = 20_000
     depth: int = 1_000
+    attributes: int = 1_000
     nodes: int = 2_000_000
     characters: int = 200_000_000
     cells: int = 4_000_000
@@ -54,6 +55,10 @@ class Limits:
     def check_depth(self, depth: int) -> None:
         """Refuse elements nested deeper than ``depth``."""
         self.check("nested too deeply", depth, self.depth, "levels")
+
+    def check_attributes(self, count: int) -> None:
+        """Refuse an element of more than ``attributes`` attributes."""
+        self.check("an element has too many attributes", count, self.attributes)
 
 
 LIMITS = Limits()

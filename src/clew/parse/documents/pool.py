@@ -29,6 +29,7 @@ from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
 from clew.parse.documents.limits import MIB, set_processor_limit
 from clew.parse.documents.reader import read_file
+from clew.parse.documents.sandbox import confine_process
 
 Outcome = ParsedDocument | UnreadableFile
 #: A function of a module that a spawned process can import. It is called with a path and the keyword arguments of
@@ -75,7 +76,8 @@ class ParsePool:
 
     ``time_limit``: seconds that a file may take. ``processor_limit``: seconds of processor time, more for a large
     file and for each page of a PDF; ``memory_limit``: bytes beyond those of the idle process; 0 is no limit, None the
-    one of :func:`clew.core.config.reading_limits`.
+    one of :func:`clew.core.config.reading_limits`. ``confined``: the processes can neither write files nor reach a
+    network, where the system can see to it (:mod:`clew.parse.documents.sandbox`).
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class ParsePool:
         time_limit: float = TIME_LIMIT,
         memory_limit: int | None = None,
         processor_limit: float | None = None,
+        confined: bool = True,
     ) -> None:
         seconds, mebibytes = reading_limits()
         self._size = max(workers or os.cpu_count() or 1, 1)
@@ -93,6 +96,7 @@ class ParsePool:
         self._time_limit = time_limit
         self._memory_limit = int(mebibytes * MIB) if memory_limit is None else memory_limit
         self._processor_limit = seconds if processor_limit is None else processor_limit
+        self._confined = confined
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
@@ -180,7 +184,7 @@ class ParsePool:
         ours, theirs = context.Pipe()
         process = context.Process(
             target=_serve_parent,
-            args=(theirs, self._reader, self._memory_limit, self._processor_limit),
+            args=(theirs, self._reader, self._memory_limit, self._processor_limit, self._confined),
             daemon=True,
         )
         with _STARTING:
@@ -236,12 +240,14 @@ def _describe_exit(code: int) -> str:
         return f"signal {-code}"
 
 
-def _serve_parent(pipe: Connection, reader: FileReader, memory: int, seconds: float) -> None:
+def _serve_parent(pipe: Connection, reader: FileReader, memory: int, seconds: float, confined: bool) -> None:
     """Read the files that the parent sends, until it closes the pipe. The main function of a worker."""
     # Ctrl-C reaches every process of the terminal; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _silence_output()
     _end_with_parent()
+    if confined:
+        confine_process()
     _limit_memory(memory)
     refusal = UnreadableFile(
         f"reading it takes more than {memory // MIB:,} MiB of memory (CLEW_READ_MEMORY sets the limit)"

@@ -1,0 +1,117 @@
+"""Takes from a process what a parser does not need: writing files, the network, other processes. Linux only.
+
+- **Landlock** (Linux 5.13 and later): nothing can be created, removed, or written but /dev/null; no TCP (6.7 and
+  later), no signals and no abstract sockets to the rest of the machine (6.12 and later).
+- **seccomp**: no sockets of any kind, no io_uring, no looking into other processes. On x86-64 and 64-bit ARM.
+
+Both need no rights and no programs, hold for all that the process starts, and cannot be undone. Reading is allowed:
+a worker reads whatever files its parent is given, and has no way to pass anything on but the document it returns.
+
+Sources: the kernel's documentation, userspace-api/landlock and userspace-api/seccomp_filter. Decision 31.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+from functools import lru_cache
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_VERSION, _RULE_PATH_BENEATH = 1, 1
+#: Rights over files: to write one, to remove a folder or file, to create one of seven kinds.
+_WRITE_FILE = 1 << 1
+_CHANGES = _WRITE_FILE | sum(1 << bit for bit in range(4, 13))
+#: The rights that a later version of Landlock knows besides: to link into another folder, to cut a file.
+_LATER_CHANGES = ((2, 1 << 13), (3, 1 << 14))
+#: The versions from which on TCP, and then abstract sockets and signals, can be taken; each has two rights.
+_NETWORK_VERSION, _SCOPE_VERSION, _BOTH = 4, 6, 0b11
+_NO_NEW_PRIVILEGES = 38
+_FILTER_MODE, _ALL_THREADS = 1, 1
+#: By machine: the number that seccomp knows it by, that of the call seccomp, and those of the calls that are refused:
+#: socket, ptrace, process_vm_readv, process_vm_writev, io_uring_setup.
+_CALLS = {
+    "x86_64": (0xC000003E, 317, (41, 101, 310, 311, 425)),
+    "aarch64": (0xC00000B7, 277, (198, 117, 270, 271, 425)),
+}
+#: Calls of the form x32, which have other numbers, begin here.
+_OTHER_FORM = 0x40000000
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 13  # 13: permission denied
+
+
+def confine_process() -> None:
+    """Confine this process, and what it starts, as far as the system can; see :func:`confinement`."""
+    if sys.platform != "linux":
+        return
+    version = _landlock_version()
+    if version or platform.machine() in _CALLS:
+        _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    if version:
+        _forbid_changes(version)
+    if platform.machine() in _CALLS:
+        _forbid_calls(*_CALLS[platform.machine()])
+
+
+def confinement() -> dict[str, bool]:
+    """Return what parsers are kept from on this machine: ``files`` (writing them) and ``network``."""
+    version = _landlock_version()
+    has_filters = sys.platform == "linux" and platform.machine() in _CALLS and _has_seccomp()
+    return {"files": version > 0, "network": has_filters or version >= _NETWORK_VERSION}
+
+
+@lru_cache(maxsize=1)
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _landlock_version() -> int:
+    """Return the version of Landlock in this system; 0 where it has none, or it is switched off."""
+    if sys.platform != "linux":
+        return 0
+    return max(0, int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
+
+
+def _has_seccomp() -> bool:
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:  # noqa: PTH123 - no file of ours
+        return any(line.startswith("Seccomp:") for line in status)
+
+
+def _forbid_changes(version: int) -> None:
+    changes = _CHANGES | sum(right for first, right in _LATER_CHANGES if version >= first)
+    fields = [changes]
+    if version >= _NETWORK_VERSION:
+        fields.append(_BOTH)
+    if version >= _SCOPE_VERSION:
+        fields.append(_BOTH)
+    attributes = struct.pack(f"={len(fields)}Q", *fields)
+    rules = _libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
+    if rules < 0:
+        return
+    null = os.open(os.devnull, os.O_RDONLY)
+    try:
+        rule = struct.pack("=Qi", _WRITE_FILE, null)
+        _libc().syscall(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
+        _libc().syscall(_RESTRICT_SELF, rules, 0)
+    finally:
+        os.close(null)
+        os.close(rules)
+
+
+def _forbid_calls(machine: int, seccomp: int, calls: tuple[int, ...]) -> None:
+    program = [
+        (_LOAD, 0, 0, 4),  # the machine that the call was made for
+        (_EQUAL, 1, 0, machine),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, 0),  # the number of the call
+        (_AT_LEAST, len(calls) + 1, 0, _OTHER_FORM),
+        *((_EQUAL, len(calls) - number, 0, call) for number, call in enumerate(calls)),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    ]
+    packed = b"".join(struct.pack("=HBBI", *step) for step in program)
+    steps = ctypes.create_string_buffer(packed, len(packed))
+    pointer = struct.pack("@HP", len(program), ctypes.addressof(steps))
+    _libc().syscall(seccomp, _FILTER_MODE, _ALL_THREADS, pointer)
