@@ -209,9 +209,10 @@ class Router:
             return Decision("documents", "the question names pages, tables or sections", by_triples)
         if best is not None and best.is_sure:
             hops = ", ".join(f"'{hop}'" for hop in best.hops)
+            kind = "type" if best.is_type else "node"
+            named = f", and the question names {hops}" if hops else ""
             reason = (
-                f"'{best.name}' is a node of '{best.graph}', and the question names {hops} "
-                f"(probability {best.probability:.2f})"
+                f"'{best.name}' is a {kind} of '{best.graph}'{named} (probability {best.probability:.2f})"
             )
             return Decision("graph", f"{reason}{'; ' * bool(best.repair)}{best.repair}", (walk,))
         if table is not None and table.is_sure:

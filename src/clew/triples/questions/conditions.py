@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clew.triples.language.chain import NOT, Chain, Condition, Superlative, Term, Triple
+from clew.triples.language.chain import NOT, Chain, Condition, Quantifier, Superlative, Term, Triple
+from clew.triples.questions.counts import find_count_phrases, resolve_count
 from clew.triples.questions.paths import NAMES_RELATION
 from clew.triples.questions.words import label_affinity, read_label
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 #: A further name less plausible than this is taken for a word.
 MIN_PLAUSIBILITY = 0.25
+#: What each word beside a further name adds to a relation that it names.
+_FURTHER_WORDS = 0.2
+#: What speaks for joining a further name by the relation of the path.
+_ALIKE = 0.15
 #: Words before a name that belong to it.
 _BEFORE = 4
 _NUMBER = r"(?P<{}>\d[\d,]*(?:\.\d+)?)"
@@ -85,14 +90,16 @@ _CONTRACTED = re.compile(r"n['’]t$")
 @dataclass(slots=True)
 class Additions:
     """What is added to the triples of a path. ``words`` are the places of the words that it accounts for,
-    ``relations`` the numbers of its relations, ``notes`` what could not be expressed."""
+    ``relations`` the numbers of its relations, ``alike`` those of them that join a name as another ("French and
+    English") is joined, ``notes`` what could not be expressed."""
 
-    triples: list[tuple[Triple, bool]] = field(default_factory=list)
+    triples: list[tuple[Triple, Quantifier | None]] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     superlatives: list[Superlative] = field(default_factory=list)
     asks_count: bool = False
     words: set[int] = field(default_factory=set)
     relations: set[int] = field(default_factory=set)
+    alike: set[int] = field(default_factory=set)
     notes: tuple[str, ...] = ()
 
     @property
@@ -104,11 +111,13 @@ class Additions:
         """Return the path with everything added."""
         triples = path.chain.triples + tuple(triple for triple, _ in self.triples)
         first = len(path.chain.triples)
-        negated = {first + place: NOT for place, (_, is_not) in enumerate(self.triples) if is_not}
+        quantifiers = {
+            first + place: each for place, (_, each) in enumerate(self.triples) if each is not None
+        }
         return replace(
             path,
             chain=Chain(triples, path.chain.answer),
-            quantifiers={**path.quantifiers, **negated},
+            quantifiers={**path.quantifiers, **quantifiers},
             conditions=(*path.conditions, *self.conditions),
             superlatives=(*path.superlatives, *self.superlatives),
         )
@@ -126,7 +135,11 @@ def find_additions(
     """Return what a question asks besides a path from ``name``."""
     additions = Additions()
     texts = [word.text for word in asked.words]
-    additions.asks_count = any(pair in (["how", "many"], ["number", "of"]) for pair in _pairs(texts))
+    _add_counts(asked, name, names, hops, space, additions)
+    additions.asks_count = any(
+        pair in (["how", "many"], ["number", "of"]) and place not in additions.words
+        for place, pair in enumerate(_pairs(texts))
+    )
     if additions.asks_count:
         additions.words |= {place for place, text in enumerate(texts) if text in ("many", "number")}
     taken = _add_comparisons(question, asked, name, hops, space, additions)
@@ -146,8 +159,48 @@ def find_additions(
 def asks_measure(question: str, asked: QuestionWords) -> bool:
     """Return whether a question compares or ranks by a number; the number is then no answer."""
     return bool(_COMPARISON.search(question) or _RANGE.search(question)) or any(
-        word.text in _SUPERLATIVES for word in asked.words
+        word.text in _SUPERLATIVES or word.text in ("most", "fewest") for word in asked.words
     )
+
+
+def _add_counts(
+    asked: QuestionWords,
+    name: NameMatch,
+    names: Sequence[NameMatch],
+    hops: Sequence[int],
+    space: PathSpace,
+    additions: Additions,
+) -> None:
+    """Add how many neighbours the answers are to have. What is not expressed is noted, unless it may be a comparison
+    with a number or a negation, which others look for."""
+    of_names = {
+        place
+        for each in (name, *names)
+        if each.plausibility >= MIN_PLAUSIBILITY
+        for place in range(each.first, each.last)
+    }
+    if space.is_property(hops[-1]):
+        return
+    for phrase in find_count_phrases(asked.words, of_names):
+        if additions.words & phrase.places or of_names & phrase.places:
+            continue
+        free = len(hops) + 1 + len(additions.triples) + len(additions.superlatives)
+        leaving = _leaving(len(hops), hops, name, space)
+        statement = resolve_count(phrase, asked, len(hops), leaving, space, free)
+        if statement is None:
+            if phrase.highest is not None:
+                words = " ".join(asked.words[place].text for place in sorted(phrase.places))
+                additions.notes += (f"no relation is counted for '{words}'",)
+                additions.words |= phrase.places
+            continue
+        additions.words |= phrase.places
+        additions.relations.add(statement.relation)
+        if statement.triple is not None:
+            additions.triples.append((statement.triple, statement.quantifier))
+        if statement.superlative is not None:
+            additions.superlatives.append(statement.superlative)
+        if statement.condition is not None:
+            additions.conditions.append(statement.condition)
 
 
 def is_denied(asked: QuestionWords, name: NameMatch, names: Sequence[NameMatch]) -> bool:
@@ -208,7 +261,9 @@ def _add_name(
 ) -> None:
     """Join a further name to the unknown that its relation fits best."""
     from_other = space.at_rows(other.rows)
-    near = range(max(0, other.first - _BEFORE), min(len(asked.words), other.last + 2))
+    is_role = asked.words[other.last : other.last + 1] and asked.words[other.last].text == "as"
+    after = _BEFORE if is_role else 2  # "German as an official language"
+    near = range(max(0, other.first - _BEFORE), min(len(asked.words), other.last + after))
     near_words = [
         place
         for place in near
@@ -220,11 +275,14 @@ def _add_name(
         for directed in sorted(leaving):
             if space.is_property(directed) or directed ^ 1 not in from_other:
                 continue
-            worded = max((float(asked.affinities[place, directed // 2]) for place in near_words), default=0.0)
+            of_words = asked.affinities[near_words, directed // 2]
+            worded = float(of_words.max(initial=0.0) + _FURTHER_WORDS * of_words.sum())
             own = label_affinity(asked.words[other.last - 1].stem, space.labels[directed // 2])
             of_type = _type_said(asked, near_words, directed, space)
             forwards = 0.2 if not directed % 2 else 0.0
             score = worded + of_type + 0.3 * own + forwards + (0.25 if number == len(hops) else 0.0)
+            # "French and English": what nothing tells apart is joined as the other name is.
+            score += _ALIKE if number == len(hops) and directed == hops[-1] ^ 1 else 0.0
             if best is None or score > best[0] + 1e-9:
                 best = score, number, directed
     text = other.name
@@ -237,8 +295,11 @@ def _add_name(
     unknown, constant = Term(f"#{number}"), Term(text, is_name=True)
     relation = space.relations[directed // 2]
     triple = Triple(constant, relation, unknown) if directed % 2 else Triple(unknown, relation, constant)
-    additions.triples.append((triple, negated))
+    additions.triples.append((triple, NOT if negated else None))
     additions.relations.add(directed // 2)
+    between = asked.words[min(name.last, other.last) : max(name.first, other.first)]
+    if all(word.text in ("and", "or", "both") for word in between):
+        additions.alike.add(directed // 2)
     additions.words |= {place for place in near_words if _is_negation(asked.words[place].text)}
 
 
@@ -272,11 +333,13 @@ def _add_comparisons(
         if not any(match.start() < other.end() and other.start() < match.end() for other, _ in matches)
     ]
     for match, words in matches:
-        if match.start() < end and start < match.end():
+        if name.last > name.first and match.start() < end and start < match.end():
             continue  # "2 Days in the Valley": part of the name
         places = {
             place for place, word in enumerate(asked.words) if match.start() <= word.start < match.end()
         }
+        if places <= additions.words:
+            continue  # "more than 10 time zones" counts nodes
         low = _value(match["low"] if words == "between" else match["value"])
         high = _value(match["high"]) if words == "between" else None
         is_year = 1000 <= low <= 2200 and (words in _OF_TIME or words == "between") and low.is_integer()

@@ -32,7 +32,7 @@ from clew.triples.questions.paths import (
     measure_paths,
 )
 from clew.triples.questions.scoring import PathScorer, load_scorer
-from clew.triples.questions.words import GENERIC, PERSON_WORDS, split_words
+from clew.triples.questions.words import GENERIC, PERSON_WORDS, Word, split_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,6 +53,8 @@ PER_CONDITION = 2.0
 SETTLED = 0.95
 #: Names less plausible than this do not make a question one about a graph.
 MIN_PLAUSIBILITY = 0.35
+#: The least affinity of a word to a type whose nodes are read without a name.
+NAMES_TYPE = 0.8
 #: Graphs whose paths are remembered in a process.
 _REMEMBERED = 8
 
@@ -64,7 +66,7 @@ class Reading:
     ``triples`` are typed triples or, where ``is_chain``, a chain whose last hop reads a property. ``probability`` is
     among all readings of the question. ``left_out`` are the words that nothing in it stands for, ``notes`` say what
     it could not express. ``count`` is the number of answers, None for a chain. ``repair`` says which likelier reading
-    it stands for that has no answers, "" for none.
+    it stands for that has no answers, "" for none. ``is_type``: ``name`` is not a node but the type of the answers.
     """
 
     graph: str
@@ -82,6 +84,7 @@ class Reading:
     count: int | None = None
     answers: bytes = b""
     repair: str = ""
+    is_type: bool = False
 
     @property
     def is_sure(self) -> bool:
@@ -143,7 +146,7 @@ class PlainParser:
         order = np.argsort(-base, kind="stable")
         tried: dict[int, Reading] = {}
         scores = np.array([draft.score for draft in drafts])
-        for place in order[:MAX_TRIED].tolist():
+        for place in [*order[:MAX_TRIED].tolist(), *_short_paths(drafts, order)]:
             reading, gain = drafts[place].finish(abs(self.scorer.weight("words unexplained")))
             tried[place] = reading
             scores[place] += gain
@@ -164,9 +167,11 @@ class PlainParser:
         """Return the paths from the names of a question in one graph, each with its score."""
         words = split_words(question)
         names = find_names(graph, question, words)
-        if not names:
-            return []
         space = open_space(graph)
+        if not any(name.plausibility >= MIN_PLAUSIBILITY for name in names):
+            of_types = self._draft_types(question, words, space)
+            if of_types or not names:
+                return of_types
         asked = QuestionWords.read(words, space, self.encoder, names)
         allowed = _allowed_relations(asked, space)
         drafts: list[_Draft] = []
@@ -196,11 +201,34 @@ class PlainParser:
                 drafts[-1] = replace(drafts[-1], score=float(np.logaddexp(drafts[-1].score, together)))
         return drafts
 
+    def _draft_types(self, question: str, words: Sequence[Word], space: PathSpace) -> list[_Draft]:
+        """Return the readings of a question without a name: nodes of the type that it asks for, with conditions."""
+        if not space.has_types:
+            return []
+        asked = QuestionWords.read(words, space, self.encoder)
+        drafts = []
+        for place in np.flatnonzero(
+            asked.type_affinities[list(asked.focus)].max(axis=0, initial=0.0) >= NAMES_TYPE
+        ):
+            nothing = NameMatch(0, 0, "", np.empty(0, dtype=np.int64), True, 1.0)
+            path = np.array([space.type_start(int(place)), -1, -1])
+            draft = _Draft(question, space, asked, nothing, (), path, 0.0)
+            if draft.find_conditions().size or draft.find_conditions().asks_count:
+                drafts.append(draft)
+        return drafts
+
 
 def _softmax(scores: Floats) -> Floats:
     likelihood = np.exp(scores - scores.max())
     shares: Floats = likelihood / likelihood.sum()
     return shares
+
+
+def _short_paths(drafts: Sequence[_Draft], order: NDArray[np.int64]) -> list[int]:
+    """Return the likeliest drafts of one hop that are not among the first tried: what their words leave open may be
+    conditions."""
+    tried = set(order[:MAX_TRIED].tolist())
+    return [place for place in order.tolist() if len(drafts[place].hops) == 1 and place not in tried][:2]
 
 
 def _merge_readings(readings: Mapping[int, Reading], probabilities: Floats) -> list[Reading]:
@@ -252,6 +280,8 @@ class _Draft:
         """Return the reading with its conditions, executed, and what the words that its conditions account for add to
         its score: ``per_word`` each. Its probability is not known yet."""
         graph, space, hops = self.space.graph, self.space, self.hops
+        if space.type_of_start(hops[0]) is not None:
+            return self._finish_type(), 0.0
         words = tuple(space.relations[hop // 2] + (" (backwards)" if hop % 2 else "") for hop in hops)
         affinity = self.asked.affinities.copy()
         affinity[self.name.first : self.name.last] = 0
@@ -260,6 +290,14 @@ class _Draft:
             _explained_by_kind(self.asked, space, hop, score)
             for hop, score in zip(hops, of_hops, strict=True)
         )
+        if hops[0] // 2 in space.relations_of_kind(self.name.rows):
+            explained = min(
+                (
+                    _explained_by_kind(self.asked, space, hop, score)
+                    for hop, score in zip(hops[1:], of_hops[1:], strict=True)
+                ),
+                default=1.0,
+            )
         plain = write_path(self.name.name, hops, space)
         additions = find_additions(self.question, self.asked, self.name, self.names, hops, space, plain)
         left_out = self._left_out(additions)
@@ -304,10 +342,43 @@ class _Draft:
         gain += PER_CONDITION * (additions.size - len(notes))
         # A word that names a relation of the path does not name that of a condition as well.
         mentions = count_mentions(affinity, affinity.max(axis=1))
-        for relation in additions.relations:
+        for relation in additions.relations - additions.alike:
             uses = sum(hop // 2 == relation for hop in hops) + 1
             gain -= 0.5 * per_word * max(0.0, uses - max(float(mentions[relation]), 1.0))
         return reading, gain
+
+    def find_conditions(self) -> Additions:
+        """Return the conditions on the nodes of a type."""
+        return find_additions(
+            self.question, self.asked, self.name, self.names, self.hops, self.space, self._all_of_type()
+        )
+
+    def _all_of_type(self) -> TypedChain:
+        type = self.space.type_of_start(self.hops[0])
+        assert type is not None
+        return TypedChain(Chain((), 1), types={1: (type,)})
+
+    def _finish_type(self) -> Reading:
+        """Return the reading of all nodes of a type with the question's conditions."""
+        space, additions = self.space, self.find_conditions()
+        left_out = self._left_out(additions)
+        typed = additions.apply(self._all_of_type())
+        rows = solve_triples(space.graph, typed)
+        return Reading(
+            graph=space.graph.name,
+            triples=str(replace(typed, preferences=left_out)),
+            probability=1.0,
+            name=space.type_of_start(self.hops[0]) or "",
+            hops=tuple(space.relations[relation] for relation in sorted(additions.relations)),
+            asks_count=additions.asks_count,
+            left_out=left_out,
+            notes=additions.notes,
+            explained=1.0,
+            plausibility=1.0,
+            is_type=True,
+            count=len(rows),
+            answers=rows.tobytes(),
+        )
 
     def _focus(self) -> list[int]:
         """Return the places of the words for what is asked, outside the name."""
@@ -359,7 +430,8 @@ class _Draft:
     def _left_out(self, additions: Additions) -> tuple[str, ...]:
         """Return the content words that neither a name, a relation, a type nor a condition stands for."""
         asked, space, hops = self.asked, self.space, self.hops
-        on_path = sorted({hop // 2 for hop in hops} | set(additions.relations))
+        relations = {hop // 2 for hop in hops if space.type_of_start(hop) is None}
+        on_path = sorted(relations | additions.relations)
         types = bool(space.type_labels)
         left = []
         for place, word in enumerate(asked.words):
@@ -369,7 +441,7 @@ class _Draft:
                 continue
             if self.name.first <= place < self.name.last or place in additions.words:
                 continue
-            if asked.affinities[place, on_path].max() >= NAMES_RELATION:
+            if asked.affinities[place, on_path].max(initial=0.0) >= NAMES_RELATION:
                 continue
             if types and asked.type_affinities[place].max() >= NAMES_RELATION:
                 continue

@@ -61,6 +61,7 @@ class PathSpace:
     relations: tuple[str, ...]
     edge_relations: int
     labels: tuple[Label, ...]
+    type_names: tuple[str, ...]
     type_labels: tuple[Label, ...]
     types_at: NDArray[np.bool_]  # (directed relations, types): what each leads to
     has_types: bool
@@ -92,6 +93,7 @@ class PathSpace:
             relations,
             len(schema),
             tuple(map(read_label, relations)),
+            types,
             tuple(map(read_label, types)),
             types_at,
             bool(types),
@@ -136,7 +138,27 @@ class PathSpace:
 
     def is_property(self, directed: int) -> bool:
         """Return whether a number is that of a property."""
-        return directed // 2 >= self.edge_relations
+        return self.edge_relations <= directed // 2 < len(self.relations)
+
+    def type_start(self, place: int) -> int:
+        """Return the number of what comes before all nodes of a type, in place of a hop."""
+        return 2 * (len(self.relations) + place)
+
+    def type_of_start(self, directed: int) -> str | None:
+        """Return the type whose nodes a number of :meth:`type_start` stands before, None for that of a relation."""
+        place = directed // 2 - len(self.relations)
+        return self.type_names[place] if place >= 0 else None
+
+    def relations_of_kind(self, rows: Rows) -> list[int]:
+        """Return the relations that are called as a type of nodes is: "currency" for a currency. A name of such a
+        node says which relation leads to it."""
+        if not self.has_types or not len(rows):
+            return []
+        types = {entity.type for entity in self.graph.entities(rows[:1])}
+        stems = [
+            set(self.type_labels[place].stems) for place, name in enumerate(self.type_names) if name in types
+        ]
+        return [number for number, label in enumerate(self.labels) if set(label.stems) in stems]
 
     def following(self, directed: int) -> tuple[int, ...]:
         """Return the directed relations that leave the ends of one, by a sample of its edges."""
@@ -149,6 +171,10 @@ class PathSpace:
 
     def _sample_ends(self, directed: int) -> Rows:
         """Return up to :data:`SAMPLE` nodes that a directed relation leads to, spread evenly."""
+        type = self.type_of_start(directed)
+        if type is not None:
+            rows = self.graph.rows_of_type(type)
+            return np.unique(rows[:: max(1, len(rows) // SAMPLE)][:SAMPLE]).astype(np.int64)
         relation, inverse = self.relations[directed // 2], bool(directed % 2)
         adjacency = self.graph.adjacency(relation, inverse)
         if adjacency is None:
@@ -318,6 +344,8 @@ FEATURES = (
     "name plausibility",
     "words left out of names",
     "name not written exactly",
+    "hops that nothing names",
+    "hops named by the same words",
 )
 
 
@@ -338,6 +366,7 @@ def measure_paths(
     last_directed = paths[here, last]
 
     best = affinity.max(axis=0) if len(words) else np.zeros(len(space.relations))
+    best[space.relations_of_kind(name.rows)] = 1.0
     explained = np.where(used, best[relation], np.inf)
     mean = np.where(used, best[relation], 0).sum(axis=1) / hops
     # A word that names relations wants one of them on the path.
@@ -427,8 +456,28 @@ def measure_paths(
         np.full(len(paths), name.plausibility),
         np.full(len(paths), _words_outside(words, outside, strongest)),
         np.full(len(paths), float(not name.is_exact)),
+        (used[:, 1:] & (best[relation[:, 1:]] < NAMES_RELATION)).sum(axis=1),
+        _count_shared_words(affinity, relation, used),
     ]
     return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
+
+
+def _count_shared_words(
+    affinity: Floats, relation: NDArray[np.int64], used: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return for each path how often a hop is named only by words that name the hop before it as well, though that is
+    another relation: "official language" does not ask for the spoken ones too."""
+    naming = (affinity >= NAMES_RELATION).astype(np.float64)
+    has_own = (
+        naming.T @ (1 - naming) > 0
+    )  # (relation, other): whether a word names the first and not the other
+    named = naming.any(axis=0)
+    shared = np.zeros(len(relation))
+    for hop in range(MAX_HOPS - 1):
+        first, second = relation[:, hop], relation[:, hop + 1]
+        both = used[:, hop + 1] & (first != second) & named[first] & named[second]
+        shared += both & ~(has_own[first, second] & has_own[second, first])
+    return shared
 
 
 def count_mentions(affinity: Floats, strongest: Floats) -> Floats:

@@ -52,6 +52,8 @@ PRIOR: Mapping[str, float] = {
     "name plausibility": 3.0,
     "words left out of names": -0.8,
     "name not written exactly": -0.7,
+    "hops that nothing names": -1.5,
+    "hops named by the same words": -4.0,
 }
 #: Features that the training data cannot teach: all of its paths of three hops go back the way they came, and it has
 #: no questions of one hop, no types, no capitals to doubt, and for each name one direction only. Their weights stay
@@ -70,6 +72,8 @@ FIXED = frozenset(
         "name plausibility",
         "words left out of names",
         "name not written exactly",
+        "hops that nothing names",
+        "hops named by the same words",
     }
 )
 

@@ -29,12 +29,15 @@ MOST_BY_ENCODER = 0.6
 GENERIC = frozenset(
     "list name find give show tell me many much person people individual other another same share shared common also "
     "together co film films movie movies book books song songs album albums work works item items entry entries main "
-    "primary thing things one ones kind all any every each some listed fall".split()
+    "primary thing things one ones kind all any every each some listed fall use uses used using get gets got code "
+    "codes value values".split()
 )
 #: Words of names of relations that carry no meaning of their own.
 _EMPTY = frozenset("has have is was are in by of on at to for the a an from with us".split())
 #: How a line of the lexicon with words for a relation and for its inverse begins.
 _INVERSE = "<>"
+#: What is left of the affinity of a word to a label, where it names what tells another label apart.
+_OF_RIVAL = 0.5
 PERSON_WORDS = frozenset("person people individual individuals man woman persons".split())
 
 
@@ -192,6 +195,7 @@ def measure_affinities(
     for place, word in enumerate(words):
         if word.is_content:
             scores[place] = [label_affinity(word.stem, label) for label in labels]
+            scores[place] *= _shares_of_rivals(word.stem, scores[place], labels)
     if encoder is None or not labels:
         return scores
     open_places = [
@@ -209,6 +213,27 @@ def measure_affinities(
         strength = (cosines - COSINE_FLOOR) / (COSINE_FULL - COSINE_FLOOR)
         scores[open_places] = MOST_BY_ENCODER * np.clip(strength, 0, 1)
     return scores
+
+
+def _shares_of_rivals(word_stem: str, scores: Floats, labels: Sequence[Label]) -> Floats:
+    """Return what is left of the affinities of a word to each label. Labels with a word in common ("official
+    language", "spoken language") are told apart by their others: a word that names one of these does not name the
+    rest."""
+    shares = np.ones(len(labels))
+    concepts = concepts_of(word_stem)
+    near = [place for place, score in enumerate(scores) if score > 0]
+    for first in near:
+        for second in near:
+            common = set(labels[first].stems) & set(labels[second].stems)
+            if first == second or not common or word_stem in common:
+                continue
+            own = [each for each in labels[first].stems if each not in common]
+            others = [each for each in labels[second].stems if each not in common]
+            names_first = max((_stem_affinity(word_stem, concepts, each) for each in own), default=0.0)
+            names_second = max((_stem_affinity(word_stem, concepts, each) for each in others), default=0.0)
+            if names_first > names_second:
+                shares[second] = _OF_RIVAL
+    return shares
 
 
 _VECTORS: dict[tuple[str, str], Floats] = {}
