@@ -29,6 +29,7 @@ from typing import Any
 import clew
 from clew.core.errors import UsageError
 from clew.core.text import fold_name
+from clew.core.trail import StructureStep
 from clew.core.types import Answer, RouteStep
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
@@ -36,6 +37,7 @@ from clew.evaluate.examples import Example
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry
 from clew.methods.readers.values import same_value
+from clew.retrieve.structure.lookup import find_references
 from real_graphs import write_gold_triples
 from routing import is_target
 
@@ -159,8 +161,11 @@ def judge(task: Task, answer: Answer, base: clew.KnowledgeBase) -> bool:
         return answer.abstained
     if task.targets:
         snapshot = base.store.snapshot()
-        nodes = [hit.node for hit in answer.evidence]
-        return all(any(is_target(node, target, snapshot) for node in nodes) for target in task.targets)
+        is_read = any(isinstance(step, StructureStep) and step.references for step in answer.trail)
+        named = find_references(task.question, snapshot)
+        nodes = snapshot.nodes(snapshot.rows([reference.node for reference in named]))
+        all_named = all(any(is_target(node, target, snapshot) for node in nodes) for target in task.targets)
+        return is_read and all_named
     if answer.abstained:
         return False
     given = answer.values[0] if answer.values else answer.text

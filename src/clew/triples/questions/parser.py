@@ -100,8 +100,8 @@ class Reading:
 
     @property
     def is_explained(self) -> bool:
-        """Whether the question names every hop. Where it names only what is asked ("films of Ada Pell"), the one
-        relation that leads there has to leave hardly another."""
+        """Whether the question names every hop. Where it does not name the one at the name ("films of Ada Pell", "who
+        acted in the films of Ada Pell"), the relation that leads on has to leave hardly another."""
         return self.explained >= NAMES_RELATION or (self.names_end and self.probability >= OBVIOUS)
 
     @property
@@ -311,7 +311,7 @@ class _Draft:
             "left_out": left_out,
             "explained": explained,
             "plausibility": self.name.plausibility,
-            "names_end": len(hops) == 1 and self._names_end(),
+            "names_end": self._names_end() if len(hops) == 1 else min(of_hops[1:]) >= NAMES_RELATION,
         }
         if space.is_property(hops[-1]):
             chain = str(Chain(plain.chain.triples, plain.chain.answer))

@@ -46,7 +46,7 @@ _NOUN_ENDINGS = ("or", "ors", "er", "ers", "ist", "ists", "ency", "encies", "ion
 _PASSIVE = frozenset("was were is are be been being".split())
 _BREAKS = frozenset(
     "in of by that which who whose with for from to on at are is was were do does did have has had as and not "
-    "fall listed can could be".split()
+    "fall listed can could be come comes came".split()
 )
 
 
@@ -468,10 +468,9 @@ def _count_shared_words(
     """Return for each path how often a hop is named only by words that name the hop before it as well, though that is
     another relation: "official language" does not ask for the spoken ones too."""
     naming = (affinity >= NAMES_RELATION).astype(np.float64)
-    has_own = (
-        naming.T @ (1 - naming) > 0
-    )  # (relation, other): whether a word names the first and not the other
-    named = naming.any(axis=0)
+    # (relation, other): whether a word names the first and not the other
+    has_own: NDArray[np.bool_] = np.asarray(naming.T @ (1 - naming) > 0, dtype=np.bool_)
+    named: NDArray[np.bool_] = naming.max(axis=0, initial=0.0) > 0
     shared = np.zeros(len(relation))
     for hop in range(MAX_HOPS - 1):
         first, second = relation[:, hop], relation[:, hop + 1]

@@ -30,7 +30,7 @@ GENERIC = frozenset(
     "list name find give show tell me many much person people individual other another same share shared common also "
     "together co film films movie movies book books song songs album albums work works item items entry entries main "
     "primary thing things one ones kind all any every each some listed fall use uses used using get gets got code "
-    "codes value values".split()
+    "codes value values make makes made making come comes came coming".split()
 )
 #: Words of names of relations that carry no meaning of their own.
 _EMPTY = frozenset("has have is was are in by of on at to for the a an from with us".split())

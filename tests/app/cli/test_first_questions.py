@@ -1,0 +1,91 @@
+"""The first questions of a newcomer, after ``clew graph add`` and nothing else: no model, no documents, no options.
+
+They were written before they were asked. ``None``: the graph does not know, and the answer says that it is not sure.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from clew.app.cli.commands import app
+
+FILMS = """\
+24 Hours\tdirected by\tMarion Gering
+24 Hours\tstars\tClive Brook
+24 Hours\tstars\tKay Francis
+24 Hours\trelease year\t1931
+24 Hours\tgenre\tdrama
+24 Hours\tin language\tEnglish
+Devil and the Deep\tdirected by\tMarion Gering
+Devil and the Deep\tstars\tGary Cooper
+Devil and the Deep\tstars\tTallulah Bankhead
+Devil and the Deep\trelease year\t1932
+Devil and the Deep\tgenre\tdrama
+Trouble in Paradise\tdirected by\tErnst Lubitsch
+Trouble in Paradise\tstars\tKay Francis
+Trouble in Paradise\twritten by\tSamson Raphaelson
+Trouble in Paradise\trelease year\t1932
+Trouble in Paradise\tgenre\tcomedy
+Design for Living\tdirected by\tErnst Lubitsch
+Design for Living\tstars\tGary Cooper
+Design for Living\twritten by\tBen Hecht
+Design for Living\trelease year\t1933
+Design for Living\tgenre\tcomedy
+"""
+QUESTIONS = {
+    "Who directed 24 Hours?": {"Marion Gering"},
+    "who stars in 24 hours": {"Clive Brook", "Kay Francis"},
+    "When was 24 Hours released?": {"1931"},
+    "What genre is 24 Hours?": {"drama"},
+    "Which films did Ernst Lubitsch direct?": {"Trouble in Paradise", "Design for Living"},
+    "What films has Kay Francis been in?": {"24 Hours", "Trouble in Paradise"},
+    "Who wrote Design for Living?": {"Ben Hecht"},
+    "What language is 24 Hours in?": {"English"},
+    "Which comedies did Ernst Lubitsch direct?": {"Trouble in Paradise", "Design for Living"},
+    "Who acted in the films of Marion Gering?": {
+        "Clive Brook",
+        "Kay Francis",
+        "Gary Cooper",
+        "Tallulah Bankhead",
+    },
+    "How many films did Marion Gering direct?": {"24 Hours", "Devil and the Deep"},
+    "Which films came out in 1932?": {"Devil and the Deep", "Trouble in Paradise"},
+    "Which film starring Gary Cooper was directed by Ernst Lubitsch?": {"Design for Living"},
+    "Which films with Kay Francis are not dramas?": {"Trouble in Paradise"},
+    "Which other films did the director of 24 Hours make?": {"Devil and the Deep"},
+    "Tell me the director of Devil and the Deep": {"Marion Gering"},
+    "Name the actors in Design for Living.": {"Gary Cooper"},
+    "Who directed the films that Samson Raphaelson wrote?": {"Ernst Lubitsch"},
+    "Who composed the music of 24 Hours?": None,
+    "How long is 24 Hours?": None,
+    "Who directed Shanghai Express?": None,
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("first")
+    (folder / "films.tsv").write_text(FILMS, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLEW_ENCODER", "none")
+        added = CliRunner().invoke(
+            app, ["graph", "add", str(folder / "films.tsv"), "--kb", str(folder / "kb")]
+        )
+        assert added.exit_code == 0 and "added films" in added.output
+        yield folder / "kb"
+
+
+@pytest.mark.parametrize(("question", "expected"), QUESTIONS.items(), ids=list(QUESTIONS))
+def test_a_first_question_is_answered_or_said_to_be_unsure(base, question, expected):
+    result = CliRunner().invoke(app, ["ask", question, "--kb", str(base), "--json"])
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    if expected is None:
+        assert answer["abstained"] and "Not sure" in answer["answer"]
+    else:
+        assert not answer["abstained"], answer["answer"]
+        assert set(answer["values"]) == expected
+        assert answer["route"].startswith("From the graph: ")
