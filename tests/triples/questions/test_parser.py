@@ -187,3 +187,68 @@ def test_a_word_for_the_inverse_is_followed_backwards(tmp_path, question, answer
         best = read(graph, question)[0]
         rows = solve_triples(graph, parse_typed(best.triples))
         assert [entity.name for entity in graph.entities(rows.astype("int64"))] == [answer], best.triples
+
+
+@pytest.mark.parametrize(
+    ("question", "triples", "count"),
+    [
+        (
+            "Which film has the most actors?",
+            "#1 : film; most #1 >> starred_actors >> #2; final answer: #1",
+            1,
+        ),
+        (
+            "Which film has the fewest actors?",
+            "#1 : film; fewest #1 >> starred_actors >> #2; final answer: #1",
+            1,
+        ),
+        (
+            "Which person directed the most films?",
+            "#1 : person; most #1 << directed_by << #2; final answer: #1",
+            1,
+        ),
+        (
+            "Which films have at least two actors?",
+            "#1 : film; at least 2 #1 >> starred_actors >> #2; final answer: #1",
+            4,
+        ),
+        (
+            "Which films have more than two actors?",
+            "#1 : film; at least 3 #1 >> starred_actors >> #2; final answer: #1",
+            1,
+        ),
+        (
+            "Which film directed by Ilse Varnholt has the largest number of actors?",
+            "#1 >> directed_by >> Ilse Varnholt; most #1 >> starred_actors >> #2; final answer: #1",
+            2,
+        ),
+        ("Which films were released before 1933?", "#1 : film; #1.release_year < 1933; final answer: #1", 2),
+    ],
+)
+def test_counts_and_types_without_a_name(graph, question, triples, count):
+    best = read(graph, question)[0]
+    assert (best.triples, best.count) == (triples, count)
+    assert best.is_sure, best.doubts
+
+
+def test_what_cannot_be_counted_is_told(graph):
+    best = read(graph, "Which film directed by Ilse Varnholt has the most prizes?")[0]
+    assert not best.is_sure and "no relation is counted for 'most prizes'" in best.notes
+
+
+def test_words_in_common_do_not_name_two_relations(tmp_path):
+    """ "official language" asks for the official ones, not for the spoken ones too."""
+    triples = [
+        ("Oskell", "official_language", "Vessish"),
+        ("Oskell", "spoken_language", "Vessish"),
+        ("Oskell", "spoken_language", "Dunmeric"),
+        ("Holm", "official_language", "Dunmeric"),
+        ("Holm", "spoken_language", "Dunmeric"),
+    ]
+    nodes = {name: {"name": name} for triple in triples for name in triple[::2]}
+    with Store.open(tmp_path / "kb", create=True) as store:
+        graph = graph_of(store, triples, "lands", **nodes)
+        official = read(graph, "What is the official language of Oskell?")[0]
+        spoken = read(graph, "Which languages are spoken in Oskell?")[0]
+    assert official.triples == "Oskell >> official_language >> #1; final answer: #1" and official.is_sure
+    assert spoken.triples == "Oskell >> spoken_language >> #1; final answer: #1" and spoken.is_sure

@@ -91,7 +91,8 @@ _CONTRACTED = re.compile(r"n['’]t$")
 class Additions:
     """What is added to the triples of a path. ``words`` are the places of the words that it accounts for,
     ``relations`` the numbers of its relations, ``alike`` those of them that join a name as another ("French and
-    English") is joined, ``notes`` what could not be expressed."""
+    English") is joined, ``counted`` the places of words for what is counted, ``notes`` what could not be
+    expressed."""
 
     triples: list[tuple[Triple, Quantifier | None]] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
@@ -100,6 +101,7 @@ class Additions:
     words: set[int] = field(default_factory=set)
     relations: set[int] = field(default_factory=set)
     alike: set[int] = field(default_factory=set)
+    counted: set[int] = field(default_factory=set)
     notes: tuple[str, ...] = ()
 
     @property
@@ -194,6 +196,7 @@ def _add_counts(
                 additions.words |= phrase.places
             continue
         additions.words |= phrase.places
+        additions.counted |= phrase.places
         additions.relations.add(statement.relation)
         if statement.triple is not None:
             additions.triples.append((statement.triple, statement.quantifier))

@@ -207,9 +207,11 @@ class PlainParser:
             return []
         asked = QuestionWords.read(words, space, self.encoder)
         drafts = []
-        for place in np.flatnonzero(
-            asked.type_affinities[list(asked.focus)].max(axis=0, initial=0.0) >= NAMES_TYPE
-        ):
+        fits = asked.type_affinities[list(asked.focus)].max(axis=0, initial=0.0)
+        if asked.kind:
+            of_kind = [asked.kind in label.kinds or asked.kind in label.stems for label in space.type_labels]
+            fits = np.array(of_kind, dtype=np.float64)
+        for place in np.flatnonzero(fits >= NAMES_TYPE):
             nothing = NameMatch(0, 0, "", np.empty(0, dtype=np.int64), True, 1.0)
             path = np.array([space.type_start(int(place)), -1, -1])
             draft = _Draft(question, space, asked, nothing, (), path, 0.0)
@@ -302,6 +304,11 @@ class _Draft:
         additions = find_additions(self.question, self.asked, self.name, self.names, hops, space, plain)
         left_out = self._left_out(additions)
         notes = (*additions.notes, *self._ends_elsewhere())
+        if set(additions.relations) & {hop // 2 for hop in hops} and additions.counted:
+            # "the most actors" names what is counted, not how a film belongs to a name.
+            affinity[sorted(additions.counted)] = 0
+            of_hops = [float(affinity[:, hop // 2].max()) for hop in hops]
+            explained = min(explained, *of_hops)
         common = {
             "graph": graph.name,
             "probability": 1.0,
