@@ -5,6 +5,7 @@
     python benchmarks/plain_questions.py answers     # MetaQA by the shipped parser: what is answered, what is not
     python benchmarks/plain_questions.py packages    # forty questions over Debian's packages, never trained on
     python benchmarks/plain_questions.py countries   # forty questions over countries; needs babel and pycountry
+    python benchmarks/plain_questions.py countries --adapt 15   # the same, after learning from the graph's own schema
     python benchmarks/plain_questions.py 2wiki       # 2WikiMultihopQA's questions over its gold triples
     python benchmarks/plain_questions.py ordinary    # questions about documents beside the film graph: false routing
     python benchmarks/plain_questions.py speed --nodes 2000000
@@ -42,7 +43,7 @@ from clew.triples.query import compile_question, solve_question
 from clew.triples.questions.names import NameMatch, find_names
 from clew.triples.questions.parser import PlainParser, Reading, open_space, write_path
 from clew.triples.questions.paths import FEATURES, PathSpace, QuestionWords, measure_paths
-from clew.triples.questions.scoring import PathScorer, train_scorer
+from clew.triples.questions.scoring import PathScorer, load_scorer, train_scorer
 from clew.triples.questions.words import split_words
 from real_graphs import Packages, read_packages, write_countries, write_gold_triples, write_packages
 
@@ -319,7 +320,7 @@ def run_ordinary(show: bool) -> None:
                 print(f"{source}: {question}\n    {triples}")
 
 
-def run_packages(show: bool) -> None:
+def run_packages(show: bool, adapt: int) -> None:
     """Print how many of the forty questions over Debian's packages are right, wrong, or left as readings."""
     packages = read_packages()
     if packages is None:
@@ -329,7 +330,8 @@ def run_packages(show: bool) -> None:
         path = write_packages(packages, Path(folder) / "debian.jsonl")
         with base_with(folder + "/kb", ("debian", path)) as base:
             graph = base.store.snapshot().graph("debian")
-            parser = PlainParser(base.encoding.encoder())
+            encoder = base.encoding.encoder()
+            parser = PlainParser(encoder, adapt_scorer(graph, encoder, adapt) if adapt else load_scorer())
             outcomes: dict[str, int] = {}
             for line in lines:
                 question, expected = line.split("\t")
@@ -353,7 +355,45 @@ def run_packages(show: bool) -> None:
                 print(f"{outcome:34s} {number}")
 
 
-def run_countries(show: bool) -> None:
+def adapt_scorer(graph: PropertyGraph, encoder: Encoder | None, number: int) -> PathScorer:
+    """Return the shipped scorer after learning from ``number`` questions for each relation of a graph and direction,
+    generated from its schema ("What is the currency of Chad?"), their names drawn with seed 0."""
+    space = open_space(graph)
+    draw = random.Random(0)
+    questions = []
+    for relation in range(space.edge_relations):
+        label = space.labels[relation].text
+        for inverse in (False, True):
+            directed = 2 * relation + inverse
+            adjacency = graph.adjacency(space.relations[relation], not inverse)
+            if adjacency is None:
+                continue
+            rows = np.unique(adjacency.tails).astype(np.int64)
+            rows = rows[draw.sample(range(len(rows)), min(number, len(rows)))]
+            types = [space.type_labels[place].text for place in np.flatnonzero(space.types_at[directed])] or [
+                "node"
+            ]
+            for entity in graph.entities(rows):
+                forms = [f"Which {types[0]} has the {label} {entity.name}?"] if inverse else [
+                    f"What is the {label} of {entity.name}?", f"Which {label} does {entity.name} have?"
+                ]  # fmt: skip
+                text = draw.choice(forms)
+                words = split_words(text)
+                names = [name for name in find_names(graph, text, words) if name.name == entity.name]
+                if not names:
+                    continue
+                asked = QuestionWords.read(words, space, encoder, names)
+                paths = space.paths(space.at_rows(names[0].rows))
+                right = (paths == np.array([directed, -1, -1])).all(axis=1).astype(np.float64)
+                if right.any():
+                    questions.append((measure_paths(asked, names[0], paths, space), right))
+    started = time.perf_counter()
+    scorer = train_scorer(questions, start=load_scorer())
+    print(f"adapted to {len(questions)} questions in {time.perf_counter() - started:.1f} s")
+    return scorer
+
+
+def run_countries(show: bool, adapt: int, use_encoder: bool) -> None:
     """Print how many of the forty questions over countries, languages and currencies are right, wrong, or unsure.
 
     The gold is typed triples, ``chain`` and the triple of a property, or ``none`` where the graph does not know.
@@ -363,7 +403,8 @@ def run_countries(show: bool) -> None:
         nodes, edges = write_countries(Path(folder))
         base.graphs.add(nodes=[nodes], edges=[edges], name="countries")
         graph = base.store.snapshot().graph("countries")
-        parser = PlainParser(base.encoding.encoder())
+        encoder = base.encoding.encoder() if use_encoder else None
+        parser = PlainParser(encoder, adapt_scorer(graph, encoder, adapt) if adapt else load_scorer())
         outcomes: dict[str, int] = {}
         for line in lines:
             question, expected = line.split("\t")
@@ -544,6 +585,12 @@ def main() -> None:
     )
     parser.add_argument("--show", action="store_true", help="print the questions that went wrong")
     parser.add_argument("--number", type=int, default=2000, help="questions of each number of hops")
+    parser.add_argument(
+        "--adapt", type=int, default=0, help="countries, packages: generated questions per relation"
+    )
+    parser.add_argument(
+        "--no-encoder", action="store_true", help="countries: words by stems and lexicon alone"
+    )
     parser.add_argument("--nodes", type=int, default=2_000_000, help="nodes of the generated graph")
     arguments = parser.parse_args()
     if arguments.what in ("train", "metaqa"):
@@ -553,9 +600,9 @@ def main() -> None:
     elif arguments.what == "ordinary":
         run_ordinary(arguments.show)
     elif arguments.what == "packages":
-        run_packages(arguments.show)
+        run_packages(arguments.show, arguments.adapt)
     elif arguments.what == "countries":
-        run_countries(arguments.show)
+        run_countries(arguments.show, arguments.adapt, not arguments.no_encoder)
     elif arguments.what == "2wiki":
         run_2wiki(arguments.show)
     else:

@@ -110,15 +110,19 @@ def load_scorer() -> PathScorer:
 
 
 def train_scorer(
-    questions: Sequence[tuple[Floats, Floats]], pull: float = 0.5, rounds: int = 400, rate: float = 0.05
+    questions: Sequence[tuple[Floats, Floats]],
+    pull: float = 0.5,
+    rounds: int = 400,
+    rate: float = 0.05,
+    start: PathScorer | None = None,
 ) -> PathScorer:
     """Return the scorer under which the right paths are likeliest.
 
     Each question is the features of its candidates, (n, features), and which of them are right, (n,), at least one.
     Maximises the log of the probability of the right ones together, by Adam (Kingma and Ba, ICLR 2015), less
-    ``pull`` times the squared distance of the weights from :data:`PRIOR`.
+    ``pull`` times the squared distance of the weights from those of ``start``, by default :data:`PRIOR`.
     """
-    prior = PathScorer.from_mapping({}).weights
+    prior = (start or PathScorer.from_mapping({})).weights
     learned = np.array([name not in FIXED for name in FEATURES])
     weights = prior.copy()
     sizes = np.array([len(right) for _, right in questions])
