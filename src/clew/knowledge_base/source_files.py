@@ -144,7 +144,7 @@ class SourceFiles:
 
         with (
             tempfile.TemporaryDirectory(prefix="clew-") as folder,
-            ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory) as pool,
+            ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory, folder=Path(folder)) as pool,
         ):
             yield Uploads(self._store, pool, Path(folder))
 
@@ -201,7 +201,8 @@ class SourceFiles:
                 "member": member,
                 "target": Path(self._folder.name) / key,
             }
-            with ParsePool(1, reader=extract_member, time_limit=_DRAW_SECONDS) as pool:
+            folder = Path(self._folder.name)
+            with ParsePool(1, reader=extract_member, time_limit=_DRAW_SECONDS, folder=folder) as pool:
                 ((_, outcome),) = pool.read_files([container], options={container: options})
             if isinstance(outcome, Path):
                 yield outcome

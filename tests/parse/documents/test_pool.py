@@ -129,6 +129,9 @@ def test_a_parser_reaches_no_file_and_no_network(tmp_path: Path, monkeypatch) ->
                 ((_, document),) = pool.read_files([path])
             texts.append(document.text)
     assert texts[0] == "escapes: none" or _parser_may_signal(texts[0])
+    with ParsePool(1, reader=obey, folder=tmp_path) as pool:
+        ((_, document),) = pool.read_files([path])
+    assert {"write-beside", "change"} <= set(document.text.split()) and "write-at-home" not in document.text
     assert "tcp" in texts[1] and "write-beside" in texts[1]  # what is tried can be done elsewhere
 
 

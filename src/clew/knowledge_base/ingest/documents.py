@@ -174,7 +174,10 @@ class _AddRun:
             for location in plan.to_parse
         }
         waiting = deque(tasks)
-        with tempfile.TemporaryDirectory(prefix="clew-") as folder, ParsePool(workers) as pool:
+        with (
+            tempfile.TemporaryDirectory(prefix="clew-") as folder,
+            ParsePool(workers, folder=Path(folder)) as pool,
+        ):
             options: dict[Path, dict[str, Any]] = {path: {"members": Path(folder)} for path in tasks}
             for path, outcome in pool.read_files(waiting, self.base.passage_unit, options):
                 task = tasks.pop(path)

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import MappingProxyType, ModuleType, TracebackType
@@ -76,8 +77,8 @@ class ParsePool:
 
     ``time_limit``: seconds that a file may take. ``processor_limit``: seconds of processor time, more for a large
     file and for each page of a PDF; ``memory_limit``: bytes beyond those of the idle process; 0 is no limit, None the
-    one of :func:`clew.core.config.reading_limits`. ``confined``: the processes can neither write files nor reach a
-    network, where the system can see to it (:mod:`clew.parse.documents.sandbox`).
+    one of :func:`clew.core.config.reading_limits`. ``confined``: the processes can neither reach a network
+    nor write files but in ``folder``, where the system can see to it (:mod:`clew.parse.documents.sandbox`).
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class ParsePool:
         memory_limit: int | None = None,
         processor_limit: float | None = None,
         confined: bool = True,
+        folder: Path | None = None,
     ) -> None:
         seconds, mebibytes = reading_limits()
         self._size = max(workers or os.cpu_count() or 1, 1)
@@ -96,7 +98,7 @@ class ParsePool:
         self._time_limit = time_limit
         self._memory_limit = int(mebibytes * MIB) if memory_limit is None else memory_limit
         self._processor_limit = seconds if processor_limit is None else processor_limit
-        self._confined = confined
+        self._confine = partial(confine_process, folder) if confined else None
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
@@ -184,7 +186,7 @@ class ParsePool:
         ours, theirs = context.Pipe()
         process = context.Process(
             target=_serve_parent,
-            args=(theirs, self._reader, self._memory_limit, self._processor_limit, self._confined),
+            args=(theirs, self._reader, self._memory_limit, self._processor_limit, self._confine),
             daemon=True,
         )
         with _STARTING:
@@ -240,14 +242,16 @@ def _describe_exit(code: int) -> str:
         return f"signal {-code}"
 
 
-def _serve_parent(pipe: Connection, reader: FileReader, memory: int, seconds: float, confined: bool) -> None:
+def _serve_parent(
+    pipe: Connection, reader: FileReader, memory: int, seconds: float, confine: Callable[[], None] | None
+) -> None:
     """Read the files that the parent sends, until it closes the pipe. The main function of a worker."""
     # Ctrl-C reaches every process of the terminal; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _silence_output()
     _end_with_parent()
-    if confined:
-        confine_process()
+    if confine is not None:
+        confine()
     _limit_memory(memory)
     refusal = UnreadableFile(
         f"reading it takes more than {memory // MIB:,} MiB of memory (CLEW_READ_MEMORY sets the limit)"

@@ -1,7 +1,8 @@
 """Takes from a process what a parser does not need: writing files, the network, other processes. Linux only.
 
-- **Landlock** (Linux 5.13 and later): nothing can be created, removed, or written but /dev/null; no TCP (6.7 and
-  later), no signals and no abstract sockets to the rest of the machine (6.12 and later).
+- **Landlock** (Linux 5.13 and later): nothing can be created, removed, or written but /dev/null and what lies in a
+  folder of the parent's choice; no TCP (6.7 and later), no signals and no abstract sockets to the rest of the
+  machine (6.12 and later).
 - **seccomp**: no sockets of any kind, no io_uring, no looking into other processes. On x86-64 and 64-bit ARM.
 
 Both need no rights and no programs, hold for all that the process starts, and cannot be undone. Reading is allowed:
@@ -18,6 +19,7 @@ import platform
 import struct
 import sys
 from functools import lru_cache
+from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _RULE_PATH_BENEATH = 1, 1
@@ -42,15 +44,18 @@ _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 13  # 13: permission denied
 
 
-def confine_process() -> None:
-    """Confine this process, and what it starts, as far as the system can; see :func:`confinement`."""
+def confine_process(folder: Path | None = None) -> None:
+    """Confine this process, and what it starts, as far as the system can; see :func:`confinement`.
+
+    It may write in ``folder`` alone.
+    """
     if sys.platform != "linux":
         return
     version = _landlock_version()
     if version or platform.machine() in _CALLS:
         _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     if version:
-        _forbid_changes(version)
+        _forbid_changes(version, folder)
     if platform.machine() in _CALLS:
         _forbid_calls(*_CALLS[platform.machine()])
 
@@ -79,7 +84,7 @@ def _has_seccomp() -> bool:
         return any(line.startswith("Seccomp:") for line in status)
 
 
-def _forbid_changes(version: int) -> None:
+def _forbid_changes(version: int, folder: Path | None) -> None:
     changes = _CHANGES | sum(right for first, right in _LATER_CHANGES if version >= first)
     fields = [changes]
     if version >= _NETWORK_VERSION:
@@ -90,13 +95,15 @@ def _forbid_changes(version: int) -> None:
     rules = _libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
     if rules < 0:
         return
-    null = os.open(os.devnull, os.O_RDONLY)
     try:
-        rule = struct.pack("=Qi", _WRITE_FILE, null)
-        _libc().syscall(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
+        for path, rights in ((Path(os.devnull), _WRITE_FILE), (folder, changes)):
+            if path is not None:
+                place = os.open(path, os.O_RDONLY)
+                rule = struct.pack("=Qi", rights, place)
+                _libc().syscall(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
+                os.close(place)
         _libc().syscall(_RESTRICT_SELF, rules, 0)
     finally:
-        os.close(null)
         os.close(rules)
 
 
