@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -88,8 +88,8 @@ def main() -> None:
     examples = list(load_dataset("musique", given.data / "musique/train100.jsonl").examples())
     encoder = None if given.encoder == "none" else registry.load_encoder(given.encoder)
     asked = [item for item in examples if given.all or item.id.startswith("2hop")]
+    fold_of = folds.folds({"musique": examples})
     if given.fold is not None:
-        fold_of = folds.folds({"musique": examples})
         asked = [item for item in asked if fold_of["musique", item.id] == given.fold]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         fill_store(base.store, pool_paragraphs(examples), EvaluationSettings(encoder=encoder))
@@ -102,6 +102,7 @@ def main() -> None:
         ]  # fmt: skip
         counts: dict[str, Counter[str]] = {name: Counter() for name, _, _ in settings}
         either: Counter[str] = Counter()
+        by_fold: dict[int, Counter[str]] = defaultdict(Counter)
         for example in asked:
             for question, answer, form in hops(example):
                 either[form] += 1
@@ -111,6 +112,9 @@ def main() -> None:
                     counts[name][f"filled {form}"] += result
                     counts[name][f"right {form}"] += ok
                     got.append(ok)
+                    if name == "text":
+                        outcome = "right" if ok else "wrong" if result else "unknown"
+                        by_fold[fold_of["musique", example.id]][outcome] += 1
                 either[f"either {form}"] += got[0] or got[1]
         forms = ("head >> relation", "in words")
         listed = ", ".join(f"{either[form]} {form}" for form in forms)
@@ -127,6 +131,11 @@ def main() -> None:
             f"| right in at least one of graph and text | | {both[0]} | | {both[1]} "
             f"| {sum(map(int, both))} of {total} |"
         )
+        print("\nText alone, by fold; the trained reader learnt from the hops of folds 1 to 4\n")
+        print("| fold | hops | right | wrong | unknown |\n|---|---|---|---|---|")
+        for fold, outcomes in sorted(by_fold.items()):
+            listed = " | ".join(str(outcomes[outcome]) for outcome in ("right", "wrong", "unknown"))
+            print(f"| {fold} | {outcomes.total()} | {listed} |")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Answers of the trained reader beside ``short`` and ``extractive``: gold passages, pooled search, filings. No model.
 
     python benchmarks/reading.py gold             # dev.jsonl, gold paragraphs of fold 0, held-out TAT-QA
+    python benchmarks/reading.py gold --draw docs/images/reading-confidence.svg       # and draws the confidence
     python benchmarks/reading.py pooled --encoder onnx:folds/fold0/onnx       # over the pool of each set
     python benchmarks/reading.py filings --kb FOLDER --show      # 60 questions about eight filings
 
@@ -19,7 +20,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +39,9 @@ from clew.store.store import Store
 from clew.train.reader import is_right
 from clew.train.reading_data import gold_example, tatqa_questions
 from clew.train.reading_examples import ReadingExample, marked_examples
+
+if TYPE_CHECKING:
+    from clew.core.arrays import Floats
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 QUESTIONS = Path(__file__).parent / "data" / "filing_answers.jsonl"
@@ -116,19 +120,71 @@ def gold(options: argparse.Namespace) -> None:
             f"\n{source}: {len(refusals)} without an answer, refused at {options.threshold}: {interval(refusals)}"
         )
     print(f"\n{milliseconds:.0f} ms of CPU a question")
-    print_calibration(confidences)
-
-
-def print_calibration(confidences: Sequence[tuple[float, bool]]) -> None:
-    """Print the calibration error in ten bins, and the share of right answers at several coverages."""
     ordered = sorted(confidences, reverse=True)
-    values = np.array([confidence for confidence, _ in ordered])
-    right = np.array([is_right for _, is_right in ordered], dtype=float)
-    bins = np.minimum((values * 10).astype(int), 9)
-    error = sum(
-        abs(values[bins == number].mean() - right[bins == number].mean()) * np.mean(bins == number)
-        for number in np.unique(bins)
-    )
+    confidence_of = np.array([confidence for confidence, _ in ordered])
+    right = np.array([was_right for _, was_right in ordered], dtype=float)
+    print_calibration(confidence_of, right)
+    if options.draw:
+        draw_confidence(confidence_of, right, options.draw)
+
+
+def confidence_bins(values: Floats, right: Floats) -> tuple[list[tuple[float, float, int]], float]:
+    """Return mean confidence, share of right answers and size of each of ten bins, and the expected calibration
+    error: the mean over all answers of the distance between the first two."""
+    numbers = np.minimum((values * 10).astype(int), 9)
+    bins = [
+        (float(values[numbers == n].mean()), float(right[numbers == n].mean()), int((numbers == n).sum()))
+        for n in np.unique(numbers)
+    ]
+    return bins, sum(abs(mean - share) * size for mean, share, size in bins) / len(values)
+
+
+def draw_confidence(values: Floats, right: Floats, path: Path) -> None:
+    """Draw the risk-coverage curve and the reliability diagram of answers, the most confident first."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams |= {"svg.hashsalt": "clew", "svg.fonttype": "none", "font.size": 9}
+    import matplotlib.pyplot as plt
+
+    count = np.arange(1, len(right) + 1)
+    bins, error = confidence_bins(values, right)
+    figure, (risk, reliability) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+    rng = np.random.default_rng(0)
+    draws = np.sort(rng.integers(0, len(right), (400, len(right))), axis=1)
+    curves = 1 - np.cumsum(right[draws], axis=1) / count
+    low, high = np.percentile(curves, (2.5, 97.5), axis=0)
+    shown = slice(len(right) // 50, None, max(1, len(right) // 300))  # of fewer than 2 % a share says nothing
+    coverage = 100 * count / len(right)
+    risk.fill_between(coverage[shown], 100 * low[shown], 100 * high[shown], color="#2a6f97", alpha=0.2, lw=0)
+    risk.plot(coverage[shown], 100 * (1 - np.cumsum(right) / count)[shown], color="#2a6f97")
+    for threshold in (0.25, 0.7):
+        place = int((values >= threshold).sum()) - 1
+        wrong = 100 * (1 - right[: place + 1].mean())
+        risk.plot(coverage[place], wrong, "o", color="#c1440e", ms=4)
+        risk.annotate(
+            f"confidence {threshold}", (coverage[place], wrong), xytext=(-8, 6), ha="right",
+            textcoords="offset points",
+        )  # fmt: skip
+    risk.set(xlabel="answered, %", ylabel="wrong among these, %", xlim=(0, 100), ylim=(0, None))
+    risk.set_title("Risk and coverage")
+    reliability.plot((0, 100), (0, 100), color="#999999", lw=1, ls="--")
+    means, shares, sizes = map(np.array, zip(*bins, strict=True))
+    reliability.plot(100 * means, 100 * shares, color="#2a6f97", marker="o", ms=4)
+    for mean, share, size in zip(means, shares, sizes, strict=True):
+        reliability.annotate(
+            f"{size:,}", (100 * mean, 100 * share), xytext=(5, -9), textcoords="offset points", fontsize=7
+        )
+    reliability.set(xlabel="confidence, %", ylabel="right, %", xlim=(0, 100), ylim=(0, 100))
+    reliability.set_title(f"Calibration: error {error:.3f}, {len(right):,} questions")
+    for axes in (risk, reliability):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None}, facecolor="white")
+
+
+def print_calibration(values: Floats, right: Floats) -> None:
+    """Print the calibration error in ten bins, and the share of right answers at several coverages."""
+    _, error = confidence_bins(values, right)
     print(f"expected calibration error {error:.3f} (right: half of token F1 or more)\n")
     print("| answered | confidence from | right |\n|---|---|---|")
     for share in (0.1, 0.2, 0.4, 0.6, 0.8, 1.0):
@@ -181,14 +237,14 @@ def print_pooled(name: str, reader: str, examples: Sequence[Example], answers: S
         )
 
 
-def filing_questions() -> Iterator[dict[str, Any]]:
+def filing_questions(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the questions about the filings; those without answers have to be refused."""
-    for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         yield json.loads(line)
 
 
 def filings(options: argparse.Namespace) -> None:
-    """Print how many of the 60 questions each reader answers right, partly, wrong, or refuses."""
+    """Print how many of the questions about filings each reader answers right, partly, wrong, or refuses."""
     base = Store.open(options.kb)
     encoder = registry.load_encoder(options.encoder)
     for reader in options.readers:
@@ -197,7 +253,7 @@ def filings(options: argparse.Namespace) -> None:
         )
         counts: dict[tuple[str, str], int] = defaultdict(int)
         seconds = []
-        for question in filing_questions():
+        for question in filing_questions(options.questions):
             started = time.perf_counter()
             answer = method.answer(Question(question["question"]), TrailRecorder())
             seconds.append(time.perf_counter() - started)
@@ -239,9 +295,11 @@ def main() -> None:
     parser.add_argument("--encoder", default="clew:hops")
     parser.add_argument("--readers", nargs="+", default=list(READERS))
     parser.add_argument("--kb", type=Path, help="a base of the shared filings")
+    parser.add_argument("--questions", type=Path, default=QUESTIONS, help="the questions about the filings")
     parser.add_argument("--bases", type=Path, help="a folder that keeps the pools")
     parser.add_argument("--limit", type=int, help="a sample of the gold questions")
     parser.add_argument("--threshold", type=float, default=0.2)
+    parser.add_argument("--draw", type=Path, help="draw risk, coverage and calibration to this file")
     parser.add_argument("--show", action="store_true", help="print each answer")
     options = parser.parse_args()
     {"gold": gold, "pooled": pooled, "filings": filings}[options.part](options)
