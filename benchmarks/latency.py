@@ -1,4 +1,5 @@
-"""How long does a question take on real text? p50 and p95 of a search and of a walk, without a language model.
+"""How long does a question take on real text? p50 and p95 of a search, of a walk, and of whole answers, without a
+language model.
 
 The questions of a data set are asked of a base, one after another; benchmarks/query.py has larger, synthetic bases,
 whose pseudo-words cost an encoder more tokens than English does.
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.evaluate.datasets import parse_dataset
 from clew.knowledge_base import registry
@@ -50,6 +52,16 @@ def main() -> None:
                     times.append(1000 * (time.perf_counter() - started))
                 middle, late = np.percentile(times, [50, 95])
                 print(f"| {name} | {used.name if used else 'none'} | {middle:.1f} | {late:.1f} |")
+        for reader in ("extractive", "span"):
+            method = registry.build_method(f"kgp(reader={reader})", base, encoder=encoder)
+            method.answer(Question("What is made once for a generation?"), TrailRecorder())
+            times = []
+            for question in questions:
+                started = time.perf_counter()
+                method.answer(question, TrailRecorder())
+                times.append(1000 * (time.perf_counter() - started))
+            middle, late = np.percentile(times, [50, 95])
+            print(f"| answer of kgp(reader={reader}) | {encoder.name} | {middle:.1f} | {late:.1f} |")
 
 
 if __name__ == "__main__":

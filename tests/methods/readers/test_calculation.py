@@ -32,6 +32,22 @@ REGIONS = build_data_table(
 )
 
 
+CHANGES = build_data_table(
+    Table(
+        ("", "2022", "2021", "Increase 2022 vs. 2021"),
+        (
+            ("Total operating revenues", "31,072", "31,042", "30"),
+            ("Operating costs", "28,000", "27,500", "500"),
+        ),
+    )
+)
+
+
+def test_a_value_of_a_year_stands_in_the_column_of_that_year_alone() -> None:
+    answer = answer_from_tables("What were total operating revenues in 2022?", [CHANGES])
+    assert answer is not None and answer.text == "31,072"
+
+
 @pytest.mark.parametrize(
     ("question", "text", "formula"),
     [
@@ -180,6 +196,20 @@ def test_the_reader_quotes_each_operand(report):
     step = trail.steps[0]
     assert isinstance(step, CalculateStep) and step.outcome == "answered"
     assert answer.to_dict()["formula"] == answer.formula
+
+
+def test_two_periods_are_compared_by_the_cells_of_a_table(report):
+    snapshot, hits = report
+    reader = SpanAnswerReader(NoModel(), snapshot=snapshot)
+    answer = reader.read(
+        Question("Were the total sales higher in 2017 or in 2019?"), hits[:1], TrailRecorder()
+    )
+    assert answer.text == "2019"
+    assert [quote.text[quote.answer[0] : quote.answer[1]] for quote in answer.quotes] == [
+        "$1,107.7",
+        "$1,496.5",
+    ]
+    assert answer.confidence == 0.85
 
 
 def test_a_question_that_fits_no_row_is_read(report):

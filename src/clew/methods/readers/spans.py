@@ -120,7 +120,7 @@ class SpanAnswerReader:
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the words that answer with their quote, or abstain."""
-        if self.calculate and (answer := self._answer_by_calculation(question.text, hits, trail)):
+        if answer := self._answer_by_calculation(question.text, hits, trail):
             return answer
         composition = compose_question(question.text) if self.compose else None
         if composition is not None and (
@@ -179,7 +179,25 @@ class SpanAnswerReader:
 
     def _answer_by_calculation(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer | None:
         """Return the answer that the cells of a table give, None where no table fits the question well enough."""
-        if self.snapshot is None:
+        calculated = self._calculate(question, hits, trail)
+        if calculated is None:
+            return None
+        calculation, cells = calculated
+        return Answer(
+            calculation.text,
+            tuple(dict.fromkeys(hit for hit, _ in cells)),
+            tuple(dict.fromkeys(quote for _, quote in cells)),
+            reader="span",
+            confidence=estimate_probability(calculation),
+            values=calculation.values if len(calculation.values) > 1 else (),
+            formula=calculation.formula,
+        )
+
+    def _calculate(
+        self, question: str, hits: Sequence[Hit], trail: Trail
+    ) -> tuple[Calculation, list[tuple[Hit, Quote]]] | None:
+        """Return what the cells of a table give, and these cells as quotes; None where no table fits well enough."""
+        if self.snapshot is None or not self.calculate:
             return None
         started = time.perf_counter()
         calculation = calculate_from_hits(question, hits, self.snapshot)
@@ -188,9 +206,12 @@ class SpanAnswerReader:
         needed = _NEEDED_FIT.get(calculation.operation, _MIN_FIT)
         fits = calculation.confidence >= needed and not calculation.table.table.headers_uncertain
         operands = dict.fromkeys((operand.row.id, operand.text) for operand in calculation.operands)
-        cells = list(operands)[:_MAX_OPERANDS] if fits else []
-        nodes = self.snapshot.nodes(self.snapshot.rows([id for id, _ in cells])) if cells else []
-        evidence = tuple(dict.fromkeys(_hit_of(node, hits) for node in nodes))
+        chosen = list(operands)[:_MAX_OPERANDS] if fits else []
+        nodes = self.snapshot.nodes(self.snapshot.rows([id for id, _ in chosen])) if chosen else []
+        cells = [
+            (_hit_of(node, hits), _quote_cell(node, text))
+            for node, (_, text) in zip(nodes, chosen, strict=True)
+        ]
         trail.add(
             CalculateStep(
                 calculation.operation,
@@ -199,22 +220,11 @@ class SpanAnswerReader:
                 calculation.formula,
                 round(calculation.confidence, 3),
                 "answered" if fits else "not sure enough",
-                hits=evidence[:1],
+                hits=tuple(hit for hit, _ in cells[:1]),
                 seconds=time.perf_counter() - started,
             )
         )
-        if not fits:
-            return None
-        quotes = tuple(_quote_cell(node, text) for node, (_, text) in zip(nodes, cells, strict=True))
-        return Answer(
-            calculation.text,
-            evidence,
-            tuple(dict.fromkeys(quotes)),
-            reader="span",
-            confidence=estimate_probability(calculation),
-            values=calculation.values if len(calculation.values) > 1 else (),
-            formula=calculation.formula,
-        )
+        return (calculation, cells) if fits else None
 
     def _answer_by_hops(
         self, question: str, composition: Composition, hits: Sequence[Hit], trail: Trail
@@ -224,6 +234,10 @@ class SpanAnswerReader:
         for part in composition.parts:
             values = [reading.text for reading in readings]
             asked, about = (_fill_references(text, values) for text in (part.text, part.about))
+            if not about and (calculated := self._calculate(asked, hits, trail)) and calculated[1]:
+                calculation, ((hit, quote), *_) = calculated
+                readings.append(Reading(calculation.text, estimate_probability(calculation), hit, quote))
+                continue
             if about:
                 chosen = _hits_about(about, hits)[: self.hop_passages]
                 contexts: list[tuple[int, ...]] = [(number,) for number in range(len(chosen))]
