@@ -34,7 +34,7 @@ import numpy as np
 
 import clew
 from clew.core.protocols import Snapshot
-from clew.core.types import ROW, Node
+from clew.core.types import KINDS, ROW, Node
 from clew.evaluate.corpora import GoldEvidence, pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.setup import EvaluationSettings, fill_store
@@ -46,6 +46,8 @@ HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data"
 SETS = {"hotpotqa": "train100", "musique": "train100", "2wikimultihopqa": "train500"}
 CORPORA = (*SETS, "samples", "filings")
+#: Begins the names of kinds that are two edges: up to a page, section or table, and down again.
+STEPS = "same "
 _FIGURE = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 
 #: The gold passages of a question, each with the place it stands for: a paragraph, a piece of evidence, a page.
@@ -151,13 +153,13 @@ def tally_edges(
     """Count the edges of every kind and direction."""
     graph = MentionGraph(snapshot, common=common, kinds=tuple(EDGE_KINDS))
     tallies: dict[tuple[str, bool], Tally] = defaultdict(Tally)
-    document, rows = snapshot.column("document"), passage_rows(snapshot)
+    document, rows, kinds = snapshot.column("document"), passage_rows(snapshot), snapshot.column("kind")
     is_passage = np.zeros(snapshot.size, dtype=np.bool_)
     is_passage[rows] = True
     size_of = Counter(document[rows].tolist())
     targets_of: dict[tuple[int, str, bool], list[int]] = {}
     for row in rows.tolist():
-        for kind, parts in group_edges(graph, row).items():
+        for kind, parts in group_edges(graph, row, kinds).items():
             near = np.unique(np.concatenate(parts))
             targets_of[(row, *kind)] = near = near[is_passage[near] & (near != row)].tolist()
             tallies[kind].edges += len(near)
@@ -182,11 +184,15 @@ def tally_edges(
     return tallies
 
 
-def group_edges(graph: MentionGraph, row: int) -> dict[tuple[str, bool], list[np.ndarray]]:
-    """Return the ends of a row's edges by kind and direction."""
+def group_edges(graph: MentionGraph, row: int, kinds: np.ndarray) -> dict[tuple[str, bool], list[np.ndarray]]:
+    """Return the ends of a row's edges by kind and direction; ``kinds`` has the kind of every node, as its place in
+    ``KINDS``. An edge to a page, section or table is followed by the edges of that."""
     groups: dict[tuple[str, bool], list[np.ndarray]] = defaultdict(list)
     for edges in graph.typed_edges(row):
         groups[edges.kind, edges.is_back].append(edges.rows)
+        for place in edges.rows.tolist() if edges.kind == "container" else ():
+            inside = [each.rows for each in graph.typed_edges(place) if each.kind == "container"]
+            groups[f"{STEPS}{KINDS[kinds[place]]}", False] += inside
     return groups
 
 
@@ -284,7 +290,10 @@ def report(name: str, snapshot: Snapshot, common: int) -> None:
         )
         print("|---|---|---|---|---|---|---|---|")
         tallies = tally_edges(snapshot, several, common)
-        for kind, is_back in sorted(tallies, key=lambda each: (list(EDGE_KINDS).index(each[0]), each[1])):
+        order = list(EDGE_KINDS)
+        for kind, is_back in sorted(
+            tallies, key=lambda each: (order.index(each[0]) if each[0] in order else len(order), each)
+        ):
             t = tallies[kind, is_back]
             each = max(t.from_evidence, 1)
             print(

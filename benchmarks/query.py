@@ -63,10 +63,15 @@ class Language:
         return np.searchsorted(self.cumulative, rng.random(count))
 
 
-def documents(language: Language, passages: int, seed: int) -> Iterator[ParsedDocument]:
-    """Yield documents of a hundred passages, fewer in the last."""
-    for number in range(-(-passages // PER_DOCUMENT)):
-        yield make_document(language, number, min(PER_DOCUMENT, passages - number * PER_DOCUMENT), seed)
+def documents(
+    language: Language, passages: int, seed: int, first: int = 0
+) -> Iterator[tuple[int, ParsedDocument]]:
+    """Yield documents of a hundred passages, fewer in the last, with their numbers, from ``first`` on."""
+    for number in range(first, -(-passages // PER_DOCUMENT)):
+        yield (
+            number,
+            make_document(language, number, min(PER_DOCUMENT, passages - number * PER_DOCUMENT), seed),
+        )
 
 
 def make_document(language: Language, number: int, count: int, seed: int) -> ParsedDocument:
@@ -136,10 +141,10 @@ def build(folder: Path, language: Language, passages: int, seed: int) -> Store:
     """Return the base of that size; made, or continued, where it is not complete."""
     base = Store.open(folder / f"passages-{passages}", create=True)
     started = time.perf_counter()
-    for number, document in enumerate(documents(language, passages, seed)):
-        if not base.has_document(document.key):
-            path = f"/benchmark/{number}.txt"
-            base.put_document(document, Location(path, "/benchmark", len(document.text), number, number))
+    # They are added in order: what is there are the first ones.
+    for number, document in documents(language, passages, seed, len(base.documents())):
+        path = f"/benchmark/{number}.txt"
+        base.put_document(document, Location(path, "/benchmark", len(document.text), number, number))
         if number % 200 == 199:
             base.catch_up()
     base.catch_up()

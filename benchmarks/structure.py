@@ -37,6 +37,7 @@ from clew.core.trail import TrailRecorder  # noqa: E402
 from clew.core.types import Location, Node, Question  # noqa: E402
 from clew.parse.documents.builder import DocumentBuilder  # noqa: E402
 from clew.parse.documents.reader import read_file  # noqa: E402
+from clew.retrieve.structure.grammar import may_ask_structure  # noqa: E402
 from clew.retrieve.structure.lookup import StructureResult, StructureSearch  # noqa: E402
 from clew.store.store import Store  # noqa: E402
 from structure_documents import write_documents  # noqa: E402
@@ -230,15 +231,17 @@ def ask_ordinary(bases: dict[str, Store]) -> None:
     for name, base in bases.items():
         snapshot = base.snapshot()
         search = StructureSearch(snapshot)
-        alarms = []
+        alarms, asked = [], 0
         for source, question in questions:
-            if result := search.find(Question(question), TrailRecorder()):
+            result = search.find(Question(question), TrailRecorder())
+            asked += not result and may_ask_structure(question)
+            if result:
                 alarms.append(
                     (source, question, result.text or result.hits[0].node.name or result.hits[0].node.text)
                 )
         print(
             f"{len(questions)} questions about content, base {name} ({len(snapshot.documents())} documents): "
-            f"{len(alarms)} false alarms"
+            f"{len(alarms)} false alarms; a model would be asked about {asked}"
         )
         for source, question, text in alarms:
             print(f"  {source}: {question} -> {text[:100]!r}")

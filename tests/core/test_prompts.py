@@ -10,7 +10,7 @@ OURS = sorted(path.name.removesuffix(".v1.md") for path in Path(prompts.__file__
 
 
 def test_the_prompts_of_the_methods_exist():
-    assert {"kgp-read", "kgp-generate", "read-cited", "structure", "grade"} <= set(OURS)
+    assert {"kgp-read", "kgp-generate", "read-cited", "structure-query", "grade"} <= set(OURS)
 
 
 @pytest.mark.parametrize("name", OURS)

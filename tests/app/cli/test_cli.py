@@ -94,7 +94,7 @@ def test_a_model_answers_with_checked_quotes_and_a_fabricated_one_is_shown_as_re
                 {"source": 1, "text": "the Hirer shall pay $9"},
             ]
             return {"answer": "$9 a day", "quotes": quotes, "abstain": False}
-        return {"structures": []}
+        return "Nothing more."
 
     with ScriptedServer(script) as server:
         answer = json.loads(run("ask", QUESTION, "--kb", kb, "--llm", server.llm, "--json").stdout)

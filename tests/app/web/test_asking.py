@@ -30,7 +30,7 @@ class Gate:
             if self.early:
                 self.asked.set()
                 assert self.open.wait(60)
-            return {"structures": []}
+            return "Nothing more."
         self.asked.set()
         assert self.open.wait(60)
         return {
@@ -117,7 +117,7 @@ def test_a_page_says_that_a_reply_could_not_be_used_and_what_was_read_in_its_pla
     monkeypatch.setenv("CLEW_READER", "clew:reader")
 
     def reply(request):
-        return "I am only a small model." if "abstain" in request.prompt else {"structures": []}
+        return "I am only a small model." if "abstain" in request.prompt else "Nothing more."
 
     with ScriptedServer(reply) as server, ServedApp(folder, models=[server.llm], read_only=True) as app:
         answer = app.ask(QUESTION, recipe="read")
@@ -161,7 +161,10 @@ def test_a_stopped_question_asks_the_model_no_more_and_says_that_it_was_stopped(
     gate.open.set()
     *_, (event, answer) = narrow.events(reply["events"])
     assert event == "answer" and answer["state"] == "stopped" and answer["abstained"]
-    assert "stopped before there was an answer" in answer["answer"] and len(narrow.scripted.requests) == 1
+    assert "stopped before there was an answer" in answer["answer"]
+    # The walk had asked about the four paths of its first round at once.
+    requests = narrow.scripted.requests
+    assert len(requests) <= 4 and not any("abstain" in request.prompt for request in requests)
 
 
 def test_a_question_is_stopped_while_it_waits_and_while_it_runs(narrow, gate) -> None:

@@ -221,7 +221,7 @@ def test_with_a_model_a_question_that_refers_to_earlier_ones_is_made_to_stand_al
             quote = f"{DIRECTOR} was born in {TOWN}"
             number = next(n for n in range(1, 30) if f"[{n}] {DIRECTOR}.txt" in request.user)
             return {"quotes": [{"source": number, "text": quote}], "answer": TOWN, "abstain": False}
-        return {"structures": []}
+        return "Nothing more."
 
     with ScriptedServer(script) as server:
         model = create_language_model(server.llm)

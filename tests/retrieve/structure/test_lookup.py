@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -225,15 +227,27 @@ class Scripted:
         return [Completion(self._reply, Usage(calls=1))]
 
 
-def selector_reply(kind, number=None, name=None, page=None, document=None):
-    import json
+def structure(kind, number=None, name=None, page=None, document=None, relation=None, beside=None):
+    return {"kind": kind, "number": number, "name": name, "page": page, "document": document,
+            "relation": relation, "beside": beside}  # fmt: skip
 
-    fields = {"kind": kind, "number": number, "name": name, "page": page, "document": document}
-    return json.dumps({"structures": [fields]})
+
+def reply(operation, *structures, counted=None, text=None):
+    return json.dumps({"operation": operation, "counted": counted, "structures": structures, "text": text})
+
+
+def selector_reply(kind, *arguments, **fields):
+    return reply("show", structure(kind, *arguments, **fields))
+
+
+def ask_model(snapshot, answer, question, always=False):
+    model, trail = Scripted(answer), TrailRecorder()
+    reader = StructureReader(model, load_prompt("structure-query"))
+    return StructureSearch(snapshot, reader, always).find(Question(question), trail), model, trail
 
 
 @pytest.mark.parametrize(
-    ("reply", "expected"),
+    ("answer", "expected"),
     [
         (selector_reply("page", 2, document="harbour_report.pdf (Harbour report)"), [H + "page 2"]),
         (selector_reply("page", -1, document="FerryReport2021.pdf"), [F + "page 3"]),
@@ -249,13 +263,15 @@ def selector_reply(kind, number=None, name=None, page=None, document=None):
         ),
         (selector_reply("document", document="lease.txt (Mill lease)"), ["lease: document Mill lease"]),
         (selector_reply("page", 90, document="harbour_report.pdf"), []),
-        ('{"structures": []}', []),
+        (selector_reply("section", relation="after", beside="section 1", document="harbour_report.pdf"),
+         [H + "section 2 Risk factors"]),
+        (selector_reply("table", 1, relation="under", beside="section 1.1", document="harbour_report.pdf"),
+         [H + "table Table 1: Harbour people aboard"]),
+        (reply("content"), []),
     ],
-)
-def test_a_model_names_structures_that_patterns_miss(snapshot, reply, expected):
-    model, trail = Scripted(reply), TrailRecorder()
-    structures = StructureSearch(snapshot, StructureReader(model, load_prompt("structure")))
-    structures.find(Question("¿Qué pone en esa página?"), trail)
+)  # fmt: skip
+def test_a_model_names_structures_that_the_grammar_does_not_read(snapshot, answer, expected):
+    _, model, trail = ask_model(snapshot, answer, "¿Qué pone en esa página?")
     ids = [reference["node"] for reference in trail.steps[0].detail["references"]]
     nodes = snapshot.nodes(snapshot.rows(ids))
     references = [
@@ -267,11 +283,80 @@ def test_a_model_names_structures_that_patterns_miss(snapshot, reply, expected):
     assert "¿Qué pone en esa página?" in model.prompts[0].user
 
 
-def test_what_the_model_names_is_added_to_what_the_patterns_found(snapshot):
-    model = Scripted(selector_reply("page", 1, document="FerryReport2021.pdf"))
-    structures = StructureSearch(snapshot, StructureReader(model, load_prompt("structure")))
-    hits = structures.find(Question("Summarise the lease document"), TrailRecorder()).hits
-    assert {hit.node.document_name for hit in hits} == {"lease.txt", "FerryReport2021.pdf"}
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (reply("count", structure("document", document="harbour_report.pdf"), counted="table"),
+         "harbour_report.pdf has 3 tables."),
+        (reply("count", structure("page", 3, document="harbour_report.pdf"), counted="table"),
+         "Page 3 of harbour_report.pdf has 3 tables."),
+        (reply("list", structure("document", document="harbour_report.pdf"), counted="section"),
+         "harbour_report.pdf has 2 sections:\n1. 1 Methods and data, page 1\n2. 2 Risk factors, page 3"),
+        (reply("locate", structure("section", name="risk factors", document="harbour_report.pdf")),
+         "Page 3 of harbour_report.pdf: 2 Risk factors"),
+        (reply("locate", structure("document", document="harbour_report.pdf"), text="counted by hand"),
+         "Page 1 of harbour_report.pdf"),
+        (reply("exists", structure("table", 9, document="harbour_report.pdf")),
+         "No. harbour_report.pdf has no table 9."),
+        (reply("count", structure("document", document="atlas.pdf"), counted="table"),
+         'No document here is called "atlas.pdf".'),
+        (reply("show", structure("page", 90, document="harbour_report.pdf")),
+         "harbour_report.pdf has 3 pages; it has no page 90."),
+    ],
+)  # fmt: skip
+def test_what_a_model_writes_in_the_algebra_is_computed_on_the_documents(snapshot, answer, text):
+    result, _, _ = ask_model(snapshot, answer, "Cuántas tablas, o en qué página?")
+    assert result.text == text
+
+
+def test_two_documents_that_a_model_sees_compared_are_compared(snapshot):
+    both = [structure("document", document=name) for name in ("harbour_report.pdf", "FerryReport2021.pdf")]
+    result, _, _ = ask_model(snapshot, reply("differ", *both), "Was unterscheidet die Tabellen der beiden?")
+    assert result.text.startswith("Changes from harbour_report.pdf to FerryReport2021.pdf:")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply("count", structure("page", 77, document="harbour_report.pdf"), counted="table"),
+        reply("list", counted=None),
+        reply("exists", structure("table", 1)),
+        reply("locate", text="a whale that sings"),
+        reply("show"),
+    ],
+)
+def test_what_a_model_writes_of_what_is_not_there_is_nothing(snapshot, answer):
+    result, _, trail = ask_model(snapshot, answer, "Cuántas tablas hay?")
+    assert not result and trail.usage().calls == 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Summarise the lease document",
+        "What does page 1 of the harbour report say?",
+        "How many tables does the harbour report have?",
+        "What does page 90 of harbour_report.pdf say?",
+        "Who directed the film Low Water?",
+        "Who invented the periodic table?",
+        "Which allegations were made at the Capitol by strong men?",
+    ],
+)
+def test_a_model_is_asked_neither_where_the_grammar_reads_nor_about_content(snapshot, question):
+    result, model, trail = ask_model(snapshot, reply("content"), question)
+    alone = StructureSearch(snapshot).find(Question(question), TrailRecorder())
+    assert not model.prompts and trail.usage().calls == 0
+    assert (result.text, [hit.node.id for hit in result.hits]) == (
+        alone.text,
+        [hit.node.id for hit in alone.hits],
+    )
+
+
+def test_the_paper_asks_a_model_about_every_question_that_the_grammar_does_not_read(snapshot):
+    answer = selector_reply("section", name="risk factors", document="harbour_report.pdf")
+    result, model, _ = ask_model(snapshot, answer, "What do the risk factors say?", always=True)
+    assert len(model.prompts) == 1 and result.hits[0].node.text.startswith("Harbour may sink")
+    assert not ask_model(snapshot, answer, "What do the risk factors say?")[1].prompts
 
 
 @pytest.mark.parametrize(
@@ -284,21 +369,12 @@ def test_what_the_model_names_is_added_to_what_the_patterns_found(snapshot):
     ],
 )
 def test_a_place_that_a_model_invents_for_a_question_about_content_is_none(snapshot, invented):
-    structures = StructureSearch(snapshot, StructureReader(Scripted(invented), load_prompt("structure")))
-    assert not structures.find(Question("Who directed the film Low Water?"), TrailRecorder())
-    named = StructureReader(
-        Scripted(selector_reply("section", name="risk factors")), load_prompt("structure")
-    )
-    assert named.read("What do the risk factors say?", snapshot, Scope()).selectors
+    assert not ask_model(snapshot, invented, "Who directed the film Low Water?", always=True)[0]
 
 
-def test_a_reply_in_another_form_is_kept_in_the_trail_and_the_patterns_stand(snapshot):
-    trail = TrailRecorder()
-    structures = StructureSearch(
-        snapshot, StructureReader(Scripted("I would say page 3."), load_prompt("structure"))
-    )
-    hits = structures.find(Question("page 1 of the harbour report"), trail).hits
-    assert len(hits) == 2
+def test_a_reply_in_another_form_is_kept_in_the_trail(snapshot):
+    result, _, trail = ask_model(snapshot, "I would say page 3.", "¿Qué pone en esa página?")
+    assert not result
     assert trail.steps[0].detail["unreadable reply"] == "I would say page 3."
 
 
@@ -308,8 +384,8 @@ def test_a_model_that_fails_is_an_error_and_not_a_question_about_content(snapsho
             raise ModelError("out of reach")
 
     with pytest.raises(ModelError):
-        StructureSearch(snapshot, StructureReader(Failing(""), load_prompt("structure"))).find(
-            Question("x"), TrailRecorder()
+        StructureSearch(snapshot, StructureReader(Failing(""), load_prompt("structure-query"))).find(
+            Question("Which pages?"), TrailRecorder()
         )
 
 
@@ -317,3 +393,27 @@ def test_an_empty_base_has_no_structure(bases):
     empty = bases.snapshot([])
     assert find_references("Summarise page 7 of the lease", empty) == ()
     assert np.array_equal(fetch_hits(empty, ()), [])
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What is on page 2 of the Zanzibar report?", "the Zanzibar report"),
+        ("page 2 of Zanzibar_2021_report.pdf", "Zanzibar_2021_report.pdf"),
+        ("How many tables does the Zanzibar report have?", "the Zanzibar report"),
+        (
+            "How does page 1 of the Zanzibar report differ from page 1 of the harbour report?",
+            "the Zanzibar report",
+        ),
+    ],
+)
+def test_a_document_that_is_not_here_is_told_and_no_other_answers_for_it(snapshot, question, name):
+    result = StructureSearch(snapshot).find(Question(question), TrailRecorder())
+    assert result.is_missing and not result.hits
+    assert result.text == f'No document here is called "{name}".'
+
+
+def test_a_name_that_occurs_in_a_text_or_an_old_file_name_may_still_be_a_document(snapshot):
+    search = StructureSearch(snapshot)
+    for question in ("page 1 of the Harbour report", "page 1 of FerryReport2020.pdf"):
+        assert search.find(Question(question), TrailRecorder()).hits

@@ -170,7 +170,9 @@ class KGP:
             model = resources.model
             finder = StructureSearch(
                 resources.snapshot,
-                None if model is None else StructureReader(model, load_prompt("structure")),
+                None if model is None else StructureReader(model, load_prompt("structure-query")),
+                # In the paper a model decides of every question whether it is about structure (Section 4).
+                always=recipe.name == "kgp-paper",
             )
         # Only the paper's reader reads paths (Listing 4); any other is given the passages of the paths.
         paths: Literal["paths", "visited"] = (

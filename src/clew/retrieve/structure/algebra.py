@@ -53,19 +53,10 @@ class Finding:
 NOTHING = Finding()
 
 
-def evaluate(
-    question: str, queries: Sequence[Query], snapshot: Snapshot, scope: Scope, added: Sequence[Selector] = ()
-) -> Finding:
-    """Return what the parts of a question mean together. ``added`` are further selectors of a ``show``."""
+def evaluate(question: str, queries: Sequence[Query], snapshot: Snapshot, scope: Scope) -> Finding:
+    """Return what the parts of a question mean together."""
     evaluator = Evaluator(snapshot, question, scope)
-    findings = [evaluator.evaluate(query) for query in queries]
-    shown = [finding for finding in findings if finding]
-    if added and not any(finding.text and not finding.is_missing for finding in shown):
-        selectors = [
-            selector for query in queries if query.operation == "show" for selector in query.selectors
-        ]
-        more = evaluator.show(Query("show", (*selectors, *added)))
-        shown = [more] if more else shown
+    shown = [finding for finding in map(evaluator.evaluate, queries) if finding]
     if not shown:
         return NOTHING
     references = dict.fromkeys(reference for finding in shown for reference in finding.references)
@@ -86,7 +77,12 @@ class Evaluator:
         self._outlines: dict[str, Outline] = {}
 
     def evaluate(self, query: Query) -> Finding:
-        """Return what a query means; nothing where the documents do not bear it out."""
+        """Return what a query means; nothing where the documents do not bear it out. Where it names a document that
+        is not here, the answer says so."""
+        names = [query.document, *(selector.document for selector in query.selectors)]
+        if absent := [name for name in dict.fromkeys(names) if name and self._resolver.is_absent(name)]:
+            called = " or ".join(f'"{name}"' for name in absent)
+            return Finding(text=f"No document here is called {called}.", is_missing=True)
         operations = {
             "show": self.show,
             "count": self.count,

@@ -111,9 +111,11 @@ class Token:
         return self.text.casefold()
 
 
+#: A file name, as a pattern.
+FILE_NAME = r"\w[\w&-]*(?:\.[\w-]+)*\.(?:pdf|docx?|xlsx?|csv|tsv|md|txt|html?|json|xml|rtf|odt|epub|pptx?)\b"
 _TOKEN = re.compile(
     r"(?P<quote>[“\"][^”\"]{2,80}[”\"]|(?<!\w)[‘'][^’']{2,80}[’'](?!\w))"
-    r"|(?P<file>\w[\w&-]*(?:\.[\w-]+)*\.(?:pdf|docx?|xlsx?|csv|tsv|md|txt|html?|json|xml|rtf|odt|epub|pptx?)\b)"
+    rf"|(?P<file>{FILE_NAME})"
     r"|(?P<ordinal>\d+(?:st|nd|rd|th)\b)"
     r"|(?P<number>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)*(?:[a-z](?![a-z\d]))?)"
     r"|(?P<possessive>['’]s?(?!\w))"
@@ -209,6 +211,49 @@ def noun_kind(word: str) -> str:
     """Return the kind of structure that a word stands for, "" for another word."""
     folded = word.casefold()
     return _NOUNS.get(folded) or _NOUNS.get(singular(folded), "")
+
+
+#: Words that a question about content hardly uses, unlike "part", "note" and "item" ...
+_STRUCTURE_WORDS = frozenset(
+    "page table row section subsection chapter appendix annex heading worksheet spreadsheet footnote document pdf "
+    "pages tables rows sections subsections chapters appendices annexes headings worksheets spreadsheets footnotes "
+    "documents pdfs".split()
+)
+#: Words for places in documents in other languages than English, of which the grammar reads none.
+_FOREIGN_PLACE = re.compile(
+    r"\b(?:seiten?|tabellen?|abschnitt\w*|kapitel\w*|anhang\w*|tableaux?|chapitres?|p[áa]gin\w+|tablas?|tabul\w+"
+    r"|secci[óo]n\w*|cap[íi]tulo\w*|anexos?|sezion\w*|capitol[oi]|allegat[oi]|tabela\w*|sekcj\w*|stron[aęyi]\w*"
+    r"|bladzijde\w*|страниц\w*|таблиц\w*|раздел\w*|глав\w*)\b|[页頁表節章节]|ページ|페이지",
+    re.IGNORECASE,
+)
+
+
+def may_ask_structure(question: str) -> bool:
+    """Return whether a question that the grammar does not read may be about structure all the same: it has a word for
+    a structure, or another such word with a number ("note 5").
+
+    >>> may_ask_structure("What stands at the foot of the page with the tolls?")
+    True
+    >>> may_ask_structure("Who invented the periodic table?"), may_ask_structure("Who wrote a note to Ames?")
+    (False, False)
+    """
+    if _FOREIGN_PLACE.search(question):
+        return True
+    tokens = tokenize(question)
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1].lowercase if place else ""
+        after = tokens[place + 1] if place + 1 < len(tokens) else None
+        following = after.lowercase if after else ""
+        if token.lowercase in _STRUCTURE_WORDS:
+            kind = noun_kind(token.text)
+            odd = {PAGE: _NOT_PAGES, TABLE: _NOT_TABLES}.get(kind, frozenset())
+            if following not in odd and before not in {"periodic", "title", "home", "web"}:
+                return True
+        elif token.sort == "word" and len(token.text) > 2 and noun_kind(token.text) and after is not None:
+            is_label = after.sort == "number" or (_ROMAN.fullmatch(after.text) and after.text.isupper())
+            if is_label:
+                return True
+    return False
 
 
 def parse_question(question: str) -> tuple[Query, ...]:

@@ -2,19 +2,20 @@
 
 The paper (Wang et al., AAAI 2024, Section 4 and Supplementary 8.3) has a language model decide whether a question
 asks about structure and which pages and tables it names, and then fetches "the content of pages [the passages of that
-page] and the content of tables [their Markdown]" (Figure 4). Here patterns find the selectors
-(:mod:`clew.retrieve.structure.selectors`), and the documents decide whether what they name exists
-(:mod:`clew.retrieve.structure.resolver`). A language model, where one is configured, adds what the patterns miss.
-Besides pages and tables, a question may name sections and whole documents.
+page] and the content of tables [their Markdown]" (Figure 4). Here a grammar reads the question
+(:mod:`clew.retrieve.structure.grammar`), and the documents decide whether what it names exists
+(:mod:`clew.retrieve.structure.resolver`). A language model, where one is configured, reads what the grammar does not,
+and its reading is evaluated in the same way. Besides pages and tables, a question may name sections, rows and whole
+documents.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from clew.core.errors import BadCompletion
 from clew.core.text import index_terms, query_terms
 from clew.core.trail import StructureReference, StructureStep
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Hit, Question, Scope, Usage
-from clew.retrieve.structure.algebra import evaluate
-from clew.retrieve.structure.grammar import Selector, parse_question
+from clew.retrieve.structure.algebra import NOTHING, evaluate
+from clew.retrieve.structure.grammar import Query, Selector, may_ask_structure, parse_question
 from clew.retrieve.structure.outline import Outline
 from clew.retrieve.structure.resolver import Reference
 
@@ -63,34 +64,37 @@ class StructureResult:
 class StructureSearch:
     """Answers questions about structure with the content of what they name, at most ``limit`` hits.
 
-    With ``reader``, the selectors that a language model reads are added to those of the grammar.
+    With ``reader``, a language model is asked where the grammar reads nothing and the question may be about
+    structure (:func:`clew.retrieve.structure.grammar.may_ask_structure`), or, with ``always``, wherever it reads
+    nothing, as in the paper. What the model writes must exist as well.
     """
 
     snapshot: Snapshot
     reader: StructureReader | None = None
+    always: bool = False
     limit: int = 30
 
     def find(self, question: Question, trail: Trail) -> StructureResult:
         """Return what the question names, with the computed answer; nothing for a question about content."""
         started = time.perf_counter()
-        reading = ModelReading((), Usage())
-        if self.reader:
-            reading = self.reader.read(question.text, self.snapshot, question.scope)
+        reading = None
         queries = parse_question(question.text)
-        if not (queries or reading.selectors or self.reader):
+        finding = evaluate(question.text, queries, self.snapshot, question.scope) if queries else NOTHING
+        if not finding and self.reader and (self.always or may_ask_structure(question.text)):
+            reading = self.reader.read(question.text, self.snapshot, question.scope)
+            finding = evaluate(question.text, reading.queries, self.snapshot, question.scope)
+        if not (finding or reading):
             return StructureResult()
-        finding = evaluate(question.text, queries, self.snapshot, question.scope, reading.selectors)
         hits = fetch_hits(self.snapshot, finding.references, self.limit, finding.listed, question.text)
-        if finding or self.reader:
-            trail.add(
-                StructureStep(
-                    tuple(StructureReference(ref.words, ref.kind, ref.node) for ref in finding.references),
-                    reading.unreadable or None,
-                    hits=tuple(hits),
-                    usage=reading.usage,
-                    seconds=time.perf_counter() - started,
-                )
+        trail.add(
+            StructureStep(
+                tuple(StructureReference(ref.words, ref.kind, ref.node) for ref in finding.references),
+                (reading.unreadable or None) if reading else None,
+                hits=tuple(hits),
+                usage=reading.usage if reading else Usage(),
+                seconds=time.perf_counter() - started,
             )
+        )
         return StructureResult(tuple(hits), finding.text, finding.is_missing)
 
 
@@ -248,20 +252,21 @@ def leading_rows(rows: Rows, snapshot: Snapshot, limit: int) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class ModelReading:
-    """The selectors that a model read in a question; ``unreadable`` is a reply that could not be parsed."""
+    """The queries that a model read in a question; ``unreadable`` is a reply that could not be parsed."""
 
-    selectors: tuple[Selector, ...]
+    queries: tuple[Query, ...]
     usage: Usage
     unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StructureReader:
-    """Asks a language model which structures a question names (the paper, Section 4 and Supplementary 8.2).
+    """Asks a language model to write a question about structure in the algebra of the grammar; in the paper it names
+    pages and tables (Section 4, Supplementary 8.2).
 
-    ``template`` is the prompt ``structure``, which lists at most ``max_documents`` documents. The selectors add to
-    those of the patterns, and they must name something that exists all the same. Small models name a page for any
-    question: a place counts only if the question has a word for such a place, or the name of the place itself.
+    ``template`` is the prompt ``structure-query``, which lists at most ``max_documents`` documents. Small models name
+    a page for any question: a reading counts only if the question has a word for a place in a document, or all words
+    of the name that the model gives the place.
     """
 
     model: LanguageModel
@@ -269,7 +274,7 @@ class StructureReader:
     max_documents: int = 100
 
     def read(self, question: str, snapshot: Snapshot, scope: Scope) -> ModelReading:
-        """Return the selectors that the model names; none of a reply in another form. Raises ModelError."""
+        """Return the queries that the model writes; none of a reply in another form. Raises ModelError."""
         documents = [
             document
             for document in snapshot.documents()
@@ -279,54 +284,79 @@ class StructureReader:
         prompt = self.template.render(question=question, documents="\n".join(names))
         completion = self.model.complete([prompt])[0]
         try:
-            structures = self.template.parse(completion.text)["structures"]
+            reply = self.template.parse(completion.text)
         except BadCompletion:
             return ModelReading((), completion.usage, completion.text)
-        named = [structure for structure in structures if _points_at(question, structure)]
-        return ModelReading(tuple(_read_selectors(named, len(question))), completion.usage)
+        if not (may_ask_structure(question) or any(_names(question, each) for each in reply["structures"])):
+            return ModelReading((), completion.usage)
+        return ModelReading(read_queries(reply, len(question)), completion.usage)
 
 
-#: Words for places in documents, in some languages: what a question that points at one has.
-_PLACE = re.compile(
-    r"\b(?:pages?|pp?\.|tab(?:le|ell|ul)\w*|sections?|sub-?sections?|chapters?|append\w+|annex\w*|figures?|parts?"
-    r"|items?|schedules?|exhibits?|articles?|clauses?|paragraphs?|headings?|captions?|sheets?|slides?|notes?|index"
-    r"|documents?|files?|reports?|seiten?|abschnitt\w*|kapitel\w*|anhang\w*|tableaux?|chapitres?|p[áa]gin\w+|tablas?"
-    r"|secci[óo]n\w*|cap[íi]tul\w*|anexos?|sezion\w*|capitol\w*|allegat\w*|tabela\w*|sekcj\w*|stron\w*|bladzijde\w*"
-    r"|страниц\w*|таблиц\w*|раздел\w*|глав\w*)\b|[页頁表節章节]|ページ|페이지",
-    re.IGNORECASE,
-)
-
-
-def _points_at(question: str, structure: Mapping[str, Any]) -> bool:
-    """Return whether a question has a word for such a place, or all words of the name that a model gives it."""
-    if _PLACE.search(question):
-        return True
-    name = structure["document"] if structure["kind"] == DOCUMENT else structure["name"]
-    words = set(query_terms(name or ""))
+def _names(question: str, structure: Mapping[str, Any]) -> bool:
+    """Return whether a question has all words of the name that a model gives a section, table or document."""
+    words = set(query_terms(structure["document" if structure["kind"] == DOCUMENT else "name"] or ""))
     return structure["kind"] != PAGE and bool(words) and words <= set(query_terms(question))
 
 
-def _read_selectors(structures: list[Mapping[str, Any]], end: int) -> Iterator[Selector]:
-    for structure in structures:
-        kind, number, page = structure["kind"], structure["number"], structure["page"]
-        name, document = (structure["name"] or "").strip(), (structure["document"] or "").strip()
-        label = "" if number is None else str(number)
-        # A section's number is given as its name ("2.1", "Item 1A").
-        numbered = _NUMBERED_NAME.fullmatch(name) if kind in {SECTION, TABLE} else None
-        if numbered:
-            label = numbered["label"].casefold()
-        yield Selector(
-            kind,
-            end,
-            end,
-            number=number,
-            label=label,
-            word=((numbered and numbered["word"]) or kind).casefold(),
-            name=(document or name) if kind == DOCUMENT else "" if label else name,
-            within=Selector(PAGE, end, end, number=page) if kind == TABLE and page else None,
-            document=document,
-            words=" ".join(filter(None, [kind, label or name, document and f"of {document}"])),
-        )
+def read_queries(reply: Mapping[str, Any], end: int) -> tuple[Query, ...]:
+    """Return the query that a model wrote as a reply to ``structure-query``; none if it asks about content.
+
+    Its selectors have no words in the question: they are placed at its ``end``.
+    """
+    operation, counted, text = reply["operation"], reply["counted"] or "", (reply["text"] or "").strip()
+    selectors = tuple(_read_selector(structure, end) for structure in reply["structures"])
+    places = [selector for selector in selectors if selector.kind != DOCUMENT]
+    document = next((selector.document for selector in selectors if selector.document), "")
+    if operation in {"count", "list"}:
+        return (Query(operation, selectors, counted, counted),) if counted else ()
+    if operation == "locate":
+        return (Query("locate", tuple(places[:1]), PAGE, PAGE, text, document),) if places or text else ()
+    if operation == "exists":
+        return (Query("exists", tuple(places[:1])),) if places and places[0].document else ()
+    if operation == "differ" and len(selectors) == 2 and not places:
+        return (Query("changes", selectors),)
+    return (Query("show", selectors),) if operation in {"show", "differ"} and selectors else ()
+
+
+def _read_selector(structure: Mapping[str, Any], end: int) -> Selector:
+    kind, number, page = structure["kind"], structure["number"], structure["page"]
+    name, document = (structure["name"] or "").strip(), (structure["document"] or "").strip()
+    relation, beside = structure["relation"] or "", (structure["beside"] or "").strip()
+    label = "" if number is None else str(number)
+    # A section's number is given as its name ("2.1", "Item 1A").
+    numbered = _NUMBERED_NAME.fullmatch(name) if kind in {SECTION, TABLE} else None
+    if numbered:
+        label = numbered["label"].casefold()
+    anchor = _read_anchor(beside, end) if relation and beside else None
+    order: Literal["", "after", "before"] = ""
+    if anchor and relation != "under":
+        order = "after" if relation == "after" else "before"
+    within = None if order else anchor
+    return Selector(
+        kind,
+        end,
+        end,
+        number=number,
+        label=label,
+        word=((numbered and numbered["word"]) or kind).casefold(),
+        name=(document or name) if kind == DOCUMENT else "" if label else name,
+        within=Selector(PAGE, end, end, number=page) if kind == TABLE and page else within,
+        relation=order,
+        anchor=anchor if order else None,
+        document=document,
+        words=" ".join(
+            filter(
+                None, [kind, label or name, beside and f"{relation} {beside}", document and f"of {document}"]
+            )
+        ),
+    )
+
+
+def _read_anchor(words: str, end: int) -> Selector:
+    """Return the structure that "page 3", "section 2.1" or "Methods" names."""
+    for selector in (selector for query in parse_question(words) for selector in query.selectors):
+        return replace(selector, start=end, end=end)
+    return Selector(SECTION, end, end, name=words, word="part", whole=True)
 
 
 _NUMBERED_NAME = re.compile(

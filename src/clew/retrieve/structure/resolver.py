@@ -19,7 +19,7 @@ import numpy as np
 
 from clew.core.text import hash_term, index_terms, is_stop_term, query_terms
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Document, Node, Scope
-from clew.retrieve.structure.grammar import Selector
+from clew.retrieve.structure.grammar import FILE_NAME, Selector
 from clew.retrieve.structure.outline import Outline, heading_terms
 
 if TYPE_CHECKING:
@@ -217,6 +217,21 @@ class DocumentTitles:
         own = specific & (title | file | self._aliases[number])
         return bool(own) and 2 * len(own) >= len(specific) if specific else True
 
+    def lacks_file(self, words: str) -> bool:
+        """Return whether ``words`` have the name of a file that is none of these documents.
+
+        "NIKE_2023_10K.pdf" is none beside "AMCOR_2023_10K.pdf". Where the names of one have every word of it, numbers
+        aside, that may be meant: "FerryReport2020.pdf" beside "FerryReport2021.pdf".
+        """
+        if self.match_file_names(words):
+            return False
+        for name in re.findall(FILE_NAME, words, re.IGNORECASE):
+            stem = split_file_name(re.sub(r"\.\w{1,5}$", "", name))
+            terms = {term for term in ordered_name_terms(stem) if term.isalpha() and term not in _GENERIC}
+            if not any(terms <= match.words for match in self.match(stem)):
+                return True
+        return False
+
     def match_all_words(self, text: str) -> list[Document]:
         """Return the documents whose names contain every word of ``text`` that is not generic, best first.
 
@@ -349,7 +364,7 @@ class ReferenceResolver:
 
     def choose_documents(self, words: str) -> list[Document]:
         """Return the documents that ``words`` name; none where more than half of the words say something else."""
-        documents = self._titles.choose(words)
+        documents = [] if self.is_absent(words) else self._titles.choose(words)
         if not documents or self._titles.match_file_names(words):
             return documents[:MAX_DOCUMENTS]
         return documents[:MAX_DOCUMENTS] if self._titles.is_name(words, documents[0]) else []
@@ -434,6 +449,23 @@ class ReferenceResolver:
         documents = self._titles.choose(words) if words and not foreign else []
         start = max((part.end for part in parts if part.end <= selector.start), default=0)
         return documents or self._titles.choose(self._question[start : selector.start], share=0.5)
+
+    def is_absent(self, words: str) -> bool:
+        """Return whether ``words`` name a document that is not here: "NIKE_2023_10K.pdf", or "the Ulta report" where
+        no title, file name, heading or text has the name Ulta."""
+        if self._titles.lacks_file(words):
+            return True
+        return mentions_document(words) and any(
+            not is_only_generic(name) and name_terms(name) and not self._occurs(name)
+            for name in re.findall(r"\b[A-Z][\w&]+", words)
+        )
+
+    def _occurs(self, name: str) -> bool:
+        """Return whether a word of a name occurs in any title, file name, heading or text."""
+        terms = self._titles.terms(name) | set(index_terms(name))
+        hashes = np.array([hash_term(term) for term in terms], dtype=np.uint64)
+        fields = [self._snapshot.postings(field).document_frequency(hashes) for field in ("title", "text")]
+        return any(term in self._titles for term in terms) or bool(np.any(fields))
 
     def _is_foreign(self, words: str) -> bool:
         """Return whether the owner of a page ("the surveyors' chart") is nothing in this knowledge base.
