@@ -151,3 +151,23 @@ def test_commands(base, tmp_path):
     assert "there are more" in limited.stderr and "cannot be traced" in limited.stderr
     assert '"more": false' in run("sql", "select 1", "--json", *kb).stdout
     assert "is refused" in run("sql", "drop table sales", *kb, status=2).stderr
+
+
+def test_the_same_table_of_several_years_is_found(tmp_path, without_encoder):
+    body = "|---|---|\n| Revenue (1) | 2 |\n| Costs | 3 |\n| Profit | 5 |\n"
+    for year in (2021, 2022, 2023):
+        crew = f"| | {year} |\n|---|---|\n| Ships | 4 |\n| Crew | 8 |\n"
+        (tmp_path / f"ferry-{year}.md").write_text(f"# Report\n\n| | {year} |\n{body}\nText.\n\n{crew}")
+    (tmp_path / "tram-2022.md").write_text(f"| | 2022 |\n{body}")
+    (tmp_path / "notes.md").write_text(f"| | 2020 |\n{body}")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.add([tmp_path])
+        for number in (1, 2):
+            editions = base.tables.editions(f"ferry_2022_t{number}")
+            assert [table.name for table in editions] == [f"ferry_2021_t{number}", f"ferry_2023_t{number}"]
+        assert base.tables.editions("notes") == () and base.tables.editions("tram_2022") == ()
+    assert (
+        "other editions: ferry_2021_t1, ferry_2023_t1"
+        in run("tables", "ferry_2022_t1", "--kb", tmp_path / "kb").output
+    )
+    assert '"editions": []' in run("tables", "notes", "--json", "--kb", tmp_path / "kb").output

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.core.errors import MissingExtra, NotFound, UsageError, unknown_name_error
+from clew.core.text import fold_name
 from clew.parse.data_tables import DataTable, name_tables, table_from_node
 
 if TYPE_CHECKING:
@@ -41,6 +43,29 @@ class KnowledgeTables:
         """Return a table by the name of its view, in any case. Raises UsageError."""
         return _find(name, self.names())
 
+    def editions(self, name: str) -> tuple[DataTable, ...]:
+        """Return the same table in the editions of its document: of each other document whose name differs in its
+        years and numbers alone, the table with the same rows. Raises UsageError.
+
+        Two tables are the same if at least half of the labels that either has are in both, years and notes aside.
+        """
+        table, names = self.get(name), self.names()
+        series, labels = _series(table.document_name), _labels(table)
+        if not series:
+            return ()
+        by_document: dict[str, tuple[float, DataTable]] = {}
+        for other, (number, node) in names.items():
+            if node.document == table.document or _series(node.document_name) != series:
+                continue
+            candidate = table_from_node(node, other, number)
+            others = _labels(candidate)
+            shared = labels & others
+            overlap = len(shared) / max(len(labels | others), 1)
+            known = by_document.get(node.document_name)
+            if overlap >= _SAME_LABELS and len(shared) > 1 and (known is None or overlap > known[0]):
+                by_document[node.document_name] = overlap, candidate
+        return tuple(edition for _, (_, edition) in sorted(by_document.items()))
+
     def query(self, text: str, limits: QueryLimits | None = None) -> SqlResult:
         """Run one SELECT over the tables (:mod:`clew.methods.tables.sql_engine`). Raises UsageError, MissingExtra."""
         from clew.methods.tables.sql_engine import run_query
@@ -68,6 +93,24 @@ class KnowledgeTables:
         else:
             raise UsageError(f"cannot export to '{path.name}'", "Known endings: .csv, .xlsx, .parquet")
         return table
+
+
+#: Of the labels of two tables that are the same in two years, so many are in both.
+_SAME_LABELS = 0.5
+_NUMBERS = re.compile(r"(?:fy|cy|q)?\d[\d._-]*(?:q[1-4])?")
+
+
+def _series(name: str) -> str:
+    """Return the name of a document without the years and numbers by which its editions differ; "" without any."""
+    folded = name.casefold()
+    series = " ".join(_NUMBERS.sub(" ", folded).split())
+    return series if series != folded else ""
+
+
+def _labels(table: DataTable) -> frozenset[str]:
+    """Return the labels of the rows, without numbers, which may be years, and without marks of notes."""
+    labels = (fold_name(re.sub(r"\(\w{1,2}\)", " ", row.label)) for row in table.rows)
+    return frozenset(label for label in labels if any(map(str.isalpha, label)))
 
 
 def _find(name: str, names: dict[str, tuple[int, Node]]) -> DataTable:

@@ -54,16 +54,24 @@ def list_tables(
       clew tables sales --export sales.xlsx
     """
     with clew.open(kb) as base:
+        editions: Sequence[DataTable] = ()
         if name is None:
             tables = base.tables.list(document)
         else:
             tables = [base.tables.get(name) if export is None else base.tables.export(name, export)]
+            if export is None:
+                editions = base.tables.editions(name)
     if as_json:
-        print_json({"tables": [table.to_dict() for table in tables]})
+        described = [table.to_dict() for table in tables]
+        if name is not None:
+            described[0]["editions"] = [edition.name for edition in editions]
+        print_json({"tables": described})
     elif name is None:
         _print_list(tables)
     elif export is None:
         _print_columns(tables[0], rows)
+        if editions:
+            print_note(f"the same table in other editions: {', '.join(edition.name for edition in editions)}")
     else:
         print(f"{format_count(len(tables[0].rows), 'row')} written to {export}")
 
