@@ -121,9 +121,14 @@ def write_gold_triples(source: Path, path: Path) -> Path:
             [f"2wiki {head}", "", f"2wiki {tail}"] for head, _, tail in evidences
         ]
         for (head, relation, tail), (head_id, _, tail_id) in zip(evidences, ids, strict=True):
-            nodes.setdefault(head_id, {})[head] = None
-            nodes.setdefault(tail_id, {})[tail] = None
-            edges.append([head_id, relation, tail_id])
+            # "date_information" is the id of every date: a value without an entity's id is a node of its own.
+            ends = [
+                id if re.search(r"\bQ\d+$", id) else f"2wiki {name}"
+                for id, name in ((head_id, head), (tail_id, tail))
+            ]
+            nodes.setdefault(ends[0], {})[head] = None
+            nodes.setdefault(ends[1], {})[tail] = None
+            edges.append([ends[0], relation, ends[1]])
     written: list[object] = []
     for id, names in nodes.items():
         first, *aliases = names

@@ -24,6 +24,7 @@ from clew.triples.query import compile_question, solve_question
 from clew.triples.questions.conditions import Additions, asks_measure, find_additions, is_denied
 from clew.triples.questions.names import NameMatch, find_names
 from clew.triples.questions.paths import (
+    CERTAIN_NAME,
     MAX_RELATIONS,
     NAMES_RELATION,
     PathSpace,
@@ -55,6 +56,8 @@ SETTLED = 0.95
 MIN_PLAUSIBILITY = 0.35
 #: The least affinity of a word to a type whose nodes are read without a name.
 NAMES_TYPE = 0.8
+#: A word with at least this affinity to a relation is its own, not one that means the same.
+OWN_WORD = 0.95
 #: Graphs whose paths are remembered in a process.
 _REMEMBERED = 8
 
@@ -303,7 +306,7 @@ class _Draft:
         plain = write_path(self.name.name, hops, space)
         additions = find_additions(self.question, self.asked, self.name, self.names, hops, space, plain)
         left_out = self._left_out(additions)
-        notes = (*additions.notes, *self._ends_elsewhere())
+        notes = (*additions.notes, *self._ends_elsewhere(), *self._named_twice(affinity, additions))
         if set(additions.relations) & {hop // 2 for hop in hops} and additions.counted:
             # "the most actors" names what is counted, not how a film belongs to a name.
             affinity[sorted(additions.counted)] = 0
@@ -318,7 +321,7 @@ class _Draft:
             "left_out": left_out,
             "explained": explained,
             "plausibility": self.name.plausibility,
-            "names_end": self._names_end() if len(hops) == 1 else min(of_hops[1:]) >= NAMES_RELATION,
+            "names_end": self._names_end() if len(hops) == 1 else self._names_others(of_hops),
         }
         if space.is_property(hops[-1]):
             chain = str(Chain(plain.chain.triples, plain.chain.answer))
@@ -352,6 +355,11 @@ class _Draft:
         for relation in additions.relations - additions.alike:
             uses = sum(hop // 2 == relation for hop in hops) + 1
             gain -= 0.5 * per_word * max(0.0, uses - max(float(mentions[relation]), 1.0))
+            # Nor do the words of a condition name another relation of the path.
+            naming = affinity[:, relation] >= NAMES_RELATION
+            for hop in {hop // 2 for hop in hops} - {relation}:
+                own = affinity[:, hop] >= NAMES_RELATION
+                gain -= 0.5 * per_word * float(own.any() and not (own & ~naming).any())
         return reading, gain
 
     def find_conditions(self) -> Additions:
@@ -391,6 +399,14 @@ class _Draft:
         """Return the places of the words for what is asked, outside the name."""
         return [place for place in self.asked.focus if not self.name.first <= place < self.name.last]
 
+    def _named_twice(self, affinity: Floats, additions: Additions) -> tuple[str, ...]:
+        """Return a note where the question names a relation twice by its own word, and the path follows it once: "what
+        do the dependencies depend on"."""
+        relations = [hop // 2 for hop in self.hops]
+        named = count_mentions(np.where(affinity >= OWN_WORD, affinity, 0.0), affinity.max(axis=1))
+        once = [each for each in set(relations) - additions.relations if relations.count(each) < named[each]]
+        return tuple(f"'{self.space.relations[each]}' is named more than once" for each in once)
+
     def _ends_elsewhere(self) -> tuple[str, ...]:
         """Return a note where the path leads to something else than the question asks for."""
         asked, space, last = self.asked, self.space, self.hops[-1]
@@ -422,6 +438,10 @@ class _Draft:
             return ()
         words = " ".join(asked.words[place].text for place in focus)
         return (f"'{words}' may not be what '{space.relations[last // 2]}' leads to",)
+
+    def _names_others(self, of_hops: Sequence[float]) -> bool:
+        """Return whether the question names every hop but the one at a name that is certain."""
+        return min(of_hops[1:]) >= NAMES_RELATION and self.name.plausibility >= CERTAIN_NAME
 
     def _names_end(self) -> bool:
         """Return whether the question names what the path leads to: its type, or, in a graph without types, what no

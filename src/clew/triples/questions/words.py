@@ -217,22 +217,17 @@ def measure_affinities(
 
 def _shares_of_rivals(word_stem: str, scores: Floats, labels: Sequence[Label]) -> Floats:
     """Return what is left of the affinities of a word to each label. Labels with a word in common ("official
-    language", "spoken language") are told apart by their others: a word that names one of these does not name the
+    language", "spoken language") are told apart by their others: a word that is one of these does not name the
     rest."""
     shares = np.ones(len(labels))
-    concepts = concepts_of(word_stem)
     near = [place for place, score in enumerate(scores) if score > 0]
     for first in near:
         for second in near:
             common = set(labels[first].stems) & set(labels[second].stems)
-            if first == second or not common or word_stem in common:
-                continue
-            own = [each for each in labels[first].stems if each not in common]
-            others = [each for each in labels[second].stems if each not in common]
-            names_first = max((_stem_affinity(word_stem, concepts, each) for each in own), default=0.0)
-            names_second = max((_stem_affinity(word_stem, concepts, each) for each in others), default=0.0)
-            if names_first > names_second:
-                shares[second] = _OF_RIVAL
+            if common and word_stem not in common and word_stem in set(labels[first].stems) - common:
+                shares[second] = min(
+                    shares[second], _OF_RIVAL if word_stem not in labels[second].stems else 1.0
+                )
     return shares
 
 
