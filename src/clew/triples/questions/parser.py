@@ -400,11 +400,15 @@ class _Draft:
         return [place for place in self.asked.focus if not self.name.first <= place < self.name.last]
 
     def _named_twice(self, affinity: Floats, additions: Additions) -> tuple[str, ...]:
-        """Return a note where the question names a relation twice by its own word, and the path follows it once: "what
-        do the dependencies depend on"."""
+        """Return a note where the question names a relation twice by its own word, and the path follows it once:
+        "what do the dependencies depend on"."""
         relations = [hop // 2 for hop in self.hops]
         named = count_mentions(np.where(affinity >= OWN_WORD, affinity, 0.0), affinity.max(axis=1))
-        once = [each for each in set(relations) - additions.relations if relations.count(each) < named[each]]
+        once = [
+            each
+            for each in set(relations) - additions.relations
+            if relations.count(each) < named[each] and len(self.space.labels[each].stems) == 1
+        ]
         return tuple(f"'{self.space.relations[each]}' is named more than once" for each in once)
 
     def _ends_elsewhere(self) -> tuple[str, ...]:
