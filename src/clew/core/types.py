@@ -30,13 +30,35 @@ RETRIEVED_KINDS = (PASSAGE, ROW)
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle on a page: 1-based page, PDF points, origin at the page's top left."""
+    """A rectangle on a page: 1-based page, PDF points, origin at the page's top left.
+
+    ``confidence`` is how sure text recognition is of the words in it, 0 to 1; None where the file has them as text.
+    """
 
     page: int
     x0: float
     y0: float
     x1: float
     y1: float
+    confidence: float | None = None
+
+    def to_list(self) -> list[float]:
+        """Return page and edges, and the confidence where there is one."""
+        edges = [self.page, self.x0, self.y0, self.x1, self.y1]
+        return edges if self.confidence is None else [*edges, self.confidence]
+
+
+def picture_confidence(boxes: Sequence[Box]) -> float | None:
+    """Return how sure text recognition is of the words in ``boxes`` on average; None where none was read from a
+    picture."""
+    confidences = [box.confidence for box in boxes if box.confidence is not None]
+    return round(sum(confidences) / len(confidences), 3) if confidences else None
+
+
+def picture_mark(boxes: Sequence[Box]) -> str:
+    """Return ``read from a picture, confidence 0.97`` for words that text recognition read, else ""."""
+    confidence = picture_confidence(boxes)
+    return "" if confidence is None else f"read from a picture, confidence {confidence:.2f}"
 
 
 #: The words in the text of a row whose table has columns that could not be told apart.
@@ -239,7 +261,8 @@ class Node:
             return f"graph {self.document_name}"
         page = () if self.page is None else (f"page {self.page}",)
         headings = (" > ".join(self.headings),) if self.headings else ()
-        return ", ".join((self.document_name, *page, *headings))
+        mark = picture_mark(self.boxes)
+        return ", ".join((self.document_name, *page, *headings, *([mark] if mark else [])))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the node's place in its document, its kind, and its text."""
@@ -254,6 +277,7 @@ class Node:
             "text": self.text,
             "span": list(self.span),
             "boxes": [[box.page, box.x0, box.y0, box.x1, box.y1] for box in self.boxes],
+            **({} if (confidence := picture_confidence(self.boxes)) is None else {"confidence": confidence}),
         }
 
 

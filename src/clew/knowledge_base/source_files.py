@@ -140,11 +140,11 @@ class SourceFiles:
     @contextmanager
     def open_uploads(self, seconds: float | None = None, memory: int | None = None) -> Iterator[Uploads]:
         """Yield an :class:`Uploads`; ``seconds`` and ``memory`` (in bytes) limit the parsing of one file."""
-        from clew.parse.documents.pool import TIME_LIMIT, ParsePool
+        from clew.parse.documents.pool import ParsePool
 
         with (
             tempfile.TemporaryDirectory(prefix="clew-") as folder,
-            ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory, folder=Path(folder)) as pool,
+            ParsePool(1, time_limit=seconds or None, memory_limit=memory, folder=Path(folder)) as pool,
         ):
             yield Uploads(self._store, pool, Path(folder))
 

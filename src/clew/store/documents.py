@@ -220,7 +220,7 @@ def unpack_boxes(packed: str | None) -> tuple[Box, ...]:
 
 def pack_boxes(boxes: Sequence[Box]) -> str | None:
     """Return boxes in their stored form, JSON, or None for none."""
-    return json.dumps([[b.page, b.x0, b.y0, b.x1, b.y1] for b in boxes]) if boxes else None
+    return json.dumps([box.to_list() for box in boxes]) if boxes else None
 
 
 class NodeReader:

@@ -44,7 +44,7 @@ def dump_node(id: str, node: ParsedNode) -> str:
         level=node.level,
         page=node.page,
         span=node.span,
-        boxes=[[box.page, box.x0, box.y0, box.x1, box.y1] for box in node.boxes],
+        boxes=[box.to_list() for box in node.boxes],
     )
 
 

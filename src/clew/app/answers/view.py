@@ -37,6 +37,7 @@ from clew.core.types import (
     Quote,
     Step,
     Usage,
+    picture_mark,
 )
 from clew.methods.answering import describe_origin
 
@@ -83,7 +84,7 @@ class NodeView:
         section, text, kind, name, key = (
             str(hit.get(field) or "") for field in ("section", "text", "kind", "name", "key")
         )
-        boxes = tuple(Box(*box) for box in hit.get("boxes") or ())
+        boxes = tuple(replace(Box(*box), confidence=hit.get("confidence")) for box in hit.get("boxes") or ())
         return cls(hit["id"], hit["document"], hit["page"], section, text, kind, name, key, boxes=boxes)
 
     @property
@@ -95,7 +96,9 @@ class NodeView:
     def location(self) -> str:
         """Document, page and section: ``report.pdf, page 3, Results > Costs``."""
         page = "" if self.page is None else f"page {self.page}"
-        return ", ".join(part for part in (self.document, page, self.section) if part)
+        return ", ".join(
+            part for part in (self.document, page, self.section, picture_mark(self.boxes)) if part
+        )
 
     @property
     def place(self) -> str:

@@ -90,6 +90,18 @@ def extend_processor_limit(seconds: float) -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (soft + math.ceil(seconds), hard))
 
 
+def extend_memory_limit(size: int) -> None:
+    """Allow this process ``size`` bytes more of memory, where it has a limit that it may raise."""
+    if sys.platform != "win32":
+        import resource
+
+        kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+        soft, hard = resource.getrlimit(kind)
+        if soft != resource.RLIM_INFINITY:
+            more = soft + size
+            resource.setrlimit(kind, (more if hard == resource.RLIM_INFINITY else min(more, hard), hard))
+
+
 def format_size(size: int) -> str:
     """Return a number of bytes as a person reads it.
 

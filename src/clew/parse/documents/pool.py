@@ -29,6 +29,7 @@ from clew.core.config import reading_limits
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
 from clew.parse.documents.limits import MIB, set_processor_limit
+from clew.parse.documents.pdf.recognition import can_recognise
 from clew.parse.documents.reader import read_file
 from clew.parse.documents.sandbox import confine_process
 
@@ -39,6 +40,8 @@ FileReader = Callable[..., Any]
 
 #: Seconds that one file may take, however busy the machine is. 260 pages of a filing take 7 of processor time.
 TIME_LIMIT = 900.0
+#: The same where pictures of pages are read: a scanned book takes hours.
+RECOGNITION_TIME_LIMIT = 6 * 3600.0
 #: Seconds of processor time that a file may take for each MiB, beside those that every file may.
 SECONDS_PER_MIB = 1.0
 
@@ -75,10 +78,10 @@ class _Worker:
 class ParsePool:
     """``workers`` processes (default: one per core), started when they are needed. A context manager.
 
-    ``time_limit``: seconds that a file may take. ``processor_limit``: seconds of processor time, more for a large
-    file and for each page of a PDF; ``memory_limit``: bytes beyond those of the idle process; 0 is no limit, None the
-    one of :func:`clew.core.config.reading_limits`. ``confined``: the processes can neither reach a network
-    nor write files but in ``folder``, where the system can see to it (:mod:`clew.parse.documents.sandbox`).
+    ``time_limit``: seconds that a file may take (default: as its format needs). ``processor_limit``: seconds of
+    processor time, more for a large file and for each page of a PDF; ``memory_limit``: bytes beyond those of the idle
+    process; 0 is no limit, None the one of :func:`clew.core.config.reading_limits`. ``confined``: the processes can
+    neither reach a network nor write files but in ``folder``, where the system can see to it (:mod:`clew.parse.documents.sandbox`).
     """
 
     def __init__(
@@ -86,7 +89,7 @@ class ParsePool:
         workers: int | None = None,
         *,
         reader: FileReader = read_file,
-        time_limit: float = TIME_LIMIT,
+        time_limit: float | None = None,
         memory_limit: int | None = None,
         processor_limit: float | None = None,
         confined: bool = True,
@@ -95,7 +98,8 @@ class ParsePool:
         seconds, mebibytes = reading_limits()
         self._size = max(workers or os.cpu_count() or 1, 1)
         self._reader = reader
-        self._time_limit = time_limit
+        default = RECOGNITION_TIME_LIMIT if can_recognise() else TIME_LIMIT
+        self._time_limit = default if time_limit is None else time_limit
         self._memory_limit = int(mebibytes * MIB) if memory_limit is None else memory_limit
         self._processor_limit = seconds if processor_limit is None else processor_limit
         self._confine = partial(confine_process, folder) if confined else None

@@ -21,6 +21,7 @@ from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import is_binary
 from clew.parse.documents.formats import DocumentFormat, MemberFile, document_formats, format_of_suffix
 from clew.parse.documents.limits import LIMITS, MIB, Limits, format_size
+from clew.parse.documents.pdf.recognition import HINT
 
 #: Bytes at the start of a text file that :attr:`DocumentFormat.matches` is given.
 _TEXT_START = 4_096
@@ -129,7 +130,7 @@ def _unsupported_label(data: bytes) -> str:
 
 def _unsupported_hint(label: str) -> str:
     if label.endswith("image"):
-        return "Recognise its text (OCR) into a PDF and add that"
+        return f"{HINT}, or recognise its text into a PDF and add that"
     if label.endswith("archive"):
         return "Unpack it and add what is inside"
     return _EXPORT if label in {"PostScript", "a DjVu document"} else ""

@@ -75,7 +75,14 @@ def words_box(page: int, words: Sequence[Word]) -> Box:
     size = median(word.size for word in words)
     y = words[0].y
     edges = (words[0].x0, y - 0.85 * size, max(word.x1 for word in words), y + size / 4)
-    return Box(page, *(round(edge, 1) for edge in edges))
+    x0, top, x1, bottom = (round(edge, 1) for edge in edges)
+    return Box(page, x0, top, x1, bottom, _mean([word.confidence for word in words]))
+
+
+def _mean(confidences: Sequence[float | None]) -> float | None:
+    """Return the mean of the confidences of what was read from a picture, None where nothing was."""
+    known = [confidence for confidence in confidences if confidence is not None]
+    return round(sum(known) / len(known), 3) if known else None
 
 
 def union_box(boxes: Sequence[Box]) -> Box:
@@ -86,6 +93,7 @@ def union_box(boxes: Sequence[Box]) -> Box:
         min(box.y0 for box in boxes),
         max(box.x1 for box in boxes),
         max(box.y1 for box in boxes),
+        _mean([box.confidence for box in boxes]),
     )
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
@@ -21,13 +21,27 @@ from clew.core.errors import UnreadableFile
 from clew.core.text import sentence_spans
 from clew.core.types import Box, ParsedDocument, Table
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
-from clew.parse.documents.limits import extend_processor_limit
+from clew.parse.documents.limits import extend_memory_limit, extend_processor_limit
 from clew.parse.documents.pdf import MEDIA_TYPE
 from clew.parse.documents.pdf.cells import split_line
 from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, read_grid
 from clew.parse.documents.pdf.lines import Line, PageLines, bounding_box, extract_lines
+from clew.parse.documents.pdf.recognition import (
+    HINT,
+    MAX_PIXELS,
+    SCALE,
+    PageTurn,
+    can_recognise,
+    recognise_page,
+    show_boxes,
+)
+from clew.parse.documents.pdf.recognition import MEMORY as RECOGNITION_MEMORY
+from clew.parse.documents.pdf.recognition import SECONDS_PER_PAGE as RECOGNITION_SECONDS
 from clew.parse.documents.pdf.tables import build_table, find_tables, is_chart, split_at_headers
 from clew.parse.documents.pdf.words import Page, Rule, read_page
+
+if TYPE_CHECKING:
+    from clew.parse.documents.pdf.recognition import Pixels
 
 _NUMBERED = re.compile(
     r"^(?P<part>part\s+[ivx]+\b)|^(?P<item>item\s+\d+[a-z]?\b)|^(?P<note>note\s+\d+\b)"
@@ -409,6 +423,9 @@ PARSER = "pdf/2"
 MAX_PAGES = 20_000
 #: Processor time that a page may take beside what a file may; a page of a filing takes 0.03.
 SECONDS_PER_PAGE = 0.2
+#: A page with fewer words is read from its picture, if one covers so large a share of it.
+_MIN_WORDS = 10
+_PAGE_IMAGE_SHARE = 0.6
 #: Further entries of the outline are ignored.
 MAX_OUTLINE_ENTRIES = 5_000
 _DAMAGED = "it is not a whole PDF (truncated or damaged)"
@@ -442,19 +459,110 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
     extend_processor_limit(SECONDS_PER_PAGE * count)
     builder = DocumentBuilder(unit=unit)
     pages = [_read_page(document, index, builder) for index in range(count)]
+    turns = _recognise_pages(document, pages) if can_recognise() else {}
     without_text = [page.number for page in pages if not page.words]
     if len(without_text) == count:
         raise UnreadableFile(
             f"no text on any of its {count} pages; it looks scanned",
-            "Run it through text recognition (OCR) first",
+            "" if can_recognise() else f"{HINT}, or run it through text recognition (OCR) first",
         )
     if without_text:
-        numbers = ", ".join(map(str, without_text[:10])) + (", ..." if len(without_text) > 10 else "")
-        builder.notes.append(f"no text on page{'s' if len(without_text) > 1 else ''} {numbers}")
+        hint = "" if can_recognise() else f"; {HINT[0].lower()}{HINT[1:]}"
+        builder.notes.append(f"no text on {_name_pages(without_text)}{hint}")
+    _add_pages(pages, turns, _read_outline(document), builder)
+    parser = f"{PARSER}+ocr" if turns else PARSER
+    parsed = builder.finish(
+        data=data, title=_title(document, name), media_type=MEDIA_TYPE, parser=parser, pages=count
+    )
+    return show_boxes(parsed, turns)
+
+
+def _name_pages(numbers: Sequence[int]) -> str:
+    named = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
+    return f"page{'s' if len(numbers) > 1 else ''} {named}"
+
+
+def _add_pages(
+    pages: Sequence[Page],
+    turns: Mapping[int, PageTurn],
+    outline: Mapping[tuple[int, str], int],
+    builder: DocumentBuilder,
+) -> None:
+    """Add pages to a document, and a note on those that were read from a picture."""
+    recognised = [page for page in pages if page.number in turns]
+    if recognised:
+        confidences = [word.confidence or 0.0 for page in recognised for word in page.words]
+        mean = sum(confidences) / max(len(confidences), 1)
+        numbers = [page.number for page in recognised]
+        builder.notes.append(f"{_name_pages(numbers)} read from a picture, confidence {mean:.2f}")
     page_lines = extract_lines(pages)
-    add_pages(page_lines, Headings.from_pages(page_lines, _read_outline(document)), builder)
-    title = _title(document, name)
-    return builder.finish(data=data, title=title, media_type=MEDIA_TYPE, parser=PARSER, pages=count)
+    add_pages(page_lines, Headings.from_pages(page_lines, outline), builder)
+
+
+def build_recognised_document(
+    pictures: Iterable[tuple[Pixels, float, float]],
+    data: bytes,
+    *,
+    unit: PassageUnit,
+    title: str,
+    media_type: str,
+    parser: str,
+) -> ParsedDocument:
+    """Return the document of pictures of pages: their pixels, width and height in points. Raises UnreadableFile."""
+    extend_memory_limit(RECOGNITION_MEMORY)
+    pages: list[Page] = []
+    turns: dict[int, PageTurn] = {}
+    for number, (pixels, width, height) in enumerate(pictures, 1):
+        extend_processor_limit(RECOGNITION_SECONDS)
+        page, turns[number] = recognise_page(pixels, number, width, height)
+        pages.append(page)
+    if not any(page.words for page in pages):
+        raise UnreadableFile("no text is recognised in it")
+    builder = DocumentBuilder(unit=unit)
+    _add_pages(pages, turns, {}, builder)
+    parsed = builder.finish(data=data, title=title, media_type=media_type, parser=parser, pages=len(pages))
+    return show_boxes(parsed, turns)
+
+
+def _recognise_pages(document: Any, pages: list[Page]) -> dict[int, PageTurn]:
+    """Read the pages without a text layer from their pictures; return how each of these was turned."""
+    turns: dict[int, PageTurn] = {}
+    for index, page in enumerate(pages):
+        if len(page.words) >= _MIN_WORDS:
+            continue
+        try:
+            pdf_page = document[index]
+        except pdfium.PdfiumError:
+            continue
+        try:
+            if page.words and not _has_page_image(pdf_page):
+                continue
+            if not turns:
+                extend_memory_limit(RECOGNITION_MEMORY)
+            extend_processor_limit(RECOGNITION_SECONDS)
+            width, height = pdf_page.get_size()
+            scale = min(SCALE, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
+            pixels = pdf_page.render(scale=scale, rev_byteorder=True, may_draw_forms=True).to_numpy()[
+                :, :, :3
+            ]
+        except pdfium.PdfiumError:
+            continue
+        finally:
+            pdf_page.close()
+        recognised, turn = recognise_page(pixels, page.number, width, height)
+        if len(recognised.words) > len(page.words):
+            pages[index], turns[page.number] = recognised, turn
+    return turns
+
+
+def _has_page_image(page: Any) -> bool:
+    """Return whether a picture covers most of a page: then its few words are a stamp or a page number."""
+    width, height = page.get_size()
+    for item in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=2):
+        left, bottom, right, top = item.get_bounds()
+        if (right - left) * (top - bottom) > _PAGE_IMAGE_SHARE * width * height:
+            return True
+    return False
 
 
 def _read_page(document: Any, index: int, builder: DocumentBuilder) -> Page:

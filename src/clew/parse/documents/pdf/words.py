@@ -32,7 +32,10 @@ MAX_OBJECTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word: its text, left and right edge, baseline, font size as seen, and emphasis (ITALIC, BOLD, both)."""
+    """A word: its text, left and right edge, baseline, font size as seen, and emphasis (ITALIC, BOLD, both).
+
+    ``confidence`` is how sure text recognition is of it, None where it is text of the file.
+    """
 
     text: str
     x0: float
@@ -40,6 +43,7 @@ class Word:
     y: float
     size: float
     emphasis: int
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
