@@ -112,11 +112,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--pages", type=int, default=PAGES, help="the first so many of them")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     engine = CachedEngine(options.work)
     recognition.read_lines = engine
     pages, questions = choose(options.data)
+    pages = pages[: options.pages]
+    questions = [(question, places) for question, places in questions if places <= set(pages)]
     chance = np.random.default_rng(SEED)
     errors = words = known = distinct = 0
     documents: dict[str, list[Any]] = {"text layer": [], "scan": []}

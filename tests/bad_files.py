@@ -12,6 +12,7 @@ import socket
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from compound_writer import Tree, message_tree, write_compound_file
@@ -275,6 +276,13 @@ def _crowded() -> bytes:
     return _zip({f"{number}.txt": b"" for number in range(10_001)})
 
 
+#: Where the extra ocr is installed, pictures are read.
+_READS_PICTURES = find_spec("rapidocr") is not None
+_PICTURES = (
+    BadFile("image.pdf", _bytes(_PNG), "is a PNG image, not a PDF"),
+    BadFile("photo.docx", _bytes(b"\xff\xd8\xff\xe0" + bytes(50)), "is a JPEG image, not a Word document"),
+)
+
 BAD_FILES = (
     BadFile("empty.txt", _bytes(b""), "is empty"),
     BadFile("empty.pdf", _bytes(b""), "is empty"),
@@ -287,8 +295,7 @@ BAD_FILES = (
     BadFile("garbage.pdf", _bytes(_garbage()), "damaged or not a PDF"),
     BadFile("garbage.docx", _bytes(_garbage()), "damaged or not a Word document"),
     BadFile("garbage.xlsx", _bytes(_garbage()), "damaged or not an Excel workbook"),
-    BadFile("image.pdf", _bytes(_PNG), "is a PNG image, not a PDF"),
-    BadFile("photo.docx", _bytes(b"\xff\xd8\xff\xe0" + bytes(50)), "is a JPEG image, not a Word document"),
+    *(() if _READS_PICTURES else _PICTURES),
     BadFile("picture.html", _bytes(b"GIF89a" + bytes(50)), "is a GIF image, not an HTML page"),
     BadFile("packed.csv", _bytes(b"\x1f\x8b\x08" + bytes(50)), "is a gzip archive, not a CSV or TSV table"),
     BadFile("database.txt", _bytes(b"SQLite format 3\0" + bytes(100)), "is an SQLite database"),
@@ -473,7 +480,11 @@ SPECIAL_FILES = (
 
 UNSUPPORTED_FILES = (
     BadFile("data.xml", _bytes(b"<?xml version='1.0'?><a/>"), "is XML, which is not supported"),
-    BadFile("photo.png", _bytes(_PNG), "is a PNG image, which is not supported"),
+    *(
+        ()
+        if _READS_PICTURES
+        else (BadFile("photo.png", _bytes(_PNG), "is a PNG image, which is not supported"),)
+    ),
     BadFile("letter.doc", _bytes(_ole("WordDocument")), "old .doc format"),
 )
 """Files that a folder is not searched for, named by the person."""

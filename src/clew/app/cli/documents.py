@@ -24,6 +24,7 @@ from clew.app.cli.output import (
 )
 from clew.core.errors import UsageError
 from clew.core.text import shorten
+from clew.core.types import picture_mark
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -371,4 +372,5 @@ def _node_line(node: Node) -> Text:
     style = "bold" if node.kind == "section" else ""
     kind = "" if node.kind in {"section", "passage"} else f"{node.kind}  "
     page = f"  page {node.page}" if node.page is not None else ""
+    page += f"  {mark}" if (mark := picture_mark(node.boxes)) else ""
     return Text.assemble((kind, "dim"), (preview, style), (f"{page}  :{node.position}", "dim"))

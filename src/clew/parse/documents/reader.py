@@ -129,8 +129,10 @@ def _unsupported_label(data: bytes) -> str:
 
 
 def _unsupported_hint(label: str) -> str:
-    if label.endswith("image"):
+    if label in {"a PNG image", "a JPEG image", "a TIFF image"}:
         return f"{HINT}, or recognise its text into a PDF and add that"
+    if label.endswith("image"):
+        return "Save it as PNG, or recognise its text (OCR) into a PDF, and add that"
     if label.endswith("archive"):
         return "Unpack it and add what is inside"
     return _EXPORT if label in {"PostScript", "a DjVu document"} else ""
