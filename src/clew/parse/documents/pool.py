@@ -81,7 +81,8 @@ class ParsePool:
     ``time_limit``: seconds that a file may take (default: as its format needs). ``processor_limit``: seconds of
     processor time, more for a large file and for each page of a PDF; ``memory_limit``: bytes beyond those of the idle
     process; 0 is no limit, None the one of :func:`clew.core.config.reading_limits`. ``confined``: the processes can
-    neither reach a network nor write files but in ``folder``, where the system can see to it (:mod:`clew.parse.documents.sandbox`).
+    neither reach a network nor write files but in ``folder``, where the system can see to it
+    (:mod:`clew.parse.documents.sandbox`).
     """
 
     def __init__(
