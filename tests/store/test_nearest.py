@@ -159,3 +159,10 @@ def test_damaged_codes_are_rebuilt(signed, damage: str) -> None:
     path.write_bytes(b"")
     signed.encode(HashEncoder())
     assert path.read_bytes() == whole
+
+
+def test_a_search_among_no_rows_finds_nothing_although_vectors_are_there() -> None:
+    no_rows = np.zeros(0, dtype=np.bool_)
+    vectors = np.eye(3, 8, dtype=np.float32)
+    searched = StoredVectors(vectors, np.full(3, -1), no_rows, no_rows).search(vectors[:1], 2, no_rows)
+    assert searched[0].tolist() == [[-1, -1]]

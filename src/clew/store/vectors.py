@@ -293,7 +293,11 @@ class StoredVectors:
 
     def _searched_slots(self, allowed: Mask | None) -> Mask:
         """Return which slots to search: those of live, allowed rows."""
-        return self._live_slots if allowed is None else self._live_slots & allowed[self._live_slot_rows]
+        if allowed is None:
+            return self._live_slots
+        if not len(allowed):  # no row yet, while the index is made anew beside the vectors of before
+            return np.zeros_like(self._live_slots)
+        return self._live_slots & allowed[self._live_slot_rows]
 
     def _propose(self, queries: Vectors, slots: Slots, k: int) -> Slots:
         """Return for each query the ``k`` of ``slots`` with the greatest products, in no order."""

@@ -212,6 +212,21 @@ def test_two_periods_are_compared_by_the_cells_of_a_table(report):
     assert answer.confidence == 0.85
 
 
+def test_how_many_is_not_answered_by_a_cell_without_a_number(base):
+    builder = DocumentBuilder()
+    builder.add_table(table_from_grid([["Facility", "Place"], ["Hotels owned", "France"], ["Mills", "Peru"]]))
+    parsed = builder.finish(data=b"places", title="places", media_type="text/plain", parser="test/1")
+    base.put_document(parsed, locate(parsed))
+    base.catch_up()
+    hits = [Hit(node, 1.0, (node.id,)) for node in base.document_nodes(parsed.key) if node.kind == "row"]
+    reader = SpanAnswerReader(NoModel(), snapshot=base.snapshot())
+    assert (
+        reader.read(Question("What is the place of the hotels owned?"), hits, TrailRecorder()).text
+        == "France"
+    )
+    assert reader.read(Question("How many hotels are owned?"), hits, TrailRecorder()).abstained
+
+
 def test_a_question_that_fits_no_row_is_read(report):
     snapshot, hits = report
     reader = SpanAnswerReader(NoModel("44.1"), snapshot=snapshot)

@@ -204,7 +204,12 @@ class SpanAnswerReader:
         if calculation is None:
             return None
         needed = _NEEDED_FIT.get(calculation.operation, _MIN_FIT)
-        fits = calculation.confidence >= needed and not calculation.table.table.headers_uncertain
+        fits = (
+            calculation.confidence >= needed
+            and not calculation.table.table.headers_uncertain
+            # "How many" asks for a number: the cell that fits its words may hold the name of a country.
+            and (expected_kind(question) != "amount" or any(map(str.isdigit, calculation.text)))
+        )
         operands = dict.fromkeys((operand.row.id, operand.text) for operand in calculation.operands)
         chosen = list(operands)[:_MAX_OPERANDS] if fits else []
         nodes = self.snapshot.nodes(self.snapshot.rows([id for id, _ in chosen])) if chosen else []
