@@ -222,7 +222,7 @@ def report(files: list[Path]) -> None:
     single = [method for method in records if method != "router"]
     oracle: dict[str, dict[str, Any]] = {}
     for id in records["router"]:
-        of_methods = [records[method][id] for method in single]
+        of_methods = [records[method][id] for method in single if id in records[method]]
         oracle[id] = min(of_methods, key=lambda record: (not record["right"], record["seconds"]))
     columns = {**records, "oracle": oracle}
     kinds = list(dict.fromkeys(record["kind"] for record in records["router"].values()))
@@ -230,7 +230,10 @@ def report(files: list[Path]) -> None:
     print("|---" * (len(columns) + 1) + "|")
     for kind in [*kinds, "all"]:
         ids = [id for id, record in records["router"].items() if kind in ("all", record["kind"])]
-        cells = [str(sum(column[id]["right"] for id in ids)) for column in columns.values()]
+        cells = [
+            str(sum(column[id]["right"] for id in ids)) if all(id in column for id in ids) else "not run"
+            for column in columns.values()
+        ]
         print(f"| {kind} ({len(ids)}) | " + " | ".join(cells) + " |")
     wrong = [
         sum(not each["right"] and not each["abstained"] for each in column.values())

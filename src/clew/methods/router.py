@@ -90,7 +90,8 @@ class Cost:
         return f"{calls}, about {self.seconds:.2g} s{' and the model' * bool(self.calls)}"
 
 
-#: Medians of ``benchmarks/route_mixture.py``, on two cores; what a process has measured itself takes their place.
+#: Medians of ``benchmarks/route_mixture.py``, on two busy cores (``drill``, which needs a model, is a guess); what a
+#: process has measured itself takes their place.
 MEDIAN_SECONDS: Mapping[str, float] = {
     "graph": 0.05,
     "mixed": 1.2,
