@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow lint check docs clean benchmarks encoder reader
+.PHONY: demo test slow fuzz lint check docs clean benchmarks encoder reader
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -17,6 +17,9 @@ test: .venv/ready-dev ## The test suite: offline, warnings are errors; branch co
 
 slow: .venv/ready-dev ## The tests that take long: kills at random instants, whole pages of analyses
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow
+
+fuzz: .venv/ready-dev ## Change documents, questions, recipes and replies at random and parse them; SECONDS=600 for each target
+	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) --from $(FROM)
 
 lint: .venv/ready-dev ## Style, types, layers
 	$(BIN)/ruff format --check .
@@ -70,3 +73,6 @@ QUESTION ?= What does the hirer pay a day if the lighter Bittern is returned lat
 MODEL ?= sentence-transformers/all-MiniLM-L6-v2
 DATA ?= ../shared/data
 ONLY ?=
+SECONDS ?= 60
+SEED ?= 0
+FROM ?= 0

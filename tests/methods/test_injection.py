@@ -1,7 +1,7 @@
 """Documents that instruct the model, and a model that obeys them: nothing is done, and nothing made up is shown.
 
-The scripted model obeys at every prompt that has the instruction in it, in whatever form the prompt asks for: it calls
-tools, names an address to fetch, and quotes words that no document has.
+The scripted model obeys at every prompt that has the instruction in it, in whatever form the prompt asks for: it
+calls tools, names an address to fetch, and quotes words that no document has.
 """
 
 import base64

@@ -565,6 +565,10 @@ def _has_page_image(page: Any) -> bool:
     return False
 
 
+#: Points of the longest side of a page: ten times what PDF allows without a unit of its own.
+_LARGEST_PAGE = 144_000.0
+
+
 def _read_page(document: Any, index: int, builder: DocumentBuilder) -> Page:
     try:
         page = document[index]
@@ -572,6 +576,10 @@ def _read_page(document: Any, index: int, builder: DocumentBuilder) -> Page:
         builder.notes.append(f"page {index + 1} is damaged")
         return Page(index + 1, 612.0, 792.0, (), ())
     try:
+        # Infinity is a size that a damaged file may give.
+        if not max(page.get_size()) <= _LARGEST_PAGE:
+            builder.notes.append(f"page {index + 1} is damaged")
+            return Page(index + 1, 612.0, 792.0, (), ())
         return read_page(page, index + 1)
     finally:
         page.close()

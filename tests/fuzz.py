@@ -1,0 +1,187 @@
+"""A small mutation fuzzer: parsers of documents, the languages of questions, recipes, replies of models.
+
+    python tests/fuzz.py [--seconds 60] [--seed 0] [--from 0] [TARGET ...]     # make fuzz
+
+Case number N of a target depends on the seed and N alone, so that a run goes on with ``--from`` where another ended,
+and a fault is met again. Anything but a ClewError, or a case of over ten seconds of processor time, is a fault: its
+bytes are written to build/fuzz, its traceback printed, and the exit status is 1. The corpus are the samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from clew.core.component import parse_recipe
+from clew.core.errors import ClewError
+from clew.core.prompts.replies import clean_reply, parse_json
+from clew.parse.documents.reader import parse
+from clew.triples.language.chain import parse_chain
+from clew.triples.language.typed_parsing import parse_typed
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bad_files import good_docx, good_pdf, good_xlsx
+
+ROOT = Path(__file__).parents[1]
+FAULTS = ROOT / "build" / "fuzz"
+#: Seconds of processor time that a case may take.
+CASE_SECONDS = 10.0
+MARKS = [
+    b"<",
+    b">",
+    b"&",
+    b'"',
+    b"|",
+    b"\n",
+    b"\0",
+    b"\xff",
+    b"#",
+    b">>",
+    b"(",
+    b")",
+    b";",
+    b"{",
+    b"[",
+    b"=",
+    b"\\",
+    b"'",
+]
+Target = tuple[Callable[[bytes], object], list[bytes]]
+
+
+def document_target(name: str, *corpus: bytes) -> Target:
+    return lambda data: parse(data, name), list(corpus)
+
+
+def text_target(function: Callable[[str], object], *corpus: str) -> Target:
+    return lambda data: function(data.decode("utf-8", "replace")), [text.encode() for text in corpus]
+
+
+PAGE = b"<html><title>T</title><body><h1>A</h1><table><tr><th colspan=2>a<td>b</table><ul><li>c<ol start=3><li>d</ul>"
+NOTES = b"# A\n\n| a | b |\n| - | -: |\n| 1 | 2 |\n\n1. x\n   - y\n\n> q\n\n```\ncode\n```\n[l](http://x) ![i](y)\n"
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "quotes": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"source": {"type": "integer"}}},
+        },
+        "answer": {"type": "string"},
+    },
+}
+TARGETS: dict[str, Target] = {
+    "html": document_target("a.html", PAGE),
+    "markdown": document_target("a.md", NOTES),
+    "text": document_target("a.txt", b"Title\n\n1. A line.\n\n2. Another one, that goes on.\n" * 3),
+    "csv": document_target("a.csv", b'name,year\n"a, b",1999\nc,2000\n', b"a;b\n1;2\n"),
+    "docx": document_target("a.docx", good_docx()),
+    "xlsx": document_target("a.xlsx", good_xlsx()),
+    "pdf": document_target("a.pdf", good_pdf()),
+    "chain": text_target(parse_chain, "Kismet >> director >> #1; #1 >> born in >> #2; final answer: #2"),
+    "triples": text_target(
+        parse_typed,
+        "#1::film >> directed by >> Ada; #1.year > 1990; not #1 >> stars >> Bo; highest #1.runtime; #1 ~ funny",
+        '#1 << relation << #2; #2 >>+ "x"; 3 most #1 >> stars >> #2; count #1',
+    ),
+    "recipe": text_target(
+        parse_recipe, "kgp(reader=span(calculate=no), hops=3)", "read(retriever='a b', k=5)"
+    ),
+    "reply": text_target(
+        lambda text: (clean_reply(text), parse_json(text, SCHEMA)),
+        '```json\n{"quotes": [{"source": 1, "text": "a"}], "answer": "b"}\n```',
+        "<think>so</think> Answer: [1, 2, {'a': None}]",
+    ),
+}
+
+
+def mutate(data: bytes, corpus: list[bytes], rng: random.Random) -> bytes:
+    """Return data changed in one to eight places: bytes, marks, repetitions, cuts, pieces of the corpus."""
+    for _ in range(rng.randint(1, 8)):
+        start = rng.randrange(len(data) + 1)
+        end = min(len(data), start + rng.choice([0, 1, 2, 8, 64]))
+        piece = rng.choice(
+            [
+                rng.randbytes(rng.randint(0, 4)),
+                rng.choice(MARKS) * rng.choice([1, 1, 1, 3, 200]),
+                data[start:end] * rng.choice([0, 2, 50]),
+                str(rng.choice([-1, 0, 2**31, 2**63, 10**30])).encode(),
+                rng.choice(corpus)[start:][:32],
+            ]
+        )
+        data = data[:start] + piece + data[end:]
+    return data[:200_000]
+
+
+def cases(name: str, seed: int, first: int) -> Iterator[tuple[int, bytes]]:
+    for number in itertools.count(first):
+        rng = random.Random(f"{seed}/{name}/{number}")
+        corpus = TARGETS[name][1]
+        yield number, mutate(rng.choice(corpus), corpus, rng)
+
+
+def fuzz(name: str, seconds: float, seed: int, first: int = 0) -> tuple[int, list[str]]:
+    """Return how many cases of a target were tried in so many seconds, and the faults."""
+    faults: list[str] = []
+    deadline, number = time.monotonic() + seconds, first
+    before = signal.signal(signal.SIGVTALRM, _give_up)
+    try:
+        for number, data in cases(name, seed, first):
+            if time.monotonic() >= deadline:
+                break
+            signal.setitimer(signal.ITIMER_VIRTUAL, CASE_SECONDS)
+            try:
+                TARGETS[name][0](data)
+            except ClewError:
+                pass
+            except RecursionError:
+                pass  # the pool of readers says that the file is nested too deeply
+            except Exception:  # noqa: BLE001 - what is looked for
+                FAULTS.mkdir(parents=True, exist_ok=True)
+                place = FAULTS / f"{name}-{seed}-{number}"
+                place.write_bytes(data)
+                faults.append(f"{place}\n{traceback.format_exc()}")
+            finally:
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+    return number - first, faults
+
+
+def _give_up(signum: int, frame: FrameType | None) -> NoReturn:
+    raise TimeoutError(f"more than {CASE_SECONDS:g} seconds of processor time")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "targets", nargs="*", choices=[[], *TARGETS], metavar="TARGET", help=", ".join(TARGETS)
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each target")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--from", dest="first", type=int, default=0, metavar="N", help="the number of the first case"
+    )
+    given = parser.parse_args()
+    status = 0
+    for name in given.targets or TARGETS:
+        number, faults = fuzz(name, given.seconds, given.seed, given.first)
+        sys.stdout.write(f"{name}: {number} cases, {len(faults)} faults\n")
+        sys.stdout.write("".join(f"{fault}\n" for fault in faults[:5]))
+        sys.stdout.flush()
+        status |= bool(faults)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
