@@ -87,6 +87,9 @@ def answer(question):
         ("What is the largest freight revenue?", [(3300.0,)]),
         ("What share of voyages went to Oskell?", [(50.0,)]),
         ("What is the cargo of V4?", [("Salt fish",)]),
+        ("What percentage of voyages were insured in 1929?", [(pytest.approx(200 / 3),)]),
+        ("What share of voyages were insured at Norling?", [(0.0,)]),
+        ("Which voyage had the most tons?", [("V5", 410.0)]),
         ("How many voyages to Oskell or Skerry?", [(4.0,)]),
         ("How many voyages except to Norling?", [(4.0,)]),
         ("Number of voyages per vessel", [("Gannet", 2.0), ("Heron Maid", 2.0), ("Tern", 2.0)]),
@@ -128,3 +131,12 @@ def test_totals_are_left_out():
     reading = TableVocabulary(TableArrays(table)).read("total sales")
     assert reading is not None and reading.sql.endswith("where not _total")
     assert [row.value for row in TableArrays(table).run(reading.query)] == [30.0]
+
+
+def test_a_tie_leaves_nobody_out():
+    reading = read("Which vessel has the most voyages?")
+    arrays = VOCABULARY.arrays
+    query = arrays.include_ties(reading.query)
+    assert (reading.query.limit, query.limit) == (1, 3)
+    assert [row.name for row in arrays.run(query)] == ["Gannet", "Heron Maid", "Tern"]
+    assert query.sql.endswith("limit 3")

@@ -156,8 +156,9 @@ class TableQuestions:
     def execute(self, question: Question, reading: TableReading, recorder: TrailRecorder) -> Answer | None:
         """Return the answer to a reading, None where its result is empty."""
         started = time.perf_counter()
-        query = reading.query
-        results = TableArrays(query.table).run(query)
+        arrays = TableArrays(reading.query.table)
+        query = arrays.include_ties(reading.query)
+        results = arrays.run(query)
         values = _describe_results(query, results)
         count = sum(len(result.rows) for result in results)
         recorder.add(

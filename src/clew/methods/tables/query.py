@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -220,6 +220,16 @@ class TableArrays:
             sign = -1 if query.descending else 1
             results.sort(key=lambda row: np.inf if row.value is None else sign * float(row.value))
         return results[: query.limit]
+
+    def include_ties(self, query: TableQuery) -> TableQuery:
+        """Return a query with as large a limit as it takes to leave out nothing that equals the last row."""
+        if query.limit is None or query.descending is None:
+            return query
+        values = [row.value for row in self.run(replace(query, limit=None))]
+        limit = query.limit
+        while 0 < limit < len(values) and values[limit] == values[limit - 1]:
+            limit += 1
+        return replace(query, limit=limit)
 
     def _cells(self, query: TableQuery, rows: NDArray[np.int64]) -> list[ResultRow]:
         assert query.column is not None

@@ -89,6 +89,7 @@ _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|comes?|came|goes|went|belongs?)\b(?!.*\b(?:is|are|was|were)\b)",
     re.IGNORECASE,
 )
+_WITHIN = re.compile(r"\b(?:in|at|on|for|during|among|within)\s+(?:the\s+)?$", re.IGNORECASE)
 _NEGATED = re.compile(
     r"\b(?:not|except|excluding|other than|outside)\s+(?:(?:in|from|to|by|for|of)\s+)?(?:the\s+)?$",
     re.IGNORECASE,
@@ -102,8 +103,9 @@ _IDLE = frozenset(
         " many much"
         " number total sum average mean amount us me came come value values different distinct unique each every per"
         " all ordered altogether overall combined made using via through out data table file sheet spreadsheet rows"
-        " question answer go went goes come came happen happened occur exist belong take took taken get got top most"
-        " least with within together year month quarter among how what which who list did".split(),
+        " question answer go went goes come came happen happened occur exist belong take took taken often contain"
+        " contained include included bring get got top most least with"
+        " within together year month quarter among how what which who list did".split(),
     )
 )
 _NUMBER_WORDS = frozenset(_COUNTS)
@@ -458,6 +460,8 @@ class _QuestionReader:
 
     def _is_idle_noun(self, place: int, first: int, last: int) -> bool:
         """Return whether a word that a key column's header has names the records: "orders" beside "Order ID"."""
+        if _ASKED.search(self.text[: self.tokens[first].start]):
+            return False  # "which department"
         return (
             self.source.is_key(place) and last - first == 1 and self.tokens[first].term in self.source.nouns
         )
@@ -628,6 +632,7 @@ class _QuestionReader:
         others = [
             m for m in mentions if m is not group and not (m.column in conditioned and not self._is_asked(m))
         ]
+        others = list({mention.column: mention for mention in reversed(others)}.values())[::-1]
         measures = [m for m in others if self.source.is_number(m.column)]
         labels = [m for m in others if not self.source.is_number(m.column)]
         conditions = tuple(condition for condition, _ in self.conditions)
@@ -645,6 +650,8 @@ class _QuestionReader:
         if limit is not None or (superlative is not None and (labels or self._asks_who())):
             return self._ranked(query, aggregate, measures, labels, limit, superlative)
         if superlative is not None and measures:
+            if re.match(r"\W*(?:which|who)\b", self.text, re.IGNORECASE):
+                self.doubts.append("whose name is asked for is not clear")
             query = replace(query, aggregate="maximum" if superlative["most"] else "minimum")
             return self._of_measure(query, measures, labels)
         if aggregate in {"sum", "average", "median"}:
@@ -685,7 +692,10 @@ class _QuestionReader:
         start = verb.end() if verb else 0
         if verb is not None and self.text[: verb.start()].strip().lower() in {"what", "which"}:
             start = 0  # "what is the share of ..."
-        part = tuple(c for c, n in self.conditions if n >= 0 and start and self.tokens[n].start >= start)
+        after = [(c, n) for c, n in self.conditions if n >= 0 and start and self.tokens[n].start >= start]
+        # "were returned in Germany": of those in Germany.
+        bare = [c for c, n in after if not _WITHIN.search(self.text[: self.tokens[n].start])]
+        part = tuple(bare if len(after) > 1 and bare else [c for c, _ in after])
         whole = tuple(c for c in query.conditions if c not in part)
         if not part and len(whole) == 1:  # "the share of orders from Norway", of all orders
             part, whole = whole, ()
