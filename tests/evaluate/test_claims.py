@@ -43,7 +43,7 @@ def test_labels_are_counted_right_from_the_file_to_the_table(claims, recipe, tmp
         assert ran.exit_code == 0, ran.output
         assert len(server.requests) == len(CLAIMS) * (3 if "samples" in recipe else 1)
         assert all(
-            request.user.count("Claim: ") == (10 if "few" in recipe else 4) for request in server.requests
+            request.user.count("Claim: ") == (26 if "few" in recipe else 4) for request in server.requests
         )
     shown = CliRunner().invoke(
         app, ["eval", "report", out, "-m", "accuracy", "-m", "EM", "-m", "calls", "--format", "json"]

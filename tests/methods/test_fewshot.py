@@ -62,7 +62,7 @@ def test_options_that_make_no_sense(hops, recipe, problem):
 def test_a_claim_gets_a_label(hops):
     script = ["Label: refuted, because it was not he"]
     answer, (request,) = ask(hops, script, "fewshot(task=claim)", "Wilmot Harker was born in Boston.")
-    assert count_questions(request, "Claim: ") == 10 and request.user.endswith(
+    assert count_questions(request, "Claim: ") == 26 and request.user.endswith(
         "Claim: Wilmot Harker was born in Boston.\nLabel:"
     )
     assert (answer.text, answer.abstained) == ("REFUTES", False)

@@ -1,10 +1,14 @@
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import tiny_models
 from clew.core.errors import MissingExtra, ModelError
 from clew.core.protocols import Prompt
 from clew.models import create_language_model
-from clew.models.local import LocalModel
+from clew.models.local import LocalModel, _Request
 from tiny_models import TEMPLATE, save_model, tokenizer
 
 try:
@@ -136,3 +140,41 @@ def test_a_name_leads_to_it_and_a_wrong_one_is_an_error(llama, tmp_path):
 def test_without_the_extra_the_line_that_installs_it_is_said():
     with pytest.raises(MissingExtra, match=r"pip install 'clew\[local\]'"):
         LocalModel("any").complete([Prompt("q")])
+
+
+@needs_torch
+def test_prompts_of_several_questions_are_generated_together_with_the_same_replies(llama, monkeypatch):
+    alone = LocalModel(str(llama))
+    prompts = [Prompt(f"{word} boat tide", max_tokens=6) for word in WORDS[:8]]
+    expected = [alone.complete([prompt])[0].text for prompt in prompts]
+    model = LocalModel(str(llama))
+    model.complete(prompts[:1])
+    sizes = []
+    everyone_waits = threading.Event()
+    generate = model._generate
+
+    def generate_when_all_wait(batch):
+        sizes.append(len(batch))
+        assert everyone_waits.wait(60)
+        return generate(batch)
+
+    monkeypatch.setattr(model, "_generate", generate_when_all_wait)
+    with ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(model.complete, [prompt]) for prompt in prompts]
+        while len(model._waiting) < 7:
+            time.sleep(0.001)
+        everyone_waits.set()
+        replies = [future.result()[0].text for future in futures]
+    assert replies == expected and sizes == [1, 7]
+
+
+@needs_torch
+def test_a_prompt_that_is_too_long_spoils_no_other_of_its_batch(llama):
+    model = LocalModel(str(llama))
+    fitting, long = Prompt("river boat", max_tokens=4), Prompt("tide " * 200, max_tokens=4)
+    model._waiting.extend([_Request(long), _Request(fitting)])
+    refused, answered = model._waiting
+    model._complete_next()
+    assert isinstance(refused.error, ModelError) and "window" in refused.error.problem
+    assert answered.completion is not None
+    assert answered.completion.text == model.complete([fitting])[0].text

@@ -649,8 +649,8 @@ class StoppedStep(Step):
 
 @dataclass(frozen=True, slots=True)
 class FallbackStep(Step):
-    """A model's reply could not be used. ``asked_for`` is what it was asked for, ``used`` what was taken in its
-    place, ``reply`` the beginning of what it wrote."""
+    """A model's reply could not be used, or was not made. ``asked_for`` is what it was asked for, ``used`` what was
+    taken in its place, ``reply`` the beginning of what it wrote."""
 
     name = "fallback"
     asked_for: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,23 @@ BATCH_SIZE = 8
 _TAIL = 32
 
 
+@dataclass(slots=True)
+class _Request:
+    """A prompt that waits for the device, and what became of it."""
+
+    prompt: Prompt
+    completion: Completion | None = None
+    error: ModelError | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return self.completion is not None or self.error is not None
+
+    def fits(self, other: _Request) -> bool:
+        """Return whether both can be generated in one batch."""
+        return (self.prompt.temperature, self.prompt.stop) == (other.prompt.temperature, other.prompt.stop)
+
+
 class LocalModel:
     """A causal or sequence-to-sequence model from a hub name or a folder, on a GPU where there is one.
 
@@ -28,6 +46,9 @@ class LocalModel:
     where it has one; a sequence-to-sequence model (T5) gets the text alone. A schema is described in words. The
     weights may be downloaded from the hub; no prompt leaves the machine. Raises ModelError for a prompt that is
     longer than the model's window, since cutting it would lose the question or the evidence.
+
+    Prompts of several threads (``clew eval run --workers 8``) that arrive while the model is busy are generated
+    together afterwards, at most ``batch_size`` at once.
     """
 
     def __init__(self, source: str, *, batch_size: int = BATCH_SIZE) -> None:
@@ -35,6 +56,7 @@ class LocalModel:
         self.batch_size = batch_size
         # One generation at a time: the device is shared.
         self._lock = threading.Lock()
+        self._waiting: deque[_Request] = deque()
 
     @property
     def name(self) -> str:
@@ -43,17 +65,46 @@ class LocalModel:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError, MissingExtra."""
-        groups: dict[tuple[float, tuple[str, ...]], list[int]] = defaultdict(list)
-        for index, prompt in enumerate(prompts):
-            groups[prompt.temperature, prompt.stop].append(index)
-        completions: dict[int, Completion] = {}
-        with self._lock:
-            for indexes in groups.values():
-                for start in range(0, len(indexes), self.batch_size):
-                    batch = indexes[start : start + self.batch_size]
-                    replies = self._generate([prompts[index] for index in batch])
-                    completions.update(zip(batch, replies, strict=True))
-        return [completions[index] for index in range(len(prompts))]
+        requests = [_Request(prompt) for prompt in prompts]
+        self._waiting.extend(requests)
+        for request in requests:
+            while not request.is_done:
+                # Whoever gets the device works for all who wait, then for those who came meanwhile.
+                with self._lock:
+                    if not request.is_done:
+                        self._complete_next()
+            if request.error is not None:
+                raise request.error
+        return [request.completion for request in requests if request.completion is not None]
+
+    def _complete_next(self) -> None:
+        """Generate for the first request that waits, and for others that can share its batch."""
+        first = self._waiting.popleft()
+        batch, others = [first], []
+        while self._waiting and len(batch) < self.batch_size:
+            request = self._waiting.popleft()
+            (batch if request.fits(first) else others).append(request)
+        self._waiting.extendleft(reversed(others))
+        try:
+            completions = self._generate([request.prompt for request in batch])
+        except ModelError as error:
+            if len(batch) == 1:
+                first.error = error
+                return
+            # One prompt may be too long for the window: each is then generated alone, and answers for itself.
+            for request in batch:
+                try:
+                    request.completion = self._generate([request.prompt])[0]
+                except ModelError as alone:
+                    request.error = alone
+            return
+        except BaseException:
+            for request in batch[1:]:
+                self._waiting.appendleft(request)
+            first.error = ModelError(f"{self.name} failed while it generated")
+            raise
+        for request, completion in zip(batch, completions, strict=True):
+            request.completion = completion
 
     def _generate(self, prompts: list[Prompt]) -> list[Completion]:
         """Return the completions of prompts with the same temperature and stop strings, padded to one batch."""

@@ -512,6 +512,38 @@ def semicot(
         _print_paths(write_semicot_page(experiments, settings))
 
 
+@app.command("exemplars")
+def exemplars(
+    data: Annotated[
+        str, typer.Option("--data", metavar="NAME=FILE", help="Training questions with gold hops.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="FILE.jsonl", help="In the folder exemplars of CLEW_PROMPTS.", dir_okay=False
+        ),
+    ],
+    number: Annotated[int, typer.Option("--number", "-n", min=1, metavar="N", help="Exemplars.")] = 25,
+    seed: Seed = 0,
+) -> None:
+    """Make few-shot exemplars of a data set's training questions, for chain, fewshot and cot.
+
+    The page semicot uses exemplars/NAME.jsonl for the data set NAME; a recipe names them: chain(exemplars=NAME).
+
+      clew eval paper exemplars --data 2wikimultihopqa=train.json --out prompts/exemplars/2wikimultihopqa.jsonl
+    """
+    import json
+
+    from clew.evaluate.datasets import parse_dataset
+    from clew.papers.gold_hops import make_exemplars
+
+    shots = make_exemplars(list(parse_dataset(data).examples()), number, seed)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(shot, ensure_ascii=False) for shot in shots]
+    out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(out)
+
+
 @app.command("4stepfocus")
 def fourstep(
     data: Data,

@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.core.errors import UsageError
 from clew.core.text import title_names
 from clew.methods.chain.text_source import rule_question
 from clew.methods.chain.unknowns import Hop
@@ -81,3 +83,41 @@ def gold_chain(example: Example) -> tuple[Chain, dict[int, str]]:
             unknown_of_name |= dict.fromkeys(title_names(tail), number)
     is_comparison = "comparison" in example.question_type
     return Chain(tuple(triples), None if is_comparison else len(triples)), gold
+
+
+def make_exemplars(examples: Sequence[Example], number: int, seed: int) -> list[dict[str, str]]:
+    """Return few-shot exemplars for ``chain``, ``fewshot`` and ``cot``, made of training questions drawn at random:
+    their gold triples as chain, the same filled, and the answer with a sentence for each triple.
+
+    The paper's are drawn so, and their chains written by hand (Su et al., NAACL 2024, Section 4.1). Questions whose
+    gold hops are no triples are passed over. Raises UsageError where there are fewer than ``number`` others.
+    """
+    fit = [
+        example
+        for example in examples
+        if example.answers and gold_hops(example) and all(_has_triple(hop) for hop in gold_hops(example))
+    ]
+    if len(fit) < number:
+        raise UsageError(f"{number} exemplars are requested and {len(fit)} questions have gold triples")
+    exemplars = []
+    for example in random.Random(seed).sample(fit, number):
+        hops = gold_hops(example)
+        gold = {hop.number: hop.gold for hop in hops}
+        triples = tuple(hop.statement for hop in hops if isinstance(hop.statement, Triple))
+        chain = Chain(triples, None if "comparison" in example.question_type else len(triples))
+        filled = [triple.fill(gold) for triple in triples]
+        sentences = [f"{triple.head.text}: {triple.relation} {triple.tail.text}." for triple in filled]
+        exemplars.append(
+            {
+                "question": example.question,
+                "chain": str(chain),
+                "filled": "; ".join([*map(str, filled), f"final answer: {example.answers[0]}"]),
+                "answer": example.answers[0],
+                "thought": f"{' '.join(sentences)} So the answer is: {example.answers[0]}.",
+            }
+        )
+    return exemplars
+
+
+def _has_triple(hop: GoldHop) -> bool:
+    return isinstance(hop.statement, Triple)

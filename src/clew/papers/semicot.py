@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from clew.core.component import Recipe, make_recipe, parse_recipe
 from clew.core.errors import UsageError, unknown_name_error
+from clew.core.prompts.templates import has_exemplars
 from clew.core.text import query_terms
 from clew.evaluate.examples import Result
 from clew.evaluate.metrics import parse_metric
@@ -174,6 +175,8 @@ def plan_recipes(data: QuestionSet, settings: Settings) -> Plan:
     search: dict[str, Any] = {"retriever": parse_recipe(retriever)} if has_search else {}
     claims = data.name == "fever"
     exemplars = {"task": Recipe("claim")} if claims else FOUR_SHOTS if data.name == "bamboogle" else {}
+    if has_exemplars(data.name):
+        exemplars = {**exemplars, "exemplars": Recipe(data.name)}
 
     def chain(sources: str, **options: Any) -> str:
         samples = {"samples": settings.samples} if settings.samples > 1 else {}
@@ -186,7 +189,7 @@ def plan_recipes(data: QuestionSet, settings: Settings) -> Plan:
     search_options = {"final": Recipe("model"), **search}
     # final=model: in their papers these methods take the model's own answer, where a reader would quote passages.
     multi_hop = [str(make_recipe(name, search_options)) for name in ("iterretgen", "react", "dsp")]
-    multi_hop = [str(make_recipe("selfask", {"reader": Recipe("hops"), **search})), *multi_hop]
+    multi_hop = [str(make_recipe("selfask", {"reader": Recipe("hops"), **search_options})), *multi_hop]
     return Plan(
         [*direct, *(multi_hop if has_search and not claims else []), *map(chain, orders)],
         [*map(chain, ablation), *([chain(orders[0], choose=Recipe("hop"))] if has_search else [])],

@@ -1,6 +1,7 @@
 """Drilling down with a scripted model, and without one."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -145,6 +146,19 @@ def test_the_papers_setting(base, snapshot_of):
     assert sections.detail["not known"] == ["The owners' club"]
     with ScriptedServer() as server, pytest.raises(UsageError, match="needs a language model"):
         drill(base, None, "drill-paper")
+
+
+def test_the_papers_setting_shows_the_sections_of_two_documents_and_chooses_none_of_them(base, snapshot_of):
+    snapshot_of(REPORT, NOTES)
+    trail = TrailRecorder()
+    with ScriptedServer(["History > Owners", "1"]) as server:
+        hits = drill(base, server, "drill-paper(summariser=model, words=16)").explore(ASKED, 10, trail)
+        outline = server.requests[0].user
+        assert server.answered == 2 and kind_of(server.requests[0]) == "paper"
+    assert "lighters.txt > History" in outline and "bridges.txt" in outline
+    assert hits and not any(kind_of(request) == "documents" for request in server.requests)
+    (note,) = replace(Answer(""), trail=tuple(trail.steps)).fallbacks
+    assert "sections have none yet and were shown by extracted sentences (clew summarise writes them)" in note
 
 
 def test_drill_returns_no_hits_when_the_model_chooses_nothing(base, snapshot_of):

@@ -48,14 +48,20 @@ def load_exemplars(name: str, folder: Path | None = None) -> Exemplars:
     Raises UsageError for an unknown name, or a line that is not an object of texts.
     """
     built_in = _BUILT_IN_EXEMPLARS / f"{name}.jsonl"
-    if not built_in.is_file():
-        raise unknown_name_error(
-            "file of exemplars", name, {path.stem for path in _BUILT_IN_EXEMPLARS.glob("*.jsonl")}
-        )
     users = folder / "exemplars" / built_in.name if folder is not None else None
     if users is None or not users.is_file():
+        if not built_in.is_file():
+            places = [_BUILT_IN_EXEMPLARS, *([folder / "exemplars"] if folder is not None else [])]
+            known = {path.stem for place in places for path in place.glob("*.jsonl")}
+            raise unknown_name_error("file of exemplars", name, known)
         return Exemplars(built_in, _read_shots(built_in))
     return Exemplars(users, _read_shots(users), hashlib.sha256(users.read_bytes()).hexdigest()[:8])
+
+
+def has_exemplars(name: str) -> bool:
+    """Return whether the user's folder of prompts (``CLEW_PROMPTS``) has exemplars of this name."""
+    folder = prompts_path()
+    return folder is not None and (folder / "exemplars" / f"{name}.jsonl").is_file()
 
 
 def _read_shots(path: Path) -> list[Mapping[str, str]]:

@@ -30,7 +30,7 @@ from clew.core.text import (
     sentence_spans,
 )
 from clew.core.trail import SummariseStep, SummaryFallbackStep
-from clew.core.types import KINDS, PAGE, ROW, TABLE, Usage
+from clew.core.types import KINDS, PAGE, ROW, TABLE, FallbackStep, Usage
 from clew.methods.d3.segments import word_vectors
 from clew.methods.d3.summarisers import (
     ExtractiveSummariser,
@@ -110,6 +110,8 @@ class Summaries:
             texts = Summaries(self.snapshot, self.fallback).of(missing, trail)
             if trail is not None:
                 trail.add(SummaryFallbackStep(self.name, len(missing), self.fallback.name))
+                used = f"{len(missing):,} sections have none yet and were shown by extracted sentences"
+                trail.add(FallbackStep("summaries", f"{used} (clew summarise writes them)"))
             for section, text in zip(missing, texts, strict=True):
                 summaries[section.id] = Summary(text)
         elif missing:
