@@ -80,7 +80,8 @@ class LocalModel:
     def _complete_next(self) -> None:
         """Generate for the first request that waits, and for others that can share its batch."""
         first = self._waiting.popleft()
-        batch, others = [first], []
+        batch = [first]
+        others: list[_Request] = []
         while self._waiting and len(batch) < self.batch_size:
             request = self._waiting.popleft()
             (batch if request.fits(first) else others).append(request)
