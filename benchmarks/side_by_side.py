@@ -7,7 +7,7 @@ Compositional questions of 2WikiMultihopQA with two gold triples. One of the two
 question the first and of the others the second; the other one stands only in the question's own ten paragraphs, which
 are the documents, pooled. The graph also holds MetaQA's films, so that linking has something to miss. Each question
 is asked as its gold triples with the tails masked, by both methods, from graph and text and without a model: the
-reader of the text is ``short``. An answer is right where it is an exact match (of several, where the gold is one).
+trained reader reads the text. An answer is right where it is an exact match (of several, where the gold is one).
 """
 
 from __future__ import annotations
