@@ -8,7 +8,8 @@ paragraphs of these sections (Section 3.3.2: :mod:`clew.methods.d3.paragraphs`).
 Deviations, each on purpose (docs/decisions/0009):
 
 - *Many documents.* Documents are chosen first, by name and summary. The paper leaves retrieval from several of them
-  open (Limitations); ``drill-paper`` shows the sections of all, of more than ``documents`` those of the search's best.
+  open (Limitations); ``drill-paper`` shows the sections of all, or of the search's ``documents`` best if there are
+  more.
 - *No detail is lost to a summary.* The best hits of our own search are shown as hints beside their sections, and are
   among the paragraphs of the second choice even if their section was not named.
 - *A model that chooses nothing.* Sections that are named by a reply that cannot be read, documents and paragraphs of
