@@ -17,10 +17,8 @@ from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.knowledge_base import registry
 from clew.models import create_language_model
-from clew.models.wrappers import Budget
 from clew.store.store import Store
 from context_servers import SmallContext
-from llama_server import MISSING, llama_server, model_file
 from retrieve_documents import add
 
 QUESTION = "In which town was the director of Low Water born?"
@@ -134,17 +132,3 @@ def test_a_passage_that_alone_is_too_long_is_an_error_that_says_so(tmp_path, kin
         r"a 'read' prompt of about [\d,]+ tokens does not fit: .* 2,048 tokens", error.value.problem
     )
     assert error.value.hint.startswith("Give it a longer context (")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["chain", "focus"])
-def test_a_real_server_with_2048_tokens_is_sent_what_fits(archive, name):
-    if model_file() is None:
-        pytest.skip(MISSING)
-    recipe = {"chain": "chain(tries=1, values=1)", "focus": "focus(k=2, tries=1)"}[name]
-    with llama_server(2048) as llm:
-        budget = Budget(calls=16)
-        model = create_language_model(llm, budget=budget)
-        answer = registry.build_method(recipe, archive, llm=model).answer(Question(QUESTION), TrailRecorder())
-    assert answer.text and not budget.spent.estimated and 1 <= budget.spent.calls <= 16
-    assert answer.usage.left_out > 0
