@@ -101,8 +101,13 @@ def test_members_are_added_found_replaced_and_removed(tmp_path: Path) -> None:
         (folder / "copy.zip").unlink()
         base.remove([f"{folder}/copy.zip"])
         assert paths_below(base, folder) == ["mail.eml", "mail.eml//other.md"]
-        # A mail that turns into another document takes its attachments with it.
+        # What cannot be read replaces nothing: the mail stays as it was, with its attachment.
         (folder / "mail.eml").write_text("Only words.")
+        (failure,) = add(base, [folder]).failed
+        assert "it has no headers" in failure.reason and failure.keeps_version
+        assert paths_below(base, folder) == ["mail.eml", "mail.eml//other.md"]
+        # A mail without attachments takes those of the last version with it.
+        write_mail(folder / "mail.eml", subject="Only words")
         add(base, [folder])
         assert paths_below(base, folder) == ["mail.eml"]
 
