@@ -9,8 +9,7 @@ The rules, in their order:
 3. A question that is read, again with every word accounted for, as a count, a sum or a list over the columns of a
    table is computed (:mod:`clew.methods.tables`). With a language model, one that only seems to be goes there too.
 4. A question inside which another one stands that a graph may know ("the wage of the husband of Ruth") is answered
-hop
-   by hop, from graphs and documents (:mod:`clew.methods.mixed`).
+   hop by hop, from graphs and documents (:mod:`clew.methods.mixed`).
 5. With a language model, a question for a summary goes down the sections of a document (``drill``).
 6. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
 
