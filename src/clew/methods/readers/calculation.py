@@ -399,7 +399,7 @@ class TableCalculator:
         for period in periods:
             having = [number for number in numbers if period in lines[number].periods]
             # A column "2022 vs. 2021" has the change, that of 2022 alone the value.
-            fitting = [number for number in having if lines[number].periods <= set(periods)] or having
+            fitting = [number for number in having if lines[number].periods == {period}] or having
             if not fitting and period.startswith("q"):
                 fitting = [number for number in numbers if period[-4:] in lines[number].periods]
             if not fitting:  # a fiscal year may end in January
