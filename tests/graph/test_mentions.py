@@ -307,7 +307,7 @@ def test_a_cell_that_is_the_title_of_a_document_leads_to_it(bases):
     (row,) = rows_of(snapshot, "Walks. 1970: Seen: ash tree, 1. fc quill (ROC); By: bus")
     leads = rows_of(snapshot, "About Ash tree.", "About 1. FC Quill.", "About Bus.")
     assert graph.neighbours(row).tolist() == sorted(leads)
-    assert graph.explain_edge(row, leads[2]) == "cell: bus"
+    assert graph.explain_edge(row, leads[2]) == "cell: Bus"
     assert graph.neighbours(leads[0]).tolist() == [row]
     (other,) = rows_of(snapshot, "Walks. 1971: Seen: stone; By: on foot by the river")
     assert not len(graph.neighbours(other))  # a river within a text is no cell

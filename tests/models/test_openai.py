@@ -242,7 +242,7 @@ def test_a_reply_without_end_is_given_up(monkeypatch):
 
 def test_a_reply_far_longer_than_was_asked_for_is_given_up():
     with (
-        ScriptedServer([Reply("x" * 80_000)]) as server,
+        ScriptedServer([Reply("x" * 300_000)]) as server,
         pytest.raises(ModelError, match="of at most 7 tokens"),
     ):
         model_at(server).complete([Prompt("Capital of France?", max_tokens=7)])

@@ -96,6 +96,15 @@ def _split_line(line: str) -> tuple[str, ...]:
     return tuple(cell.replace("\\|", "|") for cell in _CELL_END.split(inner))
 
 
+def names_years(header: str) -> bool:
+    """Return whether a header, or the identifier of a column, says that its numbers are years.
+
+    >>> names_years("Fiscal year"), names_years("year_of_release"), names_years("yearly sales")
+    (True, True, False)
+    """
+    return re.search(r"\byears?\b", header.replace("_", " "), re.IGNORECASE) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class DataColumn:
     """A column: ``name`` is its identifier in SQL, ``header`` what is printed above it. ``unit`` is that of its
@@ -329,7 +338,7 @@ def _describe_column(name: str, header: str, cells: Sequence[str], table: Table,
         column = table.columns[place]
         unit = next(iter(units)) if len(units) == 1 else "" if units else column.unit
         printed = next(iter(scales)) if len(scales) == 1 else 1.0
-        are_years = re.search(r"\byears?\b", header, re.IGNORECASE) is not None
+        are_years = names_years(header)
         return DataColumn(
             name,
             header,

@@ -282,13 +282,16 @@ class Conflict:
 
 
 def find_conflicts(filled: FilledChain) -> list[Conflict]:
-    """Return where sources disagree: no value of the one matches a value of the other."""
-    return [
-        Conflict(number, fillings[0], other)
-        for number, fillings in sorted(filled.fillings.items())
-        for other in fillings[1:]
-        if not values_agree(fillings[0], other)
-    ]
+    """Return where sources disagree: no value of the one matches a value of the other. What two of them say against
+    the first is a conflict once."""
+    conflicts: list[Conflict] = []
+    for number, (first, *others) in sorted(filled.fillings.items()):
+        against: list[Filling] = []
+        for other in others:
+            if not any(values_agree(other, filling) for filling in (first, *against)):
+                against.append(other)
+                conflicts.append(Conflict(number, first, other))
+    return conflicts
 
 
 def values_agree(first: Filling, second: Filling) -> bool:

@@ -24,7 +24,7 @@ from clew.core.types import KINDS, ROW, TABLE, Answer, FallbackStep, Hit, Node, 
 from clew.methods.answering import record_stop
 from clew.methods.tables.query import ResultRow, TableArrays, TableQuery
 from clew.methods.tables.questions import TableReading, TableVocabulary
-from clew.methods.tables.sql_writer import SqlAnswer, SqlWriter, format_amount
+from clew.methods.tables.sql_writer import SqlAnswer, SqlWriter, format_amount, format_value
 from clew.parse.data_tables import DATA_TYPES, DataTable, name_tables, table_from_node
 
 #: At most so many tables of such files are read for a question; those whose names it mentions come first.
@@ -292,7 +292,7 @@ def _describe_number(query: TableQuery, value: float) -> str:
     if query.column is None or query.aggregate in {"count", "distinct"}:
         return f"{value:,.0f}"
     column = query.table.columns[query.column]
-    return format_amount(value, column.unit, column.scale)
+    return format_value(value, column.header or column.name, column.unit, column.scale)
 
 
 def quote_cell(node: Node, cell: str) -> Quote:

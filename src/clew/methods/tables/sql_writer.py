@@ -25,7 +25,7 @@ from clew.core.types import Usage
 from clew.methods.prompting import make_passages_optional
 from clew.methods.readers.calculation import format_number
 from clew.methods.tables.sql_engine import QueryLimits, SqlResult, run_query
-from clew.parse.data_tables import SCALE_NAMES, DataColumn, DataTable
+from clew.parse.data_tables import SCALE_NAMES, DataColumn, DataTable, names_years
 
 #: Limits on a query of a model, and on what is shown to it: cells of a column, labels of a statement, columns.
 LIMITS = QueryLimits(seconds=5.0, memory=256, rows=100)
@@ -167,7 +167,15 @@ def describe_value(value: Any, result: SqlResult, place: int) -> str:
     origin = result.origins[place] if result.origins else None
     if origin is None or not origin.keeps_unit:
         return format_number(float(value))
-    return format_amount(float(value), origin.columns[0].unit, origin.columns[0].scale)
+    source = origin.columns[0]
+    return format_value(float(value), source.column, source.unit, source.scale)
+
+
+def format_value(value: float, header: str, unit: str, scale: float) -> str:
+    """Return a number of a column with its unit and scale, a year as years are written."""
+    if not unit and value.is_integer() and names_years(header):
+        return f"{value:.0f}"
+    return format_amount(value, unit, scale)
 
 
 def format_amount(value: float, unit: str, scale: float) -> str:
