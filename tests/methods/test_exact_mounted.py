@@ -75,6 +75,7 @@ def compare(base, seeds, questions):
     return compared, with_answers, refused, differences
 
 
+@pytest.mark.slow
 def test_random_questions_have_the_answers_of_the_imported_graph(base):
     compared, with_answers, _, differences = compare(base, range(6), 5)
     assert not differences, "\n".join(differences)

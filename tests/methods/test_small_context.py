@@ -85,8 +85,15 @@ def reply(body, text):
     return "So the answer is: Saltreach."
 
 
-@pytest.mark.parametrize("context", [2048, 4096])
-@pytest.mark.parametrize("kind", ["llama.cpp", "vllm", "ollama"])
+@pytest.mark.parametrize("context", [2048, pytest.param(4096, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "llama.cpp",
+        pytest.param("vllm", marks=pytest.mark.slow),
+        pytest.param("ollama", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_fits_a_small_context(archive, name, kind, context):
     server = SmallContext(kind, context, reply)

@@ -253,6 +253,7 @@ def test_a_refusal_tells_the_context_and_the_prompt_is_sent_again_shorter():
     assert completion.text == "Paris" and completion.usage.left_out and model.context == 600
 
 
+@pytest.mark.slow
 def test_the_first_token_and_the_last_have_limits_of_their_own_and_neither_is_retried():
     with (
         vllm(text="P" * 60, gap=0.05).serve() as address,

@@ -403,6 +403,7 @@ def test_a_walk_that_always_fails_gives_no_figure(data, tmp_path):
     assert not (tmp_path / "hotpotqa-question" / "branching.png").exists()
 
 
+@pytest.mark.slow
 def test_questions_without_evidence_measure_no_graph(tmp_path):
     path = tmp_path / "own.jsonl"
     path.write_text(json.dumps({"question": "Who?", "answers": ["Nobody"]}) + "\n")

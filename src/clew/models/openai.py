@@ -114,7 +114,7 @@ WORKERS = 4
 #: Tokens that a model which thinks may spend on it, beside those of the reply.
 THOUGHT_TOKENS = 2048
 #: Characters that a token may have at most; and what a server may send besides, such as thoughts it does not count.
-_TOKEN_CHARACTERS, _SPARE_CHARACTERS, _SPARE_PIECES = 32, 100_000, 16_000
+_TOKEN_CHARACTERS, _SPARE_CHARACTERS, _SPARE_PIECES = 32, 100_000, 4_000
 #: HTTP statuses with which endpoints refuse a feature of a request.
 _REFUSED = frozenset({400, 422, 501})
 

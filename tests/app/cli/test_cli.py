@@ -54,6 +54,7 @@ def test_what_has_no_vector_yet_is_said_and_its_time_foretold(embedded, tmp_path
     assert "words alone" not in run("search", "bridge", "--kb", tmp_path / "kb").stderr
 
 
+@pytest.mark.slow
 def test_an_empty_base_finds_nothing(embedded, tmp_path) -> None:
     (tmp_path / "empty").mkdir()
     run("add", tmp_path / "empty", "--kb", tmp_path / "kb")

@@ -162,6 +162,7 @@ def test_a_reply_that_makes_no_sense_is_named_and_asked_again(run):
         assert "1 passage read" in third.stdout and "replaced notes: 5 nodes, 2 edges" in third.stdout
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_work_and_what_was_found_stays(kb, run, tmp_path):
     for number in range(20):
         (tmp_path / "docs" / f"{number}.md").write_text(f"Yard {number} of Osk Brothers was in Garrow.\n")
@@ -223,6 +224,7 @@ def test_names_that_are_taken_and_models_that_are_missing(run, tmp_path, kb):
         base.extract_graph("notes")
 
 
+@pytest.mark.slow
 def test_a_small_model_is_read_leniently_and_nothing_is_made_up(run, kb):
     text = (
         "<think>Let me see.</think> Here you go:\n```json\n{'entities': [{'name': 'Garrow'}, {'type': 'yard'}],\n"

@@ -130,6 +130,7 @@ def test_skipped_files_are_named_by_suffix(tmp_path):
     assert "    .7z: a.7z\n" in shown.output and "    no suffix: README\n" in shown.output
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
 def test_closed_output_and_few_descriptors_end_with_a_sentence(tmp_path):
     write(tmp_path / "files", 1)

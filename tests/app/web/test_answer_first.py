@@ -341,6 +341,7 @@ def test_a_citation_opens_where_the_cell_is_marked(app, folder) -> None:
         assert cited.count("<mark") == (text is not None)
 
 
+@pytest.mark.slow
 def test_a_row_has_the_heading_of_its_group(tmp_path) -> None:
     lines = ["# Income", "", "| | 2021 | 2020 |", "| --- | --- | --- |", "| Sales | $9 | $8 |"]
     lines += ["| Earnings per share: | | |", "| Basic | 3.25 | 3.01 |", "| Diluted | 3.23 | 2.99 |"]

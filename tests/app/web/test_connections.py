@@ -75,6 +75,7 @@ def test_a_request_that_does_not_come_to_an_end_is_dropped(hasty) -> None:
     assert hasty.get("/api/bases")[0] == 200
 
 
+@pytest.mark.slow
 def test_a_reply_that_nobody_reads_is_given_up(hasty) -> None:
     connections = hasty.serving._server.server_state.connections
     with socket.socket() as connection:

@@ -72,6 +72,7 @@ def test_what_the_spool_cannot_be_told_is_no_fault_of_the_file_either(work):
     assert last_told(work)["state"] == INDEXING
 
 
+@pytest.mark.slow
 def test_a_graph_waits_as_long_as_the_base_cannot_be_written_to(work, tmp_path):
     id = accept_upload(work, "films.tsv", FILMS, "graph", graph="films", form="tsv")
     database = work.base.path / "base.sqlite"

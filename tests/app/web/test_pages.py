@@ -243,6 +243,7 @@ def test_the_walk_is_drawn_with_a_note_for_each_node(app) -> None:
     assert any("cited" in place["class"] and place["data-cite"] for place in places)
 
 
+@pytest.mark.slow
 def test_a_graph_shows_its_schema_and_what_it_says_of_a_node(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         assert app.upload("films.tsv", FILMS, to="graphs")["state"] == "done"

@@ -39,6 +39,7 @@ def test_each_bad_file_is_reported_and_no_good_one_lost(folder: Path, tmp_path: 
         assert (again.unchanged, len(again.failed), again.added) == (len(GOOD), len(BAD_FILES), [])
 
 
+@pytest.mark.slow
 def test_a_good_file_that_turns_bad_keeps_its_last_good_self(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("Words that were good.")

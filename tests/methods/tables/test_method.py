@@ -174,10 +174,10 @@ def test_an_endless_query_is_ended(base):
     endless = "select count(*) from " + ", ".join(f"orders o{n}" for n in range(24))
     with ScriptedServer([reply(endless), reply(endless)]) as server:
         writer = SqlWriter(
-            create_language_model(server.llm), load_prompt("table-sql"), QueryLimits(0.1, 64, 10)
+            create_language_model(server.llm), load_prompt("table-sql"), QueryLimits(0.2, 1024, 10)
         )
         answer, problem = writer.answer("How many orders?", [base.tables.get("orders")], TrailRecorder())
-    assert answer is None and "longer than 0.1 seconds" in problem
+    assert answer is None and "longer than 0.2 seconds" in problem
 
 
 def test_an_empty_result_is_asked_again_and_then_given_up(base):

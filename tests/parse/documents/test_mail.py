@@ -166,6 +166,7 @@ def test_html_within_rtf() -> None:
     assert read_outline(data, "a.msg")[2:] == ["Café – bold"]
 
 
+@pytest.mark.slow
 def test_random_damage_to_mail_is_read_or_refused(tmp_path: Path) -> None:
     import random
 

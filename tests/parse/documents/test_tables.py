@@ -263,6 +263,7 @@ def test_a_table_with_nothing_but_its_header_is_one() -> None:
     assert tables(read("a,b,c\n", "x.csv")) == ["| a | b | c |\n| --- | --- | --- |"]
 
 
+@pytest.mark.slow
 def test_a_quotation_mark_that_is_never_closed_swallows_nothing() -> None:
     rows = "".join(f"row{number},{number}\n" for number in range(2_000))
     document = read(f'Name,Count\n"broken,1\n{rows}', "rows.csv")
