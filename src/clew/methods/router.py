@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from clew.methods.tables.method import TableQuestions
     from clew.methods.tables.questions import TableReading
 
-#: A reading that is not sure is mentioned beside an answer from documents if it is at least so plausible.
+#: A reading that is not sure is mentioned beside an answer from documents if the question names its relations and it
+#: is at least so plausible.
 WORTH_MENTIONING = 0.3
 #: An answer of several hops counts only if all of them together are at least so likely to be right.
 MIN_MIXED = 0.1
@@ -183,7 +184,9 @@ class Router:
             self._record(decision, recorder, 0.0)
         answer = replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
         worth = [
-            reading for reading in readings if reading.plausibility >= WORTH_MENTIONING and reading.count != 0
+            reading
+            for reading in readings
+            if reading.plausibility >= WORTH_MENTIONING and reading.is_explained and reading.count != 0
         ]
         if answer.abstained and worth and decision.method == "documents":
             return replace(answer, text=f"{answer.text}\n{describe_readings(worth)}")
