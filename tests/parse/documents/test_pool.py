@@ -16,8 +16,9 @@ import pytest
 from clew.core.config import reading_limits
 from clew.core.errors import UnreadableFile, UsageError
 from clew.core.types import PASSAGE, ParsedDocument
+from clew.parse.documents import sandbox
 from clew.parse.documents.pool import ParsePool
-from clew.parse.documents.sandbox import confinement
+from clew.parse.documents.sandbox import confinement, try_confinement
 from parse_readers import announce, obey
 
 MEMORY = 1 << 29
@@ -118,6 +119,13 @@ def test_the_real_reader_is_the_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not all(confinement().values()), reason="this system cannot confine a process")
+def test_what_a_system_can_confine_it_confines(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert try_confinement() == {"files": True, "network": True}
+    monkeypatch.setattr(sandbox, "_TRIAL", sandbox._TRIAL.replace("confine_process()\n", "\n"))
+    assert try_confinement() == {"files": False, "network": False}
+
+
+@pytest.mark.skipif(not all(confinement().values()), reason="this system cannot confine a process")
 def test_a_parser_reaches_no_file_and_no_network(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "other.txt").write_text("not to be touched")
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -163,6 +171,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 print("started", flush=True)
 from parse_readers import announce
+from clew.parse.documents import sandbox
 from clew.parse.documents.pool import ParsePool
 from clew.parse.documents.sandbox import confinement
 with ParsePool(2, reader=announce, confined=False) as pool:

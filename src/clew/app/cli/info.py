@@ -121,7 +121,7 @@ def _describe_size(graph: GraphSize) -> str:
     return f"{sizes}, {density}, {graph.isolated:,} without neighbours ({format_duration(graph.seconds)})"
 
 
-#: What a parser can do in words, by the names of :func:`clew.parse.documents.sandbox.confinement`.
+#: What a parser can do in words, by the names of :func:`clew.parse.documents.sandbox.try_confinement`.
 _REACH = {"files": "writing files", "network": "the network"}
 
 
@@ -159,18 +159,18 @@ def doctor(
     if llm is not None:
         _check_model(llm, as_json)
         return
-    from clew.parse.documents.sandbox import confinement
+    from clew.parse.documents.sandbox import try_confinement
 
     with clew.open(kb) as base:
         findings = base.doctor(repair=repair, checksums=checksums)
     if as_json:
         faults = [{"what": f.what, "problem": f.problem, "repaired": f.repaired} for f in findings]
-        print_json({"findings": faults, "parsers_confined": confinement()})
+        print_json({"findings": faults, "parsers_confined": try_confinement()})
     else:
         for finding in findings:
             print(f"{finding.what}: {finding.problem}{' (repaired)' if finding.repaired else ''}")
         print(format_count(len(findings), "finding") if findings else "all is well")
-        missing = [what for what, is_confined in confinement().items() if not is_confined]
+        missing = [what for what, is_confined in try_confinement().items() if not is_confined]
         if missing:
             print_note(
                 f"clew: this system cannot keep parsers from {' and '.join(map(_REACH.__getitem__, missing))}"

@@ -17,7 +17,9 @@ import ctypes
 import os
 import platform
 import struct
+import subprocess
 import sys
+import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -61,10 +63,42 @@ def confine_process(folder: Path | None = None) -> None:
 
 
 def confinement() -> dict[str, bool]:
-    """Return what parsers are kept from on this machine: ``files`` (writing them) and ``network``."""
+    """Return what this system says it can keep a process from: ``files`` (writing them) and ``network``."""
     version = _landlock_version()
     has_filters = sys.platform == "linux" and platform.machine() in _CALLS and _has_seccomp()
     return {"files": version > 0, "network": has_filters or version >= _NETWORK_VERSION}
+
+
+def try_confinement() -> dict[str, bool]:
+    """Return what a process that is confined here is really kept from, by trying: ``files`` and ``network``."""
+    with tempfile.TemporaryDirectory(prefix="clew-") as folder:
+        child = subprocess.run(
+            [sys.executable, "-c", _TRIAL, str(Path(folder) / "file")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    reached = set(child.stdout.split())
+    return {what: child.returncode == 0 and what not in reached for what in ("files", "network")}
+
+
+#: Prints what it reaches. A connection to a port where nobody listens is refused by whoever is asked first.
+_TRIAL = """
+import errno, socket, sys
+from clew.parse.documents.sandbox import confine_process
+confine_process()
+try:
+    open(sys.argv[1], "w").close()
+    print("files")
+except PermissionError:
+    pass
+try:
+    with socket.socket() as client:
+        if client.connect_ex(("127.0.0.1", 9)) not in (errno.EACCES, errno.EPERM):
+            print("network")
+except PermissionError:
+    pass
+"""
 
 
 @lru_cache(maxsize=1)
