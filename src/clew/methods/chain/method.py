@@ -39,6 +39,7 @@ from clew.methods.answering import NEAREST_HITS, no_answer_text, read_answer, re
 from clew.methods.chain.graph_source import EntityChoice, GraphSource
 from clew.methods.chain.text_source import TextSource
 from clew.methods.chain.unknowns import (
+    COMPARED,
     SHOWN_VALUES,
     Candidate,
     FilledChain,
@@ -47,18 +48,10 @@ from clew.methods.chain.unknowns import (
     answer_type_mismatch,
     parse_sources,
     record_conflicts,
-    values_agree,
 )
 from clew.methods.chain.writer import ChainWriter, Memory, read_given_chain
 from clew.methods.prompting import AutoCount, Task, load_task_prompt, parse_label
-from clew.methods.readers.values import (
-    EITHER,
-    POLAR,
-    asks_for_equality,
-    choose_by_order,
-    parse_number,
-    remove_names,
-)
+from clew.methods.readers.values import settle_count, settle_values
 from clew.triples.language.chain import Chain, Limits
 
 
@@ -421,7 +414,6 @@ class ChainAttempt:
         return ChainFilling(str(self.filled.chain), values, self.worth)
 
 
-_COUNTS = re.compile(r"^\W*how many\b|\bnumber of\b", re.IGNORECASE)
 #: A name in a chain and one in the question are the same if they are at least this alike, of 100.
 _MIN_SPELLING = 80
 
@@ -431,7 +423,7 @@ class DerivedAnswer:
     """A final answer, the rule that gave it, and the values it is based on."""
 
     text: str
-    rule: Literal["comparison", "same", "count"]
+    rule: Literal["comparison", "same", "difference", "count"]
     based_on: tuple[Candidate, ...]
 
 
@@ -444,7 +436,7 @@ class Strand:
 
 
 def derive_answer(question: str, filled: FilledChain) -> DerivedAnswer | None:
-    """Return the final answer if it follows by counting or comparing, else None.
+    """Return the final answer if it follows from the values by rule (:func:`settle_values`), else None.
 
     >>> from clew.triples.language import parse_chain
     >>> from clew.methods.chain.unknowns import Filling
@@ -463,11 +455,14 @@ def derive_answer(question: str, filled: FilledChain) -> DerivedAnswer | None:
         return _count_values(question, filled, strands[0].last_unknown)
     if len(strands) != 2:
         return None
-    # "Was Ada or Bo born first?" asks for one of the two, not for yes or no.
-    words = remove_names([strand.constant for strand in strands], question)
-    if POLAR.search(question) and not EITHER.search(words):
-        return _compare_equality(question, filled, strands)
-    return _compare_order(question, words, filled, strands)
+    first, second = (filled.fillings[strand.last_unknown][0] for strand in strands)
+    names = strands[0].constant, strands[1].constant
+    values = tuple([candidate.value for candidate in filling.values(COMPARED)] for filling in (first, second))
+    settled = settle_values(question, names, (values[0], values[1]))
+    if settled is None:
+        return None
+    text = settled.text if settled.side is None else _spell_as_asked(names[settled.side], question)
+    return DerivedAnswer(text, settled.rule, (first.candidates[0], second.candidates[0]))
 
 
 def find_strands(chain: Chain) -> list[Strand]:
@@ -488,33 +483,9 @@ def _count_values(question: str, filled: FilledChain, number: int) -> DerivedAns
     """Return the number of values of an unknown, if the question asks how many and a graph, which has all of them,
     filled it."""
     filling = filled.fillings[number][0]
-    is_number = parse_number(filling.candidates[0].value) is not None
-    if not _COUNTS.search(question) or filling.source != "kg" or is_number:
-        return None
-    return DerivedAnswer(str(filling.count), "count", filling.candidates)
-
-
-def _compare_equality(question: str, filled: FilledChain, strands: list[Strand]) -> DerivedAnswer | None:
-    """Return yes or no to a question whether two strands end in the same or in different values."""
-    equality = asks_for_equality(question)
-    if equality is None:
-        return None
-    first, second = (filled.fillings[strand.last_unknown][0] for strand in strands)
-    yes = values_agree(first, second) == equality
-    return DerivedAnswer("yes" if yes else "no", "same", (first.candidates[0], second.candidates[0]))
-
-
-def _compare_order(
-    question: str, words: str, filled: FilledChain, strands: list[Strand]
-) -> DerivedAnswer | None:
-    """Return the constant whose strand ends in the lesser or greater value. ``words`` is the question without its
-    names."""
-    candidates = [filled.fillings[strand.last_unknown][0].candidates[0] for strand in strands]
-    choice = choose_by_order(words, candidates[0].value, candidates[1].value)
-    if choice is None:
-        return None
-    chosen = strands[choice].constant
-    return DerivedAnswer(_spell_as_asked(chosen, question), "comparison", tuple(candidates))
+    values = [candidate.value for candidate in filling.candidates]
+    settled = settle_count(question, values, filling.count) if filling.source == "kg" else None
+    return DerivedAnswer(settled.text, settled.rule, filling.candidates) if settled else None
 
 
 def _spell_as_asked(constant: str, question: str) -> str:

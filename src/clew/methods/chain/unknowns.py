@@ -17,13 +17,12 @@ from clew.core.protocols import Trail
 from clew.core.trail import ConflictStep, SourceValues
 from clew.core.types import Hit, Question, Quote
 from clew.methods.readers.extractive import AnswerKind, contains_answer, expected_kind
-from clew.methods.readers.values import parse_date, parse_number, same_value
+from clew.methods.readers.values import POLAR, parse_date, parse_number, same_value
 from clew.triples.language.chain import Chain, Term, Triple
 
 #: Where unknowns are looked up: graphs, text, the model's memory, which is always asked last.
 SOURCES = ("kg", "text", "model")
 _BOOLEAN = re.compile(r"^\W*(?:yes|no|true|false)\b", re.IGNORECASE)
-_POLAR = re.compile(r"^\W*(?:are|is|was|were|did|do|does|has|have|had|can|could)\b", re.IGNORECASE)
 #: A question with one of these words is not answered by yes or no.
 _OPEN = re.compile(r"\b(?:what|which|who|whom|whose|when|where|why|how|or)\b", re.IGNORECASE)
 #: The kind of value that a relation leads to, by its words.
@@ -77,7 +76,7 @@ def answer_type_mismatch(question: str, answer: str) -> str:
         return "a number is asked for"
     if kind in {"person", "place"} and (parse_date(answer) or re.fullmatch(r"[\W\d]+", answer)):
         return f"a {kind} is asked for"
-    if _POLAR.search(question) and not _OPEN.search(question) and not _BOOLEAN.search(answer):
+    if POLAR.search(question) and not _OPEN.search(question) and not _BOOLEAN.search(answer):
         return "yes or no is asked for"
     return ""
 
@@ -87,7 +86,7 @@ MAX_KNOWN_VALUES = 5
 #: A step of the trail shows this many values.
 SHOWN_VALUES = 10
 #: This many values of two sources are compared before they are said to disagree.
-_COMPARED = 20
+COMPARED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +295,8 @@ def find_conflicts(filled: FilledChain) -> list[Conflict]:
 
 def values_agree(first: Filling, second: Filling) -> bool:
     """Return whether two fillings have a value in common, however each writes it."""
-    values = [candidate.value for candidate in second.values(_COMPARED)]
-    return any(
-        same_value(candidate.value, value) for candidate in first.values(_COMPARED) for value in values
-    )
+    values = [candidate.value for candidate in second.values(COMPARED)]
+    return any(same_value(candidate.value, value) for candidate in first.values(COMPARED) for value in values)
 
 
 def record_conflicts(filled: FilledChain, trail: Trail) -> None:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from clew.core.cell_values import read_cell, read_scale
 from clew.core.text import fold_name, query_terms
-from clew.methods.readers.values import POLAR
+from clew.methods.readers.values import LEAST_AMOUNT, POLAR, find_direction, settle_direction
 from clew.parse.data_tables import SCALE_NAMES, DataRow, DataTable
 
 Operation = Literal[
@@ -159,9 +159,6 @@ _NOISE = frozenset(
     )
 )
 _KEEP = frozenset(query_terms("total average number amount value growth change ending"))
-_LEAST = re.compile(
-    r"\b(?:low|small|least|less|fewest|fewer|min|cheap|below|under|negative)\w*", re.IGNORECASE
-)
 _THRESHOLD = re.compile(
     r"\b(?:exceed\w*|more than|greater than|larger than|higher than|above|over|at least|less than"
     r"|lower than|below|under"
@@ -202,15 +199,6 @@ _NO_CELL = re.compile(
 #: Captions of tables about a part of a company, and how much less such a table fits a question about the whole.
 _PART = re.compile(r"\bsegments?\b|\bpro forma\b", re.IGNORECASE)
 _PART_LOSS = 0.6
-#: Whether something grew or fell; more and less of what is asked by other questions.
-_DIRECTION = re.compile(
-    r"\b(?:(?P<up>increas\w+|gr[eo]w\w*|r[io]sen?|rise|higher)|(?P<down>decreas\w+|declin\w+|f[ae]ll\w*|drop\w*|lower"
-    r"|reduc\w+|shr[aiu]nk\w*))\b",
-    re.IGNORECASE,
-)
-_EITHER_WAY = re.compile(
-    r"\bor\b|\bmore than\b|\bless than\b|\bby \d|\bwhy\b|\bevery\b|\beach\b", re.IGNORECASE
-)
 _OUTFLOW = re.compile(r"\b(?:loss|losses|deficit|expenses?|costs?|used)\b", re.IGNORECASE)
 _LEAD = re.compile(r"^\W*(?:did|does|has|have|had|is|are|was|were)\b", re.IGNORECASE)
 _ANNOUNCED_SCALE = re.compile(
@@ -288,27 +276,26 @@ class TableCalculator:
 
     def _answer_direction(self, question: str) -> Calculation | None:
         """Return yes or no to whether a line item grew or fell between two periods, by its two cells."""
-        match = _DIRECTION.search(question)
+        match = find_direction(question)
         periods = sorted(dict.fromkeys(find_periods(question)))
-        if match is None or len(periods) > 2 or _EITHER_WAY.search(question):
+        if match is None or len(periods) > 2:
             return None
         asked = question[: match.start()] + question[match.end() :]
         change = self._change(_LEAD.sub(" ", asked), periods if len(periods) == 2 else [])
         if change is None or change.operation != "change":
             return None
-        first, second = (operand.number or 0.0 for operand in change.operands[:2])
-        if min(first, second) < 0:
+        new, old = (operand.number or 0.0 for operand in change.operands[:2])
+        if min(new, old) < 0:
             # A loss of (20) after one of (30) fell. Of other negative numbers it is not clear what grew.
-            if max(first, second) > 0 or not _OUTFLOW.search(change.operands[0].row.label):
+            if max(new, old) > 0 or not _OUTFLOW.search(change.operands[0].row.label):
                 return None
-            first, second = -first, -second
+            new, old = -new, -old
         if "than" in question.lower() and find_periods(question) == periods and len(periods) == 2:
-            first, second = second, first  # "lower in 2018 than in 2019": the earlier one is asked about
-        is_true = first > second if match["up"] else first < second
+            new, old = old, new  # "lower in 2018 than in 2019": the earlier one is asked about
         fit = min(change.confidence, 1.0) * (0.5 + 0.5 * self._coverage(asked))
         return replace(
             change,
-            values=("Yes" if is_true else "No",),
+            values=("Yes" if settle_direction(question, old, new) else "No",),
             unit="",
             scale=1.0,
             confidence=fit,
@@ -745,7 +732,7 @@ class TableCalculator:
         else:
             rank = _RANK.search(question)
             place = _RANKS[rank["rank"].lower()] - 1 if rank else 0
-            least = bool(_LEAST.search(question))
+            least = bool(LEAST_AMOUNT.search(question))
             ordered = sorted(cells, key=lambda cell: (cell[1].number or 0.0) * (1 if least else -1))
             chosen = ordered[place : place + 1]
         if not chosen:
@@ -771,7 +758,7 @@ class TableCalculator:
             return None
         bound = read_cell(match["number"]).number or 0.0
         scale = {"t": 1e3, "m": 1e6, "b": 1e9}.get((match["scale"] or " ")[0].lower())
-        below = bool(_LEAST.search(match[0]))
+        below = bool(LEAST_AMOUNT.search(match[0]))
 
         def fits(operand: Operand) -> bool:
             number = operand.number or 0.0

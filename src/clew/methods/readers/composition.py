@@ -19,16 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.methods.readers.values import (
-    EITHER,
-    POLAR,
-    asks_for_equality,
-    choose_by_order,
-    remove_names,
-    same_place,
-    same_value,
-    subtract_values,
-)
+from clew.methods.readers.values import EITHER, POLAR, asks_for_equality, remove_names, settle_values
 
 #: How a relation is asked for, best wording first; any other relation is asked for by its own name.
 RELATION_QUESTIONS = {
@@ -66,14 +57,13 @@ class SubQuestion:
 class Composition:
     """A question as sub-questions, and how their answers make the answer.
 
-    ``value``: the answer is that of the last sub-question. Otherwise the answers of the sub-questions numbered
-    ``sides`` (from 1) are compared: ``order`` names one of the two ``names``, ``than`` says whether the first is what
-    the question says, ``equality`` whether both are the same, ``difference`` is the second minus the first.
-    ``all``: every answer is part of the answer.
+    ``value``: the answer is that of the last sub-question. ``compare``: the answers of the sub-questions numbered
+    ``sides`` (from 1), which are about ``names``, are compared as the question asks
+    (:func:`clew.methods.readers.values.settle_values`). ``all``: every answer is part of the answer.
     """
 
     parts: tuple[SubQuestion, ...]
-    ending: Literal["value", "order", "than", "equality", "difference", "all"]
+    ending: Literal["value", "compare", "all"]
     sides: tuple[int, int] = (0, 0)
     names: tuple[str, str] = ("", "")
 
@@ -206,6 +196,11 @@ _PERIOD_ORDER = re.compile(
     rf"(?:in\s+)?(?P<second>{_PERIOD})\s*\?*$",
     re.IGNORECASE,
 )
+_PERIOD_DIRECTION = re.compile(
+    rf"^(?:Did|Has|Have)\s+(?P<what>.+?)\s+(?:increase|decrease|grow|rise|fall|drop|decline|grown|risen|fallen)d?"
+    rf",?\s+(?:from|between)\s+(?P<first>{_PERIOD})\s+(?:to|and)\s+(?P<second>{_PERIOD})\s*\?*$",
+    re.IGNORECASE,
+)
 _PERIOD_DIFFERENCE = re.compile(
     r"^(?:(?:by )?how much (?:did|has|have)\s+(?P<what>.+?)\s+"
     r"(?:change|increase|decrease|grow|rise|fall|drop|decline)d?"
@@ -221,16 +216,15 @@ def _compose_periods(question: str) -> Composition | None:
     >>> [part.text for part in compose_question("Were sales higher in 2023 than in 2022?").parts]
     ['What was sales in 2023?', 'What was sales in 2022?']
     """
-    match = _PERIOD_ORDER.match(question) or _PERIOD_DIFFERENCE.match(question)
+    forms = (_PERIOD_ORDER, _PERIOD_DIRECTION, _PERIOD_DIFFERENCE)
+    match = next(filter(None, (form.match(question) for form in forms)), None)
     if match is None:
         return None
     groups = match.groupdict()
     periods = match["first"], match["second"]
     what = groups["what"] or groups["noun"]
     parts = tuple(SubQuestion(f"What was {what} in {period}?", "") for period in periods)
-    endings: dict[str | None, Literal["order", "than", "difference"]] = {"or": "order", "than": "than"}
-    link = groups.get("link")
-    return Composition(parts, endings.get(link and link.lower(), "difference"), (1, 2), periods)
+    return Composition(parts, "compare", (1, 2), periods)
 
 
 def _compose_comparison(question: str) -> Composition | None:
@@ -256,8 +250,7 @@ def _compose_comparison(question: str) -> Composition | None:
             about = f"#{len(parts)}"
         parts.append(SubQuestion(ask_relation(relation, about), about))
         sides.append(len(parts))
-    ending: Literal["order", "equality"] = "equality" if forms is _EQUALITIES else "order"
-    return Composition(tuple(parts), ending, (sides[0], sides[1]), names)
+    return Composition(tuple(parts), "compare", (sides[0], sides[1]), names)
 
 
 def ask_relation(relation: str, name: str) -> str:
@@ -291,13 +284,6 @@ def compose_answer(question: str, composition: Composition, values: list[str]) -
         return values[-1]
     if composition.ending == "all":
         return "; ".join(values)
-    first, second = (values[side - 1] for side in composition.sides)
-    if composition.ending == "difference":
-        return subtract_values(first, second)
-    if composition.ending == "equality":
-        is_same = same_value(first, second) or same_place(first, second)
-        return "yes" if is_same == asks_for_equality(question) else "no"
-    choice = choose_by_order(remove_names(list(composition.names), question), first, second)
-    if choice is None:
-        return ""
-    return composition.names[choice] if composition.ending == "order" else ("yes", "no")[choice]
+    first, second = ([values[side - 1]] for side in composition.sides)
+    settled = settle_values(question, composition.names, (first, second))
+    return settled.text if settled else ""

@@ -1,7 +1,8 @@
 """Values as people write them, dates, numbers and names: parsed, compared, and put in the order that a question asks.
 
-The endings of chains and the answers composed from several readings settle by these rules: earlier or later, more or
-less, the same or not.
+:func:`settle_values` and :func:`settle_count` give the answer that follows from values: earlier or later, more or
+less, the same or not, how much more, how many, yes or no. The endings of chains, the answers composed from several
+readings and those computed from the cells of tables are all settled here.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from clew.core.cell_values import read_cell
 from clew.core.text import fold_name, normalise_name
 from clew.core.types import HEADERS_UNCERTAIN, ROW, Node
 
@@ -164,6 +167,10 @@ _MOST = re.compile(
     r"|longest|taller|tallest|greater|greatest|newer|newest|heavier|heaviest|recent|recently|further|farther)\b",
     re.IGNORECASE,
 )
+#: Words for the least of several amounts, in any form; "first" and "older" are of times and of two things alone.
+LEAST_AMOUNT = re.compile(
+    r"\b(?:low|small|least|less|fewest|fewer|min|cheap|below|under|negative)\w*", re.IGNORECASE
+)
 _LIVED = re.compile(r"\bliv(?:ed|es) (?:longer|shorter)\b", re.IGNORECASE)
 #: The older of two people has the earlier date of birth, but the greater age in years.
 _AGE = re.compile(r"\b(?:older|oldest|younger|youngest)\b", re.IGNORECASE)
@@ -246,32 +253,155 @@ def same_place(first: str, second: str) -> bool:
     )
 
 
-_AMOUNT_PARTS = re.compile(
-    r"^\s*(?P<unit>[$€£¥]?)\s*\(?(?P<digits>\d[\d,]*(?:\.\d+)?)\)?\s*(?P<scale>%|[a-z]+)?\s*$", re.I
-)
-
-
 def subtract_values(first: str, second: str) -> str:
     """Return the second amount minus the first, written as both are; "" where they cannot be subtracted.
 
-    Amounts in parentheses are negative, as in accounts.
+    Amounts in parentheses are negative, as in accounts. Two dates are years apart.
 
     >>> subtract_values("$14,544", "$14,694"), subtract_values("26.9%", "15.4%"), subtract_values("1.2 billion", "3")
     ('$150', '-11.5%', '')
+    >>> subtract_values("3 May 1901", "2 May 1950"), subtract_values("1901", "May 1950")
+    ('48', '49')
     """
-    parts = [_AMOUNT_PARTS.match(value) for value in (first, second)]
-    if parts[0] is None or parts[1] is None:
+    dates = parse_date(first), parse_date(second)
+    if dates[0] and dates[1] and min(dates[0].year, dates[1].year) > _MAX_AGE:
+        return str(_years_between(dates[0], dates[1]))
+    amounts = read_cell(first), read_cell(second)
+    if amounts[0].number is None or amounts[1].number is None:
         return ""
-    units = [((part["unit"] or "").strip(), (part["scale"] or "").lower()) for part in parts if part]
-    if units[0] != units[1]:
+    if (amounts[0].unit, amounts[0].scale) != (amounts[1].unit, amounts[1].scale):
         return ""
-    amounts = [
-        float(part["digits"].replace(",", "")) * (-1 if "(" in value else 1)
-        for part, value in zip(parts, (first, second), strict=True)
-        if part
-    ]
-    decimals = max(len(part["digits"].partition(".")[2]) for part in parts if part)
-    change = amounts[1] - amounts[0]
-    unit, scale = units[0]
-    spaced = scale if scale in {"", "%"} else f" {scale}"
-    return f"{'-' if round(change, decimals) < 0 else ''}{unit}{abs(change):,.{decimals}f}{spaced}"
+    decimals = max(len(value.text.partition(".")[2].strip(" )%").split(" ")[0]) for value in amounts)
+    change = amounts[1].number - amounts[0].number
+    unit = amounts[0].unit
+    before, after = (unit, "") if unit in _CURRENCIES else ("", unit if unit in {"", "%"} else f" {unit}")
+    scale = next((f" {word}" for word, factor in _SCALE_WORDS if factor == amounts[0].scale), "")
+    sign = "-" if round(change, decimals) < 0 else ""
+    return f"{sign}{before}{abs(change):,.{decimals}f}{scale}{after}"
+
+
+_CURRENCIES = frozenset("$€£¥₹")
+_SCALE_WORDS = (("thousand", 1e3), ("million", 1e6), ("billion", 1e9), ("trillion", 1e12))
+
+
+def _years_between(first: Date, second: Date) -> int:
+    """Return the whole years from one date to the other; of dates without a day the difference of the years."""
+    years = second.year - first.year
+    if first.day and second.day:
+        later, earlier = (second, first) if years > 0 else (first, second)
+        is_short = (later.month, later.day) < (earlier.month, earlier.day)
+        years -= (years > 0) - (years < 0) if is_short else 0
+    return years
+
+
+@dataclass(frozen=True, slots=True)
+class SettledAnswer:
+    """An answer that follows from values, and the rule that gave it. ``side`` is the number, from 0, of the thing
+    that was chosen, None where the answer is no choice between things."""
+
+    text: str
+    rule: Literal["comparison", "same", "difference", "count"]
+    side: int | None = None
+
+
+#: Questions for a difference; what else asks "how many" asks for a count.
+_DIFFERENCE = re.compile(
+    r"\bwhat (?:was|is) the (?:change|difference|increase|decrease|growth)\b"
+    r"|\bhow (?:much|many (?:\w+ ){0,2}?)\s*(?:more|fewer|less|older|younger|earlier|later|taller|longer|larger|higher"
+    r"|bigger|shorter|smaller)\b"
+    r"|\bhow much (?:did|has|have)\b.*\b(?:chang|gr[eo]w|increas|decreas|declin|f[ae]ll|r[io]s[ei]|drop)\w*",
+    re.IGNORECASE,
+)
+_THAN = re.compile(r"\bthan\b", re.IGNORECASE)
+_COUNT = re.compile(r"^\W*how many\b|\bnumber of\b", re.IGNORECASE)
+_CALENDAR_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+#: Whether something grew or fell; more and less of what is asked by other questions.
+_DIRECTION = re.compile(
+    r"\b(?:(?P<up>increas\w+|gr[eo]w\w*|r[io]sen?|rise|higher)|(?P<down>decreas\w+|declin\w+|f[ae]ll\w*|drop\w*|lower"
+    r"|reduc\w+|shr[aiu]nk\w*))\b",
+    re.IGNORECASE,
+)
+_NO_DIRECTION = re.compile(
+    r"\bor\b|\bmore than\b|\bless than\b|\bby \d|\bwhy\b|\bevery\b|\beach\b", re.IGNORECASE
+)
+
+
+def settle_values(
+    question: str, names: tuple[str, str], values: tuple[Sequence[str], Sequence[str]]
+) -> SettledAnswer | None:
+    """Return the answer that follows from the values of two things, None where none does.
+
+    ``values`` are those of each thing, best first; which is more, and by how much, depends on the best alone.
+
+    >>> settle_values("Who was born first, Ada or Bo?", ("Ada", "Bo"), (["2 May 1901"], ["1899"])).text
+    'Bo'
+    >>> settle_values("Is Ada older than Bo?", ("Ada", "Bo"), (["1901"], ["1899"])).text
+    'no'
+    >>> settle_values("How many years older is Bo than Ada?", ("Bo", "Ada"), (["1899"], ["1901"])).text
+    '2'
+    """
+    words = remove_names(list(names), question)
+    first, second = values[0][0], values[1][0]
+    if _DIFFERENCE.search(words):
+        difference = subtract_values(first, second)
+        if not all(_CALENDAR_YEAR.search(name) for name in names):
+            difference = difference.removeprefix(
+                "-"
+            )  # only what changed from one year to the other has a sign
+        return SettledAnswer(difference, "difference") if difference else None
+    if POLAR.search(question) and not EITHER.search(words):
+        return _settle_polar(question, words, names, values)
+    choice = choose_by_order(words, first, second)
+    return None if choice is None else SettledAnswer(names[choice], "comparison", choice)
+
+
+def _settle_polar(
+    question: str, words: str, names: tuple[str, str], values: tuple[Sequence[str], Sequence[str]]
+) -> SettledAnswer | None:
+    """Return yes or no: whether values are the same, whether one is more than the other, whether something grew."""
+    first, second = values[0][0], values[1][0]
+    equality = asks_for_equality(words)
+    if equality is not None:
+        is_same = any(same_value(a, b) or same_place(a, b) for a in values[0] for b in values[1])
+        return SettledAnswer("yes" if is_same == equality else "no", "same")
+    if _THAN.search(words):
+        places = [question.casefold().find(name.casefold()) for name in names]
+        choice = choose_by_order(words, first, second)
+        if choice is None or min(places) < 0:
+            return None
+        return SettledAnswer("yes" if choice == (places[0] > places[1]) else "no", "comparison")
+    years = [_CALENDAR_YEAR.search(name) for name in names]
+    numbers = read_cell(first), read_cell(second)
+    if not (years[0] and years[1]) or (numbers[0].unit, numbers[0].scale) != (
+        numbers[1].unit,
+        numbers[1].scale,
+    ):
+        return None
+    if numbers[0].number is None or numbers[1].number is None:
+        return None
+    old, new = numbers if years[0][0] < years[1][0] else numbers[::-1]
+    grew = settle_direction(question, old.number or 0.0, new.number or 0.0)
+    return None if grew is None else SettledAnswer("yes" if grew else "no", "comparison")
+
+
+def settle_direction(question: str, old: float, new: float) -> bool | None:
+    """Return whether an amount grew or fell as a question asks, None for a question about something else."""
+    match = find_direction(question)
+    if match is None:
+        return None
+    return new > old if match["up"] else new < old
+
+
+def find_direction(question: str) -> re.Match[str] | None:
+    """Return the word of a question that asks whether something grew or fell, None where no word does."""
+    return None if _NO_DIRECTION.search(question) else _DIRECTION.search(question)
+
+
+def settle_count(question: str, values: Sequence[str], count: int) -> SettledAnswer | None:
+    """Return the number of values, if a question asks how many and they are not numbers themselves.
+
+    ``count`` is how many there are in all, ``values`` at least the first of them.
+    """
+    if not _COUNT.search(question) or parse_number(values[0]) is not None:
+        return None
+    return SettledAnswer(str(count), "count")
