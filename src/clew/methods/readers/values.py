@@ -307,8 +307,8 @@ class SettledAnswer:
 #: Questions for a difference; what else asks "how many" asks for a count.
 _DIFFERENCE = re.compile(
     r"\bwhat (?:was|is) the (?:change|difference|increase|decrease|growth)\b"
-    r"|\bhow (?:much|many (?:\w+ ){0,2}?)\s*(?:more|fewer|less|older|younger|earlier|later|taller|longer|larger|higher"
-    r"|bigger|shorter|smaller)\b"
+    r"|\bhow (?:much|many (?:\w+ ){0,2}?)\s*(?:more|fewer|less|older|younger|earlier|later|taller|longer|larger"
+    r"|higher|bigger|shorter|smaller)\b"
     r"|\bhow much (?:did|has|have)\b.*\b(?:chang|gr[eo]w|increas|decreas|declin|f[ae]ll|r[io]s[ei]|drop)\w*",
     re.IGNORECASE,
 )
