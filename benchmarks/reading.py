@@ -109,10 +109,10 @@ def train(options: argparse.Namespace) -> None:
         "tables": options.data / "ottqa" / "tables.jsonl",
         "passages": options.data / "ottqa" / "passages.jsonl",
     }
-    examples = collect_examples([f"{name}={path}" for name, path in sources.items()], 0.05, 0, options.scale)
+    data = collect_examples([f"{name}={path}" for name, path in sources.items()], 0.05, 0, options.scale)
     calibrating = random.Random(0).sample(list(marked_examples(options.data / "reading" / "dev.jsonl")), 700)
     record = train_reader(
-        replace(examples, held_out=[*examples.held_out, *calibrating]),
+        replace(data, held_out=[*data.held_out, *calibrating]),
         options.source,
         ReaderSettings(save_every=25),
         options.out,
