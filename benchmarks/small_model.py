@@ -3,12 +3,18 @@
     PYTHONPATH=src python benchmarks/small_model.py --out rows.jsonl                    # 20 questions, ten methods
     PYTHONPATH=src python benchmarks/small_model.py --out rows.jsonl --minutes 15       # goes on where it stopped
     PYTHONPATH=src python benchmarks/small_model.py --out rows.jsonl --table            # the table alone
+    PYTHONPATH=src python benchmarks/small_model.py --long                              # more text than fits
 
 The questions are the first of the shared 2WikiMultihopQA; the base has their paragraphs, pooled, and a graph of their
 gold triples. Checked for each answer: no exception, every quote verbatim in its source, the budget of calls kept, our
 sum of tokens equal to the server's own, and the roles asked that the method cannot do without. How many answers are
 right is printed too. Replies have at most ``--tokens`` tokens. Each question is a line of the file as soon as it is
 answered.
+
+``--long`` asks a question over the archive of ``tests/small_bases.py``, whose prompts are longer than contexts of
+2,048 and 4,096 tokens, of chain, focus and drill with the options they have by default: does each fit, or what does
+it say? ``--batches 4`` asks the cited reader eight questions over that archive, one by one and four at a time, each
+twice, always of a new server with four slots, and prints the seconds.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +35,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import clew
+from chain_bases import WORLD
 from clew.core.errors import ClewError
 from clew.core.protocols import Completion, LanguageModel, Prompt, context_of
 from clew.core.trail import TrailRecorder
@@ -41,6 +49,7 @@ from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
 from llama_server import MISSING, llama_server, model_file
+from small_bases import fill_archive
 
 #: Few passages and short loops: every prompt is read by one thread of one processor.
 METHODS = {
@@ -55,6 +64,9 @@ METHODS = {
     "dsp": "dsp(k=2, hops=2)",
     "cited": "read(retriever=search, k=3, reader=cited)",
 }
+#: With the options they have by default, for the archive.
+LONG = {"chain": "chain", "focus": "focus", "drill": "read(retriever=drill, k=30)"}
+LONG_QUESTION = "In which town was the director of Low Water born?"
 #: The role that a method asks whatever the question is: without it the method was not tried.
 ASKED = {"drill": "select", "kgp": "guide", "cited": "read"}
 CALLS = 25
@@ -64,11 +76,13 @@ POOLED = 20
 
 @dataclass
 class ShortReplies:
-    """A model whose replies have at most ``tokens`` tokens. ``roles`` counts what it was asked for."""
+    """A model whose replies have at most ``tokens`` tokens. ``roles`` counts what it was asked for,
+    ``longest`` is the length of the longest prompt as the server counted it."""
 
     model: LanguageModel
     tokens: int
     roles: Counter[str] = field(default_factory=Counter)
+    longest: int = 0
 
     @property
     def name(self) -> str:
@@ -84,7 +98,9 @@ class ShortReplies:
         """Return one completion per prompt, in order. Raises ModelError."""
         self.roles.update(prompt.role for prompt in prompts)
         shorter = [replace(prompt, max_tokens=min(prompt.max_tokens, self.tokens)) for prompt in prompts]
-        return self.model.complete(shorter)
+        completions = self.model.complete(shorter)
+        self.longest = max([self.longest, *(completion.usage.tokens_in for completion in completions)])
+        return completions
 
 
 def server_tokens(llm: str) -> tuple[int, int]:
@@ -154,6 +170,74 @@ def run_question(
     }
 
 
+def ask_archive(contexts: Sequence[int], names: Sequence[str], tokens: int) -> None:
+    """Print for each method and context what was sent of the archive, or what the error says."""
+    print("| context | method | calls | longest prompt | left out | s | outcome |\n" + "|---" * 7 + "|")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        clew.open(Path(folder) / "kb", create=True) as base,
+    ):
+        fill_archive(base.store)
+        for context in contexts:
+            with llama_server(context) as llm:
+                for name in names:
+                    model = ShortReplies(create_language_model(llm, budget=Budget(calls=CALLS)), tokens)
+                    method = registry.build_method(LONG[name], base.store, llm=model)
+                    started = time.perf_counter()
+                    try:
+                        answer = method.answer(Question(LONG_QUESTION), TrailRecorder())
+                        outcome = "abstained" if answer.abstained else f"answered: {answer.text[:60]}"
+                        left_out = answer.usage.left_out
+                    except ClewError as error:
+                        outcome, left_out = f"{type(error).__name__}: {error}", 0
+                    calls, seconds = sum(model.roles.values()), time.perf_counter() - started
+                    cells = (
+                        f"{context:,}",
+                        name,
+                        calls,
+                        f"{model.longest:,}",
+                        left_out,
+                        f"{seconds:.0f}",
+                        outcome,
+                    )
+                    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def time_batches(slots: int, tokens: int) -> None:
+    """Print the seconds that a server takes for eight questions one by one, and ``slots`` at a time."""
+    questions = [
+        Question(text.format(film=film))
+        for film, *_ in WORLD[:4]
+        for text in ("Who directed {film}?", "For which studio was {film} made?")
+    ]
+    seconds: dict[int, list[float]] = {1: [], slots: []}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        clew.open(Path(folder) / "kb", create=True) as base,
+    ):
+        fill_archive(base.store)
+        for at_once in (1, slots, slots, 1):
+            # A new server, so that none has read a prompt before.
+            with llama_server(2048, slots) as llm, ThreadPoolExecutor(at_once) as threads:
+                model = ShortReplies(create_language_model(f"{llm}?parallel={slots}"), tokens)
+                method = registry.build_method(
+                    "read(retriever=bm25, k=2, reader=cited(otherwise=none))", base.store, llm=model
+                )
+                model.complete([Prompt("Say hello.", max_tokens=4)])  # nothing is timed cold
+                started = time.perf_counter()
+                answers = list(
+                    threads.map(lambda asked, method=method: method.answer(asked, TrailRecorder()), questions)
+                )
+                seconds[at_once].append(time.perf_counter() - started)
+                read = sum(answer.usage.tokens_in for answer in answers)
+                written = sum(answer.usage.tokens_out for answer in answers)
+            print(
+                f"{at_once} at once: {seconds[at_once][-1]:.1f} s, {read:,} tokens read, {written:,} written"
+            )
+    ratio = sum(seconds[1]) / sum(seconds[slots])
+    print(f"{slots} at once take {1 / ratio:.2f} of the time ({ratio:.2f} times as fast)")
+
+
 def print_table(rows: Iterable[dict[str, Any]]) -> None:
     """Print a line for each method, and the problems."""
     by_method: dict[str, list[dict[str, Any]]] = {}
@@ -191,7 +275,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--out", type=Path, required=True, help="a line for each method and question")
+    parser.add_argument("--out", type=Path, help="a line for each method and question")
+    parser.add_argument(
+        "--long", action="store_true", help="more text than fits, contexts of 2,048 and 4,096"
+    )
+    parser.add_argument("--batches", type=int, metavar="SLOTS", help="time so many questions at once")
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--context", type=int, default=2048)
     parser.add_argument("--tokens", type=int, default=128, help="of a reply, at most")
@@ -201,6 +289,14 @@ def main() -> None:
     given = parser.parse_args()
     if model_file() is None:
         sys.exit(MISSING)
+    if given.long:
+        ask_archive((2048, 4096), given.only.split(",") if given.only else list(LONG), given.tokens)
+        return
+    if given.batches:
+        time_batches(given.batches, given.tokens)
+        return
+    if given.out is None:
+        parser.error("--out FILE is needed")
     lines = given.out.read_text(encoding="utf-8").splitlines() if given.out.exists() else []
     rows = [json.loads(line) for line in lines]
     if given.table:

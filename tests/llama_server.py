@@ -1,7 +1,7 @@
 """A real llama.cpp server on loopback with SmolLM2-135M-Instruct: too small to be believed, real enough to break
 what is naive.
 
-Run as a program it serves until its standard input closes: ``python tests/llama_server.py CONTEXT``.
+Run as a program it serves until its standard input closes: ``python tests/llama_server.py CONTEXT SLOTS``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ def model_file() -> Path | None:
 
 
 @contextmanager
-def llama_server(context: int) -> Iterator[str]:
-    """Run a server whose context has so many tokens, and yield the name of its model as ``--llm`` takes it."""
+def llama_server(context: int, slots: int = 1) -> Iterator[str]:
+    """Run a server each of whose slots has a context of so many tokens, and yield the name of its model as ``--llm``
+    takes it."""
     child = subprocess.Popen(
-        [sys.executable, __file__, str(context)],
+        [sys.executable, __file__, str(context), str(slots)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -55,8 +56,9 @@ def main() -> None:
 
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(model_file())
-    parameters.n_ctx = int(sys.argv[1])
-    parameters.n_parallel = 1
+    context, slots = map(int, sys.argv[1:])
+    parameters.n_ctx = context * slots
+    parameters.n_parallel = slots
     parameters.port = 0
     # One thread: on a machine that others use too, a second one waits more than it works.
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import schema_graphs
+from chain_bases import WORLD
 from clew.core.protocols import Snapshot
 from clew.core.types import ParsedDocument
 from clew.store.store import Store
@@ -69,3 +71,20 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bases]:
     factory = Bases(tmp_path_factory.mktemp("bases"))
     yield factory
     factory.close()
+
+
+def fill_archive(store: Store) -> None:
+    """Add long passages, many sections, and a graph of very many relations: more than a small context holds."""
+    for film, director, town, mayor, studio, year in WORLD:
+        blocks: list[object] = []
+        for n in range(12):
+            history = (
+                f"Part {n} of the long history of {film}, directed by {director} for {studio} in {year}. "
+                f"{director} was born in {town}, whose mayor is {mayor}. "
+            )
+            padding = f"The harbour of {town} was dredged in that winter for the {n}th time by hired crews. "
+            blocks += [("heading", 1, f"Chapter {n} of {film}"), history + 12 * padding]
+        add(store, f"{film}.txt", film, *blocks)
+    store.catch_up()
+    schema_graphs.films(store)
+    schema_graphs.wide(store)

@@ -119,6 +119,25 @@ def test_ircot_that_repeats_itself_or_spends_its_money_reads_what_it_has(base) -
     assert answer.abstained and answer.evidence
 
 
+def test_ircot_answers_by_a_new_chain_of_thought_where_that_is_asked_for(base) -> None:
+    def script(request):
+        if "step by step" in request.prompt:
+            return "It all leads to Dunmere. So the answer is: Dunmere."
+        return thinking(request)
+
+    with ScriptedServer(script) as server:
+        model = create_language_model(server.llm)
+        method = registry.build_method("ircot(retriever=bm25, each=2, final=model)", base, llm=model)
+        answer = method.answer(QUESTION, TrailRecorder())
+        assert [step.name for step in answer.trail] == ["retrieve", "reason"] * 3 + ["read"]
+        assert all(TEXTS[title] in server.requests[-1].prompt for title in ("Alf Clausen", "Wilmot Harker"))
+        assert (answer.text, answer.reader, answer.usage.calls) == ("Dunmere", "model", 4)
+        poor = registry.build_method(
+            "ircot(each=1, final=model)", base, llm=create_language_model(server.llm, budget=Budget(calls=1))
+        )
+        assert poor.answer(QUESTION, TrailRecorder()).abstained
+
+
 def test_none_asks_with_the_question_alone(base) -> None:
     with ScriptedServer(lambda request: "Springfield") as server:
         answer = registry.build_method("none", base, llm=create_language_model(server.llm)).answer(

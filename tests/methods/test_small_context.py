@@ -10,8 +10,6 @@ import re
 
 import pytest
 
-import schema_graphs
-from chain_bases import WORLD
 from clew.core.errors import ContextExceeded
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
@@ -20,6 +18,7 @@ from clew.models import create_language_model
 from clew.store.store import Store
 from context_servers import SmallContext
 from retrieve_documents import add
+from small_bases import fill_archive
 
 QUESTION = "In which town was the director of Low Water born?"
 METHODS = {
@@ -39,23 +38,8 @@ _SEARCHES = ("director of Low Water", "Emil Szarka", "town of Emil Szarka", "Sal
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):
-    """A base of long passages, many sections, and a graph of very many relations."""
     with Store.open(tmp_path_factory.mktemp("archive") / "base", create=True) as store:
-        for film, director, town, mayor, studio, year in WORLD:
-            blocks = []
-            for n in range(12):
-                told = (
-                    f"Part {n} of the long history of {film}, directed by {director} for {studio} in {year}. "
-                    f"{director} was born in {town}, whose mayor is {mayor}. "
-                )
-                padding = (
-                    f"The harbour of {town} was dredged in that winter for the {n}th time by hired crews. "
-                )
-                blocks += [("heading", 1, f"Chapter {n} of {film}"), told + 12 * padding]
-            add(store, f"{film}.txt", film, *blocks)
-        store.catch_up()
-        schema_graphs.films(store)
-        schema_graphs.wide(store)
+        fill_archive(store)
         yield store
 
 

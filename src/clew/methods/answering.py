@@ -1,18 +1,22 @@
 """What all methods do at the end: read the hits, take the model's own answer, or record that a budget ended the work.
 
+:func:`predict_answer` asks the model for its own answer over the hits.
+
 Triples of a graph become hits and quotes. :func:`describe_origin` says in words how the text of an answer came about.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from clew.core.errors import BudgetExceeded, NotFound
 from clew.core.prompts.replies import is_refusal
-from clew.core.protocols import PropertyGraph, Reader, Snapshot
-from clew.core.trail import TrailRecorder
+from clew.core.protocols import LanguageModel, PromptTemplate, PropertyGraph, Reader, Snapshot
+from clew.core.trail import ModelAnswerStep, TrailRecorder
 from clew.core.types import TRIPLE, Answer, Entity, Hit, Node, Question, Quote, StoppedStep
+from clew.methods.prompting import make_passages_optional, parse_final_answer, titled_contexts
 from clew.methods.readers import NOT_FOUND
 
 #: An answer that abstains has this many of the best hits as its evidence.
@@ -113,6 +117,37 @@ def model_answer(
         recipe=recipe,
         context=tuple(hits),
     )
+
+
+def predict_answer(
+    model: LanguageModel,
+    template: PromptTemplate,
+    question: Question,
+    hits: Sequence[Hit],
+    recorder: TrailRecorder,
+) -> str:
+    """Return the answer of the model's chain of thought over the hits, "" if it ends without one.
+
+    ``template`` is the prompt ``cot``. Raises ModelError, and BudgetExceeded.
+    """
+    started = time.perf_counter()
+    contexts = titled_contexts(hits)
+    prompt = template.render(question=question.text, contexts="\n\n".join([*contexts, ""]))
+    prompt = make_passages_optional(prompt, contexts)
+    completion = model.complete([prompt])[0]
+    final = parse_final_answer(completion.text)
+    recorder.add(
+        ModelAnswerStep(
+            "model",
+            prompt=template.name,
+            thought=completion.text.strip(),
+            final=final,
+            hits=tuple(hits),
+            usage=completion.usage,
+            seconds=time.perf_counter() - started,
+        )
+    )
+    return final
 
 
 def describe_origin(

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -22,10 +21,10 @@ from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import normalise
-from clew.core.trail import HopStep, ModelAnswerStep, TrailRecorder, retrieve_with_trail
+from clew.core.trail import HopStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
-from clew.methods.answering import model_answer, record_stop
-from clew.methods.prompting import make_passages_optional, parse_final_answer, titled_contexts
+from clew.methods.answering import model_answer, predict_answer, record_stop
+from clew.methods.prompting import make_passages_optional, titled_contexts
 
 _QUERY = re.compile(r"(?:search\s+)?query(?:\s+\d+)?\W*:\W*(?P<query>[^\n]*)", re.IGNORECASE)
 _SUMMARY = re.compile(r"^\W*summary(?:\s+\d+)?\W*:", re.IGNORECASE)
@@ -136,7 +135,8 @@ class DSP:
             if not state.hits:
                 self._search(question, state, recorder)
             if self.reader is None:
-                answer = self._predict(question, self._hits_to_read(state), recorder)
+                read = self._hits_to_read(state)
+                answer = predict_answer(self.model, self.predict, question, read, recorder)
         except BudgetExceeded as error:
             record_stop(recorder, error)
         hits = self._hits_to_read(state)
@@ -170,24 +170,3 @@ class DSP:
             )
         )
         return query
-
-    def _predict(self, question: Question, hits: Sequence[Hit], recorder: TrailRecorder) -> str:
-        """Return the answer of the model's chain of thought over the passages."""
-        started = time.perf_counter()
-        contexts = titled_contexts(hits)
-        prompt = self.predict.render(question=question.text, contexts="\n\n".join([*contexts, ""]))
-        prompt = make_passages_optional(prompt, contexts)
-        completion = self.model.complete([prompt])[0]
-        final = parse_final_answer(completion.text)
-        recorder.add(
-            ModelAnswerStep(
-                "model",
-                prompt=self.predict.name,
-                thought=completion.text.strip(),
-                final=final,
-                hits=tuple(hits),
-                usage=completion.usage,
-                seconds=time.perf_counter() - started,
-            )
-        )
-        return final

@@ -2,7 +2,8 @@
 
 Deviations from the published code, as in the KGP paper (Supplementary 8.2): the retriever searches the knowledge
 base; the five passages nearest to each new sentence are added with their titles until the budget is spent; the answer
-is read with the same prompt as that of the other methods. The two demonstrations are our own.
+is read with the same prompt as that of the other methods. The two demonstrations are our own. With ``final=model``
+the model answers by a new chain of thought over all passages, as the reader of Trivedi et al. does (Section 3.2).
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
-from clew.core.component import Auto, PromptFile, component
+from clew.core.component import PromptFile, Recipe, Resources, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import read_text
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import sentence_spans
 from clew.core.trail import ReasonStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
-from clew.methods.answering import read_answer, record_stop
+from clew.methods.answering import model_answer, predict_answer, record_stop
 from clew.methods.prompting import make_passages_optional, titled_contexts
 
 #: A thought with these words is the last one.
@@ -28,25 +29,48 @@ _DONE = re.compile(r"\b(?:so )?the answer is\b", re.IGNORECASE)
 
 
 @component(
-    "ircot(retriever=bm25)",
-    summary="IRCoT: retrieval for each sentence of the model's reasoning",
+    "ircot(retriever=bm25, reader=auto)",
+    summary="IRCoT: retrieval for each sentence of the model's reasoning; final=model as for iterretgen",
     paper="Trivedi et al., ACL 2023",
 )
 @dataclass(frozen=True, slots=True)
 class IRCoT:
     """Reasons a sentence at a time; ``each`` passages are added for each sentence, up to ``budget`` of them.
 
-    ``rounds`` bounds the number of sentences. An empty or repeated sentence ends the reasoning as well.
+    ``rounds`` bounds the number of sentences. An empty or repeated sentence ends the reasoning as well. ``template``
+    is the prompt ``ircot-reason``; ``predict`` is the prompt ``cot``, used without a reader.
     """
 
     retriever: Retriever
     model: LanguageModel
-    template: Annotated[PromptTemplate, PromptFile("ircot-reason")]
-    reader: Annotated[Reader, Auto("paper", "span", baseline="extractive")]
+    template: PromptTemplate
+    predict: PromptTemplate
+    reader: Reader | None
     each: int = 5
     rounds: int = 8
     budget: int = 30
     recipe: str = "ircot"
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        recipe: Recipe,
+        retriever: Retriever,
+        model: LanguageModel,
+        template: Annotated[PromptTemplate, PromptFile("ircot-reason")],
+        predict: Annotated[PromptTemplate, PromptFile("cot")],
+        reader: Recipe,
+        final: Literal["reader", "model"] = "reader",
+        each: int = 5,
+        rounds: int = 8,
+        budget: int = 30,
+    ) -> IRCoT:
+        """Return the method with a reader that reads in the end, or with the model's own answer."""
+        chosen = None
+        if final == "reader":
+            chosen, recipe = resources.choose_reader(recipe, "paper")
+        return cls(retriever, model, template, predict, chosen, each, rounds, budget, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in all passages that the reasoning brought up."""
@@ -67,7 +91,13 @@ class IRCoT:
                 break
             thoughts.append(thought)
             query = thought
-        return read_answer(self.reader, question, list(hits.values()), recorder, self.recipe)
+        read, answer = list(hits.values()), ""
+        if self.reader is None and not recorder.should_stop():
+            try:
+                answer = predict_answer(self.model, self.predict, question, read, recorder)
+            except BudgetExceeded as error:
+                record_stop(recorder, error)
+        return model_answer(self.reader, question, answer, read, recorder, self.recipe)
 
     def _retrieve(
         self, question: Question, query: str, hits: dict[str, Hit], recorder: TrailRecorder
