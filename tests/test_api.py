@@ -73,6 +73,7 @@ def test_the_unit_of_passages_is_fixed_when_a_base_is_made(tmp_path) -> None:
         clew.open(tmp_path / "kb", create=True, passages="paragraph")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "expected"),
     [("fish.txt", {"fish.txt"}), ("one", {"fish.txt", "birds.md"}), ("one/birds.md", {"birds.md"})],

@@ -114,12 +114,14 @@ def test_every_file_that_a_question_names_exists():
     assert named == {path.name for path in DOCUMENTS.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in QUESTIONS if row["documents"]], ids=lambda row: row["id"])
 def test_evidence_is_in_its_document(row):
     for name, snippet in zip(row["documents"], row["evidence"], strict=True):
         assert words(snippet) in words(read_sample(name).text), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in ROUTING if row["structural"]], ids=lambda row: row["id"])
 def test_structures_that_a_question_asks_for_exist(row):
     for target in row["targets"]:

@@ -40,6 +40,7 @@ def test_language_models_conform():
         check_language_model(create_language_model(server.llm))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [form.suffixes[0] for form in document_formats()])
 def test_every_document_format_conforms(suffix):
     path = min(SAMPLES.rglob(f"*{suffix}"), default=None, key=lambda file: file.stat().st_size)

@@ -13,6 +13,7 @@ def test_the_prompts_of_the_methods_exist():
     assert {"kgp-read", "kgp-generate", "read-cited", "structure-query", "grade"} <= set(OURS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OURS)
 def test_every_prompt_is_filled_in_completely(name):
     template = load_prompt(name)

@@ -33,6 +33,7 @@ def judge(request):
     return CLAIMS[claim][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["cot(task=claim)", "fewshot(task=claim)", "cot(task=claim, samples=3)"])
 def test_labels_are_counted_right_from_the_file_to_the_table(claims, recipe, tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))

@@ -146,6 +146,7 @@ def test_negatives_fill_up_to_the_number_of_sentences():
     assert len(add_negatives(example, OTHERS, 10_000, seed=0)) == 52
 
 
+@pytest.mark.slow
 def test_negatives_depend_on_the_seed_and_the_question_and_on_nothing_else():
     first = add_negatives(question(), OTHERS, 30, seed=0)
     assert add_negatives(question(), OTHERS[::-1], 30, seed=0) == first

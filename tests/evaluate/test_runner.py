@@ -134,6 +134,7 @@ class Moody:
         return Answer("Yes")
 
 
+@pytest.mark.slow
 def test_a_run_of_an_earlier_version_is_still_read(data, tmp_path):
     questions = load_questions(data, "pooled", None, 0)
     folder = evaluate_recipes(tmp_path, questions, ["kgp", "read"], EvaluationSettings())
@@ -169,6 +170,7 @@ def test_an_error_is_an_error_and_is_asked_again(tmp_path, workers):
     assert not read_results(examples, target)[1] and sorted(moody.asked).count("Question 2?") == 2
 
 
+@pytest.mark.slow
 def test_another_run_is_not_mixed_in(data, tmp_path):
     evaluate_recipes(tmp_path, load_questions(data, "pooled", 3, 0), ["kgp"], EvaluationSettings())
     with pytest.raises(UsageError, match="questions is 3, not 4"):
@@ -346,6 +348,7 @@ def test_what_a_run_costs_is_said_first_and_a_model_grades_it(data, tmp_path, mo
     assert metrics["Acc"]["questions"] in {5, 6}
 
 
+@pytest.mark.slow
 def test_a_recorded_run_gives_the_same_table_without_a_model(data, tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
     tape = str(tmp_path / "tape.jsonl")

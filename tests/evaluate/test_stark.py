@@ -79,6 +79,7 @@ def test_the_measures_of_words_over_nodes(prime: Path, tmp_path: Path) -> None:
     assert len(run.results) == 3
 
 
+@pytest.mark.slow
 def test_reranked_by_a_scripted_model(prime: Path, tmp_path: Path) -> None:
     """Scores by name: 0: cetirizine 0.9, salbutamol 0.7; 7: HRH1 0.6, ADRB2 0.2, everything else 0.4."""
 

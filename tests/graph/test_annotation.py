@@ -65,6 +65,7 @@ def test_thresholds_drop_edges_without_asking_again(server, snapshot, tmp_path):
     assert len(server.asked) == requests_before
 
 
+@pytest.mark.slow
 def test_a_second_run_asks_only_what_is_new(server, bases, tmp_path):
     cache = AnnotationCache(tmp_path / "annotations.sqlite")
     seen = []

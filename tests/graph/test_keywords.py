@@ -125,6 +125,7 @@ def test_why_says_words_as_the_text_has_them(bases):
     assert KeywordGraph(snapshot, 9).explain_edge(other, first).split(": ")[1] in by_row[first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_removed_document_leaves_no_trace(bases, seed):
     documents = corpus(seed, documents=10)

@@ -107,6 +107,7 @@ def test_leads_are_the_first_passages_of_the_document(bases):
     assert MentionGraph(snapshot, leads=2, kinds=NAMES_ALONE).neighbours(at).tolist() == sorted([first, two])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_removed_document_leaves_no_trace(bases, seed):
     documents = corpus(seed, documents=10)
@@ -140,6 +141,7 @@ def test_knobs_out_of_range_are_refused(bases):
         MentionGraph(bases.snapshot([]), leads=-1)
 
 
+@pytest.mark.slow
 def test_every_neighbour_has_a_reason(bases):
     snapshot = bases.snapshot(corpus(2, documents=12))
     graph = MentionGraph(snapshot)
@@ -209,6 +211,7 @@ def annual(lasting):
     return lasting.snapshot([finish_document(report(1931), "report", pages=2)], ["report-1931.pdf"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "source", "target", "reason"),
     [

@@ -51,6 +51,7 @@ def test_a_graph_that_is_not_mutual_has_each_edge_once(bases):
     assert compute_statistics(snapshot, Cycle(rows)).edges == len(rows)
 
 
+@pytest.mark.slow
 def test_a_sample_comes_close_and_repeats_with_its_seed(bases, monkeypatch):
     snapshot = bases.snapshot(corpus(0, documents=60))
     graph = KeywordGraph(snapshot, 1)

@@ -48,6 +48,7 @@ def neighbours(snapshot, relation, text):
     return {name(node) for node in snapshot.nodes(graph.neighbours(row_of(snapshot, text)))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("relation", "node", "expected"),
     [

@@ -59,6 +59,7 @@ def base(tmp_path_factory, without_encoder):
         yield base
 
 
+@pytest.mark.slow
 def test_every_format_gives_the_same_columns(base):
     tables = {table.name: table for table in base.tables.list()}
     assert list(tables) == ["book_sales", "book_staff", "letter", "notes", "page", "sales"]
@@ -92,6 +93,7 @@ def test_sheets_are_joined(base):
     )
 
 
+@pytest.mark.slow
 def test_a_removed_document_takes_its_tables(tmp_path, without_encoder):
     folder = write_files(tmp_path / "files")
     with (

@@ -29,6 +29,7 @@ from clew.triples.language.chain import ChainError
 from scripted import ScriptedServer
 
 
+@pytest.mark.slow
 def test_three_hops_each_from_where_it_is_known(world):
     answer, requests = run(world, Agent(THREE_HOPS))
     assert (
@@ -81,6 +82,7 @@ def test_one_hop_only_the_graph_knows_and_one_only_the_documents(
     assert kinds == [source == "kg" for source in filled_by]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
 def test_without_any_model_a_chain_by_hand_is_filled_just_so(world, question, chain, expected, filled_by):
     answer = registry.build_method("chain(k=3)", world).answer(
@@ -90,6 +92,7 @@ def test_without_any_model_a_chain_by_hand_is_filled_just_so(world, question, ch
     assert [source for _, source in sources(answer)] == filled_by
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retriever", ["bm25", "kgp(guide=residual)", "kgp(hops=1, guide=tfidf)"])
 def test_any_retriever_finds_the_passages(world, retriever):
     answer, _ = run(world, Agent(THREE_HOPS), recipe=f"chain(k=3, retriever={retriever})")
@@ -157,6 +160,7 @@ def test_a_model_may_choose_which_of_several_things_is_meant(world, tmp_path):
         opened.graphs.remove("streets")
 
 
+@pytest.mark.slow
 def test_sources_that_disagree_are_shown_with_the_evidence_of_both(world, tmp_path):
     path = tmp_path / "gossip.tsv"
     path.write_text(f"{DIRECTOR}\tplace of birth\tOskell Bay\n")
@@ -175,6 +179,7 @@ def test_sources_that_disagree_are_shown_with_the_evidence_of_both(world, tmp_pa
     assert answer.text == "Oskell Bay"
 
 
+@pytest.mark.slow
 def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(world):
     good = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
     samples = [
@@ -197,6 +202,7 @@ def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(world):
     assert {request.body["temperature"] for request in requests[:5]} == {0.7}
 
 
+@pytest.mark.slow
 def test_the_next_chain_is_tried_where_one_cannot_be_filled_or_its_answer_does_not_fit(world):
     studio = f"{FILM} >> studio >> #1; #1 >> founder >> #2; final answer: #2"
     born = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"

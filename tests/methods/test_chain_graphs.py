@@ -30,6 +30,7 @@ def test_all_values_of_a_graph_are_kept_and_counted(world, tmp_path):
         opened.graphs.remove("many")
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path):
     (tmp_path / "crew.jsonl").write_text(
         '{"id": "a", "name": "Film A", "type": "film"}\n'

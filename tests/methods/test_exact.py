@@ -112,6 +112,7 @@ def check(graphs, triples, expected, graph="packages"):
 # Names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triples", "expected"),
     [
@@ -129,6 +130,7 @@ def test_exactly_spelled_names_have_no_look_alikes(graphs, triples, expected):
     check(graphs, triples, expected, "films")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triples", "expected"),
     [
@@ -156,6 +158,7 @@ def test_a_name_may_answer_the_question_that_has_it_unless_it_is_excluded(graphs
 # Directions, paths, alternatives
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triples", "expected"),
     [
@@ -181,6 +184,7 @@ def test_relations_are_followed_as_they_are_written(graphs, triples, expected):
 # Counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triples", "expected"),
     [
@@ -255,6 +259,7 @@ def test_an_empty_file_is_refused(graphs, tmp_path):
 # Superlatives
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triples", "expected"),
     [
@@ -275,6 +280,7 @@ def test_superlatives_keep_the_best_and_their_equals(graphs, triples, expected):
 # Empty, refused, near
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "triples",
     [
@@ -499,6 +505,7 @@ def test_the_evidence_of_repeated_steps_is_a_shortest_path(graphs):
     assert texts == [["puma >> recommends >> rails"], ["rails >> depends_on >> ruby"]]
 
 
+@pytest.mark.slow
 def test_every_answer_that_is_exported_has_its_evidence(tmp_path):
     edges = [f"film {number}\tdirected by\tAda Pell" for number in range(60)]
     (tmp_path / "g.tsv").write_text("\n".join(edges))
@@ -515,6 +522,7 @@ def test_every_answer_that_is_exported_has_its_evidence(tmp_path):
         assert [bool(row.checks[0].hits) for row in few.ranking] == [True] * 3 + [False] * 57
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triples", "expected"),
     [
@@ -567,6 +575,7 @@ def test_why_not_agrees_with_the_answers_to_random_questions(graphs, seed):
 # The command line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "triples",
     [
@@ -624,6 +633,7 @@ def test_an_explanation_needs_typed_triples(graphs, words, problem):
 # The lists apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triples", "lists"),
     [

@@ -34,6 +34,7 @@ def details(answer, name):
     return [step.detail for step in answer.trail if step.name == name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -249,6 +250,7 @@ def _apart(store, born="born_in"):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -279,6 +281,7 @@ def test_several_graphs_hold_a_question_together(base, text, expected):
             }
 
 
+@pytest.mark.slow
 def test_a_relation_that_is_little_like_its_words_is_held_all_the_same(base):
     _apart(base, born="birth_municipality")
     answer = ask(base, f"{FILM}#1 >> directed_by >> #2; #2 >> place of birth >> Dunmere{END}")
@@ -320,6 +323,7 @@ def test_a_wish_is_looked_for_in_passages_about_the_answer(base):
     assert check.satisfaction is None and "Golden Reed" in check.hits[0].node.text
 
 
+@pytest.mark.slow
 def test_an_edge_that_a_graph_lacks_is_read_where_its_relation_is_known(base):
     # Others were born somewhere in this graph, Marit Solheim was not: the document knows.
     graph_of(base, [triple for triple in triples() if triple != ("p5", "born_in", "t3")], "films", **nodes())
@@ -351,6 +355,7 @@ def test_without_a_model_a_question_needs_triples_of_its_own(base):
         ask(base, "", "Which films are green?")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "expected", "alone"),
     [

@@ -43,6 +43,7 @@ def ask(store, agent, recipe="focus", question=QUESTION, chain="", **more):
         return method.answer(Question(question, chain=chain), TrailRecorder()), server.requests
 
 
+@pytest.mark.slow
 def test_the_model_writes_triples_and_reranks_what_meets_them(base):
     films(base)
     agent = Agent(
@@ -133,6 +134,7 @@ def test_malformed_triples_leave_a_search_by_text(base, reply):
     assert answer.ranking and not any(ranked.meets_all for ranked in answer.ranking)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "of_the_model"),
     [("pointwise", {"Ilse Varnholt": "model 0.9", "Ruben Achterberg": "model 0.1"}), ("listwise", {})],

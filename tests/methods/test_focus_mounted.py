@@ -30,6 +30,7 @@ def ask(store, text):
     return registry.build_method("focus", store).answer(Question(text, chain=text), TrailRecorder())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -204,6 +204,7 @@ def test_on_random_graphs_it_is_the_printed_algorithms(base, seed) -> None:
     assert left  # something is compared
 
 
+@pytest.mark.slow
 def test_nothing_beyond_the_paper_is_done(base) -> None:
     films(base)
     # Only films are told apart by type; every node may answer.

@@ -133,6 +133,7 @@ def test_a_rewrite_denies_and_counts_what_the_question_does(question, rewrite, w
     assert rewrite_problem(question, rewrite) == (f"the rewrite differs in {why}" if why else "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_rewrite_is_not_taken(reply):
     assert resolve_pronouns(reply)[0] == ASKED

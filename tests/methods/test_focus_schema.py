@@ -24,6 +24,7 @@ def graph(base):
     return base.snapshot().graph("films")
 
 
+@pytest.mark.slow
 def test_properties_with_their_counts_and_types(graph):
     assert graph.properties() == {
         "born": Property(1, 1, {"person": 1}, graph.rows(["films:David Lynch"])[0]),

@@ -33,6 +33,7 @@ def check(answer, text, place=0):
     return next(item for item in answer.ranking[place].checks if item.text == text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -47,6 +48,7 @@ def test_what_is_denied_is_denied(base, text, expected):
     assert set(answer.values) == firm(answer) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

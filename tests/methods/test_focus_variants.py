@@ -42,6 +42,7 @@ def ask(store, text, recipe=WIDENED, question=""):
     return method.answer(Question(question or text, Scope(), text), TrailRecorder())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_scopes_widen_until_enough_is_found(base, seed) -> None:
     draw, size = random.Random(seed), 10

@@ -30,6 +30,7 @@ def graph(base):
     return base.snapshot().graph("films")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -85,6 +86,7 @@ def of(property, test, value, high=None):
     return [{"of": "#1", "property": property, "test": test, "value": value, "high": high}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -108,6 +110,7 @@ def test_what_a_model_writes(base, text, expected):
     assert set(answer.values) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

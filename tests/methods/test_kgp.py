@@ -146,6 +146,7 @@ def test_a_fence_is_left_by_no_path_and_a_prior_may(base) -> None:
     assert snapshot.size > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [1, 2, 3, 5, 8, 30])
 @pytest.mark.parametrize("branch", [1, 2, 3])
 def test_the_budget_is_met_and_never_exceeded(base, budget: int, branch: int) -> None:

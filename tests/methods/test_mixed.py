@@ -45,6 +45,7 @@ def sources(answer):
     return [(step.unknown, step.source, step.values[0]) for step in steps]
 
 
+@pytest.mark.slow
 def test_the_graph_knows_the_first_hop_and_a_table_the_second(base):
     answer = base.ask("What was the weekly pay of the director of Low Water?")
     assert answer.text in ("41.50", "41.5") and answer.recipe.startswith("mixed")
@@ -63,6 +64,7 @@ def test_the_graph_knows_the_first_hop_and_a_table_the_second(base):
     assert answer.route.startswith("From graphs and documents: it is 2 questions")
 
 
+@pytest.mark.slow
 def test_a_document_knows_the_first_hop_and_the_graph_the_second(base):
     answer = base.ask("Where was the actor who lodged at the Anchor Inn born?")
     assert answer.values == ("Saltreach",)

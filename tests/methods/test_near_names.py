@@ -36,11 +36,13 @@ def years(base):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["1889", "-5", "libc5", "1990-05-14", "1,989"])
 def test_nothing_is_a_near_name_of_a_number_a_day_or_an_identifier(years, name):
     assert not linked_names(years, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "called"),
     [

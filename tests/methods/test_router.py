@@ -30,6 +30,7 @@ def base(tmp_path_factory):
             yield opened
 
 
+@pytest.mark.slow
 def test_a_question_about_the_graph_is_answered_from_it(base):
     answer = base.ask("Who directed Low Water?")
     assert answer.values == ("Ilse Varnholt",) and answer.recipe == "graph"

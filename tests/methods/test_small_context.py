@@ -109,6 +109,7 @@ def test_the_prompts_of_this_base_are_longer_than_a_small_context(archive):
     assert {name for name, tokens in lengths.items() if tokens <= 2048} <= {"ircot", "selfask"}, lengths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama.cpp", "vllm", "ollama"])
 def test_a_passage_that_alone_is_too_long_is_an_error_that_says_so(tmp_path, kind):
     with Store.open(tmp_path / "base", create=True) as store:

@@ -140,6 +140,7 @@ def test_encoders_have_names_too(monkeypatch, tmp_path):
     assert absolute_name("st:all-MiniLM-L6-v2") == "st:all-MiniLM-L6-v2"
 
 
+@pytest.mark.slow
 def test_naming_models_imports_nothing_heavy():
     code = (
         "import sys; from clew.models import create_language_model, describe_destination; "

@@ -339,6 +339,7 @@ def test_llama_cpp_is_sent_no_more_than_its_context_holds(smollm):
         model.complete([Prompt(WORDS * 3)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("play", [ollama, vllm])
 def test_a_server_that_does_not_stop_is_given_up(play):
     """A hundred megabytes in small pieces once took a minute of processor time, and all of it was kept."""

@@ -322,6 +322,7 @@ def test_document_sets_are_annotated_and_a_second_encoder_makes_a_graph_of_its_o
     assert f"--documents 4 --articles {articles}" in page
 
 
+@pytest.mark.slow
 def test_a_run_is_recorded_and_replayed(data, tmp_path):
     with ScriptedServer(lambda request: "Eremnud") as server:
         words = ["--encoder", "none", "--limit", 1, "--no-cache", "-r", "read(retriever=bm25, reader=paper)"]

@@ -138,6 +138,7 @@ def test_embedding_all_continues_where_it_was_stopped(base, monkeypatch: pytest.
     assert progress == [(4, 13), (8, 13), (12, 13), (13, 13)] and len(stored.rows_without_vectors()) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signed", [False, True])
 def test_search_equals_brute_force(base, monkeypatch: pytest.MonkeyPatch, signed: bool) -> None:
     if signed:  # as of 32,768 vectors: a shortlist by signs, here so long that nothing can be missed

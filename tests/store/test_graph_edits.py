@@ -201,6 +201,7 @@ def test_what_is_removed_from_a_graph_remains_in_no_file(tmp_path: Path) -> None
         assert text not in content
 
 
+@pytest.mark.slow
 def test_only_the_rows_of_the_database_that_differ_are_written(tmp_path: Path) -> None:
     with Store.open(tmp_path / "base", create=True) as base:
         twin = random_twin(random.Random(1), 2000, 4000)

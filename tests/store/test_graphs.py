@@ -93,6 +93,7 @@ def test_adjacency_equals_brute_force_for_dense_and_sparse_relations(base) -> No
     assert_equal(base.snapshot().graph("films"), twin)
 
 
+@pytest.mark.slow
 def test_pairs_and_statements_may_need_several_database_rows(base, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (builder, tables):
         monkeypatch.setattr(module, "PAIRS_PER_BLOB", 100)
@@ -104,6 +105,7 @@ def test_pairs_and_statements_may_need_several_database_rows(base, monkeypatch: 
     assert base.doctor() == []
 
 
+@pytest.mark.slow
 def test_graphs_and_documents_do_not_affect_each_other(base) -> None:
     item = document(1)
     base.put_document(item, location("/docs/a.txt"))

@@ -43,6 +43,7 @@ def short(graph, rows) -> list[str]:
     return [item.rpartition("/")[2] for item in graph.ids(rows)]
 
 
+@pytest.mark.slow
 def test_similar_names_of_a_store_without_a_search(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("g", place)

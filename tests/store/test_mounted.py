@@ -71,6 +71,7 @@ def neighbours(graph, id: str, relation: str, inverse: bool = False) -> list[str
     return sorted(item.partition(":")[2] for item in graph.ids(rows))
 
 
+@pytest.mark.slow
 def test_a_mounted_graph_equals_the_imported_one(place: str, tmp_path: Path) -> None:
     pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
     (tmp_path / "a.ttl").write_text(TURTLE)

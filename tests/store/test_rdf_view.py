@@ -59,6 +59,7 @@ def test_names_survive_their_iris(make_iri):
         list(pyoxigraph.Store().query(f"SELECT * {{ ?x <{iri}> ?y }}"))
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_name_is_an_iri_and_back(name):
     iri = rdf_view.relation_iri(name)

@@ -90,6 +90,7 @@ def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: li
         assert graph.find_similar_names(asked, 1)[0].tolist() == rows[:1].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "asked"),
     [

@@ -128,6 +128,7 @@ def test_memoized_values_are_computed_once_per_generation(base) -> None:
     assert computed_values == [1, 1]
 
 
+@pytest.mark.slow
 def test_values_of_documents_alone_outlive_vectors_settings_and_unindexed_documents(
     base, encoder: HashEncoder
 ) -> None:
@@ -162,6 +163,7 @@ def test_values_of_documents_alone_outlive_vectors_settings_and_unindexed_docume
         assert state(reader) == state(base)
 
 
+@pytest.mark.slow
 def test_threads_share_one_view_and_its_memoized_values(base) -> None:
     fill(base, 3)
     ready, computed_values = threading.Barrier(8), []
@@ -266,6 +268,7 @@ def test_equal_texts_keep_their_vectors_when_a_document_changes(base, encoder: H
     assert encoder.encoded == ["T: New words."]
 
 
+@pytest.mark.slow
 def test_encoding_resumes_where_it_was_interrupted(base, encoder: HashEncoder, monkeypatch) -> None:
     monkeypatch.setattr("clew.store.vectors.BATCH", 4)
     fill(base, 4)
@@ -351,6 +354,7 @@ def test_one_process_adds_while_another_asks(base) -> None:
     assert len(base.snapshot().documents()) == 13
 
 
+@pytest.mark.slow
 def test_listing_and_showing_import_no_numpy(tmp_path) -> None:
     with Store.open(tmp_path / "base", create=True) as base:
         fill(base, 2)

@@ -12,6 +12,7 @@ from scripted import ScriptedServer
 SAMPLES = Path(__file__).parents[3] / "samples" / "documents"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe", ["default", "kgp(guide=generated, hops=3, budget=40)", "read(retriever=bm25)"]
 )

@@ -70,6 +70,7 @@ def run(kb):
     return call
 
 
+@pytest.mark.slow
 def test_a_graph_is_extracted_once_and_says_where_each_triple_was_said(run, kb, tmp_path):
     with ScriptedServer(reply) as server:
         named = ("graph", "extract", "notes", "--llm", server.llm, "--yes")
@@ -134,6 +135,7 @@ def test_what_a_removed_document_said_leaves_the_graph_with_it(run, kb, tmp_path
     assert b"Tolland" not in b"".join(path.read_bytes() for path in kb.glob("base.sqlite*"))
 
 
+@pytest.mark.slow
 def test_a_removal_that_was_killed_is_put_right_by_doctor(run, kb):
     with ScriptedServer(reply) as server:
         run("graph", "extract", "notes", "--llm", server.llm, "--yes")

@@ -58,6 +58,7 @@ def test_files_are_added_and_removed(folder):
     assert run("doctor", "--kb", folder / "base")
 
 
+@pytest.mark.slow
 def test_the_sparql_view_is_of_the_edited_graph(folder):
     pytest.importorskip("pyoxigraph")
     query = 'SELECT ?x { ?x r:directed%20by ?y . ?y clew:name "Ada Pell" }'

@@ -100,6 +100,7 @@ def test_the_key_goes_to_the_model_and_nowhere_else(narrow, gate, capfd) -> None
     assert SECRET not in "".join(capfd.readouterr())
 
 
+@pytest.mark.slow
 def test_the_page_of_an_answer_says_what_it_cost(narrow, gate) -> None:
     gate.open.set()
     answer = narrow.ask(QUESTION)
@@ -111,6 +112,7 @@ def test_the_page_of_an_answer_says_what_it_cost(narrow, gate) -> None:
     assert usage["calls"] == len(narrow.scripted.requests) >= 2 and text in page
 
 
+@pytest.mark.slow
 def test_a_page_says_that_a_reply_could_not_be_used_and_what_was_read_in_its_place(
     folder, monkeypatch
 ) -> None:

@@ -89,6 +89,7 @@ def ask_model(client, *messages, model="clew", **options):
     return client.chat.completions.create(model=model, messages=turns, **options)
 
 
+@pytest.mark.slow
 def test_an_answer_has_numbered_citations_a_list_of_sources_and_the_same_structured(client):
     reply = ask_model(client, BORN, temperature=0.7, max_tokens=100)
     [choice] = reply.choices

@@ -165,6 +165,7 @@ def test_the_command_says_what_is_wrong(tmp_path, monkeypatch) -> None:
     assert refused.exit_code == 2 and "pip install 'clew[serve]'" in refused.stderr
 
 
+@pytest.mark.slow
 def test_listing_commands_do_not_import_the_server() -> None:
     import subprocess
     import sys

@@ -129,6 +129,7 @@ CHAINS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_chain_that_makes_no_sense_is_told_so(app, chain) -> None:
     reply = app.post(f"{app.api}/questions", {"question": "", "chain": chain})
@@ -162,6 +163,7 @@ BODIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("body", "status"), BODIES)
 def test_a_request_that_makes_no_sense_is_refused(app, body, status) -> None:
     got, _, reply = app.request("POST", f"{app.api}/questions", body, JSON)
@@ -346,6 +348,7 @@ def test_script_in_documents_and_names_stays_text_everywhere(app) -> None:
         app.delete(f"{app.api}/uploads/{item['id']}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "TRACE", "CONNECT", "OPTIONS", "PROPFIND", "HEAD"])
 def test_other_http_methods_are_refused(app, method) -> None:
     key = app.get(f"{app.api}/documents")[1]["documents"][0]["key"]

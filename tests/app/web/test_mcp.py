@@ -217,6 +217,7 @@ def test_without_the_extra_it_says_what_to_install(kb, monkeypatch):
     assert result.exit_code == 2 and MissingExtra("", "serve").hint in result.stderr
 
 
+@pytest.mark.slow
 def test_the_command_line_does_not_import_the_sdk():
     code = "import sys, clew.app.cli.commands; print([m for m in ('mcp', 'fastapi', 'pydantic') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -108,6 +108,7 @@ def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) 
     assert QUESTION in fetch_page(app, f"/b/{app.base}/").text
 
 
+@pytest.mark.slow
 def test_a_cell_is_cited_in_its_table_with_its_row_marked(app) -> None:
     place, page = ask_by_form(app, question="What was the level at Fenner Mouth on 1929-03-14 at 06:00?")
     number = next(
@@ -233,6 +234,7 @@ def test_everything_from_documents_graphs_and_questions_is_text(tmp_path) -> Non
         assert any("<script>alert(1)</script>" in fetch_page(app, path).text for path in places)
 
 
+@pytest.mark.slow
 def test_the_walk_is_drawn_with_a_note_for_each_node(app) -> None:
     _, page = ask_by_form(app, question=QUESTION, recipe="kgp")
     places = [item for item in page.all("g") if "place" in item["class"]]

@@ -38,6 +38,7 @@ def test_the_first_base_answers_and_each_has_an_address_of_its_own(app):
     assert other.model_extra["clew"]["abstained"]
 
 
+@pytest.mark.slow
 def test_without_the_token_nothing_is_said(app):
     with pytest.raises(openai.AuthenticationError):
         client(app, key="wrong").models.list()
@@ -63,6 +64,7 @@ def test_the_servers_own_model_is_asked(tmp_path):
         assert model.requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "method"),
     [

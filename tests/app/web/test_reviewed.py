@@ -97,6 +97,7 @@ def test_a_stopped_question_asks_the_model_no_more():
     assert model.asked == 1
 
 
+@pytest.mark.slow
 def test_a_form_of_too_many_fields_is_refused(tmp_path):
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         body = b"question=Who&" + b"&".join(b"documents=x" for _ in range(20_001))

@@ -176,6 +176,7 @@ def test_a_graph_is_added_looked_up_asked_and_removed(app) -> None:
     assert app.get(f"{app.api}/graphs")[1]["graphs"] == []
 
 
+@pytest.mark.slow
 def test_every_route_is_described_without_loading_anything_from_elsewhere(app) -> None:
     described = app.get("/api/openapi.json")[1]
     status, headers, page = app.request("GET", "/api/docs")

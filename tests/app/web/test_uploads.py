@@ -30,6 +30,7 @@ def names(app):
     return {document["document"] for document in app.get(f"{app.api}/documents")[1]["documents"]}
 
 
+@pytest.mark.slow
 def test_files_of_several_formats_are_read_and_found(own) -> None:
     # From the first event on, so that none is missed.
     followed = own.events(f"{own.api}/uploads/events", **{"Last-Event-ID": "0"})
@@ -110,6 +111,7 @@ def test_too_large_too_many_and_empty_files_are_refused_one_by_one(tmp_path) -> 
         assert list((tmp_path / "kb" / "spool").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_upload_that_cannot_be_stored_is_refused_and_questions_go_on(tmp_path) -> None:
     with ServedApp(tmp_path / "kb") as app:
         (tmp_path / "kb" / "spool").write_text("a file where the folder should be")
@@ -118,6 +120,7 @@ def test_an_upload_that_cannot_be_stored_is_refused_and_questions_go_on(tmp_path
         assert app.ask("Who?")["event"] == "answer"
 
 
+@pytest.mark.slow
 def test_names_are_shown_and_never_used_as_paths(own, tmp_path_factory) -> None:
     before = set(own.settings.bases[own.base].parent.rglob("*"))
     wild = {
@@ -177,6 +180,7 @@ def test_the_same_file_twice_is_one_document_and_removal_leaves_nothing(own) -> 
         assert [item.name for item in base.remove("osprey.md")] == ["osprey.md"]
 
 
+@pytest.mark.slow
 def test_doctor_deletes_kept_files_of_no_document(tmp_path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         (tmp_path / "a").write_text("Text about a quay.")

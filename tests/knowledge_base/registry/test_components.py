@@ -82,6 +82,7 @@ def test_options_are_the_parameters_with_their_defaults():
     assert (plain.kind, plain.paper) == ("retriever", "nobody")
 
 
+@pytest.mark.slow
 def test_collaborators_are_given_by_their_types(base):
     toy = build(base, "toy(label=reeds, deep-first=yes, count=4)")
     assert type(toy.parts).__name__ == "BM25" and toy.parts.snapshot is toy.snapshot
@@ -161,6 +162,7 @@ def test_every_component_can_be_described(kind):
         assert result.summary and parse_recipe(str(result.defaults)) == result.defaults
 
 
+@pytest.mark.slow
 def test_a_search_imports_only_its_own_component(tmp_path):
     program = (
         "import sys, json, clew\n"

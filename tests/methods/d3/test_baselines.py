@@ -61,6 +61,7 @@ def run(base, recipe, script=choose_builders, scope=None, k=10, **more):
     return [hit.node.text for hit in hits], record, server.requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "calls"),
     [("paragraph", 7), ("chunk", 1), ("map-reduce", 8), ("map-reduce-optimised", 2), ("chunk(size=20)", 4),

@@ -257,6 +257,7 @@ def test_options_that_make_no_sense_are_refused(base, snapshot_of):
             drill(base, None, recipe)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", ["Hmm, let me think about what a lighter is.", "Chapter Ninety"])
 def test_a_choice_that_cannot_be_read_leaves_what_no_model_would(base, snapshot_of, reply):
     snapshot_of(REPORT)

@@ -69,6 +69,7 @@ def test_pages_are_entries_where_that_is_wanted(snapshot_of):
     assert set(Outlines(snapshot, pages=True).sections_of(key, section.rows).values()) == {section}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(8))
 def test_sections_are_those_of_a_walk_through_the_tree(base, number):
     parsed = document(number)
@@ -120,6 +121,7 @@ def scope_of(key):
     return Scope(documents=frozenset([key]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_segments_cost_as_little_as_the_best_of_all_segmentations(seed):
     rng = np.random.default_rng(seed)

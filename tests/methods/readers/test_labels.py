@@ -7,6 +7,7 @@ from clew.methods.prompting import LABELS, parse_label
 S, R, N = LABELS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "label"),
     [

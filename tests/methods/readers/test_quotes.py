@@ -29,6 +29,7 @@ def test_a_quote_is_found_and_shown_as_its_source_has_it(text, quote, result):
     assert text[slice(*span)] == result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "quote"),
     [

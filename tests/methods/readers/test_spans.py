@@ -165,6 +165,7 @@ def test_a_long_passage_is_read_around_the_words_of_the_question():
     assert len(passage.text.split()) < len(text.split()) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("embedded")
 def test_the_default_answers_first_and_refuses_what_is_not_there(tmp_path):
     (tmp_path / "weir.md").write_text(

@@ -67,6 +67,7 @@ def query_step(answer):
     return step
 
 
+@pytest.mark.slow
 def test_a_plain_question_is_computed_without_a_model(base):
     answer = base.ask("How many orders went to Norway?", recipe="tables")
     assert (answer.text, answer.reader, answer.abstained) == ("2", "tables", False)
@@ -145,6 +146,7 @@ NOWHERE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", [*HOSTILE, *NOWHERE])
 def test_what_is_refused_never_answers(base, sql):
     answer, requests = ask(base, "Is the keeper of Skerry paid well, roughly?", reply(sql), reply(sql))
@@ -154,6 +156,7 @@ def test_what_is_refused_never_answers(base, sql):
     assert answer.recipe.startswith("kgp") and "512" not in answer.text and "43.7" not in answer.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -170,6 +173,7 @@ def test_prose_instead_of_sql_is_no_answer(base, text):
     assert answer.fallbacks and "$40 million" not in answer.text
 
 
+@pytest.mark.slow
 def test_an_endless_query_is_ended(base):
     endless = "select count(*) from " + ", ".join(f"orders o{n}" for n in range(24))
     with ScriptedServer([reply(endless), reply(endless)]) as server:

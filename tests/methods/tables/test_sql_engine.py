@@ -63,6 +63,7 @@ def test_sources_of_groups_and_joins():
     assert joined.sources == (("s:4",), ("s:2", "c:1"), ("s:3",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -148,6 +149,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", REFUSED)
 def test_refused(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -156,6 +158,7 @@ def test_refused(text, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_an_endless_query_ends():
     with pytest.raises(UsageError):
         query(

@@ -42,6 +42,7 @@ def test_sections_of_the_samples_are_those_of_the_list(name):
     assert [(node.page, node.level, node.name) for node in nodes if node.kind == SECTION] == headings
 
 
+@pytest.mark.slow
 def test_sections_of_a_report_whose_title_has_two_lines():
     name = "oskell-passage-annual-report-1931"
     (file,) = ROOT.glob(f"samples/**/{name}.pdf")

@@ -106,6 +106,7 @@ def test_a_worker_that_died_idle_is_replaced_without_loss(tmp_path: Path) -> Non
         assert isinstance(dict(pool.read_files(paths[1:]))[paths[1]], ParsedDocument)
 
 
+@pytest.mark.slow
 def test_the_real_reader_is_the_default(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.md", tmp_path / "bad.pdf"
     good.write_text("# Title\n\nWords.")
@@ -125,6 +126,7 @@ def test_what_a_system_can_confine_it_confines(monkeypatch: pytest.MonkeyPatch) 
     assert try_confinement() == {"files": False, "network": False}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not all(confinement().values()), reason="this system cannot confine a process")
 def test_a_parser_reaches_no_file_and_no_network(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "other.txt").write_text("not to be touched")

@@ -25,6 +25,7 @@ GOOD = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "name"), GOOD, ids=[name for _, name in GOOD])
 def test_a_document_is_a_function_of_bytes_parser_and_unit(data: bytes, name: str, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -44,6 +45,7 @@ def test_a_key_depends_on_what_the_bytes_are_read_as() -> None:
     assert parse(b"One.", "a.txt").key != parse(b"Two.", "a.txt").key
 
 
+@pytest.mark.slow
 def test_only_the_parser_that_is_needed_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("Words.")
@@ -86,6 +88,7 @@ def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.slow
 def test_a_format_of_another_package_is_found_by_its_entry_point(tmp_path: Path) -> None:
     install_plugin(tmp_path, "shout:FORMAT")
     program = (

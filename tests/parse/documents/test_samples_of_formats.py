@@ -30,6 +30,7 @@ def read_sample(suffix: str) -> ParsedDocument:
     return document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", TEXTS)
 def test_headings_paragraphs_lists_and_tables_are_the_same_in_every_format(suffix: str) -> None:
     document = read_sample(suffix)
@@ -99,6 +100,7 @@ def test_every_format_conforms() -> None:
     assert not {media_type for media_type in missing if not media_type.startswith("image/")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["pptx", "odt", "ods", "odp", "epub", "rtf", "msg", "zip"])
 def test_a_format_is_recognised_under_another_name(suffix: str) -> None:
     form = format_of_suffix(f".{suffix}")

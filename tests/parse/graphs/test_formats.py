@@ -57,6 +57,7 @@ def run_with_plugin(folder: Path, value: str) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.slow
 def test_a_format_of_another_package_reads_graphs_with_the_options_that_it_declares(tmp_path: Path) -> None:
     done = run_with_plugin(tmp_path, "words:FORMAT")
     edge = ("a", "knows", "b", {"languages": ["de"], "kind": ""})
@@ -87,6 +88,7 @@ def test_formats_are_listed_in_their_order_with_their_suffixes() -> None:
     )
 
 
+@pytest.mark.slow
 def test_readers_are_imported_when_a_graph_is_read() -> None:
     code = (
         "import sys, clew.parse.graphs.reader, clew.knowledge_base.ingest.graphs\n"

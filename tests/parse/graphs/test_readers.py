@@ -47,6 +47,7 @@ def read_twin(path: Path, content: str | bytes, **options) -> Twin:
     return twin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content"),
     [

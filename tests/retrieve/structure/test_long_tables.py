@@ -25,6 +25,7 @@ def folder(tmp_path_factory):
     return folder / "kb"
 
 
+@pytest.mark.slow
 def test_an_answer_is_short_in_print_and_as_json_and_its_id_leads_to_the_whole(folder):
     printed = CliRunner().invoke(app, ["ask", QUESTION, "--kb", str(folder)])
     assert printed.exit_code == 0
@@ -39,6 +40,7 @@ def test_an_answer_is_short_in_print_and_as_json_and_its_id_leads_to_the_whole(f
     assert whole.text.count("INV-") == 2_000
 
 
+@pytest.mark.slow
 def test_rows_that_share_words_with_the_question_are_shown_with_the_head(folder):
     with clew.open(folder) as base:
         (hit,) = base.ask("What does table 1 of sales.csv say about invoice INV-11500?").evidence

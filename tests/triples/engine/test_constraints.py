@@ -159,6 +159,7 @@ def test_negation_of_a_known_constant_and_of_a_missing_one(films) -> None:
     assert substitute(films, pattern).is_empty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "expected"),
     [

@@ -104,6 +104,7 @@ def test_quotation_marks_keep_commas_and_semicolons_together():
 WORDS = st.text(alphabet="abcdefg ,'(", min_size=1).map(str.strip).filter(bool)
 
 
+@pytest.mark.slow
 @given(WORDS, WORDS, WORDS, st.sampled_from([None, 1, 2]))
 def test_a_chain_parses_back(head, relation, other, answer):
     chain = Chain(

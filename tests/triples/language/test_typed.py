@@ -231,6 +231,7 @@ def test_an_echo_of_the_form_is_read_as_it_stands():
     assert str(parse_typed(MALFORMED[ECHOED])) == "HEAD >> RELATION >> #1; final answer: #1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MALFORMED.keys() - {ECHOED}))
 def test_a_malformed_reply_is_an_error_of_chains(name):
     with pytest.raises(ChainError):

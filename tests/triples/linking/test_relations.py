@@ -84,6 +84,7 @@ def test_phrases_find_their_relation_and_its_direction(
     assert first(GraphRelationLinker(), graph_of(base, FILMS), phrase) == (relation, inverse)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("relation", "phrase", "inverse"),
     [

@@ -126,6 +126,7 @@ def test_a_mounted_graph_is_asked_by_ids_and_names_and_never_gone_through(snapsh
     assert ("atlas:peru", "films:Q419") in {(item.source, item.target) for item in alignments}
 
 
+@pytest.mark.slow
 def test_aligning_with_one_graph_asks_only_that_graph(snapshot, base) -> None:
     for id in snapshot.graph("atlas").ids(range(8)):
         every = align_entity(snapshot, id, thorough=False)

@@ -29,6 +29,7 @@ def read(graph, question):
     return PlainParser().read(question, [graph])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "triples", "count"),
     [
@@ -164,6 +165,7 @@ def test_a_reading_without_answers_gives_way_and_that_is_told(tmp_path):
     assert empty in [each.triples for each in others if each.count == 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
