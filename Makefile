@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow fuzz lint check docs clean benchmarks encoder reader
+.PHONY: demo test slow fuzz soak lint check docs clean benchmarks encoder reader
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -20,6 +20,9 @@ slow: .venv/ready-dev ## The tests that take long: kills at random instants, who
 
 fuzz: .venv/ready-dev ## Change documents, questions, recipes and replies at random and parse them; SECONDS=600 for each target
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) --from $(FROM)
+
+soak: .venv/ready-dev ## Random operations on a base, killed and refused at random; goes on where it stopped. Linux on x86-64
+	$(BIN)/python tests/soak.py --sequences $(SEQUENCES) --seed $(SEED)
 
 lint: .venv/ready-dev ## Style, types, layers
 	$(BIN)/ruff format --check .
@@ -76,3 +79,4 @@ ONLY ?=
 SECONDS ?= 60
 SEED ?= 0
 FROM ?= 0
+SEQUENCES ?= 2000

@@ -1,212 +1,255 @@
-"""Kills an operation on a base at every point at which it touches a file or runs an SQL statement.
+"""Kills an operation on a base of twelve documents at every system call that changes a file.
 
-Run as a program, which has no threads and can fork: ``python kill_points.py OPERATION FOLDER``. The operation runs in
-a child that kills itself at its first point; then again from the same base, at the second; and so on until it comes
-to its end. After every kill the base must open without help, have the documents and graphs of before or of after and
-nothing of what it removed, and the same operation must lead to the same base as one that was never killed. Prints the
-number of kills. With a third argument, N, every N-th point alone.
+    python tests/kill_points.py OPERATION FOLDER [--step 7] [--all]
+
+The operation runs in a process that is killed at its first such call; then again from the same base, at the second;
+and so on until it comes to its end. After every kill the base must open without help, hold what it held before or
+afterwards, and nothing of what is gone from it; the same operation must then lead to the same base as one that was
+never killed, with the same search results. Prints the number of kills. ``--all``: at every system call, whatever it
+does, since pages of files may be mapped. Linux on x86-64.
 """
 
 from __future__ import annotations
 
+import argparse
+import io
 import itertools
 import os
 import shutil
-import signal
-import sqlite3
 import sys
-import traceback
+import tempfile
+import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from clew.core.types import GraphSource
-from clew.store.graphs.graph_store import GraphStore
+import clew
+from clew.knowledge_base.knowledge_base import KnowledgeBase
+from clew.knowledge_base.summaries import SummaryJob
 from clew.store.store import Store
 from clew.store.vectors import VectorFiles
-from kb_documents import HashEncoder, document, location
+from soak import BASE_FILES, State, is_between, leftover_words, read_state, without_processes, word_of
+from system_calls import CHANGING, Interference, run_traced
 
-WATCHED = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "sqlite3.connect"}
-DOCUMENTS = 6
-_connect = sqlite3.connect
-
-
-def fill(folder: Path) -> None:
-    with Store.open(folder, create=True) as base:
-        for number in range(DOCUMENTS):
-            base.put_document(document(number), location(f"/docs/{number}.txt"))
-        base.encode(HashEncoder())
-        store_graph(base.graphs, ["Ann", "Bob", "Cid"])
+#: With the two files in an archive, and the archive itself, twelve.
+SINGLE_FILES = 9
 
 
-def store_graph(graphs: GraphStore, names: list[str]) -> None:
-    builder = graphs.create_builder("people")
-    for name in names:
-        builder.add_node(name, name=name, types=("person",))
-    for left, right in itertools.pairwise(names):
-        builder.add_edge(left, "knows", right)
-    graphs.store_graph(builder, [GraphSource("/graphs/people.tsv", len(names), 0, "0" * 64)])
+def text_of(number: int, version: int = 0) -> str:
+    """Return a document with words of its own: three sections, a table."""
+    word = [word_of(1_000 * number + 100 * version + place) for place in range(4)]
+    return (
+        f"# Mill {word[0]}\n\nThe mill {word[1]} stands at the river.\n\n## Tolls\n\nThe toll is {number}.\n\n"
+        f"| name | value |\n| - | - |\n| {word[2]} | {number} |\n\n## Owners\n\nIts owner was {word[3]}.\n"
+    )
 
 
-def create(folder: Path) -> None:
-    with Store.open(folder, create=True) as base:
-        base.put_document(document(0), location("/docs/0.txt"))
-        base.catch_up()
+def write_archive(path: Path, *numbers: int) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for number in numbers:
+            archive.writestr(zipfile.ZipInfo(f"{number}.md"), text_of(number))
+    path.write_bytes(stream.getvalue())
 
 
-def add(folder: Path) -> None:
-    with Store.open(folder) as base:
-        base.put_document(document(90), location("/docs/90.txt"))
-        base.encode(HashEncoder())
+def write_files(files: Path) -> None:
+    """Write the files of twelve documents, and a graph."""
+    (files / "documents").mkdir(parents=True)
+    for number in range(SINGLE_FILES):
+        (files / "documents" / f"{number}.md").write_text(text_of(number))
+    write_archive(files / "documents" / "mails.zip", 20, 21)
+    write_graph(files / "people.tsv", 30)
 
 
-def change(folder: Path) -> None:
-    with Store.open(folder) as base:
-        base.put_document(document(2, version=1), location("/docs/2.txt", 1))
-        base.encode(HashEncoder())
+def write_graph(path: Path, number: int) -> None:
+    names = [word_of(1_000 * number + place) for place in range(5)]
+    lines = (f"{left}\tknows\t{right}\n" for left, right in itertools.pairwise(names))
+    path.write_text("".join(lines))
 
 
-def remove(folder: Path) -> None:
-    with Store.open(folder) as base:
-        paths = [path for path in ("/docs/1.txt", "/docs/3.txt") if path in base.locations()]
-        if paths:
-            base.remove(paths)
-        base.catch_up()
+def fill(base: KnowledgeBase, files: Path) -> None:
+    base.encoding.set("st:first")
+    add(base, files)
+    store_graph(base, files)
+    summarise(base, files)
 
 
-def replace_graph(folder: Path) -> None:
-    with Store.open(folder) as base:
-        store_graph(base.graphs, ["Dot", "Eve", "Fay", "Gus"])
+def add(base: KnowledgeBase, files: Path) -> None:
+    report = base.add([files / "documents"])
+    assert not report.failed, report.failed
 
 
-def set_encoder(folder: Path) -> None:
-    other = HashEncoder()
-    other.name = "other"
-    with Store.open(folder) as base:
-        base.encode(other)
+def remove(base: KnowledgeBase, files: Path) -> None:
+    there = base.store.locations()
+    names = [str(files / "documents" / name) for name in ("1.md", "3.md", "mails.zip")]
+    if present := [name for name in names if name in there]:
+        base.remove(*present)
+    base.store.catch_up()
 
 
-#: Whether the operation starts from a full base, and what it does.
-OPERATIONS: dict[str, tuple[bool, Callable[[Path], None]]] = {
-    "create": (False, create),
-    "add": (True, add),
-    "change": (True, change),
-    "remove": (True, remove),
-    "replace_graph": (True, replace_graph),
-    "set_encoder": (True, set_encoder),
+def store_graph(base: KnowledgeBase, files: Path) -> None:
+    base.graphs.add(files / "people.tsv")
+
+
+def remove_graph(base: KnowledgeBase, files: Path) -> None:
+    if base.graphs.infos():
+        base.graphs.remove("people")
+
+
+def set_encoder(base: KnowledgeBase, files: Path) -> None:
+    base.encoding.set("st:second")
+    base.encoding.encode_missing()
+
+
+def summarise(base: KnowledgeBase, files: Path) -> None:
+    SummaryJob(base, words=12).make()
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is done to a base, and before that to the files; ``is_new``: the base is made by it."""
+
+    act: Callable[[KnowledgeBase, Path], None]
+    prepare: Callable[[Path], None] = lambda files: None
+    is_new: bool = False
+
+
+def change_files(files: Path) -> None:
+    for number in (2, 5):
+        (files / "documents" / f"{number}.md").write_text(text_of(number, 1))
+
+
+def change_and_summarise(base: KnowledgeBase, files: Path) -> None:
+    add(base, files)
+    summarise(base, files)
+
+
+def write_new_file(files: Path) -> None:
+    (files / "documents" / "new.md").write_text(text_of(90))
+
+
+OPERATIONS = {
+    "create": Operation(fill, is_new=True),
+    "add": Operation(add, write_new_file),
+    "add_archive": Operation(add, lambda files: write_archive(files / "documents" / "new.zip", 91, 92, 93)),
+    "change": Operation(add, change_files),
+    "remove": Operation(remove),
+    "replace_graph": Operation(store_graph, lambda files: write_graph(files / "people.tsv", 40)),
+    "remove_graph": Operation(remove_graph),
+    "set_encoder": Operation(set_encoder),
+    "summarise": Operation(change_and_summarise, change_files),
 }
 
 
-def run_killed(act: Callable[[Path], None], folder: Path, point: int) -> bool:
-    """Run ``act`` in a child that kills itself at its ``point``-th point; return whether it was killed."""
-    child = os.fork()
-    if child == 0:
-        passed = 0
-
-        def pass_point(*_: object) -> None:
-            nonlocal passed
-            passed += 1
-            if passed == point:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        def hook(event: str, arguments: tuple[object, ...]) -> None:
-            if event in WATCHED and str(folder) in " ".join(map(str, arguments)):
-                pass_point()
-
-        def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-            connection: sqlite3.Connection = _connect(*arguments, **options)
-            connection.set_trace_callback(pass_point)
-            return connection
-
-        sys.addaudithook(hook)
-        sqlite3.connect = connect  # type: ignore[assignment]
-        status = 1
-        try:
-            act(folder)
-            status = 0
-        finally:
-            if status:
-                traceback.print_exc()
-            os._exit(status)
-    _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
-        raise SystemExit(f"the operation failed at point {point}")
-    return os.WIFSIGNALED(status)
-
-
-def removed_words(folder: Path, base: Store) -> list[str]:
-    """Return words of documents that are not in the base, and are in a file of its folder."""
-    keys = {stored.key for stored in base.documents()}
-    gone = [item for item in map(document, range(DOCUMENTS)) if item.key not in keys]
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [
-        f"{item.title} in {path}"
-        for item in gone
-        for path in files
-        if item.text.encode()[:60] in path.read_bytes()
-    ]
-
-
-def check(folder: Path, allowed: set[str], is_new: bool) -> None:
-    """Check the base after a kill: it opens, it is that of before or after, and nothing removed is in its folder."""
-    if is_new and not Store.exists(folder):
-        return
-    with Store.open(folder) as base:
-        assert base.digest() in allowed, "neither the base of before nor that of after"
-        live = sum(base.info().nodes.get(kind, 0) for kind in ("passage", "row"))
-        for path in (base.derived / "vectors").glob("*"):
+def check(folder: Path, state: State, seen: set[str]) -> None:
+    """Check the folder of a base that was opened after a kill: nothing is left of what is gone from it."""
+    left = leftover_words(folder, seen - state.words())
+    assert not left, f"words of what was removed: {left}"
+    strange = {path.name for path in folder.iterdir()} - BASE_FILES
+    assert not strange, f"left in the folder: {strange}"
+    with Store.open(folder) as store:
+        live = sum(store.info().nodes.get(kind, 0) for kind in ("passage", "row"))
+        for path in (store.derived / "vectors").glob("*"):
             files = VectorFiles(path)
             if files.read_manifest():
                 _, _, texts = files.open()
                 assert int((texts != 0).sum()) <= live, "vectors of removed documents"
-        graphs = {path.name for path in (base.derived / "graphs").glob("*") if "." not in path.name}
-        stored = {graph.digest for graph in base.graphs.graph_infos()}
+        graphs = {path.name for path in (store.derived / "graphs").glob("*") if "." not in path.name}
+        stored = {graph.digest for graph in store.graphs.graph_infos()}
         assert graphs <= stored, "arrays of a graph that is gone"
-        removed = removed_words(folder, base)
-        assert not removed, f"text of a removed document: {removed}"
+
+
+def read_results(base: KnowledgeBase) -> list[Any]:
+    """Return what searches find: hits and scores, and names in graphs."""
+    words = [word_of(1_000 * number + 1) for number in (0, 2, 20, 90, 91)]
+    results: list[Any] = []
+    for retriever in ("bm25", "default"):
+        for question in [*words, "Who owned the mill at the river?"]:
+            hits = base.search(question, k=5, retriever=retriever)
+            results.append([(hit.node.id, hit.score) for hit in hits])
+    for name, nodes in read_state(base).graphs.items():
+        results.append([item.name for item in base.graphs.entities(name, min(nodes))])
+    summaries = SummaryJob(base, words=12).estimate()
+    return [*results, summaries.sections]
 
 
 def main() -> None:
-    name, work = sys.argv[1], Path(sys.argv[2])
-    full, act = OPERATIONS[name]
-    start, undisturbed, folder = work / "start", work / "undisturbed", work / "killed"
-    allowed = set()
-    if full:
-        fill(start)
-        shutil.copytree(start, undisturbed)
-        with Store.open(start) as base:
-            allowed.add(base.digest())
-    else:
-        with Store.open(work / "empty", create=True) as base:
-            allowed.add(base.digest())
-    act(undisturbed)
-    with Store.open(undisturbed) as base:
-        after = base.digest()
-        vectors = dict(base.info().encoders)
-    kills = 0
-    step = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    for point in itertools.count(1, step):
-        shutil.rmtree(folder, ignore_errors=True)
-        if full:
-            shutil.copytree(start, folder)
-        killed = run_killed(act, folder, point)
-        try:
-            check(folder, allowed | {after}, not full)
-        except AssertionError as error:
-            raise SystemExit(f"killed at point {point}: {error}") from error
-        act(folder)  # begun again, it comes to its end
-        check(folder, {after}, False)
-        with Store.open(folder) as base:
-            problems = base.doctor()
-            assert not problems, problems
-            assert dict(base.info().encoders).keys() == vectors.keys()
-            assert not list(folder.glob("*.unfinished*"))
-        if not killed:
-            break
-        kills += 1
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("operation", choices=OPERATIONS)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--step", type=int, default=1, help="every N-th call alone")
+    parser.add_argument("--all", action="store_true", help="calls that change no file, too")
+    parser.add_argument("--from", dest="first", type=int, default=1, metavar="N", help="the first call")
+    given = parser.parse_args()
+    with without_processes():
+        kills = kill_everywhere(given.operation, given.folder, given.step, given.first, every=given.all)
     sys.stdout.write(f"{kills}\n")
+
+
+def kill_everywhere(name: str, work: Path, step: int, first: int, *, every: bool) -> int:
+    operation = OPERATIONS[name]
+    files, start, undisturbed, folder = (work / part for part in ("files", "start", "undisturbed", "killed"))
+    temporary = work / "temporary"
+    temporary.mkdir()
+    tempfile.tempdir = str(temporary)
+    write_files(files)
+    with clew.open(start, create=True) as base:
+        if not operation.is_new:
+            fill(base, files)
+            assert len(base.documents()) == 12
+        before = read_state(base)
+    if operation.is_new:
+        shutil.rmtree(start)
+    else:
+        shutil.copytree(start, undisturbed)
+    operation.prepare(files)
+    for path in (files / "documents").iterdir():
+        os.utime(path)
+    run(operation, undisturbed, files)
+    with clew.open(undisturbed) as base:
+        after, digest, results = read_state(base), base.store.digest(), read_results(base)
+    calls = None if every else CHANGING
+    for kills, point in enumerate(itertools.count(first, step)):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not operation.is_new:
+            shutil.copytree(start, folder)
+        outcome = run_traced(lambda: run(operation, folder, files), Interference(point, calls=calls))
+        if outcome.error is not None:
+            raise outcome.error
+        try:
+            check_killed(operation, folder, files, before, after)
+            run(operation, folder, files)  # begun again, it comes to its end
+            with clew.open(folder) as base:
+                assert base.store.digest() == digest, "another base than one that was never killed"
+                assert read_results(base) == results, "other results than without the kill"
+                assert not base.doctor(), base.doctor()
+            check(folder, after, before.words() | after.words())
+            assert not list(temporary.iterdir()), "files in the system's temporary folder"
+        except AssertionError as error:
+            raise SystemExit(f"{name}, killed at point {point}: {error}") from error
+        if not outcome.killed:
+            return kills
+    raise AssertionError("unreachable")
+
+
+def check_killed(operation: Operation, folder: Path, files: Path, before: State, after: State) -> None:
+    """Open a base after a kill and check it."""
+    if operation.is_new and not Store.exists(folder):
+        return
+    with clew.open(folder) as base:
+        state = read_state(base)
+        assert operation.is_new or is_between(state, before, after), "neither what was before nor afterwards"
+    check(folder, state, before.words())  # what was being added when it was killed was never there
+
+
+def run(operation: Operation, folder: Path, files: Path) -> None:
+    with clew.open(folder, create=operation.is_new) as base:
+        operation.act(base, files)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def test_vectors_outlive_the_base_and_a_repair_of_the_arrays(base) -> None:
     embedded = len(encoder.seen)
     (base.path / "derived" / "graphs").rename(base.path / "gone")
     with Store.open(base.path) as other:
-        assert [problem.problem for problem in other.doctor()] == ["its arrays are missing or damaged"]
+        assert [problem.problem for problem in other.doctor()] == ["its arrays are not built yet"]
         repeated = NodeVectorSearch(encoder, NodeTexts(other.snapshot().graph("films"))).rank("letters", 4)
     assert repeated.rows.tolist() == first.rows.tolist() and len(encoder.seen) == embedded
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path, PurePath
@@ -133,7 +132,8 @@ class SourceFiles:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pool: ParsePool | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
+        self._resources = ExitStack()
         #: By document key, the path and status of a file whose bytes were found to be the document's.
         self._verified: dict[str, tuple[str, tuple[int, int, int]]] = {}
 
@@ -143,10 +143,10 @@ class SourceFiles:
         from clew.parse.documents.pool import ParsePool
 
         with (
-            tempfile.TemporaryDirectory(prefix="clew-") as folder,
-            ParsePool(1, time_limit=seconds or None, memory_limit=memory, folder=Path(folder)) as pool,
+            self._store.temporary_folder() as folder,
+            ParsePool(1, time_limit=seconds or None, memory_limit=memory, folder=folder) as pool,
         ):
-            yield Uploads(self._store, pool, Path(folder))
+            yield Uploads(self._store, pool, folder)
 
     def original(self, document: str) -> Path:
         """Return a file with exactly the bytes that the document (a key) was read from.
@@ -195,13 +195,9 @@ class SourceFiles:
             if not place.startswith(UPLOAD_PREFIX):
                 container = Path(place)
             if self._folder is None:
-                self._folder = tempfile.TemporaryDirectory(prefix="clew-")
-            options = {
-                "name": PurePath(place).name,
-                "member": member,
-                "target": Path(self._folder.name) / key,
-            }
-            folder = Path(self._folder.name)
+                self._folder = self._resources.enter_context(self._store.temporary_folder())
+            folder = self._folder
+            options = {"name": PurePath(place).name, "member": member, "target": folder / key}
             with ParsePool(1, reader=extract_member, time_limit=_DRAW_SECONDS, folder=folder) as pool:
                 ((_, outcome),) = pool.read_files([container], options={container: options})
             if isinstance(outcome, Path):
@@ -266,9 +262,8 @@ class SourceFiles:
     def close(self) -> None:
         """End the process that draws pages, if there is one, and delete extracted files."""
         with _DRAWING:
-            if self._folder is not None:
-                self._folder.cleanup()
-                self._folder = None
+            self._folder = None
+            self._resources.close()
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None

@@ -33,7 +33,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -169,6 +169,8 @@ _REFUSED_WRITES = {
     "SQLITE_READONLY_DIRECTORY": "it is read-only",
     "SQLITE_READONLY_DBMOVED": "the file was moved away",
 }
+#: Failures of the disk that say that a file is not what it was.
+_DAMAGED_READS = {"SQLITE_IOERR_SHORT_READ", "SQLITE_IOERR_DATA", "SQLITE_IOERR_CORRUPTFS"}
 #: Files that opening and writing a base may need at once.
 _DESCRIPTORS = 8
 _MORE_DESCRIPTORS = "Allow this process more open files (ulimit -n), or end others"
@@ -210,11 +212,18 @@ def translate_errors(path: Path) -> Iterator[None]:
             ) from error
         if code.startswith("SQLITE_CANTOPEN") and count_free_descriptors() < _DESCRIPTORS:
             raise StoreError(f"{path} cannot be opened: too many open files", _MORE_DESCRIPTORS) from error
+        if code.startswith("SQLITE_IOERR") and code not in _DAMAGED_READS:
+            raise StoreError(
+                f"the disk of {path} fails ({message}, {code})",
+                "See what is wrong with the disk, and try again; what was stored before is not changed",
+            ) from error
         if "disk I/O" in message or "malformed" in message or "no such" in message:
             raise _damage_error(path, message) from error
         raise StoreError(
             f"{path} cannot be used: {message}", "Is the disk full, or the folder read-only?"
         ) from error
+    except sqlite3.ProgrammingError as error:  # another thread closed it: nothing is wrong with the file
+        raise StoreError(f"{path} cannot be used: {error}", "Open the knowledge base again") from error
     except sqlite3.DatabaseError as error:
         raise _damage_error(path, str(error)) from error
 
@@ -301,6 +310,10 @@ class Database:
                     _migrate(connection, connection.execute("PRAGMA user_version").fetchone()[0], {})
                 finally:
                     connection.close()
+
+    def hold_lock(self, timeout: float = LOCK_TIMEOUT) -> AbstractContextManager[None]:
+        """Keep other processes from writing. Not to be called within a transaction. Raises Locked."""
+        return hold_lock(self._lock, timeout)
 
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Self
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 PASSAGE_UNITS = ("paragraph", "sentence")
 PASSAGES_SETTING = "passages"
+#: The folder, in that of a base, of files that are needed for a while: those within archives and mails.
+_TEMPORARY = "temporary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,7 @@ class Store:
             Database.create(path, {PASSAGES_SETTING: passages})
         store = cls(path, Database(path))
         store._finish_interrupted_removals()
+        store._delete_abandoned_folders()
         if create and store.passage_unit != passages and passages != "paragraph":
             store.close()
             raise UsageError(
@@ -136,6 +140,36 @@ class Store:
         """Close the files."""
         self._snapshot = None
         self.database.close()
+
+    @contextmanager
+    def temporary_folder(self) -> Iterator[Path]:
+        """Create a folder within that of the base, and delete it afterwards.
+
+        What a process leaves that is killed meanwhile is deleted when the base is opened next: files of archives
+        have texts of documents in them, and the system's own folder for such files is emptied seldom.
+        """
+        parent = self.path / _TEMPORARY
+        with ExitStack() as resources:
+            with self.database.hold_lock():  # nobody deletes it before its own lock is held
+                parent.mkdir(mode=0o700, exist_ok=True)
+                folder = Path(tempfile.mkdtemp(dir=parent))
+                resources.callback(shutil.rmtree, folder, ignore_errors=True)
+                resources.enter_context(hold_lock(folder / _TEMPORARY))
+            yield folder
+        self._delete_abandoned_folders()
+
+    def _delete_abandoned_folders(self) -> None:
+        """Delete the temporary folders whose process has ended, which the lock in each of them shows."""
+        parent = self.path / _TEMPORARY
+        if not parent.exists():
+            return
+        with suppress(StoreError, OSError), self.database.hold_lock(timeout=0):
+            for folder in parent.iterdir():
+                with suppress(StoreError):
+                    with hold_lock(folder / _TEMPORARY, timeout=0):
+                        pass
+                    shutil.rmtree(folder, ignore_errors=True)
+            parent.rmdir()
 
     # Settings
 

@@ -164,7 +164,7 @@ class VectorFiles:
             return
         vectors, rows, texts = self.open()
         removed = ~live_slots(rows, live)
-        if removed.mean() > MAX_DEAD_SHARE:
+        if np.count_nonzero(removed) > MAX_DEAD_SHARE * len(removed):
             remaining = ~removed
             fresh, old = (self.folder.with_name(self.folder.name + suffix) for suffix in UNFINISHED_VECTORS)
             shutil.rmtree(fresh, ignore_errors=True)

@@ -153,3 +153,16 @@ def test_a_full_disk_is_not_damage(tmp_path):
             base.add([tmp_path / "files"], workers=1)
     with clew.open(tmp_path / "kb") as base:
         assert base.documents() == [] and not base.doctor()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
+def test_a_limit_on_the_size_of_files_is_said_as_such(tmp_path):
+    write(tmp_path / "files", 3, passages=400)
+    add = f"{sys.executable} -m clew add {tmp_path / 'files'} --kb {tmp_path / 'kb'}"
+    limited = subprocess.run(f"ulimit -f 48; {add}", shell=True, capture_output=True, text=True)
+    assert limited.returncode == 2 and "Traceback" not in limited.stderr, limited.stderr
+    assert "refuses to write" in limited.stderr or "File too large" in limited.stderr, limited.stderr
+    subprocess.run(add, shell=True, check=True, capture_output=True)
+    with clew.open(tmp_path / "kb") as base:
+        assert len(base.documents()) == 3 and not base.doctor()

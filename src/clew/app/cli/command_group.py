@@ -38,6 +38,9 @@ ENTRY_POINTS = "clew.commands"
 _SYSTEM_HINTS: dict[int | None, str] = {
     errno.ENOSPC: "Make room on the disk and try again; nothing that was stored is lost",
     errno.EDQUOT: "Make room on the disk and try again; nothing that was stored is lost",
+    errno.EFBIG: "A file may not grow so large here: allow larger ones (ulimit -f), or name another --kb FOLDER",
+    errno.EIO: "See what is wrong with the disk, and try again; nothing that was stored is lost",
+    errno.ENOMEM: "Allow this process more memory, or end other programs",
     errno.EROFS: "Name a folder that can be written to: --kb FOLDER",
     errno.EACCES: "Name a folder that you may write to: --kb FOLDER",
     errno.EMFILE: "Allow this process more open files (ulimit -n)",

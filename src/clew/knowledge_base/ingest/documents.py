@@ -6,10 +6,10 @@ killed loses at most the documents that are being read, and running it again con
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol
@@ -49,6 +49,10 @@ class IngestTarget(Protocol):
     @property
     def passage_unit(self) -> str:
         """The unit of passages, ``paragraph`` or ``sentence``."""
+        ...
+
+    def temporary_folder(self) -> AbstractContextManager[Path]:
+        """Create a folder for files within files, and delete it afterwards."""
         ...
 
     def documents(self) -> list[Document]:
@@ -175,10 +179,10 @@ class _AddRun:
         }
         waiting = deque(tasks)
         with (
-            tempfile.TemporaryDirectory(prefix="clew-") as folder,
-            ParsePool(workers, folder=Path(folder)) as pool,
+            self.base.temporary_folder() as folder,
+            ParsePool(workers, folder=folder) as pool,
         ):
-            options: dict[Path, dict[str, Any]] = {path: {"members": Path(folder)} for path in tasks}
+            options: dict[Path, dict[str, Any]] = {path: {"members": folder} for path in tasks}
             for path, outcome in pool.read_files(waiting, self.base.passage_unit, options):
                 task = tasks.pop(path)
                 if isinstance(outcome, UnreadableFile):
@@ -188,7 +192,7 @@ class _AddRun:
                     for member, inner in self.member_tasks(task, locations):
                         tasks[member] = inner
                         options[member] = {
-                            "members": Path(folder),
+                            "members": folder,
                             "name": PurePath(inner.locations[0].path).name,
                         }
                         waiting.appendleft(member)

@@ -313,6 +313,7 @@ class GraphStore:
         for graph in stored_graphs:
             subject = f"graph {graph.name}"
             folder = arrays.arrays_folder(self._derived, graph.digest)
+            is_built = folder.exists()
             sound = arrays.load_arrays(folder) is not None and not (checksums and arrays.find_faults(folder))
             if checksums and (problem := self._content_problem(graph)):
                 findings.append((subject, problem, False))
@@ -321,7 +322,9 @@ class GraphStore:
                     with hold_lock(self._lock):
                         shutil.rmtree(folder, ignore_errors=True)
                     self._open_imported(graph)
-                findings.append((subject, "its arrays are missing or damaged", repair))
+                # A process that is killed after it stored a graph leaves this to the first that asks it.
+                problem = "its arrays are damaged" if is_built else "its arrays are not built yet"
+                findings.append((subject, problem, repair))
             for problem, repaired in node_index.check_node_data(
                 self._derived, graph.digest, repair, checksums
             ):
