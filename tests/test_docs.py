@@ -174,3 +174,12 @@ def test_the_readme_is_short() -> None:
     assert len(readme.split()) <= 900
     assert readme.count("![") == 1
     assert re.findall(r"```console\n(.+)\n```", readme)[:2] == ["make demo", "make test"]
+
+
+def test_the_lengths_of_the_methods_files_are_about_right() -> None:
+    page = (DOCS / "concepts" / "methods.md").read_text(encoding="utf-8")
+    lengths = dict(re.findall(r"^\| `\w+` \| `(clew/[^`]+)` \| (\d+) \|", page, re.MULTILINE))
+    assert len(lengths) == 4
+    for file, length in lengths.items():
+        lines = len((ROOT / "src" / file).read_text(encoding="utf-8").splitlines())
+        assert abs(lines - int(length)) <= 0.15 * lines, f"{file} has {lines} lines"

@@ -648,7 +648,7 @@ class _QuestionReader:
         if aggregate == "count" and not (superlative and labels):
             return self._count(query, measures, labels)
         if limit is not None or (superlative is not None and (labels or self._asks_who())):
-            return self._ranked(query, aggregate, measures, labels, limit, superlative)
+            return self._rank(query, aggregate, measures, labels, limit, superlative)
         if superlative is not None and measures:
             if re.match(r"\W*(?:which|who)\b", self.text, re.IGNORECASE):
                 self.doubts.append("whose name is asked for is not clear")
@@ -751,7 +751,7 @@ class _QuestionReader:
         self._doubt_others([*measures[1:], *labels])
         return replace(query, column=column)
 
-    def _ranked(
+    def _rank(
         self,
         query: TableQuery,
         aggregate: Aggregate | None,

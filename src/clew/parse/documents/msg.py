@@ -86,7 +86,7 @@ def _open_message(data: bytes, limits: Limits) -> Mail:
         raise UnreadableFile(
             "is an old Microsoft Office file, which is not supported", "Export it as PDF and add that"
         )
-    kind = _Storage(container, ()).text(_CLASS).upper()
+    kind = _Storage(container, ()).read_text(_CLASS).upper()
     if "SMIME" in kind and "MULTIPARTSIGNED" not in kind:
         raise UnreadableFile("is an encrypted message", "Save it decrypted and add that")
     return _read_message(container, (), limits)
@@ -105,11 +105,11 @@ class _Storage:
     def __init__(self, container: CompoundFile, path: tuple[str, ...]) -> None:
         self._container, self._path = container, path
 
-    def binary(self, number: int) -> bytes:
+    def read_bytes(self, number: int) -> bytes:
         """Return a property's bytes, b"" where there is none."""
         return self._container.read(*self._path, f"__substg1.0_{number:04X}0102") or b""
 
-    def text(self, number: int) -> str:
+    def read_text(self, number: int) -> str:
         """Return a property's text, "" where there is none."""
         data = self._container.read(*self._path, f"__substg1.0_{number:04X}001F")
         if data is not None:
@@ -117,7 +117,7 @@ class _Storage:
         data = self._container.read(*self._path, f"__substg1.0_{number:04X}001E")
         return decode_text(data.rstrip(b"\0"))[0] if data else ""
 
-    def fixed(self, number: int) -> int | None:
+    def read_number(self, number: int) -> int | None:
         """Return a property of fixed length as a number, None where there is none."""
         data = self._container.read(*self._path, _PROPERTIES) or b""
         # What precedes the entries of 16 bytes: 32 in a message, 24 in one within it, 8 in an attachment.
@@ -131,14 +131,15 @@ class _Storage:
 def _read_message(container: CompoundFile, path: tuple[str, ...], limits: Limits) -> Mail:
     limits.check("nested too deeply", len(path), 20, "messages")
     storage = _Storage(container, path)
-    sender, address = storage.text(_SENDER), storage.text(_SENDER_SMTP) or storage.text(_SENDER_ADDRESS)
+    sender = storage.read_text(_SENDER)
+    address = storage.read_text(_SENDER_SMTP) or storage.read_text(_SENDER_ADDRESS)
     if "@" in address and address != sender:
         sender = f"{sender} <{address}>".strip()
-    ticks = storage.fixed(_SENT) or storage.fixed(_DELIVERED)
+    ticks = storage.read_number(_SENT) or storage.read_number(_DELIVERED)
     headers = [
         ("From", sender),
-        ("To", storage.text(_TO)),
-        ("Cc", storage.text(_CC)),
+        ("To", storage.read_text(_TO)),
+        ("Cc", storage.read_text(_CC)),
         ("Date", _format_ticks(ticks)),
     ]
     blocks = _body_blocks(storage, limits)
@@ -153,7 +154,7 @@ def _read_message(container: CompoundFile, path: tuple[str, ...], limits: Limits
             else:
                 attachments.append(_attachment(container, (*path, name), len(attachments) + 1))
     return Mail(
-        " ".join(storage.text(_SUBJECT).split()) or NO_SUBJECT,
+        " ".join(storage.read_text(_SUBJECT).split()) or NO_SUBJECT,
         tuple((name, " ".join(value.split())) for name, value in headers if value.strip("; ")),
         tuple(blocks),
         tuple(attachments),
@@ -162,12 +163,12 @@ def _read_message(container: CompoundFile, path: tuple[str, ...], limits: Limits
 
 def _attachment(container: CompoundFile, path: tuple[str, ...], number: int) -> MemberFile:
     storage = _Storage(container, path)
-    name = storage.text(_LONG_NAME) or storage.text(_DISPLAY_NAME) or storage.text(_SHORT_NAME)
+    name = storage.read_text(_LONG_NAME) or storage.read_text(_DISPLAY_NAME) or storage.read_text(_SHORT_NAME)
     return MemberFile(name.replace("/", "-").strip() or f"attachment {number}.bin", _reader_of(storage))
 
 
 def _reader_of(storage: _Storage) -> Callable[[], bytes]:
-    return lambda: storage.binary(_ATTACHED)
+    return lambda: storage.read_bytes(_ATTACHED)
 
 
 def _format_ticks(ticks: int | None) -> str:
@@ -181,17 +182,17 @@ def _format_ticks(ticks: int | None) -> str:
 
 
 def _body_blocks(storage: _Storage, limits: Limits) -> list[Block]:
-    html = storage.binary(_HTML) or storage.text(_HTML).encode()
+    html = storage.read_bytes(_HTML) or storage.read_text(_HTML).encode()
     if html:
-        page = storage.fixed(_CODE_PAGE)
+        page = storage.read_number(_CODE_PAGE)
         return list(fragment_blocks(decode_page(html, f"cp{page}" if page else "")[0], limits))
-    if packed := storage.binary(_RTF):
+    if packed := storage.read_bytes(_RTF):
         rtf = unpack_rtf(packed, limits)
         if b"\\fromhtml" in rtf[:2_000]:
             return list(fragment_blocks(_html_in_rtf(rtf), limits))
         if b"\\fromtext" not in rtf[:2_000]:
             return [block for block in rtf_blocks(rtf, limits) if not isinstance(block, Title)]
-    return list(text_blocks(storage.text(_BODY).replace("\r\n", "\n").replace("\r", "\n")))
+    return list(text_blocks(storage.read_text(_BODY).replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def unpack_rtf(data: bytes, limits: Limits) -> bytes:
