@@ -19,6 +19,7 @@ from clew.models.span_reader import (
     build_windows,
     create_span_reader,
     verdict_positions,
+    widen_to_words,
 )
 
 FOLDER = embedded_folder("reader", SETTINGS_FILE)
@@ -165,3 +166,20 @@ def test_unknown_names_are_errors(tmp_path):
         create_span_reader("reader")
     with pytest.raises(NotFound, match=r"model\.onnx missing"):
         create_span_reader(f"onnx:{tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "whole"),
+    [
+        ("opened by Ines Calder in 1902", "es", "Ines"),
+        ("opened by Ines Calder in 1902", "Calder", "Calder"),
+        ("a contorted face", "contort", "contorted"),
+        ("Paris", "ari", "Paris"),
+        ("It cost $1,024.50.", "$1,024.50", "$1,024.50"),
+        ("東京都の人口", "人口", "人口"),
+    ],
+)
+def test_a_span_has_whole_words(text, part, whole):
+    start = text.index(part)
+    first, last = widen_to_words(text, start, start + len(part))
+    assert text[first:last] == whole

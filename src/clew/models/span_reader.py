@@ -175,7 +175,8 @@ def best_spans(
 ) -> list[Span]:
     """Return the best spans of a window, best first, at most ``limit``; logits are (tokens,) each.
 
-    A span lies within the title or within the text of one passage, and has at most :data:`MAX_SPAN` tokens.
+    A span lies within the title or within the text of one passage, and has at most :data:`MAX_SPAN` tokens. Its words
+    are whole, though tokens may be parts of words.
     """
     null = float(start_logits[0] + end_logits[0])
     verdicts: tuple[SpanKind, SpanKind] = ("yes", "no")
@@ -196,14 +197,35 @@ def best_spans(
         )
         first, last = first[fits], last[fits]
         scores = start_logits[first] + end_logits[last] - null
-        for index in np.argsort(-scores, kind="stable")[:limit].tolist():
-            passage, start, _ = window.places[first[index]].tolist()
-            end = int(window.places[last[index], 2])
-            in_title = bool(window.in_title[first[index]])
-            source = passages[passage].title if in_title else passages[passage].text
-            kind: SpanKind = "title" if in_title else "text"
+        ranges: set[tuple[SpanKind, int, int, int]] = set()
+        for index in np.argsort(-scores, kind="stable").tolist():
+            passage = int(window.places[first[index], 0])
+            kind: SpanKind = "title" if window.in_title[first[index]] else "text"
+            source = passages[passage].title if kind == "title" else passages[passage].text
+            start, end = widen_to_words(
+                source, int(window.places[first[index], 1]), int(window.places[last[index], 2])
+            )
+            if (kind, passage, start, end) in ranges:
+                continue
+            ranges.add((kind, passage, start, end))
             spans.append(Span(source[start:end], kind, passage, start, end, float(scores[index])))
+            if len(ranges) == limit:
+                break
     return sorted(spans, key=lambda span: -span.score)[:limit]
+
+
+def widen_to_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the range of the whole words that text[start:end] touches; scripts without spaces keep their range."""
+    while 0 < start < len(text) and _joins(text[start - 1 : start + 1]):
+        start -= 1
+    while 0 < end < len(text) and _joins(text[end - 1 : end + 1]):
+        end += 1
+    return start, end
+
+
+def _joins(pair: str) -> bool:
+    # From Thai (U+0E00) on there are scripts that put no spaces between words.
+    return pair.isalnum() and max(pair) < "\u0e00"
 
 
 class SpanReader:
