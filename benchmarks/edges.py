@@ -9,8 +9,9 @@ Corpora: the pooled paragraphs of three multi-hop sets (gold paragraphs); the sa
 evidence); eight filings, with two kinds of pairs: the questions that have evidence on two pages (FinanceBench's, and
 ``data/filings_places.jsonl``, written by hand before any edge was looked at), and *figures*: two passages or rows of
 a filing that state the same figure of four digits or more, which no third one states. No edge is made from a number,
-so that the figures are a fair check of all others. Of 5,000 drawn edges by a name those are counted whose every name
-is a number: there has to be none.
+so that the figures are a fair check of all others; Debian's licences, some of them editions of one another
+(``data/licence_places.jsonl``: a section and one that it refers to, two editions, a term and its use). Of 5,000 drawn
+edges by a name those are counted whose every name is a number: there has to be none.
 
     python benchmarks/edges.py                           # all: five minutes
     python benchmarks/edges.py --corpus musique
@@ -23,6 +24,7 @@ import argparse
 import json
 import math
 import re
+import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -34,18 +36,20 @@ import numpy as np
 
 import clew
 from clew.core.protocols import Snapshot
-from clew.core.types import KINDS, ROW, Node
+from clew.core.types import KINDS, ROW, Node, Question
 from clew.evaluate.corpora import GoldEvidence, pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.graph.mentions import EDGE_KINDS, MentionGraph
 from clew.graph.passages import passage_rows
+from clew.knowledge_base import registry
 from clew.store.store import Store
 
 HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data"
 SETS = {"hotpotqa": "train100", "musique": "train100", "2wikimultihopqa": "train500"}
-CORPORA = (*SETS, "samples", "filings")
+CORPORA = (*SETS, "samples", "filings", "licences")
+LICENCES = Path("/usr/share/common-licenses")
 #: Begins the names of kinds that are two edges: up to a page, section or table, and down again.
 STEPS = "same "
 _FIGURE = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
@@ -147,6 +151,27 @@ def figures_evidence(snapshot: Snapshot) -> list[Evidence]:
     return [list(pair) for pair in pairs]
 
 
+def licences_evidence(snapshot: Snapshot) -> list[tuple[str, str, Evidence]]:
+    """Return the questions on licences: what joins the two places, the question, and the passages with the words that
+    mark each place."""
+    rows = passage_rows(snapshot)
+    texts = [
+        (row, node.document_name.removesuffix(".txt"), " ".join(node.text.split()))
+        for row, node in zip(rows.tolist(), snapshot.nodes(rows), strict=True)
+    ]
+    questions = []
+    for line in (HERE / "data" / "licence_places.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        evidence: Evidence = [
+            (row, number)
+            for row, name, text in texts
+            for number, (file, words) in enumerate(record["places"])
+            if name == file and words in text
+        ]
+        questions.append((record["kind"], record["question"], evidence))
+    return questions
+
+
 def tally_edges(
     snapshot: Snapshot, questions: Sequence[Evidence], common: int
 ) -> dict[tuple[str, bool], Tally]:
@@ -235,11 +260,17 @@ def open_base(name: str, folder: Path) -> Store:
             examples = load_dataset(name, DATA / name / f"{SETS[name]}.jsonl").examples()
             fill_store(base, pool_paragraphs(list(examples)), EvaluationSettings())
         return base
+    source = DATA / "financebench" / "pdfs" if name == "filings" else HERE.parent / "samples" / "documents"
+    if name == "licences":
+        source = folder / "texts"
+        source.mkdir(exist_ok=True)
+        for path in LICENCES.iterdir():
+            # The names without a version are links to the newest.
+            if not path.is_symlink():
+                shutil.copyfile(path, source / f"{path.name}.txt")
     with clew.open(folder / name, create=True) as result:
         result.encoding.set(None)
-        result.add(
-            [DATA / "financebench" / "pdfs" if name == "filings" else HERE.parent / "samples" / "documents"]
-        )
+        result.add([source])
     return Store.open(folder / name)
 
 
@@ -249,9 +280,34 @@ def evidence_of(name: str, snapshot: Snapshot) -> Iterator[tuple[str, list[Evide
         yield name, paragraphs_evidence(name, snapshot)
     elif name == "samples":
         yield name, samples_evidence(snapshot)
+    elif name == "licences":
+        by_kind: dict[str, list[Evidence]] = defaultdict(list)
+        for kind, _, evidence in licences_evidence(snapshot):
+            by_kind[kind].append(evidence)
+        yield from ((f"licences, {kind}", some) for kind, some in by_kind.items())
     else:
         yield "filings, two pages", pages_evidence(snapshot)
         yield "filings, figures", figures_evidence(snapshot)
+
+
+def report_recall(base: Store, questions: Sequence[tuple[str, Evidence]], encoders: Sequence[str]) -> None:
+    """Print of how many questions every place is among the first passages of a search and of walks."""
+    snapshot = base.snapshot()
+    print("| encoder | search | questions | all places @5 | @10 |\n|---|---|---|---|---|")
+    for name in encoders:
+        encoder = None if name == "none" else registry.load_encoder(name)
+        if encoder is not None:
+            base.encode(encoder)
+        for recipe in ("search", "kgp(prior=0.0)", "kgp"):
+            retriever = registry.build_retriever(recipe, base, encoder=encoder)
+            covered = []
+            for text, evidence in questions:
+                hits = retriever.retrieve(Question(text), 10)
+                rows = snapshot.rows([hit.node.id for hit in hits]).tolist()
+                places = [{place for row, place in evidence if row in rows[:cut]} for cut in (5, 10)]
+                covered.append([some == {place for _, place in evidence} for some in places])
+            first, ten = np.sum(covered, axis=0)
+            print(f"| {name} | {recipe} | {len(questions)} | {first} | {ten} |", flush=True)
 
 
 def main() -> None:
@@ -268,6 +324,9 @@ def main() -> None:
         for name in options.corpus or CORPORA:
             with open_base(name, options.kb or Path(temporary)) as base:
                 report(name, base.snapshot(), options.common)
+                if name == "licences":
+                    questions = [(text, evidence) for _, text, evidence in licences_evidence(base.snapshot())]
+                    report_recall(base, questions, ("none", "clew:hops"))
 
 
 def report(name: str, snapshot: Snapshot, common: int) -> None:

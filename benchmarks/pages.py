@@ -6,12 +6,17 @@ of them. The baseline is BM25 over whole page texts (raw text of the PDF, k1 1.5
 of the filing within it and of all pages pooled. "filing" is the share of questions whose first page is
 one of the right filing. Intervals are 95 % percentile intervals of a seeded bootstrap over the questions.
 
+Questions with evidence on two pages count where both are among the first k pages. They are also asked end to end: are
+both pages among the first ten passages of the walk, among the first thirty (what a model is given), among the thirty
+that the reader without a model is given, and in the evidence that the answer shows?
+
 With --siblings FOLDER every filing has two more beside it, for the year before and the year after: the same texts,
 with all years shifted by one. Only years tell them apart.
 
     python benchmarks/pages.py                                 # without an encoder
     python benchmarks/pages.py --encoder onnx:FOLDER           # and with one
     python benchmarks/pages.py --questions dev                 # our own questions on the same filings
+    python benchmarks/pages.py --questions places              # 25 whose evidence lies on two pages: both of them
     python benchmarks/pages.py --siblings FOLDER --encoder none # among filings of other years
 """
 
@@ -68,10 +73,23 @@ def financebench(data: Path) -> list[Asked]:
     return results
 
 
-def development() -> list[Asked]:
+def development(_data: Path) -> list[Asked]:
     lines = (HERE / "data" / "filings_dev.jsonl").read_text(encoding="utf-8").splitlines()
     records = map(json.loads, lines)
     return [Asked(r["question"], r["file"], frozenset({(r["file"], r["page"])})) for r in records]
+
+
+def two_places(_data: Path) -> list[Asked]:
+    lines = (HERE / "data" / "filings_places.jsonl").read_text(encoding="utf-8").splitlines()
+    records = map(json.loads, lines)
+    return [Asked(r["question"], r["file"], frozenset((r["file"], p) for p in r["pages"])) for r in records]
+
+
+QUESTIONS: dict[str, Callable[[Path], list[Asked]]] = {
+    "financebench": financebench,
+    "dev": development,
+    "places": two_places,
+}
 
 
 def page_texts(folder: Path) -> dict[Page, str]:
@@ -160,21 +178,26 @@ def add_siblings(source: Store, store: Store) -> None:
     store.catch_up()
 
 
-def found_at(search: Search, questions: Sequence[Asked], pooled: bool) -> np.ndarray:
+def found_at(search: Search, questions: Sequence[Asked], pooled: bool, every: bool) -> np.ndarray:
     """Return for each question whether the first page is of its filing, and for each cut whether a gold page is
-    among the first."""
+    among the first, or ``every`` one."""
     rows = []
     for asked in questions:
         pages = search(asked, pooled)
         first_file = pages[0][0] if pages else ""
-        rows.append([first_file == asked.file, *(bool(asked.gold & set(pages[:cut])) for cut in CUTS)])
+        rows.append(
+            [first_file == asked.file]
+            + [len(asked.gold & set(pages[:cut])) >= (len(asked.gold) if every else 1) for cut in CUTS]
+        )
     return np.array(rows, dtype=float)
 
 
-def report(name: str, search: Search, questions: Sequence[Asked], seed: int) -> Iterator[str]:
+def report(
+    name: str, search: Search, questions: Sequence[Asked], seed: int, every: bool = False
+) -> Iterator[str]:
     for pooled in (False, True):
         started = time.perf_counter()
-        result = found_at(search, questions, pooled)
+        result = found_at(search, questions, pooled, every)
         each = (time.perf_counter() - started) / len(questions)
         results = [bootstrap_interval(column.tolist(), seed) for column in result.T]
         cells = [f"{item.mean:.2f} [{item.low:.2f}, {item.high:.2f}]" for item in results]
@@ -191,20 +214,23 @@ def main() -> None:
     parser.add_argument(
         "--retriever", action="append", help="retrievers to compare (default: search, default, bm25)"
     )
-    parser.add_argument("--questions", choices=("financebench", "dev"), default="financebench")
+    parser.add_argument("--questions", choices=tuple(QUESTIONS), default="financebench")
     parser.add_argument("--siblings", type=Path, help="a base to use or make of the filings and their twins")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if not options.data.is_dir():
         raise SystemExit(f"no data at {options.data}; the filings are not part of this repository")
-    questions = development() if options.questions == "dev" else financebench(options.data)
+    questions = QUESTIONS[options.questions](options.data)
+    every = options.questions == "places"
     pdfs = options.data / "pdfs"
     print(f"{len(questions)} questions ({options.questions}), seed {options.seed}\n")
-    print("| search | scope | filing [95 %] | " + " | ".join(f"@{cut} [95 %]" for cut in CUTS) + " | ms |")
+    cuts = [f"{'both ' * every}@{cut} [95 %]" for cut in CUTS]
+    print("| search | scope | filing [95 %] | " + " | ".join(cuts) + " | ms |")
     print("|---|---|" + "---|" * (len(CUTS) + 2))
     texts = page_texts(pdfs)
     for kind, word in BASELINES.items() if not options.siblings else ():
-        for line in report(f"BM25 of page texts, {kind}", PageBM25(texts, word), questions, options.seed):
+        name = f"BM25 of page texts, {kind}"
+        for line in report(name, PageBM25(texts, word), questions, options.seed, every):
             print(line, flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         with clew.open(options.kb or temporary, create=True) as base:
@@ -215,6 +241,8 @@ def main() -> None:
                     add_siblings(base.store, twins)
         with clew.open(options.siblings or options.kb or temporary) as base:
             compare(base, questions, options)
+            if every:
+                answer_questions(base, questions, options)
 
 
 def compare(base: clew.KnowledgeBase, questions: Sequence[Asked], options: argparse.Namespace) -> None:
@@ -225,8 +253,38 @@ def compare(base: clew.KnowledgeBase, questions: Sequence[Asked], options: argpa
             base.encoding.encode_missing()
         for retriever in options.retriever or ["search", "default", "bm25"]:
             name = f"clew {retriever}, encoder {encoder.rpartition('/')[2]}"
-            for line in report(name, ClewSearch(base, retriever), questions, options.seed):
+            search = ClewSearch(base, retriever)
+            for line in report(name, search, questions, options.seed, options.questions == "places"):
                 print(line, flush=True)
+
+
+def answer_questions(
+    base: clew.KnowledgeBase, questions: Sequence[Asked], options: argparse.Namespace
+) -> None:
+    """Print a line for each encoder and scope: of how many questions both pages are in the evidence."""
+    cuts = ("first 10 passages", "first 30 passages", "30 passages read", "shown with the answer")
+    heads = "".join(f" both, {cut} | one, {cut} |" for cut in cuts)
+    print(f"\n| encoder | scope | questions |{heads} refused |")
+    print("|---|---|---|" + "---|" * (2 * len(cuts) + 1))
+    for encoder in options.encoder or ["none", "clew:hops"]:
+        base.encoding.set(None if encoder == "none" else encoder)
+        for pooled in (False, True):
+            tally: Counter[str] = Counter()
+            for asked in questions:
+                documents = None if pooled else [asked.file]
+                walked = base.search(asked.text, k=30, documents=documents)
+                answer = base.ask(asked.text, documents=documents)
+                tally["refused"] += answer.abstained
+                for cut, hits in zip(
+                    cuts, (walked[:10], walked, answer.context, answer.evidence), strict=True
+                ):
+                    places = asked.gold & {(hit.node.document_name, hit.node.page) for hit in hits}
+                    tally[f"both, {cut}"] += places == asked.gold
+                    tally[f"one, {cut}"] += bool(places)
+            cells = [tally[f"{share}, {cut}"] for cut in cuts for share in ("both", "one")]
+            cells.append(tally["refused"])
+            scope = "pooled" if pooled else "within"
+            print(f"| {encoder} | {scope} | {len(questions)} | {' | '.join(map(str, cells))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
-"""How long does a question take? p50 and p95 of a search and of a whole KGP walk, without a language model.
+"""How long do building, adding, removing and asking take? Sizes from 10,000 to 1,000,000 passages, no language model.
+
+The last lines printed are a table: for each size, with words alone and with vectors, what building the base took, p50
+and p95 of a search and of a whole KGP walk, and adding and removing a document of a hundred passages.
 
 The text is synthetic: pseudo-words with Zipf frequencies, documents with words of their own, some names.
 It goes through the document builder and the store like any other. Vectors are seeded and clustered (a passage
 lies near its document's centre); the encoder of the *questions* is a real one where --encoder names one, and
 its time counts: its vector is turned by a fixed rotation towards a cluster, which changes no cost.
 
-Bases are kept in --folder and used again, so that a long run can be stopped and continued. --build stops where a base
-has its text and, with --vectors, its vectors.
+Bases are kept in --folder and used again, so that a long run can be stopped and continued; the time that each part of
+building took is added up beside them. --build stops where a base has its text and, with --vectors, its vectors.
 
-    python benchmarks/query.py --passages 10000 --passages 100000 --folder /tmp/bases --encoder onnx:FOLDER
+    python benchmarks/query.py --passages 10000 --passages 100000 --folder /tmp/bases --encoder clew:hops
     timeout 1100 python benchmarks/query.py --passages 1000000 --folder /tmp/bases --build    # again until it ends
 """
 
@@ -16,9 +19,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -137,19 +142,49 @@ class Clustered:
         return normal(text[:2]) + 0.7 * normal(text)
 
 
+@contextmanager
+def record_time(folder: Path, passages: int, part: str) -> Iterator[Callable[[], None]]:
+    """Add what a part of building takes to what its earlier runs took; the yielded function does so in between."""
+    path = folder / f"passages-{passages}.json"
+    started, cpu = time.perf_counter(), time.process_time()
+
+    def save() -> None:
+        nonlocal started, cpu
+        times = json.loads(path.read_text()) if path.exists() else {}
+        wall_before, cpu_before = times.get(part, (0.0, 0.0))
+        now, cpu_now = time.perf_counter(), time.process_time()
+        times[part] = wall_before + now - started, cpu_before + cpu_now - cpu
+        path.write_text(json.dumps(times))
+        started, cpu = now, cpu_now
+
+    try:
+        yield save
+    finally:
+        save()
+
+
 def build(folder: Path, language: Language, passages: int, seed: int) -> Store:
     """Return the base of that size; made, or continued, where it is not complete."""
     base = Store.open(folder / f"passages-{passages}", create=True)
-    started = time.perf_counter()
-    # They are added in order: what is there are the first ones.
-    for number, document in documents(language, passages, seed, len(base.documents())):
-        path = f"/benchmark/{number}.txt"
-        base.put_document(document, Location(path, "/benchmark", len(document.text), number, number))
-        if number % 200 == 199:
-            base.catch_up()
-    base.catch_up()
-    print(f"  text: {time.perf_counter() - started:.0f} s, {time.process_time():.0f} s of CPU so far")
+    first = len(base.documents())
+    if first * PER_DOCUMENT >= passages:
+        return base
+    with record_time(folder, passages, "text") as save:
+        # They are added in order: what is there are the first ones.
+        for number, document in documents(language, passages, seed, first):
+            path = f"/benchmark/{number}.txt"
+            base.put_document(document, Location(path, "/benchmark", len(document.text), number, number))
+            if number % 200 == 199:
+                base.catch_up()
+                save()
+        base.catch_up()
     return base
+
+
+def add_vectors(base: Store, folder: Path, passages: int, encoder: Clustered) -> None:
+    """Make the vectors that are missing."""
+    with record_time(folder, passages, "vectors"):
+        base.encode(encoder)
 
 
 def search(retriever: Any, k: int, text: str) -> Sequence[Hit]:
@@ -158,18 +193,21 @@ def search(retriever: Any, k: int, text: str) -> Sequence[Hit]:
     return hits
 
 
-def timed(run: Callable[[str], object], asked: Sequence[str]) -> str:
-    """Return the first call's time, and p50 and p95 of the others, in ms."""
+def measure_questions(run: Callable[[str], object], asked: Sequence[str], name: str) -> str:
+    """Print the first call's time; return p50 and p95 of the others, in ms."""
     seconds = []
     for text in asked:
         started = time.perf_counter()
         run(text)
         seconds.append(time.perf_counter() - started)
     first, rest = seconds[0], np.array(seconds[1:]) * 1000
-    return f"first {first * 1000:.0f}, p50 {np.percentile(rest, 50):.1f}, p95 {np.percentile(rest, 95):.1f}"
+    middle, late = np.percentile(rest, (50, 95))
+    print(f"  {name}: first {first * 1000:.0f}, p50 {middle:.1f}, p95 {late:.1f} ms", flush=True)
+    return f"{middle:.0f} / {late:.0f}"
 
 
-def measure(base: Store, language: Language, options: argparse.Namespace, passages: int) -> None:
+def measure(base: Store, language: Language, options: argparse.Namespace, passages: int) -> list[str]:
+    """Measure a base; return the lines of the table about it."""
     snapshot = base.snapshot()
     sample = [
         node.text for document in snapshot.documents()[:50] for node in base.document_nodes(document.key)
@@ -177,37 +215,43 @@ def measure(base: Store, language: Language, options: argparse.Namespace, passag
     asked = questions(
         language, [text for text in sample if len(text.split()) > 20], options.queries, options.seed
     )
-    started = time.perf_counter()
-    figures = compute_statistics(snapshot, KeywordGraph(snapshot))
-    print(f"  keyword graph, made and sampled in {time.perf_counter() - started:.1f} s: {figures}")
+    if options.keyword_graph:
+        started = time.perf_counter()
+        figures = compute_statistics(snapshot, KeywordGraph(snapshot))
+        print(f"  keyword graph, made and sampled in {time.perf_counter() - started:.1f} s: {figures}")
     vocabulary, _ = snapshot.postings("text").vocabulary()
-    print(f"  {passages} passages, {len(vocabulary)} terms, {base.info().bytes / 1e6:.0f} MB")
+    print(f"  {passages} passages, {len(vocabulary)} terms, {base.info().bytes / 1e6:.0f} MB", flush=True)
     real = registry.load_encoder(options.encoder) if options.encoder else None
     clustered = Clustered(real) if options.vectors or real else None
-    if clustered:
-        started = time.perf_counter()
-        made = base.encode(clustered)
-        print(f"  vectors: {made} made in {time.perf_counter() - started:.0f} s")
+    lines = []
     for encoder in (None, clustered) if clustered else (None,):
-        with_encoder = "" if encoder is None else f", {options.encoder or 'no question encoder'}"
-        for name in options.retriever or ["search", "bm25", "tfidf"]:
+        if encoder is not None:
+            add_vectors(base, options.folder, passages, encoder)
+        label = "words" if encoder is None else f"vectors, {options.encoder or 'no question encoder'}"
+        cells = []
+        for name in options.retriever or ["search"]:
             retriever = registry.build_retriever(name, base, encoder=encoder)
-            line = timed(partial(search, retriever, 10), asked)
-            print(f"  search {name}{with_encoder}: {line} ms", flush=True)
+            cells.append(measure_questions(partial(search, retriever, 10), asked, f"search {name}, {label}"))
         for recipe in options.recipe or ["kgp"]:
             method = registry.build_method(recipe, base, encoder=encoder)
-            line = timed(partial(search, method, 30), asked[: options.walks])
-            print(f"  walk {recipe}{with_encoder}: {line} ms", flush=True)
-    measure_changes(base, language, passages, options.seed, clustered)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    print(f"  peak memory of this process so far: {peak:.0f} MB", flush=True)
+            run = partial(search, method, 30)
+            cells.append(measure_questions(run, asked[: options.walks], f"walk {recipe}, {label}"))
+        cells += measure_changes(base, language, passages, options.seed, encoder)
+        times = json.loads((options.folder / f"passages-{passages}.json").read_text())
+        wall, cpu = times["text" if encoder is None else "vectors"]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        lines.append(
+            f"| {passages:,} | {label} | {wall:,.0f} ({cpu:,.0f}) | {' | '.join(cells)} | "
+            f"{base.info().bytes / 1e6:,.0f} | {peak:,.0f} |"
+        )
+    return lines
 
 
 def measure_changes(
     base: Store, language: Language, passages: int, seed: int, encoder: Clustered | None
-) -> None:
-    """Print what it takes to add one more document and to remove it, each with the next walk, which makes again what
-    is kept for a generation."""
+) -> list[str]:
+    """Return what it takes to add one more document and to remove it, each with the next walk, which makes again what
+    is kept for a generation; in seconds."""
     document = make_document(language, passages, PER_DOCUMENT, seed)
     question = "What was " + " ".join(document.text.split()[:4]) + "?"
 
@@ -225,17 +269,20 @@ def measure_changes(
         base.catch_up()
 
     walk()
+    cells = []
     for name, change in (("add", add), ("remove", remove)):
         wall, cpu = time.perf_counter(), time.process_time()
         change()
         changed, changed_cpu = time.perf_counter() - wall, time.process_time() - cpu
         walk()
-        total = time.perf_counter() - wall
+        total, total_cpu = time.perf_counter() - wall, time.process_time() - cpu
         print(
             f"  {name} one document of {PER_DOCUMENT} passages: {changed:.2f} s ({changed_cpu:.2f} s of CPU); "
-            f"with the first walk after it {total:.2f} s",
+            f"with the first walk after it {total:.2f} s ({total_cpu:.2f} s of CPU)",
             flush=True,
         )
+        cells.append(f"{changed:.2f}, {total:.2f}")
+    return cells
 
 
 def main() -> None:
@@ -244,26 +291,37 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("query-bases"), help="where bases are kept")
     parser.add_argument("--encoder", help="encoder of the questions, such as onnx:FOLDER")
     parser.add_argument("--vectors", action="store_true", help="vectors also without --encoder")
-    parser.add_argument("--retriever", action="append", help="retrievers (default: search, bm25, tfidf)")
+    parser.add_argument("--retriever", action="append", help="retrievers (default: search)")
     parser.add_argument("--recipe", action="append", help="methods to walk with (default: kgp)")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--walks", type=int, default=60, help="questions for the walks")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keyword-graph", action="store_true", help="make and count the keyword graph too")
     parser.add_argument("--build", action="store_true", help="only build, or go on building")
     options = parser.parse_args()
+    lines = []
     for passages in options.passages or [10_000, 100_000]:
         # Heaps' law with the usual exponent: 45 words a passage, about 70,000 words at 100,000 passages.
         language = Language.of(int(14 * (passages * WORDS) ** 0.55), options.seed)
         print(f"{passages} passages", flush=True)
+        options.folder.mkdir(parents=True, exist_ok=True)
         with build(options.folder, language, passages, options.seed) as base:
             if not options.build:
-                measure(base, language, options, passages)
-                continue
-            if options.vectors or options.encoder:
-                started = time.perf_counter()
+                lines += measure(base, language, options, passages)
+            elif options.vectors or options.encoder:
                 real = registry.load_encoder(options.encoder) if options.encoder else None
-                made = base.encode(Clustered(real))
-                print(f"  vectors: {made} made in {time.perf_counter() - started:.0f} s", flush=True)
+                add_vectors(base, options.folder, passages, Clustered(real))
+    if lines:
+        asked = [*(options.retriever or ["search"]), *(options.recipe or ["kgp"])]
+        print(
+            f"\nBuild: s (s of CPU). {', '.join(asked)}: p50 / p95 in ms. Add and remove one document of "
+            f"{PER_DOCUMENT} passages: s, s with the first walk after it.\n"
+        )
+        print(
+            f"| passages | with | build | {' | '.join(asked)} | add one | remove one | MB on disk | MB of memory |"
+        )
+        print("|" + "---|" * (7 + len(asked)))
+        print("\n".join(lines))
 
 
 if __name__ == "__main__":

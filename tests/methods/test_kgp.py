@@ -1,5 +1,7 @@
 """The traverser of KGP on a real base, with a scripted language model behind the real client."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -362,3 +364,35 @@ def test_with_a_model_the_default_asks_it_for_the_next_evidence_and_follows_it(b
     assert "guide=residual" in without.recipe
     ranks = [titles(each.context).index("Wilmot Harker") for each in (answer, without)]
     assert ranks[0] <= ranks[1] and ranks[0] <= 2
+
+
+def test_passages_are_spread_over_pages_but_not_for_the_reader_that_chooses_itself(tmp_path) -> None:
+    builder = DocumentBuilder()
+    builder.add_page(1)
+    for year in range(1920, 1932):
+        builder.add_paragraph(f"The toll of the ferry in {year} was {year - 1900} pence a head.")
+    builder.add_page(2)
+    builder.add_paragraph("The toll paid for a new chain.")
+    parsed = builder.finish(data=b"t", title="Tolls", media_type="application/pdf", parser="t/1")
+    question = Question("How many pence a head was the toll of the ferry, and what for?")
+    with Store.open(tmp_path / "tolls", create=True) as store:
+        store.put_document(parsed, Location("/docs/tolls.pdf", "/docs", 1, 1, 1))
+        walk = registry.build_retriever("kgp", store)
+        spread = walk.retrieve(question, 13)
+        alone = replace(walk, same_page=1.0).retrieve(question, 13)
+        method = registry.build_method("kgp(reader=extractive)", store)
+        read = method.answer(question, TrailRecorder()).context
+
+    def place_of_page_2(hits):
+        return [hit.node.page for hit in hits].index(2)
+
+    assert {hit.node.id for hit in spread} == {hit.node.id for hit in alone}
+    assert place_of_page_2(spread) <= 1 < place_of_page_2(alone)
+    assert [hit.node.id for hit in read] == [hit.node.id for hit in alone][: len(read)]
+    # Each passage of a page counts half as much as the one before it would; the order follows the scores.
+    score_of = {hit.node.id: hit.score for hit in alone}
+    of_page_1 = [hit for hit in spread if hit.node.page == 1]
+    assert [hit.score for hit in of_page_1] == pytest.approx(
+        [score_of[hit.node.id] * 0.5**n for n, hit in enumerate(of_page_1)]
+    )
+    assert [hit.score for hit in spread] == sorted((hit.score for hit in spread), reverse=True)

@@ -195,7 +195,9 @@ def candidate_names(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _starts_name(word: str) -> bool:
-    return word[0].isupper() or word[0].isdigit() or bool(_CJK_RUN.match(word))
+    first = word[0]
+    # Every word of every text is asked: the expression only where it can match.
+    return first.isupper() or first.isdigit() or (first > "\u3000" and bool(_CJK_RUN.match(word)))
 
 
 def _gap_joins_words(before: str, gap: str) -> bool:

@@ -16,13 +16,17 @@ for want of a neighbour are appended to its queue. ``kgp`` extends it:
   score of a path is their product, so that a passage ranks by the likeliest path to it; where no continuation stands
   out, as in a question that one passage answers, the order of the seeds stays. With ``None`` the score of a path is
   the product of its steps' matches.
+- With a ``prior``, the passages that come out are spread over pages: the score of each is multiplied by ``same_page``
+  for every better one of its page. The rows of one table match a question alike, and else fill the evidence of a
+  question whose answer lies in two places. A reader without a model is given them as they are.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -107,8 +111,10 @@ class KGP:
     best one; False if the seeding scores as the guide does.
 
     ``structures`` finds what a question about structure names; ``contents``, if given, reads that in place of
-    ``reader``. ``context`` is what the reader is given: ``paths``, each as its passages together (Listing 4); the
-    passages of these paths, each once (``visited``); or the best passages of all (``passages``).
+    ``reader``. ``same_page`` was chosen on 25 questions whose evidence lies on two pages of filings
+    (``benchmarks/pages.py --questions places``). ``context`` is what the reader is given: ``paths``, each as its
+    passages together (Listing 4); the passages of these paths, each once (``visited``); or the best passages of all
+    (``passages``).
     """
 
     snapshot: Snapshot
@@ -129,6 +135,7 @@ class KGP:
     search: Literal["best-first", "paper"] = "best-first"
     width: int = 4
     worth: float = 0.02
+    same_page: float = 0.5
     context: Literal["paths", "visited", "passages"] = "passages"
     recipe: str = "kgp"
 
@@ -212,7 +219,8 @@ class KGP:
         seeds = self._find_seeds(question, self.budget, recorder)
         paths = self._walk(question, seeds, recorder)
         if self.context == "passages":
-            best = self._rank_passages(paths, seeds, self.budget)
+            # Without a model the reader chooses among the passages itself, and reads several of a page better.
+            best = self._rank_passages(paths, seeds, self.budget, spread=self.contents is None)
             return read_answer(self.reader, question, best, recorder, self.recipe)
         visited = self._visited_hits(paths)
         hits = visited if self.context == "visited" else self.path_hits(paths)
@@ -222,7 +230,7 @@ class KGP:
         """Return the ``k`` best passages, each with the path to it: the visited ones, and with a ``prior`` also those
         that only the seeding found."""
         seeds = self._find_seeds(question, k, None)
-        return self._rank_passages(self._walk(question, seeds, None), seeds, k)
+        return self._rank_passages(self._walk(question, seeds, None), seeds, k, spread=self.prior is not None)
 
     def walk(self, question: Question, recorder: TrailRecorder) -> list[Path]:
         """Return the paths of the walk that were not extended, in the order in which they were found."""
@@ -379,8 +387,11 @@ class KGP:
                 first_path.setdefault(prefix.rows[-1], prefix)
         return self._to_hits(list(first_path.items()))
 
-    def _rank_passages(self, paths: Sequence[Path], seeds: Sequence[Path], k: int) -> list[Hit]:
-        """Return the ``k`` best passages, best first, each once with the best path that leads to it."""
+    def _rank_passages(
+        self, paths: Sequence[Path], seeds: Sequence[Path], k: int, *, spread: bool
+    ) -> list[Hit]:
+        """Return the ``k`` best passages, best first, each once with the best path that leads to it; ``spread`` over
+        pages if that is wanted."""
         best_path: dict[int, Path] = {}
         for path in (*paths, *(seeds if self.prior is not None else ())):
             for prefix in path.prefixes():
@@ -389,7 +400,26 @@ class KGP:
                     best_path[row] = prefix
         rows = np.array(list(best_path), dtype=np.int64)
         scores = np.array([path.score for path in best_path.values()])
-        return self._to_hits([(row, best_path[row]) for row, _ in best_rows(self.snapshot, rows, scores, k)])
+        ranked = best_rows(self.snapshot, rows, scores, len(rows) if spread else k)
+        if spread:
+            ranked = self._spread_over_pages(ranked)[:k]
+        hits = self._to_hits([(row, best_path[row]) for row, _ in ranked])
+        return (
+            [replace(hit, score=score) for hit, (_, score) in zip(hits, ranked, strict=True)]
+            if spread
+            else hits
+        )
+
+    def _spread_over_pages(self, ranked: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+        """Return rows and scores, best first, in the order of the scores that ``same_page`` leaves them."""
+        rows = np.array([row for row, _ in ranked], dtype=np.int64)
+        document, page = self.snapshot.column("document")[rows], self.snapshot.column("page")[rows]
+        seen: Counter[tuple[int, int]] = Counter()
+        scores = []
+        for (_, score), place in zip(ranked, zip(document.tolist(), page.tolist(), strict=True), strict=True):
+            scores.append(score * self.same_page ** seen[place])
+            seen[place] += place[1] > 0
+        return [(int(rows[n]), scores[n]) for n in np.argsort(-np.array(scores), kind="stable").tolist()]
 
     def _to_hits(self, passages: Sequence[tuple[int, Path]]) -> list[Hit]:
         """Return passages, each a row with the path that leads to it, as hits."""
