@@ -11,7 +11,7 @@ from clew.core.types import Location, Question, Scope
 from clew.knowledge_base import registry
 from clew.methods.kgp.algorithm1 import Path, traverse
 from clew.methods.kgp.best_first import BestFirst
-from clew.methods.kgp.method import best_rows
+from clew.methods.kgp.method import KGP, best_rows
 from clew.models import create_language_model
 from clew.models.wrappers import Budget
 from clew.parse.documents.builder import DocumentBuilder
@@ -378,6 +378,7 @@ def test_passages_are_spread_over_pages_but_not_for_the_reader_that_chooses_itse
     with Store.open(tmp_path / "tolls", create=True) as store:
         store.put_document(parsed, Location("/docs/tolls.pdf", "/docs", 1, 1, 1))
         walk = registry.build_retriever("kgp", store)
+        assert isinstance(walk, KGP)
         spread = walk.retrieve(question, 13)
         alone = replace(walk, same_page=1.0).retrieve(question, 13)
         method = registry.build_method("kgp(reader=extractive)", store)
