@@ -7,6 +7,12 @@ answers, and what the question after a commit pays for its new snapshot. Process
 "workers" are the processes below it, which read, index and encode.
 
     python benchmarks/serve_load.py [--clients 1 8 32] [--questions 200] [--memory 100 1000] [--seed 0]
+    python benchmarks/serve_load.py --minutes 30 [--soak-clients 64] [--streams 500] [--slow 20] [--seed 0]
+
+The second form is one long run: so many clients ask, with uploads and removals all the time; as many connections as
+``--streams`` follow events, which the server bounds at 200 for one address, and ``--slow`` clients send a byte a
+second. Printed are, for each tenth of the time, questions, p50 and p95, errors, refusals, memory and descriptors;
+then whether every upload that was accepted and not removed is a document, and none that was removed.
 
 Needs the extra serve, and Linux: processor time and memory are read from /proc.
 """
@@ -19,12 +25,13 @@ import json
 import os
 import queue
 import random
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -117,7 +124,14 @@ def main() -> None:
     parser.add_argument("--memory", type=int, nargs="*", default=[100, 1000], metavar="QUESTIONS")
     parser.add_argument("--commits", type=int, default=10, help="after which a question is timed")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=0.0, help="of the long run; 0: none")
+    parser.add_argument("--soak-clients", type=int, default=64)
+    parser.add_argument("--streams", type=int, default=500)
+    parser.add_argument("--slow", type=int, default=20)
     given = parser.parse_args()
+    if given.minutes:
+        LongRun(given).run()
+        return
     print(
         f"{given.questions} questions a level of the {len(sample_questions())} samples, seed {given.seed}, ",
         end="",
@@ -235,10 +249,10 @@ def ask_all(server: Served, questions: Sequence[str], clients: int) -> Outcome:
     return outcome
 
 
-def ask(server: Served, question: str) -> tuple[str, int]:
-    """Return what went wrong, or nothing, and how often the question was refused."""
+def ask(server: Served, question: str, over: threading.Event | None = None) -> tuple[str, int]:
+    """Return what went wrong, or nothing, and how often the question was refused. ``over`` ends the trying."""
     refused = 0
-    while True:
+    while over is None or not over.is_set():
         status, headers, reply = server.request(
             "POST", "/questions", json.dumps({"question": question}).encode()
         )
@@ -246,10 +260,146 @@ def ask(server: Served, question: str) -> tuple[str, int]:
             break
         refused += 1
         time.sleep(float(headers["Retry-After"]))
+    else:
+        return "", refused
     if status != 202:
         return f"{status} {reply}", refused
     event, data = server.last_event(reply["id"])
     return ("" if event == "answer" else f"{event} {data}"), refused
+
+
+@dataclass
+class LongRun:
+    """Many clients for many minutes, with uploads and removals, slow clients and streams of events."""
+
+    given: argparse.Namespace
+    over: threading.Event = field(default_factory=threading.Event)
+    times: list[tuple[float, float]] = field(default_factory=list)  # when a question ended, and its seconds
+    errors: list[str] = field(default_factory=list)
+    refused: int = 0
+    uploaded: int = 0
+    removed: set[str] = field(default_factory=set)
+    streams: dict[str, int] = field(default_factory=dict)  # replies to requests for streams, by status
+
+    def run(self) -> None:
+        """Print the table."""
+        given = self.given
+        print(
+            f"{given.minutes:g} minutes, {given.soak_clients} clients, {given.streams} streams, "
+            f"{given.slow} slow clients, seed {given.seed}, {os.cpu_count()} cores; no model\n"
+        )
+        with serve_samples() as server:
+            ask_all(server, sample_questions()[:3], 1)
+            uploading = Uploading(server, 0, random.Random(given.seed))
+            work = [
+                *[lambda n=n: self.ask(server, n) for n in range(given.soak_clients)],
+                lambda: self.upload_and_remove(server, uploading),
+                *[lambda: self.send_slowly(server)] * given.slow,
+                *[lambda: self.follow(server)] * given.streams,
+            ]
+            threads = [threading.Thread(target=item, daemon=True) for item in work]
+            for thread in threads:
+                thread.start()
+            self.report(server)
+            self.over.set()
+            for thread in threads:
+                thread.join(PATIENCE)
+            self.check(server, uploading)
+
+    def report(self, server: Served) -> None:
+        """Print a line for each tenth of the time."""
+        print("| minute | questions | p50 s | p95 s | errors | refused, retried | uploads | removed ", end="")
+        print("| MiB: server + workers | descriptors | load |")
+        print("|" + " ---: |" * 11)
+        started = time.perf_counter()
+        for tenth in range(1, 11):
+            before, errors, refused = len(self.times), len(self.errors), self.refused
+            self.over.wait(max(0.0, started + 6 * self.given.minutes * tenth - time.perf_counter()))
+            taken = [seconds for _, seconds in self.times[before:]] or [float("nan")]
+            p50, p95 = np.percentile(taken, [50, 95])
+            spent = server.spent()
+            descriptors = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+            print(
+                f"| {self.given.minutes * tenth / 10:g} | {len(self.times) - before} | {p50:.2f} | {p95:.2f} "
+                f"| {len(self.errors) - errors} | {self.refused - refused} | {self.uploaded} | {len(self.removed)} "
+                f"| {spent.memory:.0f} + {spent.worker_memory:.0f} | {descriptors} | {os.getloadavg()[0]:.1f} |",
+                flush=True,
+            )
+
+    def check(self, server: Served, uploading: Uploading) -> None:
+        """Print what is lost, and what came back."""
+        uploading.settled()
+        there = {document["document"] for document in server.request("GET", "/documents")[2]["documents"]}
+        lost = set(uploading.accepted) - self.removed - there
+        back = self.removed & there
+        print(f"\nstreams: {dict(sorted(self.streams.items()))}; lost: {len(lost)}; came back: {len(back)}")
+        for error in [*self.errors, *uploading.errors][:20]:
+            print(f"error: {error}")
+
+    def ask(self, server: Served, number: int) -> None:
+        """Ask one question after another."""
+        questions = draw_questions(5_000, 1_000 * self.given.seed + number)
+        for question in questions:
+            if self.over.is_set():
+                return
+            started = time.perf_counter()
+            try:
+                error, refused = ask(server, question, self.over)
+            except (OSError, http.client.HTTPException, ValueError) as failed:
+                error, refused = repr(failed), 0
+            self.refused += refused
+            if error:
+                self.errors.append(f"{question}: {error}")
+            elif not self.over.is_set():
+                self.times.append((time.time(), time.perf_counter() - started))
+
+    def upload_and_remove(self, server: Served, uploading: Uploading) -> None:
+        """Upload a note every second, and remove every second one once it is a document."""
+        while not self.over.wait(1.0):
+            try:
+                uploading.send(f"note-{self.uploaded}.md")
+                self.uploaded += 1
+                if self.uploaded % 2:
+                    continue
+                documents = server.request("GET", "/documents")[2]["documents"]
+                notes = [item for item in documents if item["document"].startswith("note-")]
+                if notes:
+                    status, _, reply = server.request("DELETE", f"/documents/{notes[0]['key']}")
+                    if status == 200:
+                        self.removed.add(notes[0]["document"])
+                    else:
+                        self.errors.append(f"remove: {status} {reply}")
+            except (OSError, http.client.HTTPException, ValueError) as failed:
+                self.errors.append(f"upload or removal: {failed!r}")
+
+    def send_slowly(self, server: Served) -> None:
+        """Send a request a byte a second, again and again; the server may break it off."""
+        head = (
+            f"POST {server.api}/questions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 999\r\n\r\n".encode()
+        )
+        while not self.over.is_set():
+            with suppress(OSError), socket.create_connection(("127.0.0.1", server.port), 5) as connection:
+                for byte in head:
+                    connection.sendall(bytes([byte]))
+                    if self.over.wait(1.0):
+                        return
+
+    def follow(self, server: Served) -> None:
+        """Follow the events of uploads, without reading them fast."""
+        while not self.over.wait(random.random()):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+            try:
+                connection.request("GET", f"{server.api}/uploads/events", headers={"Last-Event-ID": "0"})
+                reply = connection.getresponse()
+                status = str(reply.status)
+                self.streams[status] = self.streams.get(status, 0) + 1
+                while reply.status == 200 and not self.over.wait(0.5) and reply.readline():
+                    pass
+                self.over.wait(0.0 if reply.status == 200 else 10.0)
+            except (OSError, http.client.HTTPException):
+                self.streams["broken"] = self.streams.get("broken", 0) + 1
+            finally:
+                connection.close()
 
 
 class Uploading:
@@ -262,7 +412,7 @@ class Uploading:
         )
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self._accepted: list[str] = []
+        self.accepted: list[str] = []
         self.errors: list[str] = []
 
     def __enter__(self) -> Uploading:
@@ -292,7 +442,7 @@ class Uploading:
                 break
             time.sleep(float(headers["Retry-After"]))
         if status == 202 and not reply["refused"]:
-            self._accepted.append(name)
+            self.accepted.append(name)
         else:
             self.errors.append(f"{name}: {status} {reply}")
 
@@ -307,8 +457,8 @@ class Uploading:
         there = {
             document["document"] for document in self._server.request("GET", "/documents")[2]["documents"]
         }
-        done = len(there.intersection(self._accepted))
-        return done, len(self._accepted) - done
+        done = len(there.intersection(self.accepted))
+        return done, len(self.accepted) - done
 
 
 @contextmanager

@@ -1,22 +1,28 @@
-"""A small mutation fuzzer: parsers of documents, the languages of questions, recipes, replies of models.
+"""A small mutation fuzzer: parsers of documents, the languages of questions, recipes, replies of models, requests.
 
     python tests/fuzz.py [--seconds 60] [--seed 0] [--from 0] [TARGET ...]     # make fuzz
 
 Case number N of a target depends on the seed and N alone, so that a run goes on with ``--from`` where another ended,
 and a fault is met again. Anything but a ClewError, or a case of over ten seconds of processor time, is a fault: its
-bytes are written to build/fuzz, its traceback printed, and the exit status is 1. The corpus are the samples.
+bytes are written to build/fuzz, its traceback printed, and the exit status is 1. The corpus are the samples. JSON and
+forms are sent to a server in this process, over a base without documents; a reply of 500 is a fault.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import itertools
+import logging
 import random
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -30,6 +36,7 @@ from clew.triples.language.typed_parsing import parse_typed
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bad_files import good_docx, good_pdf, good_xlsx
+from serve_app import BOUNDARY, ServedApp, multipart
 
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "build" / "fuzz"
@@ -66,6 +73,29 @@ def text_target(function: Callable[[str], object], *corpus: str) -> Target:
     return lambda data: function(data.decode("utf-8", "replace")), [text.encode() for text in corpus]
 
 
+@lru_cache(maxsize=1)
+def start_server() -> ServedApp:
+    """Start a server over a new base; it ends with this program."""
+    resources = ExitStack()
+    atexit.register(resources.close)
+    folder = Path(resources.enter_context(tempfile.TemporaryDirectory()))
+    return resources.enter_context(ServedApp(folder / "kb", encoder="none"))
+
+
+def request_target(content_type: str, places: list[str], *corpus: bytes) -> Target:
+    """Send the bytes as the body of requests to ``places``; those that begin with "." are below the base."""
+
+    def send(data: bytes) -> None:
+        server = start_server()
+        for place in places:
+            path = place.replace(".", server.api, 1) if place.startswith(".") else place
+            status, _, reply = server.request("POST", path, data, {"Content-Type": content_type})
+            if (status >= 500 and status != 503) or b"Traceback" in reply:
+                raise RuntimeError(f"{path}: {status} {reply[:300]!r}")
+
+    return send, list(corpus)
+
+
 PAGE = b"<html><title>T</title><body><h1>A</h1><table><tr><th colspan=2>a<td>b</table><ul><li>c<ol start=3><li>d</ul>"
 NOTES = b"# A\n\n| a | b |\n| - | -: |\n| 1 | 2 |\n\n1. x\n   - y\n\n> q\n\n```\ncode\n```\n[l](http://x) ![i](y)\n"
 SCHEMA = {
@@ -100,6 +130,18 @@ TARGETS: dict[str, Target] = {
         '```json\n{"quotes": [{"source": 1, "text": "a"}], "answer": "b"}\n```',
         "<think>so</think> Answer: [1, 2, {'a': None}]",
     ),
+    "json": request_target(
+        "application/json",
+        ["./questions", "./search", "/v1/chat/completions"],
+        b'{"question": "What?", "recipe": "kgp(seeds=3)", "documents": [], "chain": "a >> b >> #1"}',
+        b'{"model": "clew", "messages": [{"role": "user", "content": "What?"}], "stream": false}',
+    ),
+    "form": request_target(
+        f"multipart/form-data; boundary={BOUNDARY}",
+        ["./uploads", "./graphs"],
+        multipart(("a.md", b"# Words"), ("b.csv", b"a,b\n1,2\n")),
+        multipart(("a.tsv", b"Ada\tknows\tBo\n"), fields={"name": "people", "form": "triples"}),
+    ),
 }
 
 
@@ -131,6 +173,8 @@ def cases(name: str, seed: int, first: int) -> Iterator[tuple[int, bytes]]:
 def fuzz(name: str, seconds: float, seed: int, first: int = 0) -> tuple[int, list[str]]:
     """Return how many cases of a target were tried in so many seconds, and the faults."""
     faults: list[str] = []
+    function, corpus = TARGETS[name]
+    function(corpus[0])  # starts what it needs; nothing of this is a fault
     deadline, number = time.monotonic() + seconds, first
     before = signal.signal(signal.SIGVTALRM, _give_up)
     try:
@@ -139,7 +183,7 @@ def fuzz(name: str, seconds: float, seed: int, first: int = 0) -> tuple[int, lis
                 break
             signal.setitimer(signal.ITIMER_VIRTUAL, CASE_SECONDS)
             try:
-                TARGETS[name][0](data)
+                function(data)
             except ClewError:
                 pass
             except RecursionError:
@@ -173,6 +217,7 @@ def main() -> int:
         "--from", dest="first", type=int, default=0, metavar="N", help="the number of the first case"
     )
     given = parser.parse_args()
+    logging.disable(logging.CRITICAL)  # a server says what is wrong with each request
     status = 0
     for name in given.targets or TARGETS:
         number, faults = fuzz(name, given.seconds, given.seed, given.first)

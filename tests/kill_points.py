@@ -82,6 +82,13 @@ def add(base: KnowledgeBase, files: Path) -> None:
     assert not report.failed, report.failed
 
 
+def upload(base: KnowledgeBase, files: Path) -> None:
+    with base.files.open_uploads(20.0, 1 << 30) as uploads:
+        uploads.add(files / "documents" / "new.zip", "new.zip")
+    base.store.catch_up()
+    base.encoding.encode_missing()
+
+
 def remove(base: KnowledgeBase, files: Path) -> None:
     there = base.store.locations()
     names = [str(files / "documents" / name) for name in ("1.md", "3.md", "mails.zip")]
@@ -127,6 +134,14 @@ def change_and_summarise(base: KnowledgeBase, files: Path) -> None:
     summarise(base, files)
 
 
+def change_archive(files: Path) -> None:
+    write_archive(files / "documents" / "mails.zip", 21, 94)
+
+
+def copy_archive(files: Path) -> None:
+    shutil.copyfile(files / "documents" / "mails.zip", files / "documents" / "copy.zip")
+
+
 def write_new_file(files: Path) -> None:
     (files / "documents" / "new.md").write_text(text_of(90))
 
@@ -135,6 +150,11 @@ OPERATIONS = {
     "create": Operation(fill, is_new=True),
     "add": Operation(add, write_new_file),
     "add_archive": Operation(add, lambda files: write_archive(files / "documents" / "new.zip", 91, 92, 93)),
+    "upload_archive": Operation(
+        upload, lambda files: write_archive(files / "documents" / "new.zip", 91, 92, 93)
+    ),
+    "change_archive": Operation(add, change_archive),
+    "copy_archive": Operation(add, copy_archive),
     "change": Operation(add, change_files),
     "remove": Operation(remove),
     "replace_graph": Operation(store_graph, lambda files: write_graph(files / "people.tsv", 40)),
@@ -184,14 +204,21 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--step", type=int, default=1, help="every N-th call alone")
     parser.add_argument("--all", action="store_true", help="calls that change no file, too")
-    parser.add_argument("--from", dest="first", type=int, default=1, metavar="N", help="the first call")
+    parser.add_argument(
+        "--progress", type=Path, metavar="FILE", help="has the next call; another run goes on there"
+    )
     given = parser.parse_args()
     with without_processes():
-        kills = kill_everywhere(given.operation, given.folder, given.step, given.first, every=given.all)
+        kills = kill_everywhere(
+            given.operation, given.folder, given.step, given.progress, None if given.all else CHANGING
+        )
     sys.stdout.write(f"{kills}\n")
 
 
-def kill_everywhere(name: str, work: Path, step: int, first: int, *, every: bool) -> int:
+def kill_everywhere(
+    name: str, work: Path, step: int, progress: Path | None, calls: frozenset[int] | None
+) -> int:
+    """Return how many times an operation was killed. Raises SystemExit for the first kill that is not mended."""
     operation = OPERATIONS[name]
     files, start, undisturbed, folder = (work / part for part in ("files", "start", "undisturbed", "killed"))
     temporary = work / "temporary"
@@ -213,8 +240,8 @@ def kill_everywhere(name: str, work: Path, step: int, first: int, *, every: bool
     run(operation, undisturbed, files)
     with clew.open(undisturbed) as base:
         after, digest, results = read_state(base), base.store.digest(), read_results(base)
-    calls = None if every else CHANGING
-    for kills, point in enumerate(itertools.count(first, step)):
+    first = int(progress.read_text()) if progress is not None and progress.exists() else 1
+    for point in itertools.count(first, step):
         shutil.rmtree(folder, ignore_errors=True)
         if not operation.is_new:
             shutil.copytree(start, folder)
@@ -233,7 +260,9 @@ def kill_everywhere(name: str, work: Path, step: int, first: int, *, every: bool
         except AssertionError as error:
             raise SystemExit(f"{name}, killed at point {point}: {error}") from error
         if not outcome.killed:
-            return kills
+            return point // step
+        if progress is not None:
+            progress.write_text(str(point + step))
     raise AssertionError("unreachable")
 
 

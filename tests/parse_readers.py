@@ -85,6 +85,11 @@ def escapes(path: Path) -> list[str]:
     return succeeded
 
 
+def escape_beside_base(path: Path, *, unit: str = "", base: str, **options: str) -> None:
+    """Write into the folder of a base what this process can do outside it."""
+    Path(base, "escapes").write_text(" ".join(escapes(Path(base).parent / "outside.txt")))
+
+
 def announce(path: Path, *, unit: str) -> ParsedDocument:
     """Write this process's id beside the file, then read."""
     path.with_suffix(".pid").write_text(str(os.getpid()))

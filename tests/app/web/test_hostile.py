@@ -12,6 +12,7 @@ import pytest
 
 import clew
 from clew.app.web.settings import Limits
+from hostile_requests import run
 from serve_app import BOUNDARY, QUESTION, ServedApp, multipart
 
 KEY = "0" * 32
@@ -389,3 +390,9 @@ def _raw(app, data: bytes) -> bytes:
             return b"".join(iter(lambda: opened.recv(1 << 16), b""))
         except OSError:  # it was closed at once
             return b"reset"
+
+
+@pytest.mark.slow
+def test_drawn_requests_are_refused_or_harmless(capsys) -> None:
+    """Two hundred of the nine hundred of ``python tests/hostile_requests.py``."""
+    assert run(seed=1, number=200, clients=24) == 0, capsys.readouterr().out

@@ -12,8 +12,11 @@ import pytest
 import clew
 from bad_files import BAD_FILES, good_docx, good_pdf
 from clew.app.web.settings import Limits
+from clew.app.web.uploads import worker
 from clew.app.web.uploads.spool import Spool, display_name, new_upload
 from clew.core.errors import UsageError
+from clew.parse.documents.sandbox import confinement
+from parse_readers import escape_beside_base
 from serve_app import BOUNDARY, QUESTION, ServedApp, multipart, waited_for
 
 
@@ -318,3 +321,21 @@ def _post_json(port, path, body):
         return reply.status, json.loads(reply.read())
     finally:
         connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not all(confinement().values()), reason="this system cannot confine a process")
+def test_the_reader_of_an_uploaded_graph_writes_to_its_base_alone(tmp_path, monkeypatch) -> None:
+    (tmp_path / "other.txt").write_text("not to be touched")
+    monkeypatch.setattr(worker, "read_uploaded_graph", escape_beside_base)
+    monkeypatch.setenv("ESCAPE_PORT", "9")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        spool = Spool(base.path)
+        id, file = spool.begin()
+        file.close()
+        upload = new_upload(id, "graph", "people.tsv", 9)
+        commands = worker.ServerCommands()
+        worker.UploadWorker("kb", base, spool, sys.stdout, commands).add_graph(upload, 60.0, 1 << 30)
+        # Signals are kept from it by Linux 6.12 and later.
+        assert set((base.path / "escapes").read_text().split()) <= {"signal"}
+    assert (tmp_path / "other.txt").exists() and not (tmp_path / "outside.new").exists()

@@ -252,20 +252,20 @@ class _AddRun:
         """Store a document with all its locations, and remove what was in an earlier version of the file alone."""
         first, *others = places
         self.report.notes.extend((first.path, note) for note in parsed.notes)
+        # The file itself comes last: if add is killed before, it finds the file changed, and does all of it again.
+        for location in places:
+            self.remove_stale_members(location.path, members, locations)
         outcome = self.base.put_document(replace(parsed, members=()), first)
         if outcome in {"added", "replaced"}:
             self.count_nodes(parsed)
         self.record_outcome(first.path, outcome)
         for location in others:
             self.record_outcome(location.path, self.base.put_location(location, parsed.key))
-        for location in places:
-            self.remove_stale_members(location.path, members, locations)
         if self.pending >= CATCH_UP_EVERY:
             self.catch_up()
 
     def locate_known(self, location: Location, key: str, locations: dict[str, tuple[Location, str]]) -> None:
         """Store a new location of a known document, and those of the files within it."""
-        self.record_outcome(location.path, self.base.put_location(location, key))
         names = set()
         source = self.known_containers(locations).get(key, "")
         for path in self.known_members(locations).get(source, ()):
@@ -276,6 +276,8 @@ class _AddRun:
             self.total += 1
             self.record_outcome(inner.path, self.base.put_location(inner, member))
         self.remove_stale_members(location.path, names, locations)
+        # Last, as in commit.
+        self.record_outcome(location.path, self.base.put_location(location, key))
 
     def known_containers(self, locations: dict[str, tuple[Location, str]]) -> dict[str, str]:
         """Return a path of each document that has files in it, by its key."""

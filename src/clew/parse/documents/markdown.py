@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument, Table
@@ -39,6 +39,8 @@ MEDIA_TYPE = "text/markdown"
 _MAX_NESTING = 100
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 _KEY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$")
+#: Text without a mark that inline Markdown knows.
+_PLAIN = re.compile(r"(?:[0-9A-Za-z.,;:%$()+/-]+(?: [0-9A-Za-z.,;:%$()+/-]+)*)?")
 #: Fields of the front matter that describe the content; layout, permalink and the like do not.
 _CONTENT_FIELDS = ("subtitle", "author", "authors", "date", "description", "summary", "abstract", "version")
 
@@ -68,17 +70,21 @@ def _blocks(text: str, remarks: Sequence[str]) -> Iterator[Block]:
 
 def markdown_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of Markdown without front matter. Raises UnreadableFile."""
-    tokens = _markdown_parser().parse(text)
+    definitions: dict[str, Any] = {}
+    tokens = _markdown_parser(inline=False).parse(text, definitions)
     if any(token.level >= _MAX_NESTING for token in tokens):
         raise UnreadableFile(f"nested too deeply: more than {_MAX_NESTING} levels")
-    yield from _TokenWalker(tokens).blocks()
+    yield from _TokenWalker(tokens, definitions).blocks()
 
 
-@lru_cache(maxsize=1)
-def _markdown_parser() -> MarkdownIt:
+@lru_cache(maxsize=2)
+def _markdown_parser(inline: bool) -> MarkdownIt:
+    """Return a parser of blocks, or of the text within each. What is within is parsed when its block is reached, and
+    then forgotten: the tokens of all cells of a large table take more memory than a file may."""
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING + 1}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING + 1}).enable(["table", "strikethrough"])
+    return parser if inline else parser.disable(["inline", "text_join"])
 
 
 def _front_matter(fence: str, body: str) -> dict[str, str]:
@@ -97,6 +103,7 @@ class _TokenWalker:
     """Turns the flat list of tokens into blocks, in one pass."""
 
     tokens: Sequence[Token]
+    definitions: dict[str, Any]  # of links
     _items: list[Item] = field(default_factory=list)
     _lists: list[int | None] = field(default_factory=list)  # the next number of each open list, None: bullets
     _marker: str = ""  # of the open item, until it has text
@@ -144,7 +151,7 @@ class _TokenWalker:
         return f"{number}."
 
     def _inline(self, token: Token, opening: Token) -> Iterator[Block]:
-        text = _text(token)
+        text = self._inline_text(token)
         if opening.type == "heading_open" and not self._lists:
             yield Heading(int(opening.tag[1]), text)
         elif text.strip():
@@ -182,23 +189,23 @@ class _TokenWalker:
             if token.type == "tr_open":
                 rows.append([])
             elif token.type == "inline" and tokens[number - 1].type in {"th_open", "td_open"}:
-                rows[-1].append(_text(token))
+                rows[-1].append(self._inline_text(token))
         return Table(tuple(rows[0]), tuple(map(tuple, rows[1:])))
 
-
-def _text(token: Token) -> str:
-    """Return inline Markdown as a reader sees it."""
-    parts = []
-    for child in token.children or ():
-        match child.type:
-            case "text" | "code_inline" | "text_special":
-                parts.append(child.content)
-            case "softbreak":
-                parts.append(" ")
-            case "hardbreak":
-                parts.append("\n")
-            case "image":
-                parts.append(child.content)
-            case "html_inline" if child.content.lower().startswith("<br"):
-                parts.append("\n")
-    return "".join(parts)
+    def _inline_text(self, token: Token) -> str:
+        """Return inline Markdown as a reader sees it."""
+        if _PLAIN.fullmatch(token.content):
+            return token.content
+        (parsed,) = _markdown_parser(inline=True).parseInline(token.content, self.definitions)
+        parts = []
+        for child in parsed.children or ():
+            match child.type:
+                case "text" | "code_inline" | "text_special" | "image":
+                    parts.append(child.content)
+                case "softbreak":
+                    parts.append(" ")
+                case "hardbreak":
+                    parts.append("\n")
+                case "html_inline" if child.content.lower().startswith("<br"):
+                    parts.append("\n")
+        return "".join(parts)

@@ -49,8 +49,11 @@ _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 13  # 13: permissi
 def confine_process(folder: Path | None = None) -> None:
     """Confine this process, and what it starts, as far as the system can; see :func:`confinement`.
 
-    It may write in ``folder`` alone.
+    It may write in ``folder`` alone, temporary files included.
     """
+    if folder is not None:
+        tempfile.tempdir = str(folder)
+        os.putenv("SQLITE_TMPDIR", str(folder))  # SQLite asks the system, not Python
     if sys.platform != "linux":
         return
     version = _landlock_version()

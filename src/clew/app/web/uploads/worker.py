@@ -194,14 +194,14 @@ class UploadWorker:
             "form": upload.form,
             "name": upload.name,
         }
-        # It writes to the base.
+        # It writes to the base, and nowhere else.
         with ParsePool(
             1,
             reader=read_uploaded_graph,
             time_limit=seconds,
             memory_limit=memory,
             processor_limit=0,
-            confined=False,
+            folder=self.base.path,
         ) as pool:
             ((_, outcome),) = pool.read_files([path], options={path: arguments})
         if isinstance(outcome, Exception):
