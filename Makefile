@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow fuzz soak lint check docs clean benchmarks encoder reader
+.PHONY: demo test slow integrations fuzz soak lint check docs clean benchmarks encoder reader
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -17,6 +17,14 @@ test: .venv/ready-dev ## The test suite: offline, warnings are errors; branch co
 
 slow: .venv/ready-dev ## The tests that take long: kills at random instants, whole pages of analyses
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow
+
+integrations: build/integrations/ready ## The retrievers of LangChain, LlamaIndex and Haystack with the real packages, in an environment of their own
+	HAYSTACK_TELEMETRY_ENABLED=False build/integrations/bin/python -m pytest -m "slow or not slow" tests/app/test_integrations.py tests/test_api.py
+
+build/integrations/ready: pyproject.toml
+	$(PYTHON) -m venv build/integrations
+	build/integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[langchain,llama-index,haystack]" pandas pytest pytest-cov hypothesis
+	touch $@
 
 fuzz: .venv/ready-dev ## Change documents, questions, recipes and replies at random and parse them; SECONDS=600 for each target
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) --from $(FROM)

@@ -1,8 +1,11 @@
 """The public Python API."""
 
+import asyncio
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -160,3 +163,42 @@ def test_order_of_adding_does_not_show(kept, kept_files, tmp_path) -> None:
         question = "where do herons and storks nest"
         found = [[(hit.node.id, hit.score) for hit in one.search(question)] for one in (kept, other)]
         assert found[0] == found[1] != []
+
+
+def test_steps_are_streamed_and_the_answer_is_last(base):
+    *steps, answer = base.stream("Where do storks nest?")
+    assert [step.name for step in steps] == [step.name for step in answer.trail]
+    assert "chimneys" in answer.text and answer.text == base.ask("Where do storks nest?").text
+    with pytest.raises(UsageError):
+        list(base.stream(" "))
+    events = base.stream("Where do storks nest?")
+    next(events)
+    events.close()
+    assert not any(thread.name == "clew-stream" for thread in threading.enumerate())
+
+
+def test_questions_are_asked_from_an_event_loop(base):
+    async def ask():
+        answer = await base.aask("Where do storks nest?")
+        events = [event async for event in base.astream("Where do storks nest?")]
+        return answer, events
+
+    answer, events = asyncio.run(ask())
+    assert "chimneys" in answer.text and events[-1].text == answer.text and len(events) > 1
+
+
+def test_an_answer_shows_its_citations_as_text_and_html(base):
+    answer = base.ask("Where do storks nest?")
+    (first, *_) = answer.citations
+    assert first.number == 1 and first.text in base.node(first.node.id).text
+    assert first.to_dict()["document"] == "birds.md"
+    assert f"[1] {first.place}: “{first.text}”" in str(answer)
+    assert "<q>" in answer._repr_html_() and "<script>" not in replace(answer, text="<script>")._repr_html_()
+    assert "3 documents" in repr(base) and "<td" in base._repr_html_() and "fish.txt" in base._repr_html_()
+
+
+def test_the_evidence_as_a_data_frame(base):
+    pytest.importorskip("pandas")
+    answer = base.ask("Where do storks nest?")
+    frame = answer.to_pandas()
+    assert list(frame["id"]) == [hit.node.id for hit in answer.evidence] and frame["quotes"][0]

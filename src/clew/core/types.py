@@ -13,7 +13,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # Documents and their nodes
 
@@ -719,6 +722,26 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class CitedQuote:
+    """A numbered quote of an answer with the node that it is in; ``number`` starts at 1."""
+
+    number: int
+    text: str
+    node: Node
+
+    @property
+    def place(self) -> str:
+        """The place of the quote in words: ``report.pdf, page 3, Results > Costs``."""
+        return self.node.place
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return number, quote and place. ``key`` is the document's key, which changes with its bytes."""
+        place = self.node.to_dict()
+        keys = ("document", "key", "page", "section", "id")
+        return {"number": self.number, "text": self.text} | {key: place[key] for key in keys}
+
+
+@dataclass(frozen=True, slots=True)
 class Alternative:
     """Another possible answer: its text, how sure the reader is of it (0 to 1), and the quote that it stands in."""
 
@@ -925,6 +948,46 @@ class Answer:
         place = _ROUTE_PLACES.get(steps[-1].method, f"the {steps[-1].method}")
         cost = f" (expected: {steps[-1].cost})" if steps[-1].cost else ""
         return f"From {place}: {steps[-1].reason}{cost}"
+
+    @property
+    def citations(self) -> tuple[CitedQuote, ...]:
+        """The quotes with their documents and pages, numbered from 1."""
+        nodes = {hit.node.id: hit.node for hit in (*self.evidence, *self.context)}
+        quotes = [quote for quote in self.quotes if quote.node in nodes]
+        return tuple(CitedQuote(n, quote.text, nodes[quote.node]) for n, quote in enumerate(quotes, 1))
+
+    def __str__(self) -> str:
+        """Return the text and below it a line for each citation."""
+        lines = [f"[{item.number}] {item.place}: “{item.text}”" for item in self.citations]
+        return "\n".join([self.text, *([""] if lines else []), *lines])
+
+    def _repr_html_(self) -> str:
+        """Return the answer as a notebook shows it: the text, how sure, and each quote with its place."""
+        from html import escape
+
+        items = (
+            f"<li><q>{escape(item.text)}</q><br><small>{escape(item.place)}</small></li>"
+            for item in self.citations
+        )
+        sure = "" if self.confidence is None else f" <small>{self.confidence:.0%}</small>"
+        return (
+            f'<div dir="auto"><p><strong>{escape(self.text)}</strong>{sure}</p><ol>{"".join(items)}</ol>'
+            f"<small>{escape(self.recipe)}</small></div>"
+        )
+
+    def to_pandas(self) -> DataFrame:
+        """Return the evidence as a ``pandas.DataFrame``: a row for each hit, best first, with its quotes.
+
+        Raises ImportError where pandas is not installed.
+        """
+        import pandas
+
+        columns = ["score", "document", "page", "section", "kind", "text", "quotes", "id"]
+        rows = []
+        for hit in self.evidence:
+            quotes = [quote.text for quote in self.quotes if quote.node == hit.node.id]
+            rows.append(hit.to_dict() | {"quotes": quotes})
+        return pandas.DataFrame(rows, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer with evidence, quotes and trail; ``stopped`` is the budget that ended it, or null."""

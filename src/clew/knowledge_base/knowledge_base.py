@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePath
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from clew.core.config import default_encoder, expand_path, knowledge_base_path
 from clew.core.errors import ClewError, NotFound, UsageError
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 ENCODER_SETTING = "encoder"
 #: The value of that setting in a base without an encoder.
 NO_ENCODER = "none"
+#: How many documents a notebook lists.
+SHOWN_DOCUMENTS = 20
 #: How many texts are encoded to estimate how long all take.
 SAMPLE_SIZE = 24
 #: Several threads of a server may ask for an encoder, or for the files, first; one of them loads it.
@@ -145,6 +148,27 @@ class KnowledgeBase:
     def path(self) -> Path:
         """The folder of the knowledge base."""
         return self.store.path
+
+    def __repr__(self) -> str:
+        """Return the folder and the number of documents."""
+        return f"<KnowledgeBase {self.path}: {len(self.documents())} documents>"
+
+    def _repr_html_(self) -> str:
+        """Return the base as a notebook shows it: its folder, and a table of its first documents."""
+        from html import escape
+
+        documents = self.documents()
+        rows = "".join(
+            f'<tr><td dir="auto">{escape(item.name)}</td><td dir="auto">{escape(item.title)}</td>'
+            f"<td>{item.pages or ''}</td></tr>"
+            for item in documents[:SHOWN_DOCUMENTS]
+        )
+        more = len(documents) - SHOWN_DOCUMENTS
+        rest = f"<p>and {more} more</p>" if more > 0 else ""
+        return (
+            f"<p>Knowledge base <code>{escape(str(self.path))}</code>, {len(documents)} documents</p>"
+            f"<table><tr><th>document</th><th>title</th><th>pages</th></tr>{rows}</table>{rest}"
+        )
 
     # Documents
 
@@ -283,6 +307,52 @@ class KnowledgeBase:
             self._question(question or chain, documents, graphs), chain=chain, evidence_for=evidence_for
         )
         return method.answer(scoped, TrailRecorder(watch, stop))
+
+    async def aask(self, question: str, **options: Any) -> Answer:
+        """Answer as :meth:`ask` does, with its ``options``, in a thread of its own."""
+        import asyncio
+
+        return await asyncio.to_thread(self.ask, question, **options)
+
+    def stream(self, question: str, **options: Any) -> Generator[Step | Answer]:
+        """Yield each step of :meth:`ask` as it happens, and the answer at the end; raise what ``ask`` raises.
+
+        ``options`` are those of ``ask`` except ``watch`` and ``stop``. An iterator that is closed stops the work
+        after the step that it is in.
+        """
+        events: SimpleQueue[Step | Answer | BaseException] = SimpleQueue()
+        closed = threading.Event()
+
+        def work() -> None:
+            try:
+                events.put(self.ask(question, watch=events.put, stop=closed.is_set, **options))
+            except BaseException as error:  # noqa: BLE001 (it is raised where the steps are read)
+                events.put(error)
+
+        worker = threading.Thread(target=work, name="clew-stream", daemon=True)
+        worker.start()
+        try:
+            while True:
+                event = events.get()
+                if isinstance(event, BaseException):
+                    raise event
+                yield event
+                if isinstance(event, Answer):
+                    return
+        finally:
+            closed.set()
+            worker.join()
+
+    async def astream(self, question: str, **options: Any) -> AsyncIterator[Step | Answer]:
+        """Yield what :meth:`stream` yields, without blocking the event loop."""
+        import asyncio
+
+        events = self.stream(question, **options)
+        try:
+            while (event := await asyncio.to_thread(next, events, None)) is not None:
+                yield event
+        finally:
+            await asyncio.to_thread(events.close)
 
     def why_not(
         self,
