@@ -349,3 +349,27 @@ def test_who_goes_away_stops_the_work(stream):
         assert begun.wait(30)
         connection.close()
         assert ended.wait(30)
+
+
+def test_a_response_has_the_text_and_the_citations_of_a_chat_completion(client):
+    chat = ask_model(client, BORN)
+    for text in (BORN, [{"role": "user", "content": [{"type": "input_text", "text": BORN}]}]):
+        reply = client.responses.create(model="clew", input=text, instructions="Be brief.")
+        assert reply.output_text == chat.choices[0].message.content and reply.status == "completed"
+        assert reply.clew["citations"] == chat.clew["citations"]
+        assert reply.usage.total_tokens == chat.usage.total_tokens
+    with pytest.raises(openai.BadRequestError, match="previous_response_id"):
+        client.responses.create(model="clew", input=BORN, previous_response_id=reply.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.create(model="gpt-9", input=BORN)
+
+
+def test_a_streamed_response_ends_with_the_whole(client):
+    whole = client.responses.create(model="clew", input=BORN)
+    events = list(client.responses.create(model="clew", input=BORN, stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert events[0].type == "response.created" and "".join(deltas) == whole.output_text
+    assert events[-1].type == "response.completed" and events[-1].response.output_text == whole.output_text
+    with client.responses.stream(model="clew", input=BORN) as stream:
+        assert stream.get_final_response().output_text == whole.output_text

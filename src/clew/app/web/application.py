@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from clew.app.web.api import bases, documents, graphs, questions, uploads
 from clew.app.web.bases import BaseWarmer, ServedBases
 from clew.app.web.connection import BoundedConnection
+from clew.app.web.embeddings import make_embeddings_routers
 from clew.app.web.errors import install_error_handlers
 from clew.app.web.events import StreamLimiter
 from clew.app.web.guard import RequestGuard
@@ -59,8 +60,9 @@ def make_app(settings: Settings) -> FastAPI:
     app.state.chat_threads = ThreadPoolExecutor(
         settings.limits.asks + settings.limits.waiting + 1, "clew-chat"
     )
-    for prefix, router in make_chat_routers(app, settings, app.state.chat_threads):
-        app.include_router(router, prefix=prefix)
+    for make_routers in (make_chat_routers, make_embeddings_routers):
+        for prefix, router in make_routers(app, settings, app.state.chat_threads):
+            app.include_router(router, prefix=prefix)
     app.include_router(routes.router)
     app.mount("/static", RevalidatedStaticFiles(directory=_STATIC), name="static")
     app.add_middleware(CompressedPages)

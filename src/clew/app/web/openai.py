@@ -1,4 +1,4 @@
-"""``/v1/chat/completions`` and ``/v1/models``: questions in the form that OpenAI's clients send.
+"""``/v1/chat/completions``, ``/v1/responses`` and ``/v1/models``: questions in the form that OpenAI's clients send.
 
 The last user message is the question. The reply's text is the answer with ``[1]`` after what each citation supports,
 and the list of sources below; its field ``clew`` has the same, structured (``question`` as it was asked, ``answer``,
@@ -11,7 +11,8 @@ and the size of requests are the application's business.
 Of a request are read: ``model``, ``messages``, ``stream``, ``stream_options``. Accepted without effect: what tunes
 how a model samples (``temperature``, ``top_p``, ``seed``, penalties, ``max_tokens``) and what only labels a request
 (``user``, ``metadata``). Refused: what would give the reply another form or meaning
-(:data:`UNSUPPORTED_PARAMETERS`). Replies are built of the types of OpenAI's own client. The last question of a
+(:data:`UNSUPPORTED_PARAMETERS`). Replies are built of the types of OpenAI's own client. Of a request to
+``/v1/responses``, ``input`` is read in the place of ``messages``; responses are not stored. The last question of a
 conversation is rewritten so that it can be understood without the earlier turns.
 """
 
@@ -25,6 +26,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mappi
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -69,6 +71,8 @@ UNSUPPORTED_PARAMETERS: Mapping[str, tuple[Any, ...]] = {
     "audio": (None,),
     "web_search_options": (None,),
 }
+#: Parameters of a response that would need what clew does not keep or do.
+_UNSUPPORTED_IN_RESPONSES = ("previous_response_id", "conversation", "tools", "background", "prompt")
 #: The code of an error, by its status.
 _CODES = {400: "bad_request", 404: "not_found", 429: "too_much", 502: "model_error", 503: "unavailable"}
 #: Characters that a question may have.
@@ -135,6 +139,45 @@ class ChatRequest(BaseModel):
         if len(turns[-1].text) > _MAX_QUESTION:
             raise ChatError(f"the question is longer than {_MAX_QUESTION:,} characters", "messages")
         return [turn for turn in turns if turn.text.strip()]
+
+
+class InputItem(BaseModel):
+    """An item of a response's input: a message; its parts are ``input_text`` and ``output_text``."""
+
+    model_config = ConfigDict(extra="allow")
+    type: Literal["message"] = "message"
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[Part]
+
+
+class ResponseRequest(BaseModel):
+    """A question in the form of OpenAI's responses; see the module for what becomes of other parameters."""
+
+    model_config = ConfigDict(extra="allow")
+    model: str = Field(description="clew, or clew: and a method, such as clew:chain; see /v1/models")
+    input: str | list[InputItem] = Field(min_length=1, description="The last user message is the question.")
+    stream: bool | None = None
+
+    def to_chat(self) -> ChatRequest:
+        """Return the request as one for a chat completion. Raises ChatError for what cannot be honoured."""
+        extra = self.model_extra or {}
+        for name in _UNSUPPORTED_IN_RESPONSES:
+            if extra.get(name):
+                raise ChatError(
+                    f"'{name}' is not supported: responses are not stored and call no tools", name
+                )
+        if isinstance(self.input, str):
+            messages = [Message(role="user", content=self.input)]
+        else:
+            messages = [Message(role=item.role, content=_chat_content(item.content)) for item in self.input]
+        return ChatRequest(model=self.model, messages=messages, stream=self.stream)
+
+
+def _chat_content(content: str | list[Part]) -> str | list[Part]:
+    if isinstance(content, str):
+        return content
+    texts = {"input_text", "output_text"}
+    return [part.model_copy(update={"type": "text"}) if part.type in texts else part for part in content]
 
 
 class ChatError(Exception):
@@ -211,6 +254,92 @@ class ReplyBuilder:
             choices=list(choices),
         )
         return chunk.model_dump(exclude_unset=True)
+
+
+@dataclass(slots=True)
+class ResponseBuilder:
+    """Builds the reply to one request to ``/v1/responses``, as one object or as events, which are numbered."""
+
+    model: str
+    id: str = field(default_factory=lambda: f"resp_{uuid4().hex}")
+    message_id: str = field(default_factory=lambda: f"msg_{uuid4().hex}")
+    created: int = field(default_factory=lambda: int(time.time()))
+    _events: int = 0
+
+    def response(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
+        """Return the reply as one object. ``clew`` holds the answer with its citations, structured."""
+        message = self._message("".join(reply_parts(view)))
+        usage = view.usage + asking
+        reply = self._response("incomplete" if view.stopped else "completed", [message])
+        return reply | {"usage": _response_usage(usage), "clew": clew_field(view, question, asking)}
+
+    def opening_events(self) -> Iterator[str]:
+        """Yield the events that precede the text."""
+        for kind in ("response.created", "response.in_progress"):
+            yield self._event(kind, response=self._response("in_progress", []))
+        empty = {"id": self.message_id, "type": "message", "role": "assistant", "status": "in_progress"}
+        yield self._event("response.output_item.added", output_index=0, item=empty | {"content": []})
+        yield self._event("response.content_part.added", **self._place, part=_output_text(""))
+
+    def text_event(self, text: str) -> str:
+        """Return the event with a part of the text."""
+        return self._event("response.output_text.delta", **self._place, delta=text, logprobs=[])
+
+    def closing_events(self, view: AnswerView, question: str, asking: Usage) -> Iterator[str]:
+        """Yield the events that follow the text; the last holds the whole reply."""
+        text = "".join(reply_parts(view))
+        yield self._event("response.output_text.done", **self._place, text=text, logprobs=[])
+        yield self._event("response.content_part.done", **self._place, part=_output_text(text))
+        yield self._event("response.output_item.done", output_index=0, item=self._message(text))
+        kind = "response.incomplete" if view.stopped else "response.completed"
+        yield self._event(kind, response=self.response(view, question, asking))
+
+    def error_event(self, error: ChatError) -> str:
+        """Return the event of a failure."""
+        body = error.body["error"]
+        return self._event("error", **{name: body[name] for name in ("code", "message", "param")})
+
+    @property
+    def _place(self) -> dict[str, Any]:
+        return {"item_id": self.message_id, "output_index": 0, "content_index": 0}
+
+    def _message(self, text: str) -> dict[str, Any]:
+        message = {"id": self.message_id, "type": "message", "role": "assistant", "status": "completed"}
+        return message | {"content": [_output_text(text)]}
+
+    def _response(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "object": "response",
+            "created_at": self.created,
+            "model": self.model,
+            "status": status,
+            "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+            "error": None,
+            "output": output,
+            "parallel_tool_calls": False,
+            "tool_choice": "none",
+            "tools": [],
+            "store": False,
+        }
+
+    def _event(self, kind: str, **fields: Any) -> str:
+        number, self._events = self._events, self._events + 1
+        return f"event: {kind}\n" + encode_event({"type": kind, "sequence_number": number} | fields)
+
+
+def _output_text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _response_usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.tokens_in,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": usage.tokens_out,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.tokens_in + usage.tokens_out,
+    }
 
 
 def _delta(delta: ChoiceDelta, finish_reason: Literal["length", "stop"] | None = None) -> ChunkChoice:
@@ -387,6 +516,12 @@ def make_chat_router(
     def model_to_dict(model: str) -> dict[str, Any]:
         return {"id": model, "object": "model", "created": started, "owned_by": MODEL_NAME}
 
+    def prepare(asked: ChatRequest) -> _ChatWork:
+        recipe = _recipe(models, asked.model)
+        asked.check_supported()
+        turns = asked.turns()
+        return _ChatWork(backend, recipe, turns, StandaloneQuestion(turns[-1].text))
+
     @router.get("/models")
     async def list_models() -> dict[str, Any]:
         """List the models: ``clew`` is the recipe that measures best, ``clew:NAME`` a certain method."""
@@ -408,26 +543,42 @@ def make_chat_router(
         `steps`, `usage`. System messages are not read; sampling parameters have no effect; tools, several choices
         and response formats are refused.
         """
-        recipe = _recipe(models, asked.model)
-        asked.check_supported()
-        turns = asked.turns()
-        work = _ChatWork(backend, recipe, turns, StandaloneQuestion(turns[-1].text))
-        reply = ReplyBuilder(asked.model)
-        if not asked.stream:
-            answer = await _while_connected(request, _wait_for_answer(stream_steps(work, executor)))
-            if answer is None:
-                return Response(status_code=_GONE)
-            view = AnswerView.from_answer(answer)
-            return JSONResponse(reply.completion(view, work.asked.question, work.asked.usage))
-        # The first event decides the status: a request that fails at once is an error like any other.
-        events = stream_steps(work, executor)
-        first = await _while_connected(request, anext(events))
-        if first is None:
-            return Response(status_code=_GONE)
+        work, reply = prepare(asked), ReplyBuilder(asked.model)
         usage = asked.stream_options is not None and asked.stream_options.include_usage
-        return EventStream(_reply_events(_with_first(first, events), work, reply, usage))
+        stream = partial(_reply_events, work=work, reply=reply, usage=usage) if asked.stream else None
+        return await _respond(request, work, executor, reply.completion, stream)
+
+    @router.post("/responses")
+    async def respond(asked: ResponseRequest, request: Request) -> Response:
+        """Answer the last user message of `input`, as `/v1/chat/completions` does, in the form of a response.
+
+        The text is that of the chat completion, and the field `clew` the same. A streamed reply has the usual events;
+        the last holds the whole response. Responses are not stored, so `previous_response_id` is refused.
+        """
+        work, reply = prepare(asked.to_chat()), ResponseBuilder(asked.model)
+        stream = partial(_response_events, work=work, reply=reply) if asked.stream else None
+        return await _respond(request, work, executor, reply.response, stream)
 
     return router
+
+
+async def _respond(
+    request: Request,
+    work: _ChatWork,
+    executor: Executor | None,
+    build: Callable[[AnswerView, str, Usage], dict[str, Any]],
+    stream: Callable[[AsyncGenerator[StepOrAnswer]], AsyncGenerator[str]] | None,
+) -> Response:
+    """Return the reply that ``build`` makes of the answer, or the events that ``stream`` makes of the work."""
+    events = stream_steps(work, executor)
+    if stream is None:
+        answer = await _while_connected(request, _wait_for_answer(events))
+        if answer is None:
+            return Response(status_code=_GONE)
+        return JSONResponse(build(AnswerView.from_answer(answer), work.asked.question, work.asked.usage))
+    # The first event decides the status: a request that fails at once is an error like any other.
+    first = await _while_connected(request, anext(events))
+    return Response(status_code=_GONE) if first is None else EventStream(stream(_with_first(first, events)))
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
@@ -480,6 +631,27 @@ async def _reply_events(
         except ClewError as error:
             yield encode_event(ChatError.from_error(error).body)
         yield "data: [DONE]\n\n"
+
+
+async def _response_events(
+    events: AsyncGenerator[StepOrAnswer], work: _ChatWork, reply: ResponseBuilder
+) -> AsyncGenerator[str]:
+    """Yield the server-sent events of a streamed response. Errors are events here: the status has been sent."""
+    async with aclosing(events):
+        for opening in reply.opening_events():
+            yield opening
+        try:
+            async for event in events:
+                if isinstance(event, Step):
+                    yield f": {summarise_step(StepView.from_step(event))}\n\n"
+                    continue
+                view = AnswerView.from_answer(event)
+                for part in reply_parts(view):
+                    yield reply.text_event(part)
+                for closing in reply.closing_events(view, work.asked.question, work.asked.usage):
+                    yield closing
+        except ClewError as error:
+            yield reply.error_event(ChatError.from_error(error))
 
 
 def _recipe(models: Mapping[str, str], model: str) -> str:
