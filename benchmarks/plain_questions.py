@@ -8,6 +8,7 @@
     python benchmarks/plain_questions.py countries --adapt 15   # the same, after learning from the graph's own schema
     python benchmarks/plain_questions.py 2wiki       # 2WikiMultihopQA's questions over its gold triples
     python benchmarks/plain_questions.py ordinary    # questions about documents beside the film graph: false routing
+    python benchmarks/plain_questions.py misspelt    # forty questions with a name that is spelt wrongly, or unknown
     python benchmarks/plain_questions.py speed --nodes 2000000
 
 MetaQA's questions are asked in their own words, without the brackets around the topic. A template is a question with
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 import clew
 from clew.core.protocols import Encoder, PropertyGraph
 from clew.core.text import fold_name
+from clew.core.types import RespellStep
 from clew.evaluate.datasets.graphs import METAQA_RELATIONS
 from clew.models.encoders import RememberingEncoder
 from clew.triples.language.chain import TypedChain
@@ -320,6 +322,50 @@ def run_ordinary(show: bool) -> None:
                 print(f"{source}: {question}\n    {triples}")
 
 
+def run_misspelt(show: bool) -> None:
+    """Print for the questions with misspelt names whether the default reads the name that is meant, with the graphs
+    alone and beside the sample documents. Right is an answer with the values of the question spelt rightly, and a
+    note that says how the name was read; where no name is meant, that none was read."""
+    path = ROOT / "benchmarks" / "data" / "misspelt_questions.tsv"
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    for has_documents in (False, True):
+        outcomes: dict[str, int] = {}
+        seconds = []
+        with tempfile.TemporaryDirectory() as folder:
+            graphs = [
+                ("films", DATA / "metaqa" / "graph.tsv"),
+                ("oskell", ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv"),
+            ]
+            with base_with(folder + "/kb", *graphs) as base:
+                if has_documents:
+                    base.add([ROOT / "samples" / "documents"])
+                base.ask("Who directed Kismet?")  # nothing is timed cold
+                for _, question, meant in rows:
+                    started = time.perf_counter()
+                    answer = base.ask(question)
+                    seconds.append(time.perf_counter() - started)
+                    steps = [step for step in answer.trail if isinstance(step, RespellStep)]
+                    if meant == "-":
+                        outcome = "read as another name WRONGLY" if steps else "no name read, as it should be"
+                    elif not steps:
+                        outcome = "not read" + (", abstained" if answer.abstained else ", answered otherwise")
+                    else:
+                        right = base.ask(question.replace(steps[0].written, meant))
+                        is_right = fold_name(steps[0].read_as) == fold_name(meant)
+                        is_right &= answer.values == right.values and not answer.abstained
+                        is_right &= any("read as" in note for note in answer.fallbacks)
+                        outcome = "right" if is_right else "read as another name WRONGLY"
+                    outcomes[outcome] = outcomes.get(outcome, 0) + 1
+                    if show and outcome not in ("right", "no name read, as it should be"):
+                        print(
+                            f"{outcome}: {question}  {answer.text[:60]!r}  {answer.fallbacks} {answer.route[:150]}"
+                        )
+        print(f"{len(rows)} questions, {'beside the sample documents' if has_documents else 'graphs alone'}")
+        for outcome, number in sorted(outcomes.items()):
+            print(f"  {outcome:34s} {number}")
+        print(f"  seconds in the median {statistics.median(seconds):.3f}, at most {max(seconds):.3f}")
+
+
 def run_packages(show: bool, adapt: int) -> None:
     """Print how many of the forty questions over Debian's packages are right, wrong, or left as readings."""
     packages = read_packages()
@@ -581,7 +627,17 @@ def main() -> None:
     )
     parser.add_argument(
         "what",
-        choices=["train", "metaqa", "answers", "ordinary", "packages", "countries", "2wiki", "speed"],
+        choices=[
+            "train",
+            "metaqa",
+            "answers",
+            "ordinary",
+            "packages",
+            "countries",
+            "2wiki",
+            "misspelt",
+            "speed",
+        ],
     )
     parser.add_argument("--show", action="store_true", help="print the questions that went wrong")
     parser.add_argument("--number", type=int, default=2000, help="questions of each number of hops")
@@ -605,6 +661,8 @@ def main() -> None:
         run_countries(arguments.show, arguments.adapt, not arguments.no_encoder)
     elif arguments.what == "2wiki":
         run_2wiki(arguments.show)
+    elif arguments.what == "misspelt":
+        run_misspelt(arguments.show)
     else:
         run_speed(arguments.nodes)
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import tempfile
 import time
@@ -211,6 +212,7 @@ def time_batches(slots: int, tokens: int) -> None:
         for text in ("Who directed {film}?", "For which studio was {film} made?")
     ]
     seconds: dict[int, list[float]] = {1: [], slots: []}
+    busy: dict[int, list[float]] = {1: [], slots: []}
     with (
         tempfile.TemporaryDirectory() as folder,
         clew.open(Path(folder) / "kb", create=True) as base,
@@ -218,6 +220,7 @@ def time_batches(slots: int, tokens: int) -> None:
         fill_archive(base.store)
         for at_once in (1, slots, slots, 1):
             # A new server, so that none has read a prompt before.
+            processor = used_by_children()
             with llama_server(2048, slots) as llm, ThreadPoolExecutor(at_once) as threads:
                 model = ShortReplies(create_language_model(f"{llm}?parallel={slots}"), tokens)
                 method = registry.build_method(
@@ -231,11 +234,20 @@ def time_batches(slots: int, tokens: int) -> None:
                 seconds[at_once].append(time.perf_counter() - started)
                 read = sum(answer.usage.tokens_in for answer in answers)
                 written = sum(answer.usage.tokens_out for answer in answers)
+            busy[at_once].append(used_by_children() - processor)
             print(
-                f"{at_once} at once: {seconds[at_once][-1]:.1f} s, {read:,} tokens read, {written:,} written"
+                f"{at_once} at once: {seconds[at_once][-1]:.1f} s, processor {busy[at_once][-1]:.1f} s, "
+                f"{read:,} tokens read, {written:,} written",
+                flush=True,
             )
-    ratio = sum(seconds[1]) / sum(seconds[slots])
-    print(f"{slots} at once take {1 / ratio:.2f} of the time ({ratio:.2f} times as fast)")
+    for name, spent in (("time", seconds), ("processor time", busy)):
+        print(f"{slots} at once take {sum(spent[slots]) / sum(spent[1]):.2f} of the {name}")
+
+
+def used_by_children() -> float:
+    """Return the processor seconds of the child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def print_table(rows: Iterable[dict[str, Any]]) -> None:

@@ -664,13 +664,24 @@ class FallbackStep(Step):
 @dataclass(frozen=True, slots=True)
 class RouteStep(Step):
     """It was decided what answers a question: ``method``, why, what else could be asked, and what each is expected to
-    cost in model calls and seconds."""
+    cost in model calls and seconds. ``doubts`` speak against a graph that was not asked."""
 
     name = "route"
     method: str
     reason: str
     alternatives: tuple[str, ...] | None = None
     cost: str | None = None
+    doubts: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RespellStep(Step):
+    """No node of a graph has the name that a question writes; it was read as that of a node."""
+
+    name = "respell"
+    written: str
+    read_as: str
+    graph: str
 
 
 # The trained reader
@@ -932,11 +943,17 @@ class Answer:
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
-        """What was used in the place of replies that could not be, each in a sentence, each once."""
-        steps = (step for step in self.trail if isinstance(step, FallbackStep))
-        return tuple(
-            dict.fromkeys(f"the model's {step.asked_for} could not be used: {step.used}" for step in steps)
-        )
+        """What was used in the place of a model's replies that could not be, and of names that no graph has, each in
+        a sentence, each once."""
+        sentences = []
+        for step in self.trail:
+            if isinstance(step, FallbackStep):
+                sentences.append(f"the model's {step.asked_for} could not be used: {step.used}")
+            elif isinstance(step, RespellStep):
+                sentences.append(
+                    f"'{step.written}' is not in the graph '{step.graph}'; read as '{step.read_as}'"
+                )
+        return tuple(dict.fromkeys(sentences))
 
     @property
     def route(self) -> str:

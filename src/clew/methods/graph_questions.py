@@ -2,22 +2,28 @@
 
 :class:`clew.triples.questions.PlainParser` writes the question as typed triples, ``focus`` or ``chain`` answers
 them, so that the trail shows what a person could have written, edited and asked again. An answer is given only for a
-reading that accounts for every word; otherwise the likeliest readings are shown.
+reading that accounts for every word; otherwise the likeliest readings are shown. A name that no graph has is read as
+the nearest that one has, where only that makes the question sure; the answer says so.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.errors import UsageError
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
+from clew.core.text import fold_name
 from clew.core.trail import ChainStep, QuestionReading, ReadingsStep, TrailRecorder, TriplesStep
-from clew.core.types import Answer, Question, Step
+from clew.core.types import Answer, Question, RespellStep, Step
 from clew.triples.questions import PlainParser, Reading
+from clew.triples.questions.names import Respelling, respell_names
+from clew.triples.questions.paths import NAMES_RELATION
 
+#: A question is read again with so many of its names respelt.
+_RESPELLINGS = 3
 #: How an answer lists the readings of a question that it does not answer.
 UNSURE = "Not sure what this asks of the graphs."
 
@@ -98,7 +104,36 @@ class GraphQuestions:
     ) -> GraphAnswer:
         """Return the readings of a question and, where one is sure and has answers, its answer."""
         readings = self.read(question, graphs, recorder)
+        if not (readings and readings[0].is_sure) and (respelt := self.respell(question, graphs)) is not None:
+            respelling, readings = respelt
+            recorder.add(RespellStep(respelling.written, respelling.name, respelling.graph))
+            recorder.add(readings_step(readings, 0.0))
         return GraphAnswer(readings, self.execute(question, readings, recorder))
+
+    def respell(
+        self,
+        question: Question,
+        graphs: Sequence[PropertyGraph],
+        may_be_misspelt: Callable[[str], bool] = lambda word: True,
+    ) -> tuple[Respelling, tuple[Reading, ...]] | None:
+        """Return the spelling of a name with which a question is sure, and its readings; None where no spelling does
+        that, or where two equally near ones do. ``may_be_misspelt`` says which words may be part of such a name."""
+        respellings: list[Respelling] = []
+        for graph in graphs:
+            if not graph.is_mounted and graph.size:
+                respellings += respell_names(graph, question.text, may_be_misspelt)
+        respellings.sort(key=lambda each: each.rank)
+        sure: list[tuple[Respelling, tuple[Reading, ...]]] = []
+        for respelling in respellings[:_RESPELLINGS]:
+            if sure and respelling.rank > sure[0][0].rank:
+                break
+            readings = tuple(self.parser.read(respelling.question, graphs))
+            best = readings[0] if readings else None
+            # A guessed name and a relation that no word names would be two guesses.
+            is_named = best is not None and best.is_sure and best.explained >= NAMES_RELATION
+            if best is not None and is_named and best.graph == respelling.graph:
+                sure.append((respelling, readings))
+        return sure[0] if len({fold_name(respelling.question) for respelling, _ in sure}) == 1 else None
 
     def execute(
         self, question: Question, readings: Sequence[Reading], recorder: TrailRecorder

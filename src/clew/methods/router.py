@@ -14,8 +14,10 @@ The rules, in their order:
 6. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
 
 What fails is repaired while the budget lasts: a likelier reading without answers gives way to the next, a graph
-without an answer to the hops, the hops to the documents; each time the trail has another decision. Where the
-documents have no answer either, the readings that the graphs could be asked stand beside that.
+without an answer to the hops, the hops to the documents; each time the trail has another decision. A name that no
+graph has, with a word that no document has either, is read as the nearest name of a graph where that makes the
+question sure; with words that documents have, only after the documents had no answer. The answer says how it was
+read. Where the documents have no answer either, the readings that the graphs could be asked stand beside that.
 
 The rules ask for more than a likely reading, because a question about documents that is answered from a graph is
 worse than one about a graph that is left to the documents, where the readings stand beside the answer.
@@ -26,7 +28,7 @@ from __future__ import annotations
 import re
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from threading import Lock
@@ -37,7 +39,7 @@ import numpy as np
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
-from clew.core.types import ROW, Answer, Question, RouteStep
+from clew.core.types import ROW, Answer, Question, RespellStep, RouteStep
 from clew.methods.graph_questions import (
     GraphQuestions,
     describe_readings,
@@ -45,14 +47,17 @@ from clew.methods.graph_questions import (
     readings_step,
 )
 from clew.parse.data_tables import DATA_TYPES
+from clew.retrieve.lexical import QueryTerms
 from clew.retrieve.structure.lookup import find_references
 from clew.triples.questions import Reading
+from clew.triples.questions.parser import UNEXPLAINED
 
 if TYPE_CHECKING:
     from clew.methods.mixed import MixedQuestions
     from clew.methods.nested_questions import NestedQuestion
     from clew.methods.tables.method import TableQuestions
     from clew.methods.tables.questions import TableReading
+    from clew.triples.questions.names import Respelling
 
 #: A reading that is not sure is mentioned beside an answer from documents if the question names its relations and it
 #: is at least so plausible.
@@ -79,6 +84,7 @@ class Cost:
 
     calls: int
     seconds: float
+    is_guess: bool = False
 
     def __str__(self) -> str:
         """In words.
@@ -87,11 +93,12 @@ class Cost:
         ('no model call, about 0.04 s', '1 model call, about 2 s and the model')
         """
         calls = f"{self.calls or 'no'} model call{'s' * (self.calls > 1)}"
-        return f"{calls}, about {self.seconds:.2g} s{' and the model' * bool(self.calls)}"
+        guess = " (a guess: too few such questions were asked yet)" * self.is_guess
+        return f"{calls}, about {self.seconds:.2g} s{' and the model' * bool(self.calls)}{guess}"
 
 
-#: Medians of ``benchmarks/route_mixture.py``, on two busy cores (``drill``, which needs a model, is a guess); what a
-#: process has measured itself takes their place.
+#: Medians of ``benchmarks/route_mixture.py`` without a model, on two busy cores (``drill``, which needs one, is a
+#: guess, and so are the numbers of calls); what a process has measured itself takes their place.
 MEDIAN_SECONDS: Mapping[str, float] = {
     "graph": 0.05,
     "mixed": 1.2,
@@ -111,6 +118,7 @@ class Decision:
     method: str
     reason: str
     alternatives: tuple[tuple[str, str], ...] = ()
+    doubts: tuple[str, ...] = ()
     nested: NestedQuestion | None = None
     table: TableReading | None = None
 
@@ -164,11 +172,16 @@ class Router:
         readings: tuple[Reading, ...] = ()
         if self.graphs is not None and graphs:
             readings = tuple(self.graphs.parser.read(question.text, graphs))
+        respelt = self._respell(question, graphs, readings, self._is_in_no_document)
+        if respelt is not None:
+            respelling, readings = respelt
         table = self._read_table(question, readings, has_documents)
         decision = self._decide(question, graphs, readings, table, has_documents)
         if decision.method == "documents" and not graphs:
             return self.documents.answer(question, trail)  # there was nothing to decide
         self._record(decision, recorder, time.perf_counter() - started)
+        if respelt is not None and decision.method == "graph":
+            recorder.add(RespellStep(respelling.written, respelling.name, respelling.graph))
         if graphs:
             recorder.add(readings_step(readings, 0.0))
         while True:
@@ -182,6 +195,8 @@ class Router:
                 answer = Answer(describe_readings(readings), abstained=True, reader="graph", recipe="graph")
                 break
             self._record(decision, recorder, 0.0)
+        if answer.abstained and decision.method == "documents" and not recorder.should_stop():
+            answer = self._ask_respelt(question, graphs, readings, recorder) or answer
         answer = replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
         worth = [
             reading
@@ -225,7 +240,7 @@ class Router:
         if nested is not None:
             hops = ", ".join(f"'{hop.text}'" for hop in nested.hops)
             reason = f"it is {len(nested.hops)} questions, and a graph may know one of them: {hops}"
-            return Decision("mixed", reason, (*by_triples, walk), nested)
+            return Decision("mixed", reason, (*by_triples, walk), nested=nested)
         if table is not None and self.drill is not None and _COMPUTED.search(question.text):
             reason = f"it asks for a number, and words of it are in the table '{table.table}'"
             return Decision("tables", reason, (*by_triples, walk), table=table)
@@ -233,8 +248,44 @@ class Router:
             return Decision("documents", "there is nothing else to ask")
         if best is None:
             return Decision("documents", "no name in the question is a node of a graph")
-        doubts = f"the reading over '{best.name}' in the graph '{best.graph}' is not sure: {'; '.join(best.doubts)}"
-        return Decision("documents", doubts, by_triples)
+        # One doubt is enough for the line below an answer; all are in the trail.
+        chief = next((doubt for doubt in best.doubts if doubt.startswith(UNEXPLAINED)), best.doubts[0])
+        reason = f"the reading over '{best.name}' in the graph '{best.graph}' is not sure: {chief}"
+        return Decision("documents", reason, by_triples, best.doubts)
+
+    def _respell(
+        self,
+        question: Question,
+        graphs: Sequence[PropertyGraph],
+        readings: Sequence[Reading],
+        may_be_misspelt: Callable[[str], bool],
+    ) -> tuple[Respelling, tuple[Reading, ...]] | None:
+        """Return the spelling of a name that makes a question sure, with its readings; None where no spelling does,
+        or where the question is sure already."""
+        if self.graphs is None or not graphs or (readings and readings[0].is_sure):
+            return None
+        return self.graphs.respell(question, graphs, may_be_misspelt)
+
+    def _is_in_no_document(self, word: str) -> bool:
+        terms = QueryTerms.from_text(word).hashes
+        return not len(terms) or not self.snapshot.postings("text").document_frequency(terms).any()
+
+    def _ask_respelt(
+        self,
+        question: Question,
+        graphs: Sequence[PropertyGraph],
+        readings: Sequence[Reading],
+        recorder: TrailRecorder,
+    ) -> Answer | None:
+        """Return the answer of the graphs to a question with one of its names respelt, None where there is none."""
+        respelt = self._respell(question, graphs, readings, lambda word: True)
+        if respelt is None:
+            return None
+        respelling, readings = respelt
+        reason = f"the documents gave no answer, and '{respelling.name}' is a node of '{respelling.graph}'"
+        self._record(Decision("graph", reason), recorder, 0.0)
+        recorder.add(RespellStep(respelling.written, respelling.name, respelling.graph))
+        return self._ask(Decision("graph", ""), question, graphs, readings, recorder)
 
     def _read_table(
         self, question: Question, readings: Sequence[Reading], has_documents: bool
@@ -312,13 +363,14 @@ class Router:
                 tuple(f"{method} ({why}); {self._cost(method)}" for method, why in decision.alternatives)
                 or None,
                 str(self._cost(decision.method)),
+                decision.doubts or None,
                 seconds=seconds,
             )
         )
 
     def _cost(self, method: str) -> Cost:
         calls = _CALLS_WITH_MODEL.get(method, 0) if self.drill is not None else 0
-        return MEASURED.expect(method, Cost(calls, MEDIAN_SECONDS[method]))
+        return MEASURED.expect(method, Cost(calls, MEDIAN_SECONDS[method], is_guess=calls > 0))
 
 
 class Measured:

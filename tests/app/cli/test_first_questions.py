@@ -89,3 +89,22 @@ def test_a_first_question_is_answered_or_said_to_be_unsure(base, question, expec
         assert not answer["abstained"], answer["answer"]
         assert set(answer["values"]) == expected
         assert answer["route"].startswith("From the graph: ")
+
+
+def test_the_triples_that_clew_wrote_can_be_changed_and_asked_again(base):
+    def ask(*words):
+        return json.loads(CliRunner().invoke(app, ["ask", *words, "--kb", str(base), "--json"]).stdout)
+
+    steps = ask("Who directed 24 Hours?")["trail"]
+    triples = next(step["detail"]["triples"] for step in steps if step["name"] == "triples")
+    assert ask("--triples", triples)["values"] == ["Marion Gering"]
+    changed = triples.replace("24 Hours", "Design for Living")
+    assert ask("--triples", changed)["values"] == ["Ernst Lubitsch"]
+
+
+def test_a_misspelt_name_is_read_as_the_nearest_and_the_answer_says_so(base):
+    result = CliRunner().invoke(app, ["ask", "Which films did Ernst Lubitch direct?", "--kb", str(base)])
+    assert "Trouble in Paradise" in result.stdout
+    assert "'Ernst Lubitch' is not in the graph 'films'; read as 'Ernst Lubitsch'" in result.output
+    unknown = CliRunner().invoke(app, ["ask", "Which films did Erna Luditt direct?", "--kb", str(base)])
+    assert "Not sure" in unknown.stdout and "read as" not in unknown.output

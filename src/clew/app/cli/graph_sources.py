@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -127,6 +128,7 @@ def add(
       clew graph schema films       its types and relations, with examples
     """
     from clew.parse.graphs.formats import GraphReadOptions
+    from clew.triples.questions.parser import open_space
 
     options = GraphReadOptions(
         form,
@@ -152,12 +154,20 @@ def add(
             if error.hint:
                 print_note(f"      {error.hint}")
             raise typer.Exit(EXIT_FAILED) from None
+        started = time.perf_counter()
+        space = open_space(base.store.snapshot().graph(report.graph.name))
+        seconds = time.perf_counter() - started
     for row in report.bad_rows:
         print_note(f"clew: skipped: {row}")
     if as_json:
         print_json(_import_to_dict(report))
-    else:
-        _print_import(report)
+        return
+    _print_import(report)
+    if report.outcome != "unchanged":
+        relations = format_count(len(space.relations), "relation")
+        print(
+            f"  plain questions: {relations} read by name in {format_duration(seconds)}; nothing is trained"
+        )
 
 
 def _print_import(report: GraphReport) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.text import is_stop_term
-from clew.triples.questions.words import GENERIC, QUESTION_WORDS, Word
+from clew.core.text import fold_name, is_stop_term
+from clew.triples.questions.words import GENERIC, QUESTION_WORDS, Word, split_words
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
@@ -22,7 +22,11 @@ LONGEST_NAME, MAX_NAMES = 14, 6
 HOPELESS = 0.1
 #: Nodes of the same name beyond these are not looked at.
 MAX_ROWS = 64
+#: Names of fewer characters are not read for others, those of at least the second number with up to two edits, others
+#: with one; names of more words are not looked for, and no more runs of words than the last number.
+SHORTEST_RESPELT, TWO_EDITS_FROM, LONGEST_RESPELT, MAX_RESPELT_RUNS = 4, 8, 6, 40
 _CODED = re.compile(r"\w(?:[:_/.@+]+|-)\w")
+_DIGITS = re.compile(r"\d+")
 _QUOTES = re.compile(r"[\"“”«»\[\]]")
 
 
@@ -153,3 +157,75 @@ def _plausibility(question: str, words: Sequence[Word], start: int, end: int) ->
         return 0.3  # "the men" may be men
     score = 0.3 + 0.12 * min(own, 4) + (0.4 if capitals else 0.0) + (0.15 if is_coded else 0.0)
     return min(score, 0.98)
+
+
+@dataclass(frozen=True, slots=True)
+class Respelling:
+    """A question with a name written as a graph has it: ``written`` became ``name``, at a distance of ``edits``."""
+
+    question: str
+    written: str
+    name: str
+    graph: str
+    edits: int
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """What comes first: the longest run of words, then the nearest name."""
+        return -len(self.written.split()), self.edits
+
+
+def respell_names(
+    graph: PropertyGraph, question: str, may_be_misspelt: Callable[[str], bool]
+) -> list[Respelling]:
+    """Return a question with a name of the graph in the place of words that are nearly that name, the longest run of
+    words first, then the nearest.
+
+    Distance is the number of insertions, deletions, substitutions and swaps of neighbours between folded names.
+    Numbers have to be equal. ``may_be_misspelt`` decides which words are looked at: a run needs such a word, and one
+    that is itself a name in the graph is left alone.
+    """
+    from rapidfuzz.distance import OSA
+
+    words = split_words(question)
+    names = [name for name in find_names(graph, question, words) if name.plausibility >= HOPELESS]
+    known = {place for name in names for place in range(name.first, name.last)}
+    capitals = {place for place, word in enumerate(words) if question[word.start].isupper()}
+
+    def is_wording(place: int) -> bool:
+        text = words[place].text
+        return text in QUESTION_WORDS or text in GENERIC or is_stop_term(words[place].stem)
+
+    suspects = {
+        place
+        for place, word in enumerate(words)
+        if place not in known and not is_wording(place) and may_be_misspelt(word.text)
+    }
+    # Who writes some names with capitals writes the others so, too.
+    suspects = suspects & capitals - {0} or suspects
+    ends = {place for place in range(len(words)) if not is_wording(place)} | capitals - {0}
+    if not capitals - {0}:  # "apocalypse now" may end with any word but those of questions
+        ends |= {place for place, word in enumerate(words) if word.text not in QUESTION_WORDS | GENERIC}
+    runs = [
+        (start, start + size)
+        for size in range(LONGEST_RESPELT, 0, -1)
+        for start in range(len(words) - size + 1)
+        if start in ends and start + size - 1 in ends and suspects & set(range(start, start + size))
+    ]
+    respellings: dict[tuple[str, str], Respelling] = {}
+    for start, end in runs[-MAX_RESPELT_RUNS:]:
+        written = question[words[start].start : words[end - 1].end]
+        folded = fold_name(written)
+        if len(folded) < SHORTEST_RESPELT or len(graph.find_by_name(written)):
+            continue
+        most = 2 if len(folded) >= TWO_EDITS_FROM else 1
+        rows, _ = graph.find_similar_names(written, 5)
+        for entity in graph.entities(rows):
+            for name in (entity.name, *entity.aliases):
+                other = fold_name(name)
+                edits = OSA.distance(folded, other, score_cutoff=most)
+                if edits <= most and _DIGITS.findall(folded) == _DIGITS.findall(other):
+                    text = f"{question[: words[start].start]}{name}{question[words[end - 1].end :]}"
+                    key = written, other  # nodes whose names differ in capitals alone are one spelling
+                    respellings.setdefault(key, Respelling(text, written, name, graph.name, edits))
+    return sorted(respellings.values(), key=lambda each: (each.rank, each.name))

@@ -58,6 +58,8 @@ MIN_PLAUSIBILITY = 0.35
 NAMES_TYPE = 0.8
 #: A word with at least this affinity to a relation is its own, not one that means the same.
 OWN_WORD = 0.95
+#: How the doubt begins that names the words a reading leaves out.
+UNEXPLAINED = "nothing stands for: "
 #: Graphs whose paths are remembered in a process.
 _REMEMBERED = 8
 
@@ -118,7 +120,7 @@ class Reading:
         if self.plausibility < MIN_PLAUSIBILITY:
             doubts.append(f"'{self.name}' may not be meant as a name")
         if self.left_out:
-            doubts.append(f"nothing stands for: {', '.join(self.left_out)}")
+            doubts.append(f"{UNEXPLAINED}{', '.join(self.left_out)}")
         if self.count == 0:
             doubts.append("it has no answers")
         return (*doubts, *self.notes)
