@@ -298,7 +298,7 @@ def test_every_form_of_the_prompts_has_a_grammar():
         == set(PATTERNS)
         >= {
             load_prompt(name).form
-            for name in ("drill-sections", "drill-boolean", "focus-rerank", "chain-parse")
+            for name in ("drill-sections", "drill-boolean", "focus-rerank", "chain-parse", "chain-memory")
         }
     )
 

@@ -12,7 +12,7 @@ from clew.core.types import Usage
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.run_folder import RunFolder, evaluate_recipes
 from clew.evaluate.setup import EvaluationSettings, load_questions
-from clew.papers.semicot import build_settings, plan_recipes
+from clew.papers.semicot import build_settings, describe_samples, plan_recipes
 from command_line import run
 from scripted import Reply, ScriptedServer
 from sparql_servers import store_turtle
@@ -415,3 +415,8 @@ def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
     }
     assert held == {f"w-{film[:3]}": {"#1": [who]} for film, who, *_ in WORLD}
     assert folder.facts["graphs"] == [place]
+
+
+def test_the_page_says_what_the_paper_does_not_say_of_samples():
+    assert "neither their number nor the temperature" in describe_samples(1)
+    assert "Here 5 are drawn at temperature 0.7" in describe_samples(5)

@@ -124,9 +124,10 @@ class Prompt:
     distinguishes equal prompts whose replies are to be drawn independently, at a temperature: caches and recordings
     use it as part of their key; it is not sent to the model.
 
-    ``form`` says what a reply that is no free text looks like (``numbers``, ``yes-no``, ``score``, ``chain``):
-    servers that can are made to keep to it. ``optional`` are parts of ``user`` that may be left out, in this order,
-    where the prompt is longer than the model's context: exemplars, and passages from the least relevant on.
+    ``form`` says what a reply that is no free text looks like (``numbers``, ``yes-no``, ``score``, ``chain``,
+    ``filled``): servers that can are made to keep to it. ``optional`` are parts of ``user`` that may be left out, in
+    this order, where the prompt is longer than the model's context: exemplars, and passages from the least relevant
+    on.
     """
 
     user: str

@@ -137,6 +137,12 @@ GRAMMARS = {
         "term ::= [^>;?\\n ] [^>;?\\n]{0,60}\n"
         "relation ::= [^>;#?\\n ] [^>;#?\\n]{0,40}"
     ),
+    "filled": (
+        'root ::= triple ("; " triple){0,5} "; final answer: " term\n'
+        'triple ::= term " >> " relation " >> " term\n'
+        "term ::= [^>;#\\n ] [^>;#\\n]{0,80}\n"
+        "relation ::= [^>;#\\n ] [^>;#\\n]{0,40}"
+    ),
 }
 #: The same as regular expressions, for vLLM.
 PATTERNS = {
@@ -146,6 +152,10 @@ PATTERNS = {
     "chain": (
         r"[^>;\n]{1,100} >> [^>;#\n]{1,60} >> [^>;\n]{1,100}"
         r"(; [^>;\n]{1,100} >> [^>;#\n]{1,60} >> [^>;\n]{1,100}){0,5}; final answer: #(answer|[1-9])"
+    ),
+    "filled": (
+        r"[^>;#\n]{1,100} >> [^>;#\n]{1,60} >> [^>;#\n]{1,100}"
+        r"(; [^>;#\n]{1,100} >> [^>;#\n]{1,60} >> [^>;#\n]{1,100}){0,5}; final answer: [^;#\n]{1,100}"
     ),
 }
 

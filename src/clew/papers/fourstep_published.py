@@ -29,7 +29,7 @@ DEVIATIONS = (
     "list by vector alone. Candidates that miss a constraint, or meet it by an uncertain constant, rank lower.",
     "A list is padded with nodes of the target's type. Equal reranker scores keep the order by vector, and a reply "
     "without a score leaves the candidate in its place; STaRK adds a tenth of the rank. Prompts are clew's, and "
-    "`--samples` takes the most frequent of several drafts.",
+    "`--samples` takes the most frequent of several drafts; the paper asks for the triples once (Algorithm 1).",
     "Of more than 500 nodes without vectors, the 500 best by words are sorted (`--embed-all`: all, as in the paper). "
     "Without an encoder candidates are sorted by words.",
 )

@@ -36,6 +36,7 @@ from clew.evaluate.examples import Result
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.report import is_near_match
 from clew.evaluate.setup import POOLED_CORPORA, load_questions
+from clew.methods.prompting import TEMPERATURE
 from clew.methods.readers.values import mentions_name, same_value
 from clew.papers.gold_hops import GoldHop, gold_hops
 from clew.papers.page import (
@@ -322,8 +323,21 @@ def write_semicot_page(experiments: Sequence[Experiment], settings: Settings) ->
         ]
     if experiments[0].settings.llm is not None:
         parts += ["## Errors", _error_section(experiments, errors, command).to_markdown(out)]
-    return write_page(
-        out, "\n\n".join([f"# {TITLE}", environment_table(experiments, command), *parts]) + "\n", TITLE
+    head = [f"# {TITLE}", environment_table(experiments, command), describe_samples(settings.samples)]
+    return write_page(out, "\n\n".join([*head, *parts]) + "\n", TITLE)
+
+
+def describe_samples(samples: int) -> str:
+    """Return what the paper says of sampled chains, and what this page did."""
+    drawn = (
+        f"Here {samples} are drawn at temperature {TEMPERATURE}"
+        if samples > 1
+        else "Here the likeliest chain alone is taken (`--samples N` draws several)"
+    )
+    return (
+        "Samples: the paper draws several chains for a question, drops those with syntactic errors and takes the one "
+        "that most agree on (Section 3.1, Appendix B), but gives neither their number nor the temperature. "
+        f"{drawn}."
     )
 
 
