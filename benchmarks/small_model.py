@@ -3,7 +3,7 @@
     PYTHONPATH=src python benchmarks/small_model.py --out rows.jsonl                    # 20 questions, ten methods
     PYTHONPATH=src python benchmarks/small_model.py --out rows.jsonl --minutes 15       # goes on where it stopped
     PYTHONPATH=src python benchmarks/small_model.py --out rows.jsonl --table            # the table alone
-    PYTHONPATH=src python benchmarks/small_model.py --long                              # more text than fits
+    PYTHONPATH=src python benchmarks/small_model.py --long --context 4096               # more text than fits
 
 The questions are the first of the shared 2WikiMultihopQA; the base has their paragraphs, pooled, and a graph of their
 gold triples. Checked for each answer: no exception, every quote verbatim in its source, the budget of calls kept, our
@@ -12,9 +12,9 @@ right is printed too. Replies have at most ``--tokens`` tokens. Each question is
 answered.
 
 ``--long`` asks a question over the archive of ``tests/small_bases.py``, whose prompts are longer than contexts of
-2,048 and 4,096 tokens, of chain, focus and drill with the options they have by default: does each fit, or what does
-it say? ``--batches 4`` asks the cited reader eight questions over that archive, one by one and four at a time, each
-twice, always of a new server with four slots, and prints the seconds.
+2,048 and 4,096 tokens (``--context``), of chain, focus and drill with the options they have by default: does each
+fit, or what does it say? ``--batches 4`` asks the cited reader four questions over that archive, one by one and four
+at a time, each twice, always of a new server with four slots, and prints the seconds.
 """
 
 from __future__ import annotations
@@ -171,44 +171,44 @@ def run_question(
     }
 
 
-def ask_archive(contexts: Sequence[int], names: Sequence[str], tokens: int) -> None:
-    """Print for each method and context what was sent of the archive, or what the error says."""
+def ask_archive(context: int, most: int, names: Sequence[str], tokens: int) -> None:
+    """Print for each method what was sent of the archive in at most so many calls, or what the error says."""
     print("| context | method | calls | longest prompt | left out | s | outcome |\n" + "|---" * 7 + "|")
     with (
         tempfile.TemporaryDirectory() as folder,
         clew.open(Path(folder) / "kb", create=True) as base,
     ):
         fill_archive(base.store)
-        for context in contexts:
-            with llama_server(context) as llm:
-                for name in names:
-                    model = ShortReplies(create_language_model(llm, budget=Budget(calls=CALLS)), tokens)
-                    method = registry.build_method(LONG[name], base.store, llm=model)
-                    started = time.perf_counter()
-                    try:
-                        answer = method.answer(Question(LONG_QUESTION), TrailRecorder())
-                        outcome = "abstained" if answer.abstained else f"answered: {answer.text[:60]}"
-                        left_out = answer.usage.left_out
-                    except ClewError as error:
-                        outcome, left_out = f"{type(error).__name__}: {error}", 0
-                    calls, seconds = sum(model.roles.values()), time.perf_counter() - started
-                    cells = (
-                        f"{context:,}",
-                        name,
-                        calls,
-                        f"{model.longest:,}",
-                        left_out,
-                        f"{seconds:.0f}",
-                        outcome,
-                    )
-                    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+        with llama_server(context) as llm:
+            for name in names:
+                model = ShortReplies(create_language_model(llm, budget=Budget(calls=most)), tokens)
+                method = registry.build_method(LONG[name], base.store, llm=model)
+                started = time.perf_counter()
+                try:
+                    answer = method.answer(Question(LONG_QUESTION), TrailRecorder())
+                    outcome = "abstained" if answer.abstained else f"answered: {answer.text[:60]}"
+                    outcome += " (calls spent)" * bool(answer.stop_reason)
+                    left_out = answer.usage.left_out
+                except ClewError as error:
+                    outcome, left_out = f"{type(error).__name__}: {error}", 0
+                calls, seconds = sum(model.roles.values()), time.perf_counter() - started
+                cells = (
+                    f"{context:,}",
+                    name,
+                    calls,
+                    f"{model.longest:,}",
+                    left_out,
+                    f"{seconds:.0f}",
+                    outcome,
+                )
+                print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 def time_batches(slots: int, tokens: int) -> None:
-    """Print the seconds that a server takes for eight questions one by one, and ``slots`` at a time."""
+    """Print the seconds that a server takes for four questions one by one, and ``slots`` at a time."""
     questions = [
         Question(text.format(film=film))
-        for film, *_ in WORLD[:4]
+        for film, *_ in WORLD[:2]
         for text in ("Who directed {film}?", "For which studio was {film} made?")
     ]
     seconds: dict[int, list[float]] = {1: [], slots: []}
@@ -302,7 +302,9 @@ def main() -> None:
     if model_file() is None:
         sys.exit(MISSING)
     if given.long:
-        ask_archive((2048, 4096), given.only.split(",") if given.only else list(LONG), given.tokens)
+        ask_archive(
+            given.context, given.calls, given.only.split(",") if given.only else list(LONG), given.tokens
+        )
         return
     if given.batches:
         time_batches(given.batches, given.tokens)
