@@ -57,6 +57,9 @@ _STEP_NAMES = {
     "look in passages": "Looked in passages",
     "follow up": "Asked a follow-up question",
     "reason": "Reasoned",
+    "route": "Chose where to ask",
+    "respell": "Read a name as a similar one",
+    "readings": "Read the question as triples",
     "stopped": "Stopped",
 }
 
