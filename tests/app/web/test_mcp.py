@@ -63,11 +63,35 @@ def test_a_client_finds_three_tools_asks_searches_and_shows(kb):
             answer = await client.call_tool("ask", {"question": BORN}, progress_callback=step)
             is_cited(answer)
             await searched_and_shown(client)
+            await check_resources_and_prompts(client, kb)
             await check_add_is_refused(client)
 
     anyio.run(talk)
     assert [number for number, _ in steps] == list(range(1, len(steps) + 1)) and len(steps) >= 2
     assert steps[-1][1].startswith("read: reader extractive")
+
+
+async def check_resources_and_prompts(client, kb):
+    with clew.open(kb) as base:
+        names = [document.name for document in base.documents()]
+    listing = await client.list_resources()
+    first = listing.resources[0]
+    assert [item.name for item in listing.resources] == names and listing.next_cursor is None
+    assert str(first.uri).startswith("clew://films/")
+    outline = (await client.read_resource(str(first.uri))).contents[0].text
+    assert first.name in outline
+    for uri in ("clew://nowhere/x", f"{first.uri}/page/x", f"{first.uri}/page/999", "file:///etc/passwd"):
+        with pytest.raises(MCPError):
+            await client.read_resource(uri)
+    templates = (await client.list_resource_templates()).resource_templates
+    assert templates[0].uri_template == "clew://{base}/{key}/page/{page}"
+    prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+    assert set(prompts) == {"answer", "check", "compare"}
+    filled = await client.get_prompt("answer", {"question": BORN})
+    assert BORN in filled.messages[0].content.text and "abstains" in filled.messages[0].content.text
+    for name, arguments in (("answer", {}), ("poem", {})):
+        with pytest.raises(MCPError):
+            await client.get_prompt(name, arguments)
 
 
 async def tools_are_described(client):

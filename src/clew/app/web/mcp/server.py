@@ -2,7 +2,7 @@
 
 It serves one client, which started this process. All tools only read. Questions are answered in threads, so that a
 search need not wait for them; their steps are sent as progress where the client asked for it, and a call that the
-client cancels is stopped before its next step.
+client cancels is stopped before its next step. Documents are resources, and three prompts say how to ask.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 
@@ -24,20 +25,35 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    ResourceTemplate,
     TextContent,
+    TextResourceContents,
     ToolAnnotations,
 )
+from mcp_types import Prompt as McpPrompt
+from mcp_types import Resource as McpResource
 from mcp_types import Tool as McpTool
 
 from clew.app.answers.citations import summarise_step
 from clew.app.answers.view import StepView
 from clew.app.web.events import stream_steps
 from clew.app.web.mcp.lookups import ToolResult
+from clew.app.web.mcp.resources import PAGE_TEMPLATE, PROMPTS, list_resources, read_resource
 from clew.app.web.mcp.tools import Tool, ToolContext, ask_result, make_tools, run_ask, run_search, run_show
 from clew.core.errors import ClewError
 from clew.core.types import Answer
+from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 #: Questions that are answered at once; more wait for their turn.
 _MAX_QUESTIONS = 4
@@ -70,8 +86,9 @@ async def _serve(context: ToolContext) -> None:
 
 
 def make_server(context: ToolContext, executor: ThreadPoolExecutor) -> Server:
-    """Return the server of the tools; the threads of ``executor`` answer questions."""
+    """Return the server of the tools, resources and prompts; the threads of ``executor`` answer questions."""
     tools = {tool.name: tool for tool in make_tools(context)}
+    library = _Library(context.bases)
     listing = ListToolsResult(tools=[_describe(tool) for tool in tools.values()])
 
     async def on_list(
@@ -96,7 +113,101 @@ def make_server(context: ToolContext, executor: ThreadPoolExecutor) -> Server:
         instructions=_INSTRUCTIONS,
         on_list_tools=on_list,
         on_call_tool=on_call,
+        on_list_resources=library.list_resources,
+        on_list_resource_templates=library.list_templates,
+        on_read_resource=library.read_resource,
+        on_list_prompts=library.list_prompts,
+        on_get_prompt=library.get_prompt,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Library:
+    """The documents of the bases as resources, and the prompts, in the protocol's types."""
+
+    bases: Mapping[str, KnowledgeBase]
+
+    async def list_resources(
+        self, request: ServerRequestContext, params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        start = _read_cursor(params)
+        resources, following = await asyncio.to_thread(list_resources, self.bases, start)
+        return ListResourcesResult(
+            resources=[
+                McpResource(
+                    name=item.document.name,
+                    title=item.document.title or None,
+                    uri=item.uri,
+                    description=f"Outline of {item.document.name}",
+                    mime_type="text/plain",
+                )
+                for item in resources
+            ],
+            next_cursor=None if following is None else str(following),
+        )
+
+    async def list_templates(
+        self, request: ServerRequestContext, params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        page = ResourceTemplate(
+            name="page",
+            title="A page of a document",
+            uri_template=PAGE_TEMPLATE,
+            description="The text of a page; base and key as in the address of the document",
+            mime_type="text/plain",
+        )
+        return ListResourceTemplatesResult(resource_templates=[page])
+
+    async def read_resource(
+        self, request: ServerRequestContext, params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            text = await asyncio.to_thread(read_resource, self.bases, uri)
+        except ClewError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type="text/plain", text=text)])
+
+    async def list_prompts(
+        self, request: ServerRequestContext, params: PaginatedRequestParams | None
+    ) -> ListPromptsResult:
+        return ListPromptsResult(
+            prompts=[
+                McpPrompt(
+                    name=prompt.name,
+                    title=prompt.title,
+                    description=prompt.description,
+                    arguments=[
+                        PromptArgument(name=name, description=text, required=True)
+                        for name, text in prompt.arguments.items()
+                    ],
+                )
+                for prompt in PROMPTS
+            ]
+        )
+
+    async def get_prompt(
+        self, request: ServerRequestContext, params: GetPromptRequestParams
+    ) -> GetPromptResult:
+        prompt = next((prompt for prompt in PROMPTS if prompt.name == params.name), None)
+        if prompt is None:
+            names = ", ".join(prompt.name for prompt in PROMPTS)
+            raise MCPError(INVALID_PARAMS, f"no prompt named '{params.name}'; there are {names}")
+        try:
+            text = prompt.render(params.arguments or {})
+        except ClewError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+        message = PromptMessage(role="user", content=TextContent(text=text))
+        return GetPromptResult(description=prompt.description, messages=[message])
+
+
+def _read_cursor(params: PaginatedRequestParams | None) -> int:
+    cursor = params.cursor if params is not None else None
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal():
+        raise MCPError(INVALID_PARAMS, f"'{cursor[:40]}' is no cursor of this server")
+    return int(cursor)
 
 
 async def _call(

@@ -1,0 +1,112 @@
+"""The resources and prompts of the MCP server: documents and their pages to read, and ways of asking.
+
+A document's resource, ``clew://BASE/KEY``, is its outline with the ids that the tool ``show`` takes; a page's,
+``clew://BASE/KEY/page/3``, is the page's text. A key is that of the document's bytes, so an address never leads to
+another text than it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from clew.app.web.mcp.lookups import show_target
+from clew.core.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from clew.core.types import Document
+    from clew.knowledge_base.knowledge_base import KnowledgeBase
+
+SCHEME = "clew"
+#: The form of a page's address.
+PAGE_TEMPLATE = f"{SCHEME}://{{base}}/{{key}}/page/{{page}}"
+#: Documents of one listing; the next has the rest.
+LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A document as a resource of the base called ``base``."""
+
+    base: str
+    document: Document
+
+    @property
+    def uri(self) -> str:
+        """The address."""
+        return f"{SCHEME}://{quote(self.base, safe='')}/{self.document.key}"
+
+
+def list_resources(bases: Mapping[str, KnowledgeBase], start: int = 0) -> tuple[list[Resource], int | None]:
+    """Return :data:`LISTED` documents of all bases from the ``start``-th on, and where the next listing starts."""
+    resources = [Resource(name, document) for name, base in bases.items() for document in base.documents()]
+    end = start + LISTED
+    return resources[start:end], end if end < len(resources) else None
+
+
+def read_resource(bases: Mapping[str, KnowledgeBase], uri: str) -> str:
+    """Return the text of an address: an outline or a page. Raises NotFound, UsageError."""
+    name, _, rest = uri.removeprefix(f"{SCHEME}://").partition("/")
+    key, *words = rest.split("/")
+    base = bases.get(unquote(name))
+    if not uri.startswith(f"{SCHEME}://") or base is None or not key:
+        raise NotFound(f"no resource '{uri}'", "List the resources for their addresses")
+    if not words:
+        return show_target(base, key).text
+    if len(words) != 2 or words[0] != "page" or not words[1].isdecimal():
+        raise UsageError(f"'{uri}' is no address of a page", f"It is written {PAGE_TEMPLATE}")
+    return show_target(base, key, page=int(words[1])).text
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """A prompt that a person picks: ``template`` has the names of ``arguments``, each with its description."""
+
+    name: str
+    title: str
+    description: str
+    arguments: Mapping[str, str]
+    template: str
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """Return the prompt filled in. Raises UsageError for a missing argument."""
+        missing = [name for name in self.arguments if not values.get(name, "").strip()]
+        if missing:
+            raise UsageError(f"{self.name}: {missing[0]} is missing", f"It is {self.arguments[missing[0]]}")
+        text = self.template
+        for name in self.arguments:
+            text = text.replace(f"{{{name}}}", values[name].strip())
+        return text
+
+
+PROMPTS = (
+    PromptText(
+        "answer",
+        "Answer from my documents",
+        "Answer a question with citations, or say that the documents do not hold the answer.",
+        {"question": "a full question"},
+        "Answer this question with clew's tool ask, and only from what it returns: {question}\n\n"
+        "Cite the document and page of everything you say, in the tool's own words where it quotes. If the tool "
+        "abstains, say that the documents do not hold the answer, and name what came nearest.",
+    ),
+    PromptText(
+        "check",
+        "Check a statement",
+        "Say whether the documents support a statement, contradict it, or do not speak of it.",
+        {"statement": "the statement"},
+        "Check this statement against my documents: {statement}\n\n"
+        "Use clew's tools ask and search. Say supported, contradicted or not in the documents, and give the exact "
+        "words with document and page. Do not use what you know from elsewhere.",
+    ),
+    PromptText(
+        "compare",
+        "Compare two documents",
+        "Say how two documents differ in one respect, with a quote from each.",
+        {"first": "the name of a document", "second": "the name of another", "topic": "what to compare"},
+        "Compare {first} and {second} with regard to {topic}.\n\n"
+        "Call clew's tool ask or search for each document alone (argument documents). Give for each what it says "
+        "in its own words, with the page; then the difference. Say so where one of them does not speak of it.",
+    ),
+)
