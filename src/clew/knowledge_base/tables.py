@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import MissingExtra, NotFound, UsageError, unknown_name_error
 from clew.core.text import fold_name
@@ -132,13 +132,23 @@ def _write_workbook(table: DataTable, path: Path) -> None:
         import openpyxl
     except ImportError as error:
         raise MissingExtra("openpyxl, which writes XLSX files,", "tables") from error
+    from openpyxl.cell import WriteOnlyCell
+
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("table")
-    sheet.append(_headers(table))
+
+    def put(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        cell = WriteOnlyCell(sheet, value)
+        cell.data_type = "s"  # never a formula
+        return cell
+
+    sheet.append([put(header) for header in _headers(table)])
     columns = [table.values(place) for place in range(len(table.columns))]
     for number, row in enumerate(table.rows):
         # A cell that its column's type does not fit stays as printed.
-        sheet.append([values[number] if values[number] is not None else cell or None
+        sheet.append([put(values[number]) if values[number] is not None else put(cell or None)
                       for values, cell in zip(columns, row.cells, strict=True)])  # fmt: skip
     book.save(path)
 

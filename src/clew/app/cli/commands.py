@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from clew.app.cli import ask, documents, encoder, enrich, evaluate, graph, info, mcp, serve, tables, train
+from clew.app.cli import (
+    ask,
+    documents,
+    encoder,
+    enrich,
+    evaluate,
+    graph,
+    grid,
+    info,
+    mcp,
+    serve,
+    tables,
+    train,
+)
 from clew.app.cli.command_group import CommandGroup
 
 app = typer.Typer(
@@ -57,6 +70,7 @@ app.command("show")(documents.show)
 app.command("list")(documents.list_documents)
 app.command("tables")(tables.list_tables)
 app.command("sql")(tables.sql)
+app.command("grid")(grid.grid)
 app.command("remove")(documents.remove)
 app.command("info")(info.info)
 app.command("estimate")(info.estimate)

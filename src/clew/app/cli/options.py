@@ -127,13 +127,19 @@ def model_name(names: Sequence[str] | None) -> str | None:
     return ",".join(names) if names else environment("CLEW_LLM")
 
 
-def confirm_cost(parts: Sequence[str], usage: Usage, yes: bool, quiet: bool) -> None:
+def confirm_cost(
+    parts: Sequence[str],
+    usage: Usage,
+    yes: bool,
+    quiet: bool,
+    basis: str = "if every reply is as long as it may get",
+) -> None:
     """Print what work will take; on a terminal, ask for confirmation before a model is paid for.
 
-    ``parts`` describe the work, the first of them first; ``usage`` is the most that models will cost. ``yes`` and
-    ``quiet`` do not ask. Raises Exit if the answer is no.
+    ``parts`` describe the work, the first of them first; ``usage`` is what models will cost, and ``basis``
+    says how that was estimated. ``yes`` and ``quiet`` do not ask. Raises Exit if the answer is no.
     """
-    estimate = [f"about {format_cost(usage)}, if every reply is as long as it may get"] if usage.calls else []
+    estimate = [f"about {format_cost(usage)}, {basis}"] if usage.calls else []
     print_note("; ".join([parts[0], *estimate, *parts[1:]]))
     free = not usage.calls or usage.money == 0
     if not (yes or free or quiet) and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):

@@ -83,6 +83,7 @@ _TITLES = {
     "annotate": "Annotating",
     "summarise": "Summarising",
     "extract": "Extracting",
+    "grid": "Answering",
     "train": "Training",
     "graph": "Bytes read",
     "pack": "Packing",

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Stage = Literal["files", "index", "encode", "annotate", "summarise", "extract", "graph", "pack", "words"]
+Stage = Literal[
+    "files", "index", "encode", "annotate", "summarise", "extract", "grid", "graph", "pack", "words"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +17,9 @@ class Event:
 
     Units are files to read (``files``), documents to make searchable (``index``), passages or nodes of a graph to
     encode (``encode``), passages to annotate (``annotate``), sections to summarise (``summarise``), passages to
-    extract triples from (``extract``), bytes of the files of a graph (``graph``), or its nodes, to pack (``pack``) or
-    to count the words of (``words``). ``outcome`` is the name of the :class:`Report`'s list that has the file, or "".
+    extract triples from (``extract``), cells of a grid to answer (``grid``), bytes of the files of a graph
+    (``graph``), or its nodes, to pack (``pack``) or to count the words of (``words``). ``outcome`` is the name of
+    the :class:`Report`'s list that has the file, or "".
     """
 
     stage: Stage
