@@ -8,6 +8,7 @@ if its value is the printed one. Where the headers of a table are uncertain, non
 wrong; a cell whose value stands in that row under another column is *wrong*.
 
     python benchmarks/table_cells.py                                   # thirty cells of the filings
+    python benchmarks/table_cells.py --boxes        # every cell of the filings: is its text what stands in its box?
     python benchmarks/table_cells.py --cells data/table_cells_sample.jsonl --folder PDFS --folder MORE_PDFS
 """
 
@@ -18,12 +19,19 @@ import json
 import re
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pypdfium2 as pdfium
 
 from clew.core.cell_values import cell_value
-from clew.core.types import ParsedDocument, Table
+from clew.core.types import ROW, ParsedDocument, Table
+from clew.parse.documents.pdf.words import PageView
 from clew.parse.documents.reader import read_file
+from clew.store.documents import pack_cells
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parent.parent / "shared" / "data" / "financebench" / "pdfs"
@@ -88,6 +96,43 @@ def judge(document: ParsedDocument, cell: Cell) -> tuple[str, bool, bool]:
     return outcome, False, False
 
 
+def compare_boxes(paths: Sequence[Path]) -> None:
+    """Print how many cells' boxes have the cell's text in them on the page, and at most three characters besides."""
+    counts: Counter[str] = Counter()
+    for path in paths:
+        pdf = pdfium.PdfDocument(str(path))
+
+        @cache
+        def open_page(number: int, pdf: Any = pdf) -> tuple[Any, PageView]:
+            page = pdf[number - 1]
+            return page.get_textpage(), PageView.from_page(page)
+
+        document = read_file(path)
+        for position, node in enumerate(document.nodes):
+            if node.kind != ROW or node.page is None or node.parent is None:
+                continue
+            table = document.nodes[node.parent].table
+            counts["bytes"] += len(pack_cells(node.cells) or "")
+            counts.update({"rows": 1, "rows without boxes": not node.cells})
+            text, view = open_page(node.page)
+            cells = zip(node.cells, table.rows[position - node.parent - 1], strict=False) if table else ()
+            for box, cell in list(cells)[1:]:
+                if box is None:
+                    continue
+                printed = text.get_text_bounded(
+                    left=box.x0 - 0.5 - view.e, right=box.x1 + 0.5 - view.e,
+                    bottom=view.f - box.y1 + 1, top=view.f - box.y0,
+                )  # fmt: skip
+                own, others = (re.sub(r"[\W_]+", "", part).casefold() for part in (cell, printed))
+                counts["same" if own in others and len(others) < len(own) + 4 else "other"] += 1
+        pdf.close()
+    cells = counts["same"] + counts["other"]
+    print(
+        f"{counts['same']:,} of {cells:,} cells have their text in their box; {counts['rows']:,} rows, "
+        f"{counts['rows without boxes']} without boxes; {counts['bytes'] / 1e6:.2f} MB stored"
+    )
+
+
 def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -96,8 +141,14 @@ def main() -> None:
         "--folder", type=Path, action="append", help="a folder of PDFs (default: the filings)"
     )
     options.add_argument("--cells", type=Path, default=HERE / "data" / "table_cells.jsonl")
+    options.add_argument(
+        "--boxes", action="store_true", help="compare the boxes of all cells with their pages"
+    )
     given = options.parse_args()
     folders = given.folder or [FOLDER]
+    if given.boxes:
+        compare_boxes([path for folder in folders for path in sorted(folder.glob("*.pdf"))])
+        return
     cells = [Cell(**json.loads(line)) for line in given.cells.read_text(encoding="utf-8").splitlines()]
     paths = {path.name: path for folder in folders for path in sorted(folder.glob("*.pdf"))}
     if absent := sorted({cell.file for cell in cells} - paths.keys()):

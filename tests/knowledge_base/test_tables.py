@@ -1,6 +1,7 @@
 """The tables of a base as data: every format, removal, export, and a workbook joined by SQL."""
 
 import csv
+from pathlib import Path
 
 import openpyxl
 import pytest
@@ -8,10 +9,14 @@ from pyarrow import parquet
 
 import clew
 from clew.core.errors import NotFound, UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import Box, Question
+from clew.methods.readers.spans import SpanAnswerReader
 from command_line import run
 
 pytest.importorskip("duckdb")
 
+SAMPLES = Path(__file__).parents[2] / "samples" / "documents"
 SALES = [
     ["Region", "2023", "2022"],
     ["North", "1,200", "900"],
@@ -173,3 +178,58 @@ def test_the_same_table_of_several_years_is_found(tmp_path, without_encoder):
         in run("tables", "ferry_2022_t1", "--kb", tmp_path / "kb").output
     )
     assert '"editions": []' in run("tables", "notes", "--json", "--kb", tmp_path / "kb").output
+
+
+class NoReader:
+    """A trained reader that reads nothing."""
+
+    name = "none"
+
+    def read(self, question, contexts, limit=5):
+        return [[] for _ in contexts]
+
+    def confidence(self, score):
+        return 0.0
+
+
+def text_in(box: Box, path) -> str:
+    """Return the text that stands in a box of a page of a PDF."""
+    import pypdfium2 as pdfium
+
+    pdf = pdfium.PdfDocument(str(path))
+    try:
+        page = pdf[box.page - 1]
+        height = page.get_size()[1]
+        edges = {"left": box.x0, "right": box.x1, "top": height - box.y0, "bottom": height - box.y1}
+        return page.get_textpage().get_text_bounded(**edges).strip()
+    finally:
+        pdf.close()
+
+
+def test_cells_of_a_pdf_are_boxed_in_answers_and_in_results_of_sql(tmp_path, without_encoder) -> None:
+    path = SAMPLES / "oskell-passage-annual-report-1931.pdf"
+    with clew.open(tmp_path / "base", create=True) as base:
+        base.add([path])
+        question = Question("What was the percentage change in total revenue from 1930 to 1931?")
+        hits = base.search(question.text, k=10)
+        answer = SpanAnswerReader(NoReader(), snapshot=base.store.snapshot()).read(
+            question, hits, TrailRecorder()
+        )
+        statement = "oskell_passage_annual_report_1931_statement_of_income"
+        total = base.tables.query(
+            f'select "1931" - "1930" from {statement} where _total and label ilike \'%rev%\''
+        )
+        other = base.tables.query(f"select count(*) from {statement}")
+    assert answer.formula == "(125,378 - 127,038) / 127,038 = -1.31%"
+    boxes = [box for quote in answer.quotes for box in quote.boxes]
+    assert [text_in(box, path) for box in boxes] == ["125,378", "127,038"]
+    shown = answer.to_dict()["quotes"][0]
+    assert shown["boxes"] == [[6, *boxes[0].to_list()[1:]]]
+    # The row is boxed as a whole, and its cells within it.
+    row = next(hit.node for hit in answer.evidence if hit.node.id == shown["node"])
+    assert text_in(row.boxes[0], path).split() == ["Total", "revenue", "125,378", "127,038"]
+    cells = {
+        (cell["column"], text_in(Box(cell["page"], *cell["box"]), path)) for cell in total.to_dict()["boxes"]
+    }
+    assert cells == {("1931", "125,378"), ("1930", "127,038")}
+    assert other.to_dict()["boxes"] == []

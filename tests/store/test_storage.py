@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from clew.core.errors import Damaged, NotFound, StoreError, UsageError
-from clew.core.types import RETRIEVED_KINDS, Scope
+from clew.core.types import RETRIEVED_KINDS, Box, Scope, Table
 from clew.parse.documents.builder import DocumentBuilder
 from clew.store.segments import Segment, SegmentIndex
 from clew.store.store import Store
@@ -83,6 +83,29 @@ def test_opening_a_missing_too_new_or_broken_base(tmp_path) -> None:
     (tmp_path / "bad" / "base.sqlite").write_bytes(b"no database at all" * 100)
     with pytest.raises(Damaged):
         Store.open(tmp_path / "bad")
+
+
+def test_a_base_of_format_4_is_opened_and_its_rows_have_no_boxes_of_cells(tmp_path) -> None:
+    builder = DocumentBuilder()
+    cells = (Box(3, 60, 90.5, 99, 101), None, Box(3, 200, 90, 220.2, 101, 0.9))
+    table = Table(
+        ("", "a", "b"), (("Ropes", "", "4"),), boxes=(Box(3, 60, 70, 220, 101),), cell_boxes=(cells,)
+    )
+    builder.add_table(table)
+    parsed = builder.finish(data=b"t", title="t", media_type="text/plain", parser="t/1")
+    id = f"{parsed.key}:2"
+    with Store.open(tmp_path / "base", create=True) as store:
+        store.put_document(parsed, location("/docs/t.txt"))
+        assert store.node(id).cells == cells
+        assert store.node(id).boxes == (Box(3, 60, 90, 220.2, 101, 0.9),)
+        store.catch_up()
+        assert not store.doctor(repair=False)
+    connection = sqlite3.connect(tmp_path / "base" / "base.sqlite")
+    connection.executescript("ALTER TABLE node DROP COLUMN cells; PRAGMA user_version = 4;")
+    connection.close()
+    with Store.open(tmp_path / "base") as store:
+        assert store.node(id).cells == () and store.node(id).text == "Ropes: b: 4"
+        store.put_document(document(1), location("/docs/1.txt"))
 
 
 def test_removed_text_remains_in_no_file(base, encoder: HashEncoder) -> None:

@@ -51,11 +51,28 @@ class Box:
         return edges if self.confidence is None else [*edges, self.confidence]
 
 
+def boxes_to_lists(boxes: Sequence[Box]) -> list[list[float]]:
+    """Return boxes as JSON has them: page and edges."""
+    return [[box.page, box.x0, box.y0, box.x1, box.y1] for box in boxes]
+
+
 def picture_confidence(boxes: Sequence[Box]) -> float | None:
     """Return how sure text recognition is of the words in ``boxes`` on average; None where none was read from a
     picture."""
     confidences = [box.confidence for box in boxes if box.confidence is not None]
     return round(sum(confidences) / len(confidences), 3) if confidences else None
+
+
+def union_box(boxes: Sequence[Box]) -> Box:
+    """Return the rectangle around boxes of one page."""
+    return Box(
+        boxes[0].page,
+        min(box.x0 for box in boxes),
+        min(box.y0 for box in boxes),
+        max(box.x1 for box in boxes),
+        max(box.y1 for box in boxes),
+        picture_confidence(boxes),
+    )
 
 
 def picture_mark(boxes: Sequence[Box]) -> str:
@@ -132,6 +149,7 @@ class ParsedNode:
     for all other nodes. ``parent`` is the parent's position (a section, table or the document; ``None``
     for the document itself). ``page`` is the 1-based page on which the node starts. ``span`` is the half-open
     character range in ``ParsedDocument.text``; a row has the span of its table. ``table`` is set for tables alone.
+    ``cells`` has the box of each cell of a row, on its page, None for an empty cell; it is empty without pages.
     """
 
     kind: str
@@ -143,6 +161,7 @@ class ParsedNode:
     span: tuple[int, int] = (0, 0)
     boxes: tuple[Box, ...] = ()
     table: Table | None = None
+    cells: tuple[Box | None, ...] = ()
 
 
 #: Stands between the path of a file and the name of a file within it: ``mails/offer.eml//plan.pdf``. No path on disk
@@ -256,6 +275,7 @@ class Node:
     headings: tuple[str, ...]
     span: tuple[int, int]
     boxes: tuple[Box, ...] = ()
+    cells: tuple[Box | None, ...] = ()
 
     @property
     def place(self) -> str:
@@ -279,7 +299,7 @@ class Node:
             "name": self.name,
             "text": self.text,
             "span": list(self.span),
-            "boxes": [[box.page, box.x0, box.y0, box.x1, box.y1] for box in self.boxes],
+            "boxes": boxes_to_lists(self.boxes),
             **({} if (confidence := picture_confidence(self.boxes)) is None else {"confidence": confidence}),
         }
 
@@ -718,18 +738,21 @@ class Quote:
     """Words of the evidence that support an answer; ``span`` is their range in the text of ``node``, an id.
 
     ``answer`` is the range of the answer itself in that text (a name in the sentence, a cell in the row), None where
-    nothing marks it.
+    nothing marks it. ``boxes`` are the boxes of the cells that the answer is, on the pages of a PDF.
     """
 
     node: str
     text: str
     span: tuple[int, int]
     answer: tuple[int, int] | None = None
+    boxes: tuple[Box, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the quote and its place; ``answer`` is null where nothing marks it."""
+        """Return the quote and its place; ``answer`` is null where nothing marks it, and there are ``boxes`` only
+        where they are known."""
         answer = None if self.answer is None else list(self.answer)
-        return {"node": self.node, "text": self.text, "span": list(self.span), "answer": answer}
+        boxes = {"boxes": boxes_to_lists(self.boxes)} if self.boxes else {}
+        return {"node": self.node, "text": self.text, "span": list(self.span), "answer": answer, **boxes}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from clew.core.text import fold_name
 from clew.parse.data_tables import DataTable, name_tables, table_from_node
 
 if TYPE_CHECKING:
-    from clew.core.types import Node
+    from clew.core.types import Box, Node
     from clew.methods.tables.sql_engine import QueryLimits, SqlResult
     from clew.store.store import Store
 
@@ -71,9 +72,35 @@ class KnowledgeTables:
         from clew.methods.tables.sql_engine import run_query
 
         names = self.names()
-        return run_query(
+        result = run_query(
             text, {name.lower(): name for name in names}, lambda name: _find(name, names), limits
         )
+        return replace(result, boxes=self._cell_boxes(result, names))
+
+    def _cell_boxes(
+        self, result: SqlResult, names: dict[str, tuple[int, Node]]
+    ) -> dict[tuple[str, str], Box]:
+        """Return the boxes of the source cells of a result, as far as their documents have pages."""
+        paged = [name for name in result.tables if names[name][1].boxes]
+        if not paged:
+            return {}
+        columns = {
+            (names[name][1].id, column.name): number
+            for name in paged
+            for number, column in enumerate(_find(name, names).columns)
+        }
+        keys = {names[name][1].document for name in paged}
+        cells = [cell for cell in result.all_source_cells() if cell[0].rpartition(":")[0] in keys]
+        ids = list(dict.fromkeys(id for id, _ in cells))
+        nodes = dict(zip(ids, self._store.nodes(ids), strict=True))
+        boxes = {}
+        for id, column in cells:
+            node = nodes[id]
+            number = columns.get((node.parent or "", column))
+            box = node.cells[number] if number is not None and number < len(node.cells) else None
+            if box is not None:
+                boxes[id, column] = box
+        return boxes
 
     def export(self, name: str, path: str | Path) -> DataTable:
         """Write a table to a file: ``.csv`` and ``.xlsx`` as printed, ``.parquet`` as typed columns.

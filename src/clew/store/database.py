@@ -12,6 +12,8 @@ The tables are made by numbered migrations. A migration is never edited once rel
   that an array made earlier can be behind but never wrong. Rows are internal: no id, digest or order shows them.
 * ``node.text`` and ``node.name`` are NULL where they can be read elsewhere: the text where it is the document's
   canonical text between ``first`` and ``last``, the name where it equals the text.
+* ``node.cells`` has the boxes of the cells of a row of a table, without their page, which is that of the row. It is
+  NULL where the format has no pages, and in documents that were added before it was there (format 4).
 * ``piece`` holds the canonical text in pieces of :data:`PIECE_LENGTH` characters, so that reading one passage of a
   long document does not read the whole document.
 * A graph's rows are its own, 0 to ``nodes`` - 1, in order of the external ids, so that they are a function of its
@@ -148,6 +150,9 @@ MIGRATIONS: tuple[str, ...] = (
     """,
     """
     INSERT OR IGNORE INTO state VALUES ('leftovers', 0);
+    """,
+    """
+    ALTER TABLE node ADD COLUMN cells TEXT;
     """,
 )
 

@@ -30,7 +30,7 @@ from clew.store.dump import document_stamp, dump_document, hash_lines
 
 #: Values per SQL statement; every build of SQLite accepts 999.
 ROWS_PER_QUERY = 900
-_NODE = "row, kind, parent, level, name, text, page, first, last, boxes"
+_NODE = "row, kind, parent, level, name, text, page, first, last, boxes, cells"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class NodeRecord:
     first: int
     last: int
     boxes: str | None
+    cells: str | None
 
 
 def read_counter(connection: sqlite3.Connection, name: str) -> int:
@@ -210,6 +211,7 @@ def _parsed_node(record: NodeRecord, document_text: str) -> ParsedNode:
         record.page,
         (record.first, record.last),
         unpack_boxes(record.boxes),
+        cells=unpack_cells(record.cells, record.page),
     )
 
 
@@ -221,6 +223,21 @@ def unpack_boxes(packed: str | None) -> tuple[Box, ...]:
 def pack_boxes(boxes: Sequence[Box]) -> str | None:
     """Return boxes in their stored form, JSON, or None for none."""
     return json.dumps([box.to_list() for box in boxes]) if boxes else None
+
+
+def unpack_cells(packed: str | None, page: int | None) -> tuple[Box | None, ...]:
+    """Return the boxes of the cells of a row on ``page`` that :func:`pack_cells` packed."""
+    if packed is None or page is None:
+        return ()
+    return tuple(None if values is None else Box(page, *values) for values in json.loads(packed))
+
+
+def pack_cells(cells: Sequence[Box | None]) -> str | None:
+    """Return the boxes of the cells of a row in their stored form, JSON without the page, or None for none."""
+    if not cells:
+        return None
+    edges = [None if box is None else box.to_list()[1:] for box in cells]
+    return json.dumps(edges, separators=(",", ":"))
 
 
 class NodeReader:
@@ -260,6 +277,7 @@ class NodeReader:
             headings=() if parent is None else self._above[owner.first + parent],
             span=(record.first, record.last),
             boxes=unpack_boxes(record.boxes),
+            cells=unpack_cells(record.cells, record.page),
         )
 
     def _content(self, first: int, record: NodeRecord) -> str:
@@ -419,7 +437,7 @@ def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> i
         ((first, start // PIECE_LENGTH, parsed.text[start : start + PIECE_LENGTH]) for start in pieces),
     )
     connection.executemany(
-        "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
                 first + position,
@@ -431,6 +449,7 @@ def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> i
                 node.page,
                 *node.span,
                 pack_boxes(node.boxes),
+                pack_cells(node.cells),
             )
             for position, node in enumerate(parsed.nodes)
         ),

@@ -35,6 +35,7 @@ def dump_document(document: ParsedDocument) -> Iterator[str]:
 
 def dump_node(id: str, node: ParsedNode) -> str:
     """Return the line of one node."""
+    cells = {"cells": [box and box.to_list() for box in node.cells]} if node.cells else {}
     return dump_line(
         node=id,
         kind=node.kind,
@@ -45,6 +46,7 @@ def dump_node(id: str, node: ParsedNode) -> str:
         page=node.page,
         span=node.span,
         boxes=[box.to_list() for box in node.boxes],
+        **cells,
     )
 
 

@@ -233,6 +233,15 @@ class Store:
             owner = documents.read_entry(connection, id.rpartition(":")[0])
             return documents.NodeReader(connection).nodes([row], [owner])[0]
 
+    def nodes(self, ids: Sequence[str]) -> list[Node]:
+        """Return nodes in the order of their ids. Raises NotFound."""
+        with self.database.read_transaction() as connection:
+            keys = dict.fromkeys(id.rpartition(":")[0] for id in ids)
+            owner_of = {key: documents.read_entry(connection, key) for key in keys}
+            rows = [documents.find_row(connection, id) for id in ids]
+            owners = [owner_of[id.rpartition(":")[0]] for id in ids]
+            return documents.NodeReader(connection).nodes(rows, owners)
+
     def document_nodes(self, key: str) -> list[Node]:
         """Return a document's nodes in reading order, the document's own node first. Raises NotFound."""
         with self.database.read_transaction() as connection:

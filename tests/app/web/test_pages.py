@@ -12,7 +12,7 @@ import pytest
 
 from clew.app.web.history import QuestionHistory
 from clew.app.web.pages.context import QUESTIONS_PER_PAGE
-from serve_app import FILMS, QUESTION, ServedApp, waited_for
+from serve_app import FILMS, QUESTION, SAMPLES, ServedApp, waited_for
 
 CONTRACT, READINGS = "lighter-hire-contract.pdf", "gauge-readings-march-1929.csv"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -118,6 +118,24 @@ def test_a_cell_is_cited_in_its_table_with_its_row_marked(app) -> None:
     rows = shown.all("tr")
     assert len([row for row in rows if row.get("class") == "here"]) == 1 and len(rows) > 20
     assert page.all("table")
+
+
+@pytest.mark.slow
+def test_a_cell_of_a_pdf_is_drawn_in_its_row_on_the_page(tmp_path, embedded) -> None:
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        name = "oskell-passage-annual-report-1931.pdf"
+        app.upload(name, (SAMPLES / name).read_bytes())
+        question = "What was the percentage change in total revenue from 1930 to 1931?"
+        place, page = ask_by_form(app, question=question, recipe="default", also="", chain="")
+        assert "-1.31%" in page.text
+        shown = fetch_page(app, f"{place}/cite/1?part=1")
+        row, *cells = [
+            {edge: float(box[edge]) for edge in ("x", "y", "width", "height")} for box in shown.all("rect")
+        ]
+        assert len(cells) == 2 and len(shown.all("rect", **{"class": "answer"})) == 2
+        for cell in cells:
+            assert row["x"] < cell["x"] and cell["width"] < row["width"] / 4
+            assert row["y"] <= cell["y"] and cell["y"] + cell["height"] <= row["y"] + row["height"]
 
 
 def test_a_restricted_question_says_so_and_two_methods_stand_side_by_side(app, keys) -> None:

@@ -19,7 +19,7 @@ from clew.app.answers.view import (
     format_confidence,
 )
 from clew.core.text import shorten
-from clew.core.types import Quote
+from clew.core.types import Quote, boxes_to_lists
 
 #: How many passages are listed as the nearest to a question that was not answered.
 _NEAREST = 5
@@ -56,7 +56,7 @@ class Citation:
             "page": self.node.page,
             "section": self.node.section,
             "place": self.node.place,
-            "boxes": [[box.page, box.x0, box.y0, box.x1, box.y1] for box in self.node.boxes],
+            "boxes": boxes_to_lists(self.node.boxes),
             "quotes": [_quote_to_dict(quote) for quote in self.quotes],
             "excerpt": self.excerpt,
         }

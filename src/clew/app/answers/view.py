@@ -465,10 +465,14 @@ def _nodes_by_id(*holders: Step | Answer) -> dict[str, NodeView]:
 
 
 def _quote(quote: Mapping[str, Any]) -> Quote:
-    """Return the quote of its JSON; an earlier version stored it without the range of the answer."""
+    """Return the quote of its JSON; earlier versions stored it without the range of the answer and without boxes."""
     answer = quote.get("answer")
     return Quote(
-        quote["node"], quote["text"], tuple(quote["span"]), None if answer is None else tuple(answer)
+        quote["node"],
+        quote["text"],
+        tuple(quote["span"]),
+        None if answer is None else tuple(answer),
+        tuple(Box(*box) for box in quote.get("boxes") or ()),
     )
 
 

@@ -35,6 +35,7 @@ from clew.core.types import (
 )
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.calculation import MAX_ROWS, Calculation, TableCalculator
+from clew.methods.readers.cell_quotes import cell_boxes, quote_cell
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import contains_answer, expected_kind
 from clew.methods.readers.values import EITHER, POLAR, has_certain_support, mentions_name, parse_date
@@ -210,12 +211,14 @@ class SpanAnswerReader:
             # "How many" asks for a number: the cell that fits its words may hold the name of a country.
             and (expected_kind(question) != "amount" or any(map(str.isdigit, calculation.text)))
         )
-        operands = dict.fromkeys((operand.row.id, operand.text) for operand in calculation.operands)
+        operands = dict.fromkeys(
+            (operand.row.id, operand.text, operand.column) for operand in calculation.operands
+        )
         chosen = list(operands)[:_MAX_OPERANDS] if fits else []
-        nodes = self.snapshot.nodes(self.snapshot.rows([id for id, _ in chosen])) if chosen else []
+        nodes = self.snapshot.nodes(self.snapshot.rows([id for id, _, _ in chosen])) if chosen else []
         cells = [
-            (_hit_of(node, hits), _quote_cell(node, text))
-            for node, (_, text) in zip(nodes, chosen, strict=True)
+            (_hit_of(node, hits), quote_cell(node, text, column))
+            for node, (_, text, column) in zip(nodes, chosen, strict=True)
         ]
         trail.add(
             CalculateStep(
@@ -372,15 +375,6 @@ def _hit_of(node: Node, hits: Sequence[Hit]) -> Hit:
     )
 
 
-def _quote_cell(node: Node, cell: str) -> Quote:
-    """Return a row as a quote with one of its cells marked."""
-    span = (0, len(node.text))
-    place = next((start for before in (": ", "; ") if (start := node.text.rfind(before + cell)) >= 0), -2)
-    if not cell or place < 0:
-        return Quote(node.id, node.text, span)
-    return Quote(node.id, node.text, span, (place + 2, place + 2 + len(cell)))
-
-
 def _drop_overlaps(readings: Sequence[Reading]) -> list[Reading]:
     """Return the readings without those that overlap a better one in the same node."""
     chosen: list[Reading] = []
@@ -529,7 +523,8 @@ def quote_around(node: Node, span: Span, question: str) -> Quote:
         )
         last_space = text.rfind(" ", span.end, end)
         end = end if end == len(text) or last_space < 0 else last_space
-    return Quote(node.id, text[start:end], (start, end), (span.start, span.end))
+    answer = (span.start, span.end)
+    return Quote(node.id, text[start:end], (start, end), answer, cell_boxes(node, answer))
 
 
 def _quotable_spans(node: Node) -> list[tuple[int, int]]:

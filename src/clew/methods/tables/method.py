@@ -20,8 +20,9 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Method, Retriever, Snapshot, Trail
 from clew.core.text import query_terms
 from clew.core.trail import TableQueryStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import KINDS, ROW, TABLE, Answer, FallbackStep, Hit, Node, Question, Quote
+from clew.core.types import KINDS, ROW, TABLE, Answer, FallbackStep, Hit, Question
 from clew.methods.answering import record_stop
+from clew.methods.readers.cell_quotes import quote_cell
 from clew.methods.tables.query import ResultRow, TableArrays, TableQuery
 from clew.methods.tables.questions import TableReading, TableVocabulary
 from clew.methods.tables.sql_writer import SqlAnswer, SqlWriter, format_amount, format_value
@@ -173,29 +174,31 @@ class TableQuestions:
         if not values:
             return None
         rows = [place for result in results for place in result.rows[:_QUOTED].tolist()][:_QUOTED]
-        cells = [(query.table.rows[place].id, self._shown_cell(query, place)) for place in rows]
+        shown = query.column if query.column is not None else query.group
+        cells = [
+            (query.table.rows[place].id, "" if shown is None else query.table.rows[place].cells[shown], shown)
+            for place in rows
+        ]
         result = f" = {values[0]}" if len(values) == 1 and not query.names_only else ""
         formula = f"{query.sql}{result}  ({count:,} row{'s' * (count != 1)})"
         return self._make_answer(values, formula, cells, "tables", _SURE)
-
-    def _shown_cell(self, query: TableQuery, place: int) -> str:
-        column = query.column if query.column is not None else query.group
-        return "" if column is None else query.table.rows[place].cells[column]
 
     def _make_answer(
         self,
         values: Sequence[str],
         formula: str,
-        cells: Sequence[tuple[str, str]],
+        cells: Sequence[tuple[str, str, int | None]],
         reader: str,
         confidence: float | None,
     ) -> Answer:
-        """Return an answer with the rows that it quotes: (id of the row's node, the cell to mark)."""
+        """Return an answer with the rows that it quotes: (id of the row's node, the cell to mark, its column)."""
         printed = "; ".join(values[:_PRINTED])
         more = len(values) - _PRINTED
-        nodes = self.snapshot.nodes(self.snapshot.rows([id for id, _ in cells])) if cells else []
+        nodes = self.snapshot.nodes(self.snapshot.rows([id for id, _, _ in cells])) if cells else []
         hits = tuple(Hit(node, 1.0, (node.id,)) for node in dict.fromkeys(nodes))
-        quotes = (quote_cell(node, cell) for node, (_, cell) in zip(nodes, cells, strict=True))
+        quotes = (
+            quote_cell(node, cell, column) for node, (_, cell, column) in zip(nodes, cells, strict=True)
+        )
         return Answer(
             f"{printed}; and {more:,} more" if more > 0 else printed,
             hits,
@@ -251,18 +254,19 @@ class TableQuestions:
                 cells |= dict.fromkeys((id, "") for id in (result.sources[row] if result.sources else ()))
         quoted = list(cells)[:_QUOTED]
         names = self._table_names()
-        shown = [(id, self._cell_text(id, column, names)) for id, column in quoted]
+        shown = [(id, *self._find_cell(id, column, names)) for id, column in quoted]
         assert self.writer is not None
         return self._make_answer(answer.values, answer.sql, shown, self.writer.model.name, None)
 
-    def _cell_text(self, id: str, column: str, names: dict[str, str]) -> str:
+    def _find_cell(self, id: str, column: str, names: dict[str, str]) -> tuple[str, int | None]:
+        """Return the text and the number of the column of a row's cell; "" and None where there is none."""
         (node,) = self.snapshot.nodes(self.snapshot.rows([id]))
         if not column or node.parent not in names:
-            return ""
+            return "", None
         table = self._open_table(node.parent, names[node.parent])
         place = next((n for n, known in enumerate(table.columns) if known.name == column), None)
         row = next((row for row in table.rows if row.id == id), None)
-        return row.cells[place] if row is not None and place is not None else ""
+        return ("", None) if row is None or place is None else (row.cells[place], place)
 
 
 def _name_all_tables(snapshot: Snapshot) -> dict[str, str]:
@@ -293,12 +297,3 @@ def _describe_number(query: TableQuery, value: float) -> str:
         return f"{value:,.0f}"
     column = query.table.columns[query.column]
     return format_value(value, column.header or column.name, column.unit, column.scale)
-
-
-def quote_cell(node: Node, cell: str) -> Quote:
-    """Return a row as a quote with one of its cells marked."""
-    span = (0, len(node.text))
-    place = next((start for before in (": ", "; ") if (start := node.text.rfind(before + cell)) >= 0), -2)
-    if not cell or place < 0:
-        return Quote(node.id, node.text, span)
-    return Quote(node.id, node.text, span, (place + 2, place + 2 + len(cell)))

@@ -16,10 +16,11 @@ import json
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import MissingExtra, UsageError, unknown_name_error
+from clew.core.types import Box, boxes_to_lists
 from clew.methods.tables.syntax import check_grounded, output_origins, walk
 
 if TYPE_CHECKING:
@@ -88,6 +89,12 @@ class SqlResult:
     more: bool
     seconds: float
     origins: tuple[ResultOrigin, ...] = ()
+    boxes: Mapping[tuple[str, str], Box] = field(default_factory=dict)
+
+    def all_source_cells(self) -> list[tuple[str, str]]:
+        """Return the source cells of all values, each once."""
+        places = ((row, column) for row in range(len(self.rows)) for column in range(len(self.columns)))
+        return list(dict.fromkeys(cell for place in places for cell in self.source_cells(*place)))
 
     def source_cells(self, row: int, column: int) -> tuple[tuple[str, str], ...]:
         """Return the cells that a cell of the result was made of, as (id of the row's node, name of the column).
@@ -116,6 +123,10 @@ class SqlResult:
                     for column in range(len(self.columns))
                 ]
                 for row in range(len(self.rows) if self.sources and self.origins else 0)
+            ],
+            "boxes": [
+                {"row": id, "column": column, "page": box.page, "box": boxes_to_lists([box])[0][1:]}
+                for (id, column), box in self.boxes.items()
             ],
             "tables": list(self.tables),
             "more": self.more,

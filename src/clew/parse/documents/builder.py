@@ -19,6 +19,7 @@ from clew.core.types import (
     ParsedDocument,
     ParsedNode,
     Table,
+    union_box,
 )
 from clew.parse.documents.tables import complete_table, row_texts, table_to_markdown
 
@@ -96,8 +97,11 @@ class DocumentBuilder:
         parent = len(self._nodes) - 1
         for number, row in enumerate(row_texts(table)):
             row_page = table.row_pages[number] if table.row_pages else page
-            boxes = tuple(box for box in table.boxes if box.page == row_page)
-            self._nodes.append(ParsedNode(ROW, row, parent, "", 0, row_page, span, boxes))
+            cells = table.cell_boxes[number] if table.cell_boxes else ()
+            own = [box for box in cells if box is not None]
+            boxes = (union_box(own),) if own else tuple(box for box in table.boxes if box.page == row_page)
+            cells = tuple(box and replace(box, page=row_page or box.page) for box in cells) if own else ()
+            self._nodes.append(ParsedNode(ROW, row, parent, "", 0, row_page, span, boxes, cells=cells))
 
     @property
     def is_empty(self) -> bool:

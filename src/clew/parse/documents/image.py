@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from clew.parse.documents.pdf.recognition import Pixels
 
-PARSER = "image/1+ocr"
+PARSER = "image/2+ocr"
 #: Dots to the inch of a picture that does not say.
 _RESOLUTION = 150.0
 _MAX_FRAMES = 2_000

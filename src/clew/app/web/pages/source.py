@@ -26,12 +26,14 @@ _PDF = "application/pdf"
 
 @dataclass(frozen=True, slots=True)
 class PageSheet:
-    """A page, and the boxes that are highlighted on it; sizes in points."""
+    """A page, the ``boxes`` that are highlighted on it, and among them those of the ``answers``, the cells that an
+    answer is; sizes in points."""
 
     page: int
     width: float
     height: float
     boxes: tuple[Box, ...]
+    answers: tuple[Box, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def view_source(server: Server, base: ServedBase, id: str, quotes: Sequence[Quot
     problem = ""
     if document.media_type == _PDF:
         try:
-            sheets = tuple(_page_sheets(server, base, node))
+            sheets = tuple(_page_sheets(server, base, node, quotes))
         except ClewError as error:
             problem = f"{error.problem}. {error.hint}".removesuffix(". ")
         else:
@@ -112,14 +114,18 @@ def _table_of(row: Node, tree: Sequence[Node]) -> Node | None:
     return next((node for node in tree if node.id == row.parent), None)
 
 
-def _page_sheets(server: Server, base: ServedBase, node: Node) -> list[PageSheet]:
+def _page_sheets(
+    server: Server, base: ServedBase, node: Node, quotes: Sequence[Quote] = ()
+) -> list[PageSheet]:
+    answers = dict.fromkeys(box for quote in quotes for box in quote.boxes)
     pages = sorted({box.page for box in node.boxes}) or ([node.page] if node.page is not None else [])
     sheets = []
     for page in pages[:_MAX_PAGES]:
         # Drawn now, and cached: the browser asks for the picture next.
         image = server.page_images.get(base, node.document, page, SCALE)
         boxes = tuple(box for box in node.boxes if box.page == page)
-        sheets.append(PageSheet(page, image.width, image.height, boxes))
+        own = tuple(box for box in answers if box.page == page)
+        sheets.append(PageSheet(page, image.width, image.height, boxes, own))
     return sheets
 
 

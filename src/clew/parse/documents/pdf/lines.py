@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median, median_low
 
-from clew.core.types import Box
+from clew.core.types import Box, union_box
 from clew.parse.documents.pdf.words import BOLD, ITALIC, Page, Word
 
 #: A gap of more than this many times the font size separates two cells.
@@ -83,18 +83,6 @@ def _mean(confidences: Sequence[float | None]) -> float | None:
     """Return the mean of the confidences of what was read from a picture, None where nothing was."""
     known = [confidence for confidence in confidences if confidence is not None]
     return round(sum(known) / len(known), 3) if known else None
-
-
-def union_box(boxes: Sequence[Box]) -> Box:
-    """Return the rectangle around boxes of one page."""
-    return Box(
-        boxes[0].page,
-        min(box.x0 for box in boxes),
-        min(box.y0 for box in boxes),
-        max(box.x1 for box in boxes),
-        max(box.y1 for box in boxes),
-        _mean([box.confidence for box in boxes]),
-    )
 
 
 def bounding_box(lines: Sequence[Line]) -> Box:

@@ -418,7 +418,7 @@ def _join_paragraphs(pages: list[list[Block]]) -> None:
         before = last if last and last.table is None and last.level is None else None
 
 
-PARSER = "pdf/2"
+PARSER = "pdf/3"
 #: A file with more pages is refused rather than read for an hour.
 MAX_PAGES = 20_000
 #: Processor time that a page may take beside what a file may; a page of a filing takes 0.03.

@@ -230,7 +230,8 @@ def _show_node(node: ParsedNode, turns: dict[int, PageTurn]) -> ParsedNode:
         boxes = tuple(Box(box.page, 0, 0, round(turn.width, 1), round(turn.height, 1)) for box in node.boxes)
         return replace(node, boxes=boxes)
     table = node.table if node.table is None else _show_table(node.table, turns)
-    return replace(node, boxes=tuple(_show_box(box, turns) for box in node.boxes), table=table)
+    cells = tuple(box and _show_box(box, turns) for box in node.cells)
+    return replace(node, boxes=tuple(_show_box(box, turns) for box in node.boxes), table=table, cells=cells)
 
 
 def _show_table(table: Table, turns: dict[int, PageTurn]) -> Table:

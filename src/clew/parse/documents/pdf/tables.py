@@ -16,10 +16,10 @@ from itertools import pairwise
 from statistics import median
 
 from clew.core.cell_values import read_scale
-from clew.core.types import Box, Table
+from clew.core.types import Box, Table, union_box
 from clew.parse.documents.pdf.cells import Cell, Row
 from clew.parse.documents.pdf.headers import Edges, are_uncertain, is_numbering, read_header, split_label
-from clew.parse.documents.pdf.lines import Line, bounding_box, union_box
+from clew.parse.documents.pdf.lines import Line, bounding_box
 from clew.parse.documents.pdf.words import BOLD, Rule
 from clew.parse.documents.tables import place_rows
 
