@@ -64,6 +64,11 @@ def list_tables(
     if as_json:
         described = [table.to_dict() for table in tables]
         if name is not None:
+            from clew.parse.documents.arithmetic import check_arithmetic
+
+            totals = check_arithmetic(tables[0].table).totals
+            ids = {row.number: row.id for row in tables[0].rows}
+            described[0]["totals"] = [{"row": ids[total.row], "outcome": total.outcome} for total in totals]
             described[0]["editions"] = [edition.name for edition in editions]
         print_json({"tables": described})
     elif name is None:
@@ -89,6 +94,7 @@ def _print_list(tables: Sequence[DataTable]) -> None:
 
 def _print_columns(table: DataTable, limit: int) -> None:
     from clew.parse.data_tables import SCALE_NAMES
+    from clew.parse.documents.arithmetic import check_arithmetic
 
     if table.table.caption:
         print(f"{table.table.caption}\n")
@@ -104,6 +110,10 @@ def _print_columns(table: DataTable, limit: int) -> None:
         )
         header = f"  '{column.header}'" if column.header and column.header != column.name else ""
         print(f"  {column.name}  {kind}{header}")
+    totals = check_arithmetic(table.table).totals
+    if totals:
+        right = sum(total.outcome == "adds up" for total in totals)
+        print_note(f"{right} of {format_count(len(totals), 'total')} {'adds' if right == 1 else 'add'} up")
     print()
     print_grid([column.name for column in table.columns], [row.cells for row in table.rows[:limit]])
     if len(table.rows) > limit:

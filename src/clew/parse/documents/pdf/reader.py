@@ -20,6 +20,7 @@ from clew.core.cell_values import read_scale
 from clew.core.errors import UnreadableFile
 from clew.core.text import sentence_spans
 from clew.core.types import Box, ParsedDocument, Table
+from clew.parse.documents.arithmetic import check_arithmetic
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.limits import extend_memory_limit, extend_processor_limit
 from clew.parse.documents.pdf import MEDIA_TYPE
@@ -39,6 +40,7 @@ from clew.parse.documents.pdf.recognition import MEMORY as RECOGNITION_MEMORY
 from clew.parse.documents.pdf.recognition import SECONDS_PER_PAGE as RECOGNITION_SECONDS
 from clew.parse.documents.pdf.tables import build_table, find_tables, is_chart, split_at_headers
 from clew.parse.documents.pdf.words import Page, Rule, read_page
+from clew.parse.documents.tables import complete_table
 
 if TYPE_CHECKING:
     from clew.parse.documents.pdf.recognition import Pixels
@@ -197,11 +199,19 @@ def add_pages(pages: Sequence[PageLines], headings: Headings, builder: DocumentB
         builder.add_page(page.number, page_lines.label, box)
         for block in blocks:
             if block.table is not None:
-                builder.add_table(block.table)
+                builder.add_table(_doubt_headers(block.table))
             elif block.level is not None:
                 builder.add_heading(block.level, block.text, block.boxes)
             else:
                 builder.add_paragraph(block.text, block.boxes)
+
+
+def _doubt_headers(table: Table) -> Table:
+    """Return a table, its headers uncertain if its own arithmetic contradicts them."""
+    table = complete_table(table)
+    if table.headers_uncertain or not check_arithmetic(table).contradicts_headers:
+        return table
+    return replace(table, headers_uncertain=True)
 
 
 def _page_blocks(page_lines: PageLines, headings: Headings) -> list[Block]:
