@@ -4,6 +4,7 @@
     python benchmarks/tables.py tatqa --pooled   # one base of all contexts, the default method
     python benchmarks/tables.py large            # a CSV of 100,000 rows, a workbook of ten sheets
     python benchmarks/tables.py filings --kb FOLDER   # FinanceBench's answers with a number, to be graded by eye
+    python benchmarks/tables.py years --kb FOLDER     # twenty questions over several years, to be graded by eye
     python benchmarks/tables.py sums             # how often totals add up, and which faults their arithmetic shows
 
 The rules were written with the contexts in sight that the shipped reader was trained on (four fifths of TAT-QA's dev
@@ -347,6 +348,22 @@ def filings(options: argparse.Namespace) -> None:
                 print(f"    quote: {quote.text[:220]}")
 
 
+def years(options: argparse.Namespace) -> None:
+    """Print the answers to questions over several years, each within its filing, beside those worked by hand."""
+    with clew.open(options.kb) as base:
+        base.encoding.set(options.encoder)
+        for line in options.questions.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            started = time.perf_counter()
+            answer = base.ask(record["question"], recipe=options.recipe, documents=[record["file"]])
+            seconds = time.perf_counter() - started
+            print(f"\n{record['file']}: {record['question']}\n  gold: {record['answer']}")
+            shown = "refused" if answer.abstained else answer.text[:160]
+            print(f"  clew: {shown!r}  {answer.formula}  ({seconds:.1f} s)")
+            for quote in answer.quotes[:4] if not answer.abstained else ():
+                print(f"    quote: {quote.text[:160]}")
+
+
 def sums(options: argparse.Namespace) -> None:
     """Print for the tables of the filings and TAT-QA how many totals and changes follow from their parts, which
     headers this contradicts, and of three faults put in by us how many it shows."""
@@ -432,6 +449,14 @@ def main() -> None:
     command.add_argument("--recipe", default="default")
     command.add_argument("--encoder", default="clew:hops")
     command.set_defaults(run=filings)
+    command = commands.add_parser("years")
+    command.add_argument("--kb", type=Path, required=True)
+    command.add_argument(
+        "--questions", type=Path, default=Path(__file__).parent / "data" / "year_questions.jsonl"
+    )
+    command.add_argument("--recipe", default="default")
+    command.add_argument("--encoder", default="clew:hops")
+    command.set_defaults(run=years)
     command = commands.add_parser("sums")
     command.add_argument("--verbose", action="store_true")
     command.set_defaults(run=sums)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import MissingExtra, NotFound, UsageError, unknown_name_error
 from clew.core.text import fold_name
-from clew.parse.data_tables import DataTable, name_tables, table_from_node
+from clew.parse.data_tables import DataTable, name_tables, series_name, table_from_node
 
 if TYPE_CHECKING:
     from clew.core.types import Box, Node
@@ -51,12 +51,12 @@ class KnowledgeTables:
         Two tables are the same if at least half of the labels that either has are in both, years and notes aside.
         """
         table, names = self.get(name), self.names()
-        series, labels = _series(table.document_name), _labels(table)
+        series, labels = series_name(table.document_name), _labels(table)
         if not series:
             return ()
         by_document: dict[str, tuple[float, DataTable]] = {}
         for other, (number, node) in names.items():
-            if node.document == table.document or _series(node.document_name) != series:
+            if node.document == table.document or series_name(node.document_name) != series:
                 continue
             candidate = table_from_node(node, other, number)
             others = _labels(candidate)
@@ -124,14 +124,6 @@ class KnowledgeTables:
 
 #: Of the labels of two tables that are the same in two years, so many are in both.
 _SAME_LABELS = 0.5
-_NUMBERS = re.compile(r"(?:fy|cy|q)?\d[\d._-]*(?:q[1-4])?")
-
-
-def _series(name: str) -> str:
-    """Return the name of a document without the years and numbers by which its editions differ; "" without any."""
-    folded = name.casefold()
-    series = " ".join(_NUMBERS.sub(" ", folded).split())
-    return series if series != folded else ""
 
 
 def _labels(table: DataTable) -> frozenset[str]:

@@ -105,6 +105,20 @@ def names_years(header: str) -> bool:
     return re.search(r"\byears?\b", header.replace("_", " "), re.IGNORECASE) is not None
 
 
+_NUMBERS = re.compile(r"(?:fy|cy|q)?\d[\d._-]*(?:q[1-4])?")
+
+
+def series_name(document_name: str) -> str:
+    """Return the name of a document without the years and numbers by which its editions differ; "" without any.
+
+    >>> series_name("ferry-2021.pdf") == series_name("Ferry-2022.pdf"), series_name("ferry.pdf")
+    (True, '')
+    """
+    folded = document_name.casefold()
+    series = " ".join(_NUMBERS.sub(" ", folded).split())
+    return series if series != folded else ""
+
+
 @dataclass(frozen=True, slots=True)
 class DataColumn:
     """A column: ``name`` is its identifier in SQL, ``header`` what is printed above it. ``unit`` is that of its

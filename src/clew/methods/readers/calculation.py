@@ -33,6 +33,7 @@ Operation = Literal[
     "extreme",
     "periods",
     "direction",
+    "series",
 ]
 
 
@@ -593,6 +594,8 @@ class TableCalculator:
                 return self._aggregate_column(operation, question)
             places = self._places(item[1], periods, question)
             operands = self._numbers(place[0] for place in places if place)
+            if len(operands) < len(places) and find_periods(question):
+                return None  # an average over fewer years than were asked for is another one
         return self._total(operation, operands, confidence)
 
     def _aggregate_column(self, operation: Operation, question: str) -> Calculation | None:
@@ -688,6 +691,11 @@ class TableCalculator:
                 operand = self._operand(self._cell_place(item[1], number))
                 if operand.number is not None:
                     cells.append((_period_name(line), operand))
+            if len(periods) > 1:
+                # Of the years that are named, and of all of them, not of those that the table happens to have.
+                cells = [cell for cell in cells if any(period in cell[0] for period in periods)]
+                if not all(any(period in name for name, _ in cells) for period in periods):
+                    return None
             return (cells, item[0]) if len(cells) > 1 else None
         return self._items_in_period(question, periods)
 
@@ -747,25 +755,12 @@ class TableCalculator:
         )
 
     def _limit(self, question: str) -> Callable[[Operand], bool] | None:
-        if sign := _SIGN.search(question):
-            return lambda operand: (
-                (operand.number or 0.0) < 0
-                if sign["sign"].lower() == "negative"
-                else (operand.number or 0) > 0
-            )
-        match = _THRESHOLD.search(question)
-        if match is None:
+        if number_test(question, 1.0) is None:
             return None
-        bound = read_cell(match["number"]).number or 0.0
-        scale = {"t": 1e3, "m": 1e6, "b": 1e9}.get((match["scale"] or " ")[0].lower())
-        below = bool(LEAST_AMOUNT.search(match[0]))
 
         def fits(operand: Operand) -> bool:
-            number = operand.number or 0.0
-            own = self._unit_of([operand])[1]
-            # Both in the table's own scale, unless the question names one.
-            amount, limit = (number * own, bound * scale) if scale and own != 1.0 else (number, bound)
-            return amount < limit if below else amount > limit
+            test = number_test(question, self._unit_of([operand])[1])
+            return test is not None and test(operand.number or 0.0)
 
         return fits
 
@@ -805,6 +800,24 @@ class TableCalculator:
         return Calculation(
             "periods", self.table, tuple(names), operands, "", "", 1.0, 0.5 if item is None else item[0]
         )
+
+
+def number_test(question: str, scale: float) -> Callable[[float], bool] | None:
+    """Return the condition on numbers that a question has ("above $7 billion", "negative"), None where it has none.
+    The numbers are multiples of ``scale``."""
+    if sign := _SIGN.search(question):
+        is_negative = sign["sign"].lower() == "negative"
+        return lambda number: number < 0 if is_negative else number > 0
+    match = _THRESHOLD.search(question)
+    if match is None:
+        return None
+    bound = read_cell(match["number"]).number or 0.0
+    asked = {"t": 1e3, "m": 1e6, "b": 1e9}.get((match["scale"] or " ")[0].lower())
+    # Both in the table's own scale, unless the question names one.
+    factor = scale if asked and scale != 1.0 else 1.0
+    limit = bound * asked if asked and scale != 1.0 else bound
+    below = bool(LEAST_AMOUNT.search(match[0]))
+    return lambda number: number * factor < limit if below else number * factor > limit
 
 
 def _show(operand: Operand) -> str:

@@ -38,7 +38,10 @@ from clew.methods.readers.calculation import MAX_ROWS, Calculation, TableCalcula
 from clew.methods.readers.cell_quotes import cell_boxes, quote_cell
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import contains_answer, expected_kind
+from clew.methods.readers.line_items import document_lines
+from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
 from clew.methods.readers.values import EITHER, POLAR, has_certain_support, mentions_name, parse_date
+from clew.methods.readers.year_series import answer_series, parse_series_question
 from clew.parse.data_tables import table_from_node
 
 #: A quote longer than this many characters is cut around the answer.
@@ -201,7 +204,9 @@ class SpanAnswerReader:
         if self.snapshot is None or not self.calculate:
             return None
         started = time.perf_counter()
-        calculation = calculate_from_hits(question, hits, self.snapshot)
+        calculation, is_over_years = _calculate_from_lines(question, hits, self.snapshot)
+        if calculation is None and not is_over_years:
+            calculation = calculate_from_hits(question, hits, self.snapshot)
         if calculation is None:
             return None
         needed = _NEEDED_FIT.get(calculation.operation, _MIN_FIT)
@@ -325,6 +330,24 @@ class SpanAnswerReader:
             hit = hits[span.passage]
             quote = quote_around(hit.node, span, question)
         return Reading(span.text, confidence, hit, quote)
+
+
+def _calculate_from_lines(
+    question: str, hits: Sequence[Hit], snapshot: Snapshot
+) -> tuple[Calculation | None, bool]:
+    """Return the answer that the line items of the document give to a question over several years or for a named
+    ratio, and whether no single cell can answer the question."""
+    ratio = parse_ratio_question(question)
+    series = parse_series_question(question) if ratio is None else None
+    if ratio is None and series is None:
+        return None, False
+    lines = document_lines(hits, snapshot)
+    answer = None
+    if lines is not None and ratio is not None:
+        answer = answer_ratio(ratio, lines)
+    elif lines is not None and series is not None:
+        answer = answer_series(series, lines)
+    return answer, series is not None and series.kind not in {"highest", "average", "sum", "count"}
 
 
 def calculate_from_hits(question: str, hits: Sequence[Hit], snapshot: Snapshot) -> Calculation | None:

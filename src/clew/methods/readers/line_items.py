@@ -1,0 +1,280 @@
+"""The line items of a document: every row of its tables that has values by period, wherever the table stands.
+
+A question over several years, and one for a ratio, needs the rows of statements that search need not have returned:
+the income statement for one operand, the balance sheet for the other. All tables of the document are read (a filing
+of 250 pages has about a hundred, in a tenth of a second), and their rows compared with words or with known names.
+Documents whose names differ in years and numbers alone are editions of one: the values of a later one hold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from clew.core.protocols import Snapshot
+from clew.core.text import fold_name, query_terms
+from clew.core.types import KINDS, TABLE, Hit
+from clew.methods.readers.calculation import Operand, find_periods
+from clew.parse.data_tables import DataTable, series_name, table_from_node
+
+#: Longer tables are lists of records, and a document with more tables is a collection of data.
+_MAX_ROWS, _MAX_TABLES = 300, 1_200
+#: At most so many editions of a document are read together.
+_MAX_EDITIONS = 12
+_STATEMENT = re.compile(r"\bstatements? of\b|\bbalance sheets?\b", re.IGNORECASE)
+_PART = re.compile(
+    r"\bsegments?\b|\bpro forma\b|\bparent company\b|\bobligor\b|\bguarant\w+|\bcondensed\b|\bdisposed\b"
+    r"|\bdiscontinued\b|\bdeed of\b",
+    re.IGNORECASE,
+)
+#: Columns that have another meaning than the value of a year.
+_NO_VALUE = re.compile(
+    r"%|\b(?:change|variance|increase|decrease|vs|versus|percent\w*|quarters?|(?:three|six|nine) months)\b",
+    re.IGNORECASE,
+)
+_NOTE = re.compile(r"\s*\((?:\w{1,2}|note \w+)\)|\(\d\)(?:\(\d\))*$", re.IGNORECASE)
+#: Words that make another line item of a label, though they are no words of a search.
+_OTHERS = frozenset("other before after non less excluding except not all".split())
+_REST = frozenset(query_terms("total net of and consolidated attributable"))
+
+
+@dataclass(frozen=True, slots=True)
+class LineItem:
+    """A row with values by year.
+
+    ``name`` is its label without marks of notes, folded, ``full_name`` the label after its innermost group. ``words``
+    are the stems of the label, ``around`` those of its groups and of the table's caption. ``columns`` are the columns
+    of the years. ``is_part``: the table is about a part of the company; ``is_statement``: it is a statement of it.
+    """
+
+    table: DataTable
+    row: int
+    name: str
+    full_name: str
+    words: frozenset[str]
+    around: frozenset[str]
+    columns: Mapping[str, int]
+    is_part: bool
+    is_statement: bool
+
+    @property
+    def label(self) -> str:
+        """The label as it is printed."""
+        return self.table.rows[self.row].label
+
+    def operand(self, year: str) -> Operand | None:
+        """Return the cell of a year, None where it has no number."""
+        column = self.columns.get(year)
+        if column is None:
+            return None
+        row = self.table.rows[self.row]
+        value = self.table.cell(row, column)
+        number = 0.0 if value.kind == "empty" and value.text else value.number
+        return None if number is None else Operand(row, column, value.text, number)
+
+    def unit(self, year: str) -> tuple[str, float]:
+        """Return unit and scale of the cell of a year."""
+        value = self.table.cell(self.table.rows[self.row], self.columns[year])
+        if value.kind == "empty":
+            head = self.table.table.columns[self.columns[year]]
+            return head.unit, head.scale
+        return value.unit, 1.0 if value.unit == "%" else value.scale
+
+
+class LineItems:
+    """The line items of a document and its other editions, the latest edition first: of ``tables``, each with the
+    heading that it stands under. ``names`` are those of the documents."""
+
+    def __init__(self, tables: Iterable[tuple[DataTable, str]], names: Sequence[str]) -> None:
+        self.items = [item for table, heading in tables for item in _read_items(table, heading)]
+        self._names = re.sub(r"[^a-z]+", " ", " ".join(names).casefold())
+
+    @cached_property
+    def _weights(self) -> dict[str, float]:
+        counts = Counter(word for item in self.items for word in item.words)
+        return {word: math.log(1 + len(self.items) / count) for word, count in counts.items()}
+
+    def find(
+        self, words: Collection[str], text: str, years: Sequence[str] = ()
+    ) -> list[tuple[float, LineItem]]:
+        """Return the items whose labels fit words (stems) of a question, best first, with a score from 0 to 1: the
+        harmonic mean of how much of the label the question's ``text`` has, and how much of the words the label has.
+
+        Words that only groups or the caption have count half, those of the document's name not at all. Items that
+        lack a number for one of ``years`` are left out.
+        """
+        asked = frozenset(word for word in words if not self._is_name(word))
+        if not asked & frozenset(self._weights):
+            return []
+        rarest = math.log(1 + len(self.items))
+        weight = {word: self._weights.get(word, rarest) for word in asked}
+        said, folded = frozenset(query_terms(text)) | asked, f" {fold_name(text)} "
+        scored = []
+        for item in self.items:
+            own = asked & item.words
+            if not own or any(item.operand(year) is None for year in years):
+                continue
+            label = sum(self._weights[word] * (0.3 if word in _REST else 1.0) for word in item.words)
+            shared = sum(self._weights[word] * (0.3 if word in _REST else 1.0) for word in item.words & said)
+            around = (asked & item.around) - own
+            share = sum(weight[word] for word in own) + 0.5 * sum(weight[word] for word in around)
+            precision, recall = shared / label, share / sum(weight.values())
+            score = 2 * precision * recall / (precision + recall)
+            is_whole = f" {item.name} " in folded
+            unsaid = not is_whole and any(
+                f" {word} " not in folded for word in item.name.split() if word in _OTHERS
+            )
+            score += 0.02 * is_whole - 0.15 * unsaid - 0.1 * item.is_part + 0.01 * item.is_statement
+            scored.append((score, item))
+        return sorted(scored, key=lambda pair: -round(pair[0], 6))
+
+    def _is_name(self, word: str) -> bool:
+        """Return whether a word of a question is part of the document's name, which may run words together."""
+        return (len(word) > 3 and word in self._names) or (len(word) > 1 and f" {word}" in self._names)
+
+    def named(self, patterns: Sequence[str], year: str) -> LineItem | None:
+        """Return the item with a number for a year whose folded label, alone or after its group, the first of several
+        patterns matches whole; of several the one in a statement, else that with the value that most tables have.
+        None where there is none, or no such value."""
+        for pattern in patterns:
+            form = re.compile(pattern)
+            items = [
+                item
+                for item in self.items
+                if not item.is_part
+                and year in item.columns
+                and (form.fullmatch(item.name) or form.fullmatch(item.full_name))
+                and item.operand(year) is not None
+            ]
+            for candidates in ([item for item in items if item.is_statement], items):
+                amounts = [_amount(item, year) for item in candidates]
+                counts = Counter(amounts).most_common(2)
+                if counts and (len(counts) == 1 or counts[0][1] > counts[1][1]):
+                    return candidates[amounts.index(counts[0][0])]
+        return None
+
+    def unknown(self, words: Collection[str]) -> frozenset[str]:
+        """Return the words that are not part of the document's name."""
+        return frozenset(word for word in words if not self._is_name(word))
+
+    def latest_years(self) -> list[str]:
+        """Return the years that items have numbers for, the latest first; without those of few items, which are
+        maturities and forecasts."""
+        counts = Counter(year for item in self.items for year in item.columns)
+        most = max(counts.values(), default=0)
+        return sorted((year for year, count in counts.items() if count >= 0.3 * most), reverse=True)
+
+    def years(self, item: LineItem) -> list[str]:
+        """Return the years of an item, and of the same item in other editions, ascending."""
+        return sorted({year for other in self.same(item) for year in other.columns if other.operand(year)})
+
+    def same(self, item: LineItem) -> list[LineItem]:
+        """Return an item and the items of the same label in other documents, this one's first."""
+        others = [
+            other
+            for other in self.items
+            if other.table.document != item.table.document
+            and other.name == item.name
+            and other.table.rows[other.row].place.groups == item.table.rows[item.row].place.groups
+        ]
+        return [item, *others]
+
+
+def _amount(item: LineItem, year: str) -> float:
+    operand = item.operand(year)
+    return ((operand.number or 0.0) if operand else 0.0) * item.unit(year)[1]
+
+
+def document_lines(hits: Sequence[Hit], snapshot: Snapshot) -> LineItems | None:
+    """Return the line items of the document that most of the hits are in, and of its editions; None where the hits
+    are in several documents that are no editions, or in one without tables."""
+    counts = Counter(hit.node.document for hit in hits if hit.node.kind in KINDS)
+    if not counts:
+        return None
+    documents = {document.key: document for document in snapshot.documents()}
+    best = counts.most_common(1)[0][0]
+    if best not in documents:
+        return None
+    series = series_name(documents[best].name)
+    editions = [
+        key
+        for key in counts
+        if key == best or (series and key in documents and series_name(documents[key].name) == series)
+    ]
+    if sum(counts[key] for key in editions) < 0.6 * sum(counts.values()):
+        return None
+    editions = sorted(editions, key=lambda key: documents[key].name, reverse=True)[:_MAX_EDITIONS]
+    tables = [table for key in editions for table in open_tables(key, snapshot)]
+    names = [documents[key].name for key in editions] + [documents[key].title for key in editions]
+    key = "line-items/" + "/".join(editions)
+    items: LineItems = snapshot.memoize(key, lambda: LineItems(tables, names), documents_only=True)
+    return items if items.items else None
+
+
+def open_tables(document: str, snapshot: Snapshot) -> list[tuple[DataTable, str]]:
+    """Return the tables of a document, each with the heading that it stands under; none of a document that is a
+    collection of data."""
+    first, end = snapshot.document_rows(document)
+    kinds = snapshot.column("kind")[first:end]
+    rows = first + np.flatnonzero(kinds == KINDS.index(TABLE))
+    if not 0 < len(rows) <= _MAX_TABLES:
+        return []
+    return [
+        (
+            snapshot.memoize(f"table/{node.id}", partial(table_from_node, node), documents_only=True),
+            node.headings[-1] if node.headings else "",
+        )
+        for node in snapshot.nodes(rows)
+    ]
+
+
+def _read_items(table: DataTable, heading: str) -> list[LineItem]:
+    if table.table.headers_uncertain or len(table.rows) > _MAX_ROWS:
+        return []
+    columns: dict[str, list[int]] = {}
+    for number, column in enumerate(table.columns):
+        years = {period[-4:] for period in find_periods(column.header)}
+        if number and len(years) == 1 and not _NO_VALUE.search(column.header):
+            columns.setdefault(years.pop(), []).append(number)
+    if not columns:
+        return _read_dated_items(table)
+    about = f"{table.table.caption} {heading}"
+    around = frozenset(query_terms(about))
+    is_part, is_statement = bool(_PART.search(about)), bool(_STATEMENT.search(about))
+    items = []
+    for number, row in enumerate(table.rows):
+        filled = {
+            year: [place for place in places if row.cells[place].strip()] for year, places in columns.items()
+        }
+        own = {year: places[0] for year, places in filled.items() if len(places) == 1}
+        name = fold_name(_NOTE.sub(" ", row.label))
+        if own and any(map(str.isalpha, name)):
+            words = frozenset(query_terms(_NOTE.sub(" ", row.label)))
+            groups = around | frozenset(query_terms(" ".join(row.place.groups)))
+            full_name = " ".join((*map(fold_name, row.place.groups[-1:]), name))
+            items.append(LineItem(table, number, name, full_name, words, groups, own, is_part, is_statement))
+    return items
+
+
+def _read_dated_items(table: DataTable) -> list[LineItem]:
+    """Return the rows of a table without years in its header as values of the year in its document's name, where it
+    has one column of numbers."""
+    years = set(re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", table.document_name))
+    numbers = [n for n, column in enumerate(table.columns) if n and column.type == "number"]
+    if len(years) != 1 or len(numbers) != 1:
+        return []
+    (year,), (column,) = years, numbers
+    return [
+        LineItem(
+            table, number, fold_name(row.label), fold_name(row.label), frozenset(query_terms(row.label)),
+            frozenset(query_terms(table.table.caption)), {year: column}, False, False,
+        )
+        for number, row in enumerate(table.rows)
+        if any(map(str.isalpha, row.label))
+    ]  # fmt: skip
