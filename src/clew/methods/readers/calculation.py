@@ -82,7 +82,7 @@ class Calculation:
 _YEAR = r"(?:19|20)\d\d"
 _PERIOD = re.compile(
     rf"\b(?:(?P<quarter>Q[1-4]|(?:first|second|third|fourth)[ -]quarter)\s*(?:of|,|in)?\s*)?"
-    rf"(?:(?:fiscal|financial|calendar)?\s*(?:years?)?\s*)?(?P<year>{_YEAR})\b|\bF(?:Y\s?)?(?P<short>\d\d)\b",
+    rf"(?:(?:fiscal|financial|calendar)?\s*(?:years?)?\s*|FY\s?)?(?P<year>{_YEAR})\b|\bF(?:Y\s?)?(?P<short>\d\d)\b",
     re.IGNORECASE,
 )
 _RANGE = re.compile(

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Literal
 
 import numpy as np
 
@@ -42,6 +43,25 @@ _NOTE = re.compile(r"\s*\((?:\w{1,2}|note \w+)\)|\(\d\)(?:\(\d\))*$", re.IGNOREC
 #: Words that make another line item of a label, though they are no words of a search.
 _OTHERS = frozenset("other before after non less excluding except not all".split())
 _REST = frozenset(query_terms("total net of and consolidated attributable"))
+
+
+Statement = Literal["income", "balance", "cash"]
+#: The lines that a statement of a company has, as patterns of folded labels.
+_NEEDED_LINES: dict[Statement, tuple[re.Pattern[str], ...]] = {
+    "income": (
+        re.compile(r"(?:total )?(?:net )?(?:operating )?(?:revenues?|sales)\b.*|sales to customers"),
+        re.compile(r"net (?:income|earnings|loss|profit)\b.*|(?:profit|loss) for the (?:year|period)"),
+        re.compile(r".*\b(?:tax|taxes)\b.*"),
+    ),
+    "balance": (
+        re.compile(r"total assets"),
+        re.compile(r"total (?:current )?liabilities.*|total .*equity.*"),
+    ),
+    "cash": (
+        re.compile(r".*\boperating activities\b.*|.*\bcash .*operations\b.*"),
+        re.compile(r".*\binvesting activities\b.*"),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +113,7 @@ class LineItems:
 
     def __init__(self, tables: Iterable[tuple[DataTable, str]], names: Sequence[str]) -> None:
         self.items = [item for table, heading in tables for item in _read_items(table, heading)]
-        self._names = re.sub(r"[^a-z]+", " ", " ".join(names).casefold())
+        self._names = " " + re.sub(r"[^a-z]+", " ", " ".join(names).casefold())
 
     @cached_property
     def _weights(self) -> dict[str, float]:
@@ -114,14 +134,16 @@ class LineItems:
             return []
         rarest = math.log(1 + len(self.items))
         weight = {word: self._weights.get(word, rarest) for word in asked}
-        said, folded = frozenset(query_terms(text)) | asked, f" {fold_name(text)} "
+        mentioned, folded = frozenset(query_terms(text)) | asked, f" {fold_name(text)} "
         scored = []
         for item in self.items:
             own = asked & item.words
             if not own or any(item.operand(year) is None for year in years):
                 continue
             label = sum(self._weights[word] * (0.3 if word in _REST else 1.0) for word in item.words)
-            shared = sum(self._weights[word] * (0.3 if word in _REST else 1.0) for word in item.words & said)
+            shared = sum(
+                self._weights[word] * (0.3 if word in _REST else 1.0) for word in item.words & mentioned
+            )
             around = (asked & item.around) - own
             share = sum(weight[word] for word in own) + 0.5 * sum(weight[word] for word in around)
             precision, recall = shared / label, share / sum(weight.values())
@@ -138,28 +160,51 @@ class LineItems:
         """Return whether a word of a question is part of the document's name, which may run words together."""
         return (len(word) > 3 and word in self._names) or (len(word) > 1 and f" {word}" in self._names)
 
-    def named(self, patterns: Sequence[str], year: str) -> LineItem | None:
-        """Return the item with a number for a year whose folded label, alone or after its group, the first of several
-        patterns matches whole; of several the one in a statement, else that with the value that most tables have.
-        None where there is none, or no such value."""
-        for pattern in patterns:
-            form = re.compile(pattern)
-            items = [
-                item
-                for item in self.items
-                if not item.is_part
-                and year in item.columns
-                and (form.fullmatch(item.name) or form.fullmatch(item.full_name))
-                and item.operand(year) is not None
-            ]
-            for candidates in ([item for item in items if item.is_statement], items):
-                amounts = [_amount(item, year) for item in candidates]
-                counts = Counter(amounts).most_common(2)
-                if counts and (len(counts) == 1 or counts[0][1] > counts[1][1]):
-                    return candidates[amounts.index(counts[0][0])]
+    def named(self, statement: Statement, patterns: Sequence[str], year: str) -> LineItem | None:
+        """Return the line of a statement with a number for a year whose folded label, alone or after its group, the
+        first of several patterns matches whole; None where the statement has none."""
+        for number in self._statements[statement]:
+            items = [item for item in self._by_table[number] if item.operand(year) is not None]
+            for pattern in patterns:
+                form = re.compile(pattern)
+                for item in items:
+                    if form.fullmatch(item.name) or form.fullmatch(item.full_name):
+                        return item
         return None
 
-    def unknown(self, words: Collection[str]) -> frozenset[str]:
+    @cached_property
+    def _by_table(self) -> list[list[LineItem]]:
+        groups: dict[str, list[LineItem]] = {}
+        for item in self.items:
+            groups.setdefault(item.table.id, []).append(item)
+        return list(groups.values())
+
+    @cached_property
+    def _statements(self) -> dict[Statement, list[int]]:
+        """The tables that are the company's own statements: at most one for each set of years, that with most lines.
+
+        A statement is known by the lines that it must have. Of several, a summary of the year and one of a subsidiary
+        are shorter; those whose captions name a part are none.
+        """
+        chosen: dict[Statement, list[int]] = {}
+        for statement, needed in _NEEDED_LINES.items():
+            candidates = [
+                number
+                for number, items in enumerate(self._by_table)
+                if not items[0].is_part
+                and all(any(form.fullmatch(item.name) for item in items) for form in needed)
+            ]
+            candidates.sort(key=lambda n: (-self._by_table[n][0].is_statement, -len(self._by_table[n])))
+            documents: set[str] = set()
+            chosen[statement] = []
+            for number in candidates:
+                document = self._by_table[number][0].table.document
+                if document not in documents:
+                    documents.add(document)
+                    chosen[statement].append(number)
+        return chosen
+
+    def unknown(self, words: Iterable[str]) -> frozenset[str]:
         """Return the words that are not part of the document's name."""
         return frozenset(word for word in words if not self._is_name(word))
 
@@ -184,11 +229,6 @@ class LineItems:
             and other.table.rows[other.row].place.groups == item.table.rows[item.row].place.groups
         ]
         return [item, *others]
-
-
-def _amount(item: LineItem, year: str) -> float:
-    operand = item.operand(year)
-    return ((operand.number or 0.0) if operand else 0.0) * item.unit(year)[1]
 
 
 def document_lines(hits: Sequence[Hit], snapshot: Snapshot) -> LineItems | None:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal
 
-from clew.core.text import query_terms
+from clew.core.text import is_stop_term, query_terms
 from clew.methods.readers.calculation import (
     Calculation,
     Operand,
@@ -75,7 +75,7 @@ _NOISE = frozenset(
     query_terms(
         "develop developed development evolve evolved evolution trend trajectory course change changed year years"
         " each every consistently steadily always over time between from through until since last past three four"
-        " five six two highest lowest largest smallest greatest most least average mean median sum total totals"
+        " five six two highest fewest lowest largest smallest greatest most least average mean median sum total totals"
         " combined cumulative up add compound compounded annual growth rate cagr increase increased increases rise"
         " rises rose risen grow grew grown decrease decreased decline declined fall fell fallen drop dropped peak"
         " best worst many number above below million billion thousand than more less fiscal company company's what"
@@ -122,7 +122,7 @@ def parse_series_question(text: str) -> SeriesQuestion | None:
     if not latest and not is_open and len(years) < (3 if kind != "growth" else 2):
         return None
     words = (item_words(text) | frozenset(query_terms(text))) - _NOISE
-    words = frozenset(word for word in words if not word.isdigit())
+    words = frozenset(word for word in words if not word.isdigit() and not is_stop_term(word))
     words -= frozenset(query_terms(" ".join(years)))
     if not words:
         return None

@@ -1,0 +1,222 @@
+"""Questions over several years and for ratios by name: over all tables of a document and its editions."""
+
+import pytest
+
+from clew.core.trail import TrailRecorder
+from clew.core.types import Hit, Location, Question, Table
+from clew.methods.readers.line_items import document_lines
+from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
+from clew.methods.readers.spans import SpanAnswerReader
+from clew.methods.readers.year_series import answer_series, parse_series_question
+from clew.parse.documents.builder import DocumentBuilder
+
+INCOME = Table(
+    ("", "2022", "2021", "2020"),
+    (
+        ("Net sales", "$800", "$640", "$500"),
+        ("Cost of sales", "(520)", "(400)", "(300)"),
+        ("Gross profit", "280", "240", "200"),
+        ("Operating income", "96", "64", "80"),
+        ("Interest expense", "(8)", "(8)", "—"),
+        ("Income taxes", "(20)", "(16)", "(20)"),
+        ("Net income", "$68", "$40", "$60"),
+        ("Effective tax rate", "22.7%", "28.6%", "25.0%"),
+        ("Diluted earnings per share", "$0.68", "$0.40", "$0.60"),
+    ),
+    "Consolidated statements of income (in millions, except per share)",
+)
+BALANCE = Table(
+    ("", "2022", "2021"),
+    (
+        ("Inventories", "40", "30"),
+        ("Total current assets", "140", "120"),
+        ("Total assets", "400", "320"),
+        ("Total current liabilities", "100", "80"),
+        ("Long-term debt", "50", "60"),
+        ("Total liabilities", "200", "180"),
+        ("Total shareholders' equity", "200", "140"),
+    ),
+    "Consolidated balance sheets (in millions)",
+)
+CASH = Table(
+    ("", "2022", "2021", "2020"),
+    (
+        ("Inventories", "(10)", "5", "7"),
+        ("Net cash provided by operating activities", "90", "70", "60"),
+        ("Capital expenditures", "(30)", "(20)", "(10)"),
+        ("Net cash used in investing activities", "(40)", "(25)", "(12)"),
+        ("Dividends paid", "(12)", "(11)", "(10)"),
+    ),
+    "Consolidated statements of cash flows (in millions)",
+)
+ROPES = Table(
+    ("", "2022", "2021", "2020"),
+    (("Net sales", "300", "310", "290"), ("Operating income", "30", "20", "10")),
+    "Ropes segment (in millions)",
+)
+
+
+def put(base, name, *tables, text="The company makes ropes and sails."):
+    builder = DocumentBuilder()
+    builder.add_paragraph(text)
+    for table in tables:
+        builder.add_heading(1, table.caption)
+        builder.add_table(table)
+    parsed = builder.finish(data=name.encode(), title=name, media_type="text/plain", parser="test/1")
+    base.put_document(parsed, Location(f"/docs/{name}", "/docs", 1, 1, 1))
+    return parsed.key
+
+
+@pytest.fixture
+def lines(base):
+    """The line items of an annual report, its hits, and the base."""
+    key = put(base, "acme-report.txt", INCOME, BALANCE, CASH, ROPES)
+    base.catch_up()
+    hits = [Hit(node, 1.0, (node.id,)) for node in base.document_nodes(key) if node.kind == "passage"]
+    return document_lines(hits, base.snapshot()), hits, base.snapshot()
+
+
+YEARS = (
+    ("In which year from 2020 to 2022 was net income highest?", "2022", "$68 (2022) > $60 (2020) > $40 (2021)"),
+    (
+        "In what year between 2020 and 2022 was Acme's operating income lowest?",
+        "2021",
+        "96 (2022) > 80 (2020) > 64 (2021)",
+    ),
+    ("What was the average of operating income over 2020 to 2022?", "80 million", "(80 + 64 + 96) / 3 = 80"),
+    ("What were total dividends paid over the last three years?", "33 million", "(10) + (11) + (12) = 33"),
+    ("What was the median effective tax rate from 2020 to 2022?", "25%", "median of 25.0%, 28.6%, 22.7% = 25%"),
+    (
+        "How did gross profit develop from 2020 to 2022?",
+        "2020: 200 million; 2021: 240 million; 2022: 280 million; rose each year",
+        "200 -> 240 (+20.00%) -> 280 (+16.67%)",
+    ),
+    ("Did net income increase every year from 2020 to 2022?", "No", "$60 (2020) -> $40 (2021) -> $68 (2022)"),
+    ("In which years from 2020 to 2022 did operating income fall?", "2021", "80 (2020) -> 64 (2021) -> 96 (2022)"),
+    (
+        "What was the compound annual growth rate of net sales from 2020 to 2022?",
+        "26.49%",
+        "($800 / $500) ^ (1/2) - 1 = 26.49%",
+    ),
+    ("In how many years from 2020 to 2022 was net income above $50 million?", "2", "count of 2020: $60, 2022: $68"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "text", "formula"), YEARS)
+def test_answers_over_several_years(lines, question, text, formula) -> None:
+    asked = parse_series_question(question)
+    answer = answer_series(asked, lines[0])
+    assert (answer.text, answer.formula) == (text, formula)
+    assert len(answer.operands) == 3
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "In which year from 2017 to 2019 was net income highest?",  # no such years
+        "What was the average of tobacco sales from 2020 to 2022?",  # no such line
+        "What was the sum of effective tax rates over 2020, 2021 and 2022?",  # percentages are not added
+        "What was the average of total assets over 2020 to 2022?",  # one year is missing
+    ],
+)
+def test_what_lacks_a_year_or_a_line_is_not_computed(lines, question) -> None:
+    asked = parse_series_question(question)
+    assert asked is not None and answer_series(asked, lines[0]) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was net income in 2022?",
+        "Was net income higher in 2021 or in 2022?",
+        "What is the percentage change in net sales from 2020 to 2022?",
+        "Which quarter from Q1 2020 to Q4 2022 was best?",
+        "Who wrote the report on the years 2020 to 2022?",
+    ],
+)
+def test_other_questions_are_not_over_several_years(question) -> None:
+    assert parse_series_question(question) is None
+
+
+RATIOS = (
+    ("What was the operating margin in 2022?", "12%", "96 / $800 = 12%"),
+    ("What was Acme's gross margin in FY2021?", "37.5%", "240 / $640 = 37.5%"),
+    ("What is the current ratio?", "1.4", "140 / 100 = 1.4"),
+    ("What was the quick ratio at December 31, 2022?", "1", "(140 - 40) / 100 = 1"),
+    ("What was the debt to equity ratio in 2022?", "0.25", "50 / 200 = 0.25"),
+    ("What was free cash flow in 2022?", "60 million", "90 - 30 = 60"),
+    ("What was EPS growth in 2022?", "70%", "($0.68 - $0.40) / $0.40 = 70%"),
+    ("What was the interest coverage in 2022?", "12", "96 / 8 = 12"),
+    (
+        "Does Acme have an improving operating margin as of FY2022? If it is not useful, say so.",
+        "Yes, operating margin rose: 10% (2021), 12% (2022)",
+        "2021: 64 / $640 = 10%; 2022: 96 / $800 = 12%",
+    ),
+)
+
+
+@pytest.mark.parametrize(("question", "text", "formula"), RATIOS)
+def test_ratios_are_computed_from_the_lines_of_statements(lines, question, text, formula) -> None:
+    answer = answer_ratio(parse_ratio_question(question), lines[0])
+    assert (answer.text, answer.formula) == (text, formula)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was the operating margin of the ropes segment in 2022?",  # not that of the company
+        "What was the operating margin in 2015?",
+        "What was the current ratio in 2020?",  # the balance sheet has two years
+        "What was the inventory turnover of Hamburg in 2022?",
+    ],
+)
+def test_a_ratio_of_another_thing_or_year_is_not_computed(lines, question) -> None:
+    assert answer_ratio(parse_ratio_question(question), lines[0]) is None
+
+
+def test_other_questions_ask_for_no_ratio() -> None:
+    assert parse_ratio_question("What were total current assets in 2022?") is None
+    assert parse_ratio_question("What was the operating margin in Q2 2022?") is None
+
+
+class NoReader:
+    """A trained reader that reads nothing."""
+
+    name = "none"
+
+    def read(self, question, contexts, limit=5):
+        return [[] for _ in contexts]
+
+    def confidence(self, score):
+        return 0.0
+
+
+def test_the_reader_quotes_the_operands_of_two_tables(lines) -> None:
+    _, hits, snapshot = lines
+    reader = SpanAnswerReader(NoReader(), snapshot=snapshot)
+    answer = reader.read(Question("What was the return on assets in 2022?"), hits, TrailRecorder())
+    assert (answer.text, answer.formula) == ("17%", "$68 / 400 = 17%")
+    assert [quote.text[slice(*quote.answer)] for quote in answer.quotes] == ["$68", "400"]
+    assert len({hit.node.parent for hit in answer.evidence}) == 2
+
+
+def test_years_of_other_editions_belong_to_the_line(base) -> None:
+    keys = [
+        put(
+            base,
+            f"ferry-{year}.txt",
+            Table(("", "Persons"), (("Passengers", count), ("Crew", "7")), "Traffic"),
+        )
+        for year, count in ((2019, "1,200"), (2020, "300"), (2021, "900"), (2022, "1,500"))
+    ]
+    other = put(base, "canal.txt", Table(("", "2022"), (("Passengers", "44"),), "Traffic"))
+    base.catch_up()
+    nodes = [node for key in keys for node in base.document_nodes(key) if node.kind == "passage"]
+    lines = document_lines([Hit(node, 1.0, (node.id,)) for node in nodes], base.snapshot())
+    question = parse_series_question("In which year from 2019 to 2022 were passengers fewest?")
+    answer = answer_series(question, lines)
+    assert (answer.text, answer.formula) == ("2020", "1,500 (2022) > 1,200 (2019) > 900 (2021) > 300 (2020)")
+    assert len({operand.row.id.partition(":")[0] for operand in answer.operands}) == 4
+    # Hits of unrelated documents belong to no one line.
+    mixed = [Hit(node, 1.0, (node.id,)) for node in (nodes[0], *base.document_nodes(other)[:1])]
+    assert document_lines(mixed, base.snapshot()) is None
