@@ -84,7 +84,7 @@ YEARS = (
         "96 (2022) > 80 (2020) > 64 (2021)",
     ),
     ("What was the average of operating income over 2020 to 2022?", "80 million", "(80 + 64 + 96) / 3 = 80"),
-    ("What were total dividends paid over the last three years?", "33 million", "(10) + (11) + (12) = 33"),
+    ("What were total dividends paid over the last three years?", "33 million", "10 + 11 + 12 = 33"),
     ("What was the median effective tax rate from 2020 to 2022?", "25%", "median of 25.0%, 28.6%, 22.7% = 25%"),
     (
         "How did gross profit develop from 2020 to 2022?",

@@ -295,8 +295,10 @@ def _read_items(table: DataTable, heading: str) -> list[LineItem]:
         own = {year: places[0] for year, places in filled.items() if len(places) == 1}
         name = fold_name(_NOTE.sub(" ", row.label))
         if own and any(map(str.isalpha, name)):
-            words = frozenset(query_terms(_NOTE.sub(" ", row.label)))
-            groups = around | frozenset(query_terms(" ".join(row.place.groups)))
+            # A remark in parentheses ("including capitalized software") is no part of the name.
+            short = re.sub(r"\([^)]*\)", " ", row.label)
+            words = frozenset(query_terms(short if any(map(str.isalpha, short)) else row.label))
+            groups = around | frozenset(query_terms(" ".join((*row.place.groups, row.label))))
             full_name = " ".join((*map(fold_name, row.place.groups[-1:]), name))
             items.append(LineItem(table, number, name, full_name, words, groups, own, is_part, is_statement))
     return items

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 from typing import Literal
@@ -44,8 +44,10 @@ _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _ALL_YEARS = re.compile(
     r"\bover the years\b|\bover time\b|\b(?:each|every) year\b|\byear (?:over|by|on) year\b", re.I
 )
-_UP = r"(?:increas|grow|grew|ris|rose|higher|gain|improv|expand)\w*"
-_DOWN = r"(?:decreas|declin|f[ae]ll|drop|lower|reduc|shr[aiu]nk|worsen)\w*"
+_UP = r"(?:(?:increas|grow|grew|ris|rose|higher|gain|improv|expand)\w*|(?:go|gone|went) up)"
+_DOWN = (
+    r"(?:(?:decreas|declin|f[ae]ll|drop|lower|reduc|shr[aiu]nk|worsen)\w*|(?:go|gone|went|come|came) down)"
+)
 _KINDS: tuple[tuple[Kind, str], ...] = (
     ("growth", r"\bcompound(?:ed)? (?:annual )?growth|\bCAGR\b|\baverage annual growth rate\b"),
     ("always", rf"^\W*(?:did|has|have|was|were|is|does)\b.*\b(?:{_UP}|{_DOWN})\b.*\b(?:every|each) year\b"
@@ -67,19 +69,22 @@ _FORMS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _
 _PLAIN_KINDS = frozenset({"highest", "average", "sum", "count", "median"})
 _PLAIN_OPERATIONS = frozenset({"lookup", "sum", "average", "extreme", "count", "periods"})
 _LEAST = re.compile(r"\b(?:low|small|least|min|worst|fewest)\w*", re.IGNORECASE)
+#: Lines that are printed in parentheses though they are amounts.
 _OUTFLOW = re.compile(
-    r"\b(?:paid|payments?|purchases?|expenditures?|repurchases?|used|spent|repayments?)\b", re.I
+    r"\b(?:paid|payments?|purchases?|expenditures?|repurchases?|used|spent|repayments?|expenses?|costs?|provisions?"
+    r"|depreciation|amortization|tax|taxes)\b",
+    re.IGNORECASE,
 )
 #: Words of such questions, not of line items.
 _NOISE = frozenset(
     query_terms(
         "develop developed development evolve evolved evolution trend trajectory course change changed year years"
         " each every consistently steadily always over time between from through until since last past three four"
-        " five six two highest fewest lowest largest smallest greatest most least average mean median sum total totals"
-        " combined cumulative up add compound compounded annual growth rate cagr increase increased increases rise"
-        " rises rose risen grow grew grown decrease decreased decline declined fall fell fallen drop dropped peak"
-        " best worst many number above below million billion thousand than more less fiscal company company's what"
-        " which how"
+        " five six two highest fewest lowest largest smallest greatest most least average mean median sum total"
+        " totals combined cumulative up add compound compounded annual growth rate cagr increase increased"
+        " increases rise rises rose risen grow grew grown decrease decreased decline declined fall fell fallen"
+        " drop dropped peak best worst many number above below million billion thousand than more less fiscal"
+        " company company's what which how saw seen see period gone went go come came down"
     )
 )
 #: The label of a line item has to fit the words of the question so well.
@@ -142,8 +147,9 @@ def answer_series(question: SeriesQuestion, lines: LineItems) -> Calculation | N
         known = lines.years(item)
         years = [year for year in known if not since or year >= since]
         if question.latest:
-            years = years[-question.latest :] if len(years) >= question.latest else []
-        if asked:
+            years = [year for year in years if not asked or year <= asked[-1]][-question.latest :]
+            years = years if len(years) == question.latest else []
+        elif asked:
             years = list(asked) if set(asked) <= set(known) else []
         if (
             len(years) > 1
@@ -175,16 +181,17 @@ def _compute(
     unit: tuple[str, float],
     score: float,
 ) -> Calculation | None:
+    printed = tuple(cells)
+    if all((cell.number or 0.0) <= 0 for cell in cells) and _OUTFLOW.search(item.label):
+        cells = [replace(cell, number=abs(cell.number or 0.0), text=cell.text.strip("()")) for cell in cells]
     solvers: dict[Kind, Callable[[], tuple[tuple[str, ...], str]]] = {
         "development": lambda: _describe_development(years, cells, unit),
         "always": lambda: _check_always(question.text, years, cells),
         "rises": lambda: _find_rises(question.text, years, cells),
         "highest": lambda: _find_highest(question.text, years, cells),
-        "average": lambda: _total(
-            cells, unit, item, lambda values: sum(values) / len(values), " + ", len(cells)
-        ),
+        "average": lambda: _total(cells, unit, len(cells)),
         "median": lambda: _median(cells, unit),
-        "sum": lambda: _total(cells, unit, item, sum, " + ", 1),
+        "sum": lambda: _total(cells, unit, 1),
         "growth": lambda: _compound_growth(years, cells),
         "count": lambda: _count(question.text, years, cells, unit),
     }
@@ -192,7 +199,7 @@ def _compute(
     if not values or (question.kind == "sum" and unit[0] == "%"):
         return None
     scale = unit[1] if question.kind in {"average", "median", "sum"} else 1.0
-    return Calculation("series", item.table, values, tuple(cells), formula, unit[0], scale, min(score, 1.0))
+    return Calculation("series", item.table, values, printed, formula, unit[0], scale, min(score, 1.0))
 
 
 def _find_highest(text: str, years: Sequence[str], cells: Sequence[Operand]) -> tuple[tuple[str, ...], str]:
@@ -263,20 +270,11 @@ def _find_rises(text: str, years: Sequence[str], cells: Sequence[Operand]) -> tu
     return chosen or ("none of these years",), shown
 
 
-def _total(
-    cells: Sequence[Operand],
-    unit: tuple[str, float],
-    item: LineItem,
-    reduce: Callable[[Sequence[float]], float],
-    sign: str,
-    parts: int,
-) -> tuple[tuple[str, ...], str]:
-    numbers = [cell.number or 0.0 for cell in cells]
-    value = reduce(numbers)
-    if max(numbers) < 0 and _OUTFLOW.search(item.label):
-        value = -value  # payments are printed in parentheses
+def _total(cells: Sequence[Operand], unit: tuple[str, float], parts: int) -> tuple[tuple[str, ...], str]:
+    """Return the sum of cells divided by ``parts``, and its formula."""
+    value = sum(cell.number or 0.0 for cell in cells) / parts
     text = format_number(value) + ("%" if unit[0] == "%" else "")
-    joined = sign.join(cell.text for cell in cells)
+    joined = " + ".join(cell.text for cell in cells)
     return (text,), f"({joined}) / {parts} = {text}" if parts > 1 else f"{joined} = {text}"
 
 
