@@ -58,7 +58,7 @@ def test_a_lead_in_stays_with_a_long_first_item() -> None:
 def test_only_the_paragraph_right_before_a_list_leads_into_it() -> None:
     listed = ListBlock((Item("x"),))
     assert build(Paragraph("So:"), Heading(1, "H"), listed) == ["So:", "# H", "- x"]
-    assert build(Paragraph("So:"), TABLE, listed) == ["So:", "| 1: b: 2", "- x"]
+    assert build(Paragraph("So:"), TABLE, listed) == ["So:", "| So. 1: b: 2", "- x"]
     assert build(Paragraph("Not so."), listed) == ["Not so.", "- x"]
     assert build(listed, listed) == ["- x", "- x"]
 
@@ -147,3 +147,28 @@ def test_no_word_is_lost_whatever_comes_together(given_blocks: list[Block]) -> N
                 expected += sum(item.text.count("a") for item in items)
     # A caption stands before each of its table's rows: here there is one.
     assert letters.count("a") == expected
+
+
+@pytest.mark.parametrize(
+    ("above", "title"),
+    [
+        ((Paragraph("We sell ropes. Sales were as follows:"),), "Sales were as follows. "),
+        ((Paragraph("(In thousands)"),), "(In thousands). "),
+        ((Heading(2, "Sales, in $ millions"),), "Sales, in $ millions. "),
+        ((Paragraph("We sell ropes and sails in two countries."),), ""),
+        ((Paragraph("Sales were as follows:"), Heading(2, "Costs")), ""),
+    ],
+)
+def test_a_table_has_the_sentence_or_the_scale_above_it(above, title) -> None:
+    source = SourceFile(b"", "a.txt", "text/plain", "test/1")
+    table = Table(("", "2022"), (("Ropes", "$ 12"),))
+    document = build_document([*above, table], source)
+    (shown,) = [node for node in document.nodes if node.table is not None]
+    assert document.nodes[-1].text == f"{title}Ropes: 2022: $ 12"
+    assert shown.name == "" and shown.table.columns[1].scale == {"(In": 1e3, "Sales,": 1e6}.get(
+        title.split(" ")[0], 1.0
+    )
+    # The paragraph itself is read, too.
+    assert [node.text for node in document.nodes if node.kind in {"passage", "section"}] == [
+        item.text for item in above
+    ]

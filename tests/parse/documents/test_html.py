@@ -232,7 +232,7 @@ def test_broken_markup_is_read_as_browsers_do() -> None:
 def test_sentences_are_passages_on_request() -> None:
     document = read("<html><p>One is. Two is.<ul><li>Three.<li>Four.</ul>", "a.html", "sentence")
     assert [node.text for node in document.nodes[1:]] == ["One is.", "Two is.", "- Three.", "- Four."]
-    assert document.parser == "html/1(passages=sentence)"
+    assert document.parser == "html/2(passages=sentence)"
 
 
 def test_an_element_of_thousands_of_attributes_is_refused() -> None:

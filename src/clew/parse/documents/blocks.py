@@ -12,15 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from clew.core.cell_values import read_scale
 from clew.core.errors import UnreadableFile
 from clew.core.text import sentence_spans
 from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import (
+    SCALE_LINE,
     Row,
     collapse_group_heading,
     count_header_rows,
+    introducing_sentence,
     merge_header,
     split_titles,
 )
@@ -131,7 +134,7 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
     builder = DocumentBuilder(source.unit)
     title = top_heading = ""
     nodes = characters = pages = 0
-    for block in _lists_as_passages(_attach_captions(blocks)):
+    for block in _introduce_tables(_lists_as_passages(_attach_captions(blocks))):
         match block:
             case Title(text):
                 title = title or text.strip()
@@ -241,6 +244,22 @@ def _lists_as_passages(
             yield block
     if pending:
         yield from _divide(pending)
+
+
+def _introduce_tables(blocks: Iterable[_Final]) -> Iterator[_Final]:
+    """Give each table the sentence that introduces it, and the scale that a line or heading right above it gives.
+
+    The paragraph above stays where it is: it is read for itself, too.
+    """
+    above = ""
+    for block in blocks:
+        if isinstance(block, Table):
+            is_scale = len(above) < SCALE_LINE and read_scale(above) is not None
+            sentence = above if is_scale else introducing_sentence(above)
+            block = replace(block, introduction=block.introduction or sentence)
+        if not isinstance(block, Title | Note):
+            above = block.text if isinstance(block, Heading | Paragraph) else ""
+        yield block
 
 
 def _is_lead(text: str) -> bool:

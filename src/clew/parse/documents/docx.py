@@ -162,7 +162,7 @@ def format_list_number(number: int, form: str) -> str:
     return f"{number:02d}" if form == "decimalZero" else str(number)
 
 
-PARSER = "docx/1"
+PARSER = "docx/2"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 _HEADING_STYLE = re.compile(r"^heading ?([1-9])$", re.I)

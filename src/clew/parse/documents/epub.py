@@ -20,7 +20,7 @@ from clew.parse.documents.office_package import OfficePackage, attribute_value, 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-PARSER = "epub/1"
+PARSER = "epub/2"
 MEDIA_TYPE = "application/epub+zip"
 
 _CONTAINER = "META-INF/container.xml"

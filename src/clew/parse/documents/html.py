@@ -40,7 +40,7 @@ from clew.parse.documents.tables import (
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-PARSER = "html/1"
+PARSER = "html/2"
 MEDIA_TYPE = "text/html"
 
 _DROPPED = frozenset(

@@ -70,7 +70,7 @@ class Mail:
 def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a single message. Raises UnreadableFile."""
     mail = read_mail(data, limits)
-    source = SourceFile(data, name, MEDIA_TYPE, "eml/1", unit, limits)
+    source = SourceFile(data, name, MEDIA_TYPE, "eml/2", unit, limits)
     return build_document([Title(mail.subject), *mail_blocks(mail)], source)
 
 
@@ -81,7 +81,7 @@ def read_attachments(data: bytes) -> Iterator[MemberFile]:
 
 def parse_mailbox(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a mailbox: a section for each message. Raises UnreadableFile."""
-    source = SourceFile(data, name, MAILBOX_MEDIA_TYPE, "mbox/1", unit, limits)
+    source = SourceFile(data, name, MAILBOX_MEDIA_TYPE, "mbox/2", unit, limits)
     return build_document(_mailbox_blocks(data, name, limits), source)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-PARSER = "markdown/1"
+PARSER = "markdown/2"
 MEDIA_TYPE = "text/markdown"
 
 #: Each level costs a few frames of Python. The parser would drop what is nested deeper, so the file is refused.

@@ -66,7 +66,7 @@ _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
 def parse_text(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse an OpenDocument text. Raises UnreadableFile."""
     package = _open_package(data, limits)
-    source = SourceFile(data, name, f"{_MIMETYPE}text", "odt/1", unit, limits)
+    source = SourceFile(data, name, f"{_MIMETYPE}text", "odt/2", unit, limits)
     return build_document(_text_blocks(package, limits), source)
 
 
@@ -84,7 +84,7 @@ def parse_presentation(
 ) -> ParsedDocument:
     """Parse an OpenDocument presentation: each slide is a page and a section. Raises UnreadableFile."""
     package = _open_package(data, limits)
-    source = SourceFile(data, name, f"{_MIMETYPE}presentation", "odp/1", unit, limits)
+    source = SourceFile(data, name, f"{_MIMETYPE}presentation", "odp/2", unit, limits)
     return build_document(_presentation_blocks(package, limits), source)
 
 

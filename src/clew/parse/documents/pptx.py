@@ -35,7 +35,7 @@ from clew.parse.documents.tables import Row, table_from_grid
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-PARSER = "pptx/1"
+PARSER = "pptx/2"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 #: Titles that programs write into the properties where a person gave none.

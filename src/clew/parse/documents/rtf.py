@@ -28,7 +28,7 @@ from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import Row, table_from_grid
 
-PARSER = "rtf/1"
+PARSER = "rtf/2"
 MEDIA_TYPE = "application/rtf"
 
 _TOKEN = re.compile(

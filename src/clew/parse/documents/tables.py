@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew.core.cell_values import label_overrides, read_cell, read_scale, read_unit
+from clew.core.text import sentence_spans
 from clew.core.types import HEADERS_UNCERTAIN, Column, RowPlace, Table
 
 Row = tuple[str, ...]
@@ -27,6 +28,24 @@ _MAX_HEADER_ROWS = 4
 _MAX_INTRODUCTION = 240
 _TOTAL = re.compile(r"^(?:(?:sub|grand\s*)?-?total|net total|totals)\b|\btotals?:?$", re.IGNORECASE)
 _PERIOD = re.compile(r"\b(?:19|20)\d\d\b|\b(?:months?|quarters?|years?) ended\b", re.IGNORECASE)
+
+
+_INTRODUCES = re.compile(
+    r":\s*$|\b(?:following|below|as follows)\b|\b(?:table|schedule)s?\b.*\b(?:summari[sz]|show|present|provid|set)",
+    re.IGNORECASE | re.DOTALL,
+)
+#: A line above a table that gives its scale ("In thousands") has fewer characters.
+SCALE_LINE = 60
+
+
+def introducing_sentence(text: str) -> str:
+    """Return the last sentence of the paragraph above a table, if it introduces a table; "" otherwise.
+
+    >>> introducing_sentence("We sell ropes. Sales were as follows (in millions):")
+    'Sales were as follows (in millions):'
+    """
+    sentence = text[slice(*sentence_spans(text)[-1])] if text.strip() else ""
+    return sentence if _INTRODUCES.search(sentence) else ""
 
 
 def complete_table(table: Table) -> Table:

@@ -18,7 +18,6 @@ import pypdfium2.raw as raw
 
 from clew.core.cell_values import read_scale
 from clew.core.errors import UnreadableFile
-from clew.core.text import sentence_spans
 from clew.core.types import Box, ParsedDocument, Table
 from clew.parse.documents.arithmetic import check_arithmetic
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
@@ -40,7 +39,7 @@ from clew.parse.documents.pdf.recognition import MEMORY as RECOGNITION_MEMORY
 from clew.parse.documents.pdf.recognition import SECONDS_PER_PAGE as RECOGNITION_SECONDS
 from clew.parse.documents.pdf.tables import build_table, find_tables, is_chart, split_at_headers
 from clew.parse.documents.pdf.words import Page, Rule, read_page
-from clew.parse.documents.tables import complete_table
+from clew.parse.documents.tables import SCALE_LINE, complete_table, introducing_sentence
 
 if TYPE_CHECKING:
     from clew.parse.documents.pdf.recognition import Pixels
@@ -155,10 +154,6 @@ def _round_size(size: float) -> float:
 
 _BULLET = re.compile(r"^(?:[•·▪■◦‣●○]|\(?[a-z0-9ivx]{1,3}[.)])\s", re.IGNORECASE)
 _HYPHEN = re.compile(r"(?<=[a-z])[-\u2010]$")
-_INTRODUCES = re.compile(
-    r":\s*$|\b(?:following|below|as follows)\b|\b(?:table|schedule)s?\b.*\b(?:summari[sz]|show|present|provid|set)",
-    re.IGNORECASE | re.DOTALL,
-)
 #: A caption has at most so many lines above its table.
 MAX_CAPTION_LINES = 4
 
@@ -337,7 +332,7 @@ def _add_scale(caption: str, blocks: Sequence[Block], first: Line) -> str:
     for block in reversed(blocks[-3:]):
         for line in block.lines if block.table is None else ():
             is_near = line.page == first.page and 0 < first.y - line.y < 12 * max(first.size, 6.0)
-            if is_near and len(line.text) < 60 and read_scale(line.text) is not None:
+            if is_near and len(line.text) < SCALE_LINE and read_scale(line.text) is not None:
                 return f"{caption} {line.text}".strip()
     return caption
 
@@ -347,9 +342,8 @@ def _introduction(blocks: Sequence[Block], first: Line) -> str:
     last = blocks[-1] if blocks else None
     if last is None or last.table is not None or last.level is not None or last.lines[-1].page != first.page:
         return ""
-    sentence = last.text[slice(*sentence_spans(last.text)[-1])] if last.text else ""
     is_near = first.y - last.lines[-1].y < MAX_CAPTION_LINES * 2 * max(first.size, 6.0)
-    return sentence if is_near and _INTRODUCES.search(sentence) else ""
+    return introducing_sentence(last.text) if is_near else ""
 
 
 def _statement(blocks: Sequence[Block]) -> str:
