@@ -3,7 +3,7 @@
 import pytest
 
 from clew.core.trail import TrailRecorder
-from clew.core.types import Hit, Location, Question, Table
+from clew.core.types import Hit, Location, Question, Span, Table
 from clew.methods.readers.line_items import document_lines
 from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
 from clew.methods.readers.spans import SpanAnswerReader
@@ -191,6 +191,26 @@ class NoReader:
         return 0.0
 
 
+class Words(NoReader):
+    """A trained reader that is sure of the same words for every question."""
+
+    def __init__(self, words):
+        self.words = words
+
+    def read(self, question, contexts, limit=5):
+        return [
+            [
+                Span(self.words, "text", number, place, place + len(self.words), 9.0)
+                for number, passage in enumerate(passages)
+                if (place := passage.text.find(self.words)) >= 0
+            ]
+            for passages in contexts
+        ]
+
+    def confidence(self, score):
+        return 0.9
+
+
 def test_the_reader_quotes_the_operands_of_two_tables(lines) -> None:
     _, hits, snapshot = lines
     reader = SpanAnswerReader(NoReader(), snapshot=snapshot)
@@ -198,6 +218,18 @@ def test_the_reader_quotes_the_operands_of_two_tables(lines) -> None:
     assert (answer.text, answer.formula) == ("17%", "$68 / 400 = 17%")
     assert [quote.text[slice(*quote.answer)] for quote in answer.quotes] == ["$68", "400"]
     assert len({hit.node.parent for hit in answer.evidence}) == 2
+
+
+def test_another_number_is_no_answer_to_a_question_for_a_ratio_or_a_year(lines) -> None:
+    _, hits, snapshot = lines
+    reader = SpanAnswerReader(Words("ropes"), snapshot=snapshot)
+    for question in (
+        "What was the inventory turnover of the ropes segment in 2022?",
+        "In which year from 2016 to 2019 was net income highest?",
+    ):
+        answer = reader.read(Question(question), hits, TrailRecorder())
+        assert answer.abstained and not answer.quotes, answer.text
+    assert reader.read(Question("What does the company make?"), hits, TrailRecorder()).text == "ropes"
 
 
 def test_years_of_other_editions_belong_to_the_line(base) -> None:

@@ -240,3 +240,70 @@ def test_a_year_at_the_top_of_a_page_is_no_page_number_if_columns_follow():
         sheet.line(label, (380, "10"), (480, "12"))
     document = sheet.read()
     assert [column.path for column in table_of(document).columns[1:]] == [("2022", "Q1"), ("2022", "Q2")]
+
+
+def test_the_first_line_of_a_name_is_not_a_name_over_all_columns():
+    # "Accumulated" begins the name of the middle column; the rule closes the name above it, which all columns share.
+    sheet = Sheet()
+    sheet.line("", (380, "June 30, 2022", "c"), step=14)
+    sheet.rule(260, 500)
+    sheet.line("", (380, "Accumulated", "c"), step=10)
+    sheet.line("", (300, "Gross Carrying", "c"), (380, "Amortization", "c"), step=10)
+    sheet.line(
+        "($ in millions)", (300, "Amount", "c"), (380, "and Impairment", "c"), (460, "Net Amount", "c")
+    )
+    for label in ("Software", "Customers", "Other"):
+        sheet.line(label, (320, "1,970"), (400, "(529)"), (480, "1,441"))
+    paths = [" / ".join(column.path) for column in table_of(sheet.read()).columns[1:]]
+    assert paths == [
+        "June 30, 2022 / Gross Carrying Amount",
+        "June 30, 2022 / Accumulated Amortization and Impairment",
+        "June 30, 2022 / Net Amount",
+    ]
+
+
+def test_a_sentence_that_introduces_a_table_ends_the_one_above_it():
+    sheet = Sheet()
+    sheet.line("In millions", (330, "Cost"), (400, "Value"), (470, "Total"))
+    for label in ("Loans", "Bonds", "Shares"):
+        sheet.line(label, (330, "7"), (400, "8"), (470, "15"))
+    sheet.line("Sources of income for the years were as follows:", step=18)
+    sheet.line("In millions", (400, "2022"), (470, "2021"))
+    for label in ("Interest", "Rent", "Fees"):
+        sheet.line(label, (400, "3"), (470, "4"))
+    tables = [node.table for node in sheet.read().nodes if node.table is not None]
+    assert [[" ".join(column.path) for column in table.columns[1:]] for table in tables] == [
+        ["Cost", "Value", "Total"],
+        ["2022", "2021"],
+    ]
+    # Such a sentence above rows without a header of their own heads a group of them.
+    sheet = Sheet()
+    sheet.line("In millions", (400, "2022"), (470, "2021"))
+    for label in ("Charges", "Costs", "Depreciation recorded as follows:", "Sales", "Research"):
+        sheet.line(label, *(() if label.endswith(":") else ((400, "3"), (470, "4"))))
+    assert "Depreciation recorded as follows: Sales: 2022: 3; 2021: 4" in rows_of(sheet.read())[-2]
+
+
+def test_marks_of_notes_end_labels_and_headings_stand_above_their_groups():
+    sheet = Sheet()
+    sheet.line("Asset category", (400, "2022"), (470, "2021"), step=12)
+    sheet.line("Real estate", (400, "10"), (470, "9"), step=12)
+    sheet.line("Other", step=12)
+    for label in ("Private equity", "Hedge funds"):
+        sheet.line(label, (400, "4"), (470, "3"), at=74, step=12)
+    sheet.canvas.setFont("Helvetica", 8)
+    sheet.canvas.drawString(150, sheet.y + 5, "(1)")
+    sheet.line("Total investments", (400, "18"), (470, "15"), step=12)
+    labels = [(place.groups, row[0]) for row, place in zip(*_rows_and_places(sheet.read()), strict=True)]
+    assert labels == [
+        ((), "Real estate"),
+        ((), "Other"),
+        (("Other",), "Private equity"),
+        (("Other",), "Hedge funds"),
+        ((), "Total investments (1)"),
+    ]
+
+
+def _rows_and_places(document: ParsedDocument):
+    table = table_of(document)
+    return table.rows, table.row_places

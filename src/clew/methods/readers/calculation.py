@@ -263,7 +263,8 @@ class TableCalculator:
             "lookup": self._lookup,
         }
         result = solvers[operation](question, periods)
-        if result is None and operation in {"sum", "change", "percentage", "extreme"}:
+        is_choice = operation == "extreme" and len(periods) > 2
+        if result is None and operation in {"sum", "change", "percentage", "extreme"} and not is_choice:
             result = self._lookup(question, periods)
             if result is not None and operation == "percentage" and result.unit != "%":
                 result = None

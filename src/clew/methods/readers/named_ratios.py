@@ -46,6 +46,10 @@ class NamedRatio:
     form: Form
     ways: tuple[tuple[tuple[Line, ...], tuple[Line, ...]], ...]
 
+    def is_named_in(self, text: str) -> bool:
+        """Return whether a text has the ratio by a name of it."""
+        return re.search(rf"\b(?:{self.pattern})\b", text, re.IGNORECASE) is not None
+
 
 _REVENUE = Line(
     "income",

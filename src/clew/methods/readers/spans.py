@@ -125,13 +125,14 @@ class SpanAnswerReader:
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the words that answer with their quote, or abstain."""
         if answer := self._answer_by_calculation(question.text, hits, trail):
-            return answer
+            return _refuse_other_ratio(question.text, answer)
         composition = compose_question(question.text) if self.compose else None
         if composition is not None and (
             answer := self._answer_by_hops(question.text, composition, hits, trail)
         ):
             return answer
-        return self._answer_whole(question.text, self._choose_passages(question.text, hits), trail)
+        answer = self._answer_whole(question.text, self._choose_passages(question.text, hits), trail)
+        return _refuse_other_ratio(question.text, _refuse_other_years(question.text, answer))
 
     def _choose_passages(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits that are read together: half of them the best ones, half those with most of the question's
@@ -330,6 +331,28 @@ class SpanAnswerReader:
             hit = hits[span.passage]
             quote = quote_around(hit.node, span, question)
         return Reading(span.text, confidence, hit, quote)
+
+
+def _refuse_other_years(question: str, answer: Answer) -> Answer:
+    """Return an answer that abstains in place of one that names none of the years among which a question chooses."""
+    series = parse_series_question(question)
+    chooses = series is not None and series.kind in {"highest", "rises"} and bool(series.years)
+    if series is None or not chooses or answer.abstained or any(year in answer.text for year in series.years):
+        return answer
+    return _abstain(answer)
+
+
+def _refuse_other_ratio(question: str, answer: Answer) -> Answer:
+    """Return an answer that abstains in place of one to a question for a named ratio that neither computes the ratio
+    nor quotes it by its name."""
+    ratio = None if answer.abstained else parse_ratio_question(question)
+    if ratio is None or answer.formula or any(ratio.ratio.is_named_in(quote.text) for quote in answer.quotes):
+        return answer
+    return _abstain(answer)
+
+
+def _abstain(answer: Answer) -> Answer:
+    return replace(answer, text=NOT_FOUND, abstained=True, quotes=(), alternatives=(), values=())
 
 
 def _calculate_from_lines(

@@ -13,7 +13,10 @@ from clew.parse.documents.pdf.words import Word
 _NUMBER = re.compile(r"^[($€£¥+\-–—−]*\s*[\d.,]*\d[\d.,]*\s*[)%]*[)%]*(?:x|bps|pts?\.?)?(?:\s?\(\w\))?$")
 _NO_VALUE = re.compile(r"^[$€£]?\s*[-–—−]+\s*%?$|^(?:n/?a|nm|n\.m\.|\*+|n/m)$", re.IGNORECASE)
 _YEAR = re.compile(r"^(?:fy)?\s?(?:19|20)\d\d(?:\s?\(\w\))?$", re.IGNORECASE)
-_BULLET = re.compile(r"^(?:[•·▪■◦‣*\-–—o]|\(?[a-z0-9ivx]{1,4}[.)])$", re.IGNORECASE)
+_BULLET = re.compile(
+    r"^(?:[•·▪■◦‣*\-–—o]|\(?[a-z0-9ivx]{1,4}[.)]|(?:item|note|part|section)\s+\d{1,2}[a-z]?[.:)]?)$",
+    re.IGNORECASE,
+)
 _LEADER = re.compile(r"(?:\s?[.·…_]){4,}\s*")
 _CURRENCIES = frozenset("$€£¥")
 #: Words before a number that belong to it, however far filings set them apart, and words after it.

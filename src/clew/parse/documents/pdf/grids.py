@@ -7,6 +7,7 @@ lines at a tenth of the speed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from clew.parse.documents.pdf.cells import is_number
 from clew.parse.documents.pdf.headers import are_uncertain
 from clew.parse.documents.pdf.words import Page, Rule, Word
 
+#: A range of amounts or percentages, as no name of a column has.
+_AMOUNTS = re.compile(r"[$€£]\s?\d.*[$€£]\s?\d|\d\s?%.*\d\s?%")
 #: Rules meet if their ends or positions differ by no more than this, in points.
 SNAP = 3.0
 #: A grid with more lines in one direction is a drawing.
@@ -213,7 +216,9 @@ def _header_rows(area: NDArray[np.int64], texts: dict[int, str]) -> int:
     first = 1
     while first < len(area) and np.intersect1d(area[first - 1], area[first]).size:
         first += 1
-    has_numbers = [any(is_number(texts[n]) for n in row[1:].tolist()) for row in area]
+    has_numbers = [
+        any(is_number(texts[n]) or _AMOUNTS.search(texts[n]) for n in row[1:].tolist()) for row in area
+    ]
     return first if first < len(area) and not any(has_numbers[:first]) else 0
 
 

@@ -105,6 +105,7 @@ def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[R
     lines: list[list[Span]] = []
     has_name = [False] * len(columns)
     is_shared = False
+    row_below: Row | None = None
     for row in reversed(rows):
         labels, cells = split_label(row, columns)
         label = [cell.text for cell in labels] + label
@@ -117,6 +118,8 @@ def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[R
         ):
             break  # years above years are the axis of a chart
         spans = _spans_of_groups(cells, edges, below) or _spans(cells, columns, edges, underlines, has_name)
+        if row_below is not None and lines:
+            spans = [_as_line_of_name(span, row, row_below, lines[0], columns, underlines) for span in spans]
         is_shared = is_shared or _share_a_column(spans)
         for span in spans:
             has_name[span.first : span.last + 1] = [True] * (span.last - span.first + 1)
@@ -124,6 +127,7 @@ def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[R
                 x0, x1 = edges[span.first]
                 edges[span.first] = (min(x0, span.x0), max(x1, span.x1))
         lines.insert(0, spans)
+        row_below = row
     paths = _name_kinds([_path(lines, number) for number in range(len(columns))])
     name = " ".join(label)
     if name and _OPEN_PERIOD.search(name):
@@ -225,6 +229,34 @@ def _spans(
         chosen = run if is_wide else own
         spans.append(Span(chosen[0], chosen[-1], cell.text, cell.x0, cell.x1))
     return sorted(spans, key=lambda span: span.first)
+
+
+def _as_line_of_name(
+    span: Span,
+    row: Row,
+    row_below: Row,
+    names: Sequence[Span],
+    columns: Sequence[Edges],
+    underlines: Sequence[Rule],
+) -> Span:
+    """Return a span over the columns of the name right below it, where it is one more line of that name.
+
+    It is if it is set close above it, in its middle, with no line drawn in between, and if the line below does not
+    name all columns, as it would below a name that they share. A year has no line above it.
+    """
+    line, below = row.line, row_below.line
+    if not 0 < below.y - line.y < 1.27 * max(line.size, below.size) or len(names) >= len(columns):
+        return span
+    if any(
+        line.y < rule[1] < below.y - 0.6 * below.size and rule[0] < span.x1 and rule[2] > span.x0
+        for rule in underlines
+    ):
+        return span
+    centre = (span.x0 + span.x1) / 2
+    name = next((n for n in names if abs((n.x0 + n.x1) / 2 - centre) < 2.5 and not _YEAR.match(n.text)), None)
+    if name is None or name.last - name.first >= span.last - span.first:
+        return span
+    return replace(span, first=name.first, last=name.last)
 
 
 def _spans_of_groups(

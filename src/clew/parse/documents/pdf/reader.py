@@ -37,7 +37,13 @@ from clew.parse.documents.pdf.recognition import (
 )
 from clew.parse.documents.pdf.recognition import MEMORY as RECOGNITION_MEMORY
 from clew.parse.documents.pdf.recognition import SECONDS_PER_PAGE as RECOGNITION_SECONDS
-from clew.parse.documents.pdf.tables import build_table, find_tables, is_chart, split_at_headers
+from clew.parse.documents.pdf.tables import (
+    build_table,
+    find_tables,
+    is_chart,
+    split_at_headers,
+    split_title,
+)
 from clew.parse.documents.pdf.words import Page, Rule, read_page
 from clew.parse.documents.tables import SCALE_LINE, complete_table, introducing_sentence
 
@@ -236,7 +242,8 @@ def _text_blocks(lines: Sequence[Line], headings: Headings, rules: Sequence[Rule
     blocks: list[Block] = []
     position = 0
     for start, end in find_tables(rows):
-        parts = split_at_headers(rows[start:end])
+        first, *others = split_at_headers(rows[start:end])
+        titles, parts = zip(("", first), *map(split_title, others), strict=True)
         tables = [build_table(part, "", rules) for part in parts]
         if all(map(is_chart, tables)):
             continue
@@ -244,10 +251,10 @@ def _text_blocks(lines: Sequence[Line], headings: Headings, rules: Sequence[Rule
         caption = _take_caption(blocks, rows[start].line)
         caption = _add_scale(caption, blocks, rows[start].line)
         introduction, statement = _introduction(blocks, rows[start].line), _statement(blocks)
-        for part, table in zip(parts, tables, strict=True):
+        for title, part, table in zip(titles, parts, tables, strict=True):
             named = replace(
                 table,
-                caption=f"{caption} {table.caption}".strip(),
+                caption=f"{title or caption} {table.caption}".strip(),
                 introduction=introduction,
                 statement=statement,
             )

@@ -39,7 +39,11 @@ def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
             start += 1
             continue
         end, last = start + 1, start
-        while end < len(rows) and _continues(rows[last], rows[end], end - last):
+        while (
+            end < len(rows)
+            and _continues(rows[last], rows[end], end - last)
+            and not _introduces_table(rows, end)
+        ):
             if rows[end].is_tabular:
                 last = end
             end += 1
@@ -80,6 +84,18 @@ def _start_of_header(
     return start
 
 
+def _introduces_table(rows: Sequence[Row], number: int) -> bool:
+    """Return whether a line ends a sentence that introduces the table below it, which begins with a header.
+
+    A group of rows of the same table may be introduced, too.
+    """
+    row = rows[number]
+    if len(row.cells) > 1 or not _AS_FOLLOWS.search(row.line.text):
+        return False
+    below = rows[number + 1] if number + 1 < len(rows) else None
+    return below is not None and (not below.numeric_cells or below.is_heading_like)
+
+
 def _is_same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> bool:
     """Return whether lines continue the table before them: they have no header, and little is in between."""
     between = rows[before[1] : start]
@@ -87,6 +103,8 @@ def _is_same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> 
     if len(between) > 7 or first.line.page != last.line.page or not 0 < first.line.y - last.line.y < 120:
         return False
     if not first.numeric_cells or first.is_heading_like or any(len(row.line.text) > 200 for row in between):
+        return False
+    if any(_introduces_table(rows, number) for number in range(before[1], start)):
         return False
     above = _find_columns([row for row in rows[before[0] : before[1]] if row.is_tabular])
     below = _find_columns([first])
@@ -153,11 +171,35 @@ def split_at_headers(rows: Sequence[Row]) -> list[Sequence[Row]]:
     for number, row in enumerate(rows):
         if row.numeric_cells and not row.is_heading_like:
             if start is not None and has_numbers and _heads_columns(rows[start:number], columns):
-                starts.append(start)
+                starts.append(_start_of_title(rows, start))
             start, has_numbers = None, True
         elif start is None and split_label(row, columns)[1]:
             start = number
     return [rows[a:b] for a, b in pairwise([*starts, len(rows)])]
+
+
+def _start_of_title(rows: Sequence[Row], start: int) -> int:
+    """Return the first of the lines right above ``start`` that are the title of the header that begins there: in
+    bold or capitals, and set apart from the row above."""
+    first = start
+    while first > 1 and len(rows[first - 1].cells) == 1 and not rows[first - 1].numeric_cells:
+        first -= 1
+    title = rows[first].line if first < start else None
+    if title is None or title.y - rows[first - 1].line.y < 1.6 * max(title.size, 4.0):
+        return start
+    return first if title.emphasis & BOLD or title.text.isupper() else start
+
+
+def split_title(rows: Sequence[Row]) -> tuple[str, Sequence[Row]]:
+    """Return the title that stands above the header of a part of a table (:func:`split_at_headers`), and the rows
+    below it."""
+    count = 0
+    while count < len(rows) - 1 and len(rows[count].cells) == 1 and not rows[count].numeric_cells:
+        count += 1
+    columns = _find_columns([row for row in rows if row.is_tabular])
+    while count and columns and split_label(rows[count - 1], columns)[1]:
+        count -= 1
+    return " ".join(row.line.text for row in rows[:count]), rows[count:]
 
 
 def _heads_columns(rows: Sequence[Row], columns: Sequence[Edges]) -> bool:
@@ -249,7 +291,14 @@ def _count_header_lines(rows: Sequence[Row], columns: Sequence[Edges]) -> int:
     if is_numbering(rows[0]) and len(rows[0].cells) == len(columns) and len(rows) > 1:
         return 1
     head = next(
-        (n for n, row in enumerate(rows) if row.is_tabular and row.numeric_cells and not row.is_heading_like),
+        (
+            n
+            for n, row in enumerate(rows)
+            if row.is_tabular
+            and (
+                (row.numeric_cells and not row.is_heading_like) or any(_DAY.match(c.text) for c in row.cells)
+            )
+        ),
         len(rows),
     )
     if head == len(rows):
@@ -295,11 +344,15 @@ def _place_cells(row: Row, columns: Sequence[Edges]) -> list[list[Cell]]:
     return slots
 
 
+#: A sentence that introduces a table, in one line. The label of a group of rows may end with a colon, too.
+_AS_FOLLOWS = re.compile(r"\b(?:(?:is|are|was|were|as) follows|the following|below)\b.*:\s*$", re.IGNORECASE)
 #: A label goes on in the next line after one of these.
 _UNFINISHED = re.compile(
     r"(?:[-,/–—(&]|\b(?:and|or|of|the|for|to|from|in|on|by|with|at|net|attributable|related|per|other))$",
     re.IGNORECASE,
 )
+_DAY = re.compile(r"\d{1,2}/\d{1,2}/(?:\d\d){1,2}$")
+_MARK = re.compile(r"(?:\(\w{1,2}\))+")
 _BARE_TOTAL = re.compile(r"^(?:sub-?)?totals?$", re.IGNORECASE)
 
 
@@ -315,6 +368,8 @@ def _join_lines(lines: Sequence[_TableRow]) -> list[_TableRow]:
             rows[-1].lines += line.lines
             for slot, cells in zip(rows[-1].slots, line.slots, strict=True):
                 slot += cells
+                if len(slot) > 1 and _MARK.fullmatch(slot[0].text) and slot[0].x0 > slot[1].x1 - 2:
+                    slot.append(slot.pop(0))  # the mark of a note, raised above the line that it ends
         else:
             rows.append(line)
     return rows
@@ -337,19 +392,31 @@ def _goes_on(row: _TableRow, line: _TableRow, following: _TableRow | None, pitch
     if not line.slots[0]:
         # Values beside a label of several lines.
         return bool(row.slots[0]) and not row.label.endswith(":") and gap < 1.1 * size
-    return _goes_on_below(row, line, is_tight, gap / (next_gap or pitch or gap))
+    # Rows that follow each other, indented below a label of its own, are a group below its heading.
+    is_group = (
+        is_indented
+        and following is not None
+        and line.has_values
+        and following.has_values
+        and bool(following.slots[0])
+        and abs(following.slots[0][0].x0 - line.slots[0][0].x0) < 1.5
+    )
+    return _goes_on_below(row, line, is_tight, gap / (next_gap or pitch or gap), is_group)
 
 
-def _goes_on_below(row: _TableRow, line: _TableRow, is_tight: bool, nearness: float) -> bool:
+def _goes_on_below(row: _TableRow, line: _TableRow, is_tight: bool, nearness: float, is_group: bool) -> bool:
     """Return whether the label of a row goes on in a close line below it.
 
-    ``nearness`` is the distance of the line from the row in units of its distance from the line below it.
+    ``nearness`` is the distance of the line from the row in units of its distance from the line below it;
+    ``is_group``: the line and the one below it are indented alike.
     """
     label, rest = row.label, line.label
     if not any(character.isalpha() for character in label):
         return False
     is_open = label.count("(") > label.count(")")
     if (label.endswith(":") and not is_open) or (line.has_values and row.has_values):
+        return False
+    if is_group and not is_open and not rest[:1].islower() and not row.has_values:
         return False
     if is_open or rest[:1].islower() or (_UNFINISHED.search(label) and not row.has_values):
         return True
