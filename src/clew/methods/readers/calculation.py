@@ -227,8 +227,7 @@ class TableCalculator:
         self.table = table
         around = (name, table.table.caption, table.document_name)
         self._known = frozenset(word for text in around for word in query_terms(text))
-        announced = _ANNOUNCED_SCALE.search(context)
-        self._scale = (read_scale(announced[0]) if announced else None) or 1.0
+        self._scale = announced_scale(context)
         self._rows = [_line(row.label, " ".join(row.place.groups), row.is_total) for row in table.rows]
         self._columns = [
             _line(column.header, "") if place else _line("", "") for place, column in enumerate(table.columns)
@@ -801,6 +800,12 @@ class TableCalculator:
         return Calculation(
             "periods", self.table, tuple(names), operands, "", "", 1.0, 0.5 if item is None else item[0]
         )
+
+
+def announced_scale(context: str) -> float:
+    """Return the scale that the text around a table announces ("expressed in thousands of dollars"), 1 for none."""
+    announced = _ANNOUNCED_SCALE.search(context)
+    return (read_scale(announced[0]) if announced else None) or 1.0
 
 
 def number_test(question: str, scale: float) -> Callable[[float], bool] | None:

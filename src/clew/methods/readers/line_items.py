@@ -112,7 +112,9 @@ class LineItems:
     heading that it stands under. ``names`` are those of the documents."""
 
     def __init__(self, tables: Iterable[tuple[DataTable, str]], names: Sequence[str]) -> None:
-        self.items = [item for table, heading in tables for item in _read_items(table, heading)]
+        placed = list(tables)
+        self.tables = tuple(table for table, _ in placed)
+        self.items = [item for table, heading in placed for item in _read_items(table, heading)]
         self._names = " " + re.sub(r"[^a-z]+", " ", " ".join(names).casefold())
 
     @cached_property

@@ -369,7 +369,9 @@ def _calculate_from_lines(
     if lines is not None and ratio is not None:
         answer = answer_ratio(ratio, lines)
     elif lines is not None and series is not None:
-        answer = answer_series(series, lines)
+        own = {table.document for table in lines.tables}
+        passages = (hit.node for hit in hits if hit.node.kind == PASSAGE and hit.node.document in own)
+        answer = answer_series(series, lines, " ".join(node.text for node in passages))
     return answer, series is not None and series.kind not in {"highest", "average", "sum", "count"}
 
 

@@ -17,6 +17,7 @@ from clew.core.text import is_stop_term, query_terms
 from clew.methods.readers.calculation import (
     Calculation,
     Operand,
+    announced_scale,
     find_operation,
     find_periods,
     format_number,
@@ -136,8 +137,11 @@ def parse_series_question(text: str) -> SeriesQuestion | None:
     return SeriesQuestion(text, kind, tuple(sorted(set(years))), latest, words)
 
 
-def answer_series(question: SeriesQuestion, lines: LineItems) -> Calculation | None:
-    """Return the answer to a question over several years, None where no line item fits or a year has no number."""
+def answer_series(question: SeriesQuestion, lines: LineItems, context: str = "") -> Calculation | None:
+    """Return the answer to a question over several years, None where no line item fits or a year has no number.
+
+    ``context`` is text around the tables that may announce a scale, for tables that have none.
+    """
     since = question.years[0] if _SINCE.search(question.text) and question.years else ""
     asked = () if since else question.years
     chosen: tuple[float, LineItem, list[str]] | None = None
@@ -166,7 +170,10 @@ def answer_series(question: SeriesQuestion, lines: LineItems) -> Calculation | N
     cells = [operand for operand in operands if operand is not None]
     if len(units) > 1 or len(cells) < len(years):
         return None
-    return _compute(question, item, years, cells, units.pop(), score)
+    unit, scale = units.pop()
+    if scale == 1.0 and unit != "%" and all(cell.row.place.scale is None for cell in cells):
+        scale = announced_scale(context)
+    return _compute(question, item, years, cells, (unit, scale), score)
 
 
 def _place(year: str, items: Sequence[LineItem]) -> LineItem:
