@@ -115,8 +115,8 @@ def compare_boxes(paths: Sequence[Path]) -> None:
             counts["bytes"] += len(pack_cells(node.cells) or "")
             counts.update({"rows": 1, "rows without boxes": not node.cells})
             text, view = open_page(node.page)
-            cells = zip(node.cells, table.rows[position - node.parent - 1], strict=False) if table else ()
-            for box, cell in list(cells)[1:]:
+            row = table.rows[position - node.parent - 1] if table else ()
+            for box, cell in list(zip(node.cells, row, strict=False))[1:]:
                 if box is None:
                     continue
                 printed = text.get_text_bounded(

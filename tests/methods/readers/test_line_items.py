@@ -216,7 +216,7 @@ def test_the_reader_quotes_the_operands_of_two_tables(lines) -> None:
     reader = SpanAnswerReader(NoReader(), snapshot=snapshot)
     answer = reader.read(Question("What was the return on assets in 2022?"), hits, TrailRecorder())
     assert (answer.text, answer.formula) == ("17%", "$68 / 400 = 17%")
-    assert [quote.text[slice(*quote.answer)] for quote in answer.quotes] == ["$68", "400"]
+    assert [quote.text[slice(*(quote.answer or ()))] for quote in answer.quotes] == ["$68", "400"]
     assert len({hit.node.parent for hit in answer.evidence}) == 2
 
 
