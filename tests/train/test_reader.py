@@ -2,6 +2,10 @@
 
 import json
 import random
+import signal
+import subprocess
+import sys
+import time
 from importlib.util import find_spec
 
 import numpy as np
@@ -232,21 +236,53 @@ def test_data_sets_are_mixed_reproducibly_and_wrong_names_refused(reading):
         collect_examples(["reading=nowhere.jsonl"], 0.0, 0)
 
 
-@needs_torch
-@pytest.mark.filterwarnings("ignore")
-def test_a_training_that_is_stopped_and_resumed_gives_the_same_weights(reading, tmp_path):
+def save_small_encoder(folder):
+    """Save a random encoder of two narrow layers with the reader's tokenizer; return its folder."""
     import torch
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    source = tmp_path / "bert"
     torch.manual_seed(1)
     config = BertConfig(
         vocab_size=30522, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
         max_position_embeddings=320,
     )  # fmt: skip
-    BertModel(config).save_pretrained(source)
+    BertModel(config).save_pretrained(folder)
     file = embedded_folder("reader", SETTINGS_FILE) / "tokenizer.json"
-    PreTrainedTokenizerFast(tokenizer_file=str(file)).save_pretrained(source)
+    PreTrainedTokenizerFast(tokenizer_file=str(file)).save_pretrained(folder)
+    return folder
+
+
+@needs_torch
+@pytest.mark.slow
+def test_a_command_that_is_killed_and_repeated_gives_the_same_weights(reading, tmp_path):
+    source = save_small_encoder(tmp_path / "bert")
+
+    def command(name):
+        options = {
+            "--data": f"reading={reading}", "--model": source, "--out": tmp_path / name, "--batch": 4,
+            "--epochs": 12, "--save-every": 2, "--max-tokens": 128, "--learning-rate": 0.002,
+        }  # fmt: skip
+        words = [str(word) for pair in options.items() for word in pair]
+        return [sys.executable, "-W", "ignore", "-m", "clew", "train", "reader", *words]
+
+    subprocess.run(command("whole"), check=True, capture_output=True)
+    killed = subprocess.Popen(command("halves"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "halves" / "state.pt").is_file() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    killed.kill()
+    assert killed.wait() == -signal.SIGKILL
+    assert "after" not in json.loads((tmp_path / "halves" / RECORD).read_text())
+    repeated = subprocess.run(command("halves"), check=True, capture_output=True, text=True)
+    assert "continued after step" in repeated.stderr
+    models = [(tmp_path / name / "onnx" / "model.onnx").read_bytes() for name in ("whole", "halves")]
+    assert models[0] == models[1]
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_a_training_that_is_stopped_and_resumed_gives_the_same_weights(reading, tmp_path):
+    source = save_small_encoder(tmp_path / "bert")
     settings = ReaderSettings(batch=4, epochs=2, save_every=2, max_tokens=128, learning_rate=2e-3)
     data = collect_examples([f"reading={reading}"], 0.0, 0)
 
