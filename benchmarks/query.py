@@ -13,6 +13,7 @@ building took is added up beside them. --build stops where a base has its text a
 
     python benchmarks/query.py --passages 10000 --passages 100000 --folder /tmp/bases --encoder clew:hops
     timeout 1100 python benchmarks/query.py --passages 1000000 --folder /tmp/bases --build    # again until it ends
+    python benchmarks/query.py --passages 100000 --encoder clew:hops --answers 60        # whole answers too
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ import numpy as np
 
 from clew.core.protocols import Encoder
 from clew.core.text import STOPWORDS
-from clew.core.types import Hit, Location, ParsedDocument, Question
+from clew.core.trail import TrailRecorder
+from clew.core.types import Answer, Hit, Location, ParsedDocument, Question
 from clew.graph.keywords import KeywordGraph
 from clew.graph.passages import compute_statistics
 from clew.knowledge_base import registry
@@ -193,6 +195,12 @@ def search(retriever: Any, k: int, text: str) -> Sequence[Hit]:
     return hits
 
 
+def answer(method: Any, text: str) -> Answer:
+    """Return the answer of a method, read by the reader of its recipe."""
+    read: Answer = method.answer(Question(text), TrailRecorder())
+    return read
+
+
 def measure_questions(run: Callable[[str], object], asked: Sequence[str], name: str) -> str:
     """Print the first call's time; return p50 and p95 of the others, in ms."""
     seconds = []
@@ -236,6 +244,10 @@ def measure(base: Store, language: Language, options: argparse.Namespace, passag
             method = registry.build_method(recipe, base, encoder=encoder)
             run = partial(search, method, 30)
             cells.append(measure_questions(run, asked[: options.walks], f"walk {recipe}, {label}"))
+            if options.answers:
+                whole = partial(answer, method)
+                measured = measure_questions(whole, asked[: options.answers], f"answer {recipe}, {label}")
+                print(f"  answer {recipe}, {label}: {measured} ms", flush=True)
         cells += measure_changes(base, language, passages, options.seed, encoder)
         times = json.loads((options.folder / f"passages-{passages}.json").read_text())
         wall, cpu = times["text" if encoder is None else "vectors"]
@@ -295,6 +307,7 @@ def main() -> None:
     parser.add_argument("--recipe", action="append", help="methods to walk with (default: kgp)")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--walks", type=int, default=60, help="questions for the walks")
+    parser.add_argument("--answers", type=int, default=0, help="questions for whole answers of these methods")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keyword-graph", action="store_true", help="make and count the keyword graph too")
     parser.add_argument("--build", action="store_true", help="only build, or go on building")

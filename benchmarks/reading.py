@@ -138,6 +138,8 @@ def gold(options: argparse.Namespace) -> None:
         for example in group
     ]
     examples += held_out_tatqa(options.data, options.fold)
+    if options.source_name:
+        examples = [example for example in examples if example.source.startswith(options.source_name)]
     if options.limit:
         examples = random.Random(0).sample(examples, options.limit)
     scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
@@ -347,7 +349,10 @@ def main() -> None:
     parser.add_argument("--questions", type=Path, default=QUESTIONS, help="the questions about the filings")
     parser.add_argument("--bases", type=Path, help="a folder that keeps the pools")
     parser.add_argument("--limit", type=int, help="a sample of the gold questions")
-    parser.add_argument("--threshold", type=float, default=0.2)
+    parser.add_argument(
+        "--source", dest="source_name", help="gold: only sources of this beginning, such as subjqa"
+    )
+    parser.add_argument("--threshold", type=float, default=0.25)
     parser.add_argument("--draw", type=Path, help="draw risk, coverage and calibration to this file")
     parser.add_argument("--show", action="store_true", help="print each answer")
     parser.add_argument("--fold", type=int, default=FOLD, help="the fold that the reader has not seen")
