@@ -9,6 +9,7 @@ from clew.retrieve.document_fields import (
     DocumentFields,
     Period,
     match_fields,
+    named_subjects,
     read_document_fields,
     read_periods,
     subject_aliases,
@@ -215,6 +216,24 @@ def test_a_name_or_a_period_alone_counts(snapshot):
     subjects, periods = match_fields("What happened in 2020?", snapshot)
     assert not subjects.any()
     assert names[int(np.argmax(periods))] == "AMERICANEXPRESS_2020_10K.pdf"
+
+
+@pytest.mark.parametrize(
+    ("question", "files"),
+    [
+        ("What were American Express's sales in 2020?", {"American Express": "AMERICANEXPRESS"}),
+        ("What were JPM's inventories?", {"JPM": "JPMORGAN"}),
+        ("Did JPMorgan Chase buy Cedar in 2021?", {"JPMorgan Chase": "JPMORGAN", "Cedar": "CEDAR"}),
+        ("What were the sales of American Airlines?", {}),
+        ("What were sales in 2020?", {}),
+    ],
+)
+def test_subjects_that_a_question_names(snapshot, question, files):
+    file_of = {document.key: document.name for document in snapshot.documents()}
+    subjects = named_subjects(question, snapshot)
+    assert {name: {file_of[key].split("_")[0] for key in keys} for name, keys in subjects.items()} == {
+        name: {file} for name, file in files.items()
+    }
 
 
 def test_other_documents_are_still_found(snapshot):

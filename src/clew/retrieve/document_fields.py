@@ -300,6 +300,24 @@ def match_fields(question: str, snapshot: Snapshot) -> tuple[Floats, Floats]:
     return subjects, periods * subjects if subjects.any() else periods
 
 
+#: How much of a name's occurrences has to be in the documents that are about it for a question to mean them by it.
+_MEANT = 0.5
+
+
+def named_subjects(question: str, snapshot: Snapshot) -> dict[str, frozenset[str]]:
+    """Return the names in a question that documents are about, as it writes them, with these documents' keys."""
+    index = field_index(snapshot)
+    documents = snapshot.documents()
+    subjects: dict[str, frozenset[str]] = {}
+    for alias, words, is_followed in _aliases_in(question, index) if len(documents) > 1 else ():
+        kinds = {n: kind for n, kind in index.aliases[alias].items() if _may_mean(kind, words)}
+        own = 1.0 if len(words) > 1 else _own_share(words[0], list(kinds), snapshot) if kinds else 0.0
+        meant = [n for n, kind in kinds.items() if not (is_followed and kind == _BEGINNING)]
+        if own >= _MEANT and meant:
+            subjects[re.sub(r"['’]s?$", "", " ".join(words))] = frozenset(documents[n].key for n in meant)
+    return subjects
+
+
 def _subject_fits(question: str, index: FieldIndex, snapshot: Snapshot) -> Floats:
     fits = np.zeros(len(snapshot.documents()))
     for alias, words, is_followed in _aliases_in(question, index):

@@ -48,6 +48,42 @@ def test_a_value_of_a_year_stands_in_the_column_of_that_year_alone() -> None:
     assert answer is not None and answer.text == "31,072"
 
 
+def small_table(caption, *rows):
+    return build_data_table(Table(("", "2022", "2021"), rows, caption))
+
+
+BORROWINGS = build_data_table(
+    Table(
+        ("(Millions)", "2022 Year-End Stated Rate", "2022 Outstanding Balance", "2021 Outstanding Balance"),
+        (
+            ("Commercial paper", "4.1%", "$ 1,300", "$ 1,900"),
+            ("Total borrowings", "0.9%", "$ 1,348", "$ 2,243"),
+        ),
+    )
+)
+RETURNS = small_table("Total return", ("Verizon", "$93.6", "$117.0"), ("Index", "$150.0", "$190.0"))
+SEGMENT = small_table("Health Care Segment", ("Revenue from services", "5,659", "5,536"))
+WHOLE = small_table("Statements of Operations", ("Revenue from services", "9,100", "10,400"))
+QUARTER = small_table("Income before tax, Q1 2022", ("Income before tax", "5,144", "4,000"))
+
+
+@pytest.mark.parametrize(
+    ("tables", "question", "text"),
+    [
+        ([BORROWINGS], "What were total borrowings in 2022?", "$ 1,348 million"),
+        ([BORROWINGS], "What was the rate of total borrowings in 2022?", "0.9%"),
+        ([RETURNS], "How many shares are reserved under the 2022 plan of Verizon?", None),
+        ([SEGMENT, WHOLE], "What was the revenue from services in 2022?", "9,100"),
+        ([SEGMENT, WHOLE], "What was the revenue from services of the Health Care segment in 2022?", "5,659"),
+        ([QUARTER], "What was income before tax in the fourth quarter of 2022?", None),
+        ([QUARTER], "What was income before tax in 2022?", "5,144"),
+    ],
+)
+def test_units_parts_and_quarters_have_to_fit(tables, question, text):
+    answer = answer_from_tables(question, tables)
+    assert (answer.text if answer else None) == text
+
+
 @pytest.mark.parametrize(
     ("question", "text", "formula"),
     [

@@ -85,6 +85,73 @@ def test_below_the_threshold_it_abstains_and_names_the_nearest():
     assert read(answers, "Who sold it?", [hit(0, VESSELS, ROW)], min_confidence=0.1)[0].text == "Garrow"
 
 
+def test_an_office_is_not_part_of_a_name_and_the_question_no_answer():
+    text = (
+        "Ronald Delia, Managing Director and Chief Executive Officer, signed. We are the Company's auditor."
+    )
+    whole = "Ronald Delia, Managing Director and Chief Executive Officer"
+    assert read({"Who": {whole: 9.0}}, "Who signed?", [hit(0, text)])[0].text == "Ronald Delia"
+    assert read({"What": {whole: 9.0}}, "What was signed?", [hit(0, text)])[0].text == whole
+    assert read({"Who": {"Company's auditor": 9.0}}, "Who is Adobe's auditor?", [hit(0, text)])[0].abstained
+    assert not read({"Is": {"yes": 9.0}}, "Is yes right?", [hit(0, text)])[0].abstained
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "kind", "answered"),
+    [
+        (
+            "How many passengers did the Lady Annis carry?",
+            "Lady Annis: Passengers: 180; Built: 1926",
+            ROW,
+            False,
+        ),
+        (
+            "How many passengers may the Lady Annis carry?",
+            "Lady Annis: Passengers: 180; Built: 1926",
+            ROW,
+            True,
+        ),
+        ("How many passengers did the Lady Annis carry?", "Lady Annis: Passengers carried: 180", ROW, True),
+        ("How many passengers did the Lady Annis carry?", "The Lady Annis took 180 people.", PASSAGE, True),
+        (
+            "How many passengers did the Lady Annis carry?",
+            "Of six vessels 180 carry passengers.",
+            PASSAGE,
+            False,
+        ),
+        ("How many passengers did she carry in 1931?", "Of six vessels 180 carry passengers.", PASSAGE, True),
+    ],
+)
+def test_how_many_did_is_answered_by_what_happened(question, text, kind, answered):
+    answer, _ = read({"How": {"180": 9.0}}, question, [hit(0, text, kind)])
+    assert answer.abstained is not answered
+
+
+@pytest.mark.parametrize(
+    ("question", "confidence"),
+    [
+        ("How many hotels does Pfizer own?", 0.3),
+        ("How many properties does Pfizer own?", 0.5),
+        ("How many people work there?", 0.5),
+        ("How many does it own?", 0.5),
+    ],
+)
+def test_a_count_is_doubtful_where_the_text_does_not_name_what_is_counted(question, confidence):
+    text = "Pfizer had 327 owned and leased properties."
+    assert read({"How": {"327": 5.0}}, question, [hit(0, text)])[0].confidence == confidence
+
+
+def test_a_name_that_no_passage_mentions_makes_an_answer_doubtful():
+    text = "Blue Whale Re is a subsidiary of Pfizer in Vermont."
+    asked = "In which state is {} incorporated?"
+    assert read({"In": {"Vermont": 5.0}}, asked.format("Blue Whale Re"), [hit(0, text)])[0].confidence == 0.5
+    answer, _ = read({"In": {"Vermont": 5.0}}, asked.format("Grey Seal Re"), [hit(0, text)])
+    assert (answer.abstained, answer.confidence) == (True, 0.2)
+    # Another passage that is read leads from the name to the answer.
+    both = [hit(0, text), hit(1, "Grey Seal Re was sold.", name="sales.md")]
+    assert read({"In": {"Vermont": 5.0}}, asked.format("Grey Seal Re"), both)[0].text == "Vermont"
+
+
 def test_alternatives_do_not_overlap_the_answer_or_repeat_it():
     text = "Ada Pell met Bo Lind. Bo Lind left."
     answers = {"Who": {"Ada Pell": 9.0, "Ada": 8.0, "Bo Lind": 7.0}}

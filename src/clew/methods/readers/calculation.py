@@ -197,9 +197,21 @@ _NO_CELL = re.compile(
     r"|\bmean\?$|\bdefin\w+|\bdescri\w+|\battribut\w+ to\b|\bdriven by\b|\bwhat (?:does|do) ",
     re.IGNORECASE,
 )
-#: Captions of tables about a part of a company, and how much less such a table fits a question about the whole.
-_PART = re.compile(r"\bsegments?\b|\bpro forma\b", re.IGNORECASE)
-_PART_LOSS = 0.6
+#: Captions of tables about a part of a company, and how much less such a table fits a question about the whole, or
+#: any other table one about a part: "the goodwill of the Business segment".
+_PART = re.compile(
+    r"\bsegments?\b|\bpro forma\b|\bguarant(?:ors?|ees?)\b|\bobligors?\b|\bparent company\b", re.IGNORECASE
+)
+_PART_HEADING = re.compile(r"\b[A-Z]\w+ [Ss]egment$")
+_ASKED_PART = re.compile(r"\b(?P<part>[A-Z][\w&-]+(?: [A-Z][\w&-]+)*)['’]?s? (?:segment|division)\b")
+_PART_LOSS = 0.45
+#: What a question about a rate asks with, and questions for a number of things, which are no money.
+_RATE = re.compile(
+    r"\b(?:rates?|per\s?cent\w*|shares? of|ratio|margin|yield|proportion|interest|growth|return|portion)\b|%",
+    re.IGNORECASE,
+)
+_HOW_MANY = re.compile(r"\bhow many\b|\bnumber of\b", re.IGNORECASE)
+_CURRENCIES = frozenset("$€£¥₹")
 _OUTFLOW = re.compile(r"\b(?:loss|losses|deficit|expenses?|costs?|used)\b", re.IGNORECASE)
 _LEAD = re.compile(r"^\W*(?:did|does|has|have|had|is|are|was|were)\b", re.IGNORECASE)
 _ANNOUNCED_SCALE = re.compile(
@@ -226,6 +238,8 @@ class TableCalculator:
     def __init__(self, table: DataTable, context: str = "", name: str = "") -> None:
         self.table = table
         around = (name, table.table.caption, table.document_name)
+        #: Whether the caption or the heading says that the table is about a part of the company.
+        self._company_part = _PART.search(table.table.caption) or _PART_HEADING.search(name)
         self._known = frozenset(word for text in around for word in query_terms(text))
         self._scale = announced_scale(context)
         self._rows = [_line(row.label, " ".join(row.place.groups), row.is_total) for row in table.rows]
@@ -243,7 +257,7 @@ class TableCalculator:
     def answer(self, question: str) -> Calculation | None:
         """Return the answer that the table gives, None where its rows or columns do not fit the question."""
         question = " ".join(question.split())
-        if _NO_CELL.search(question):
+        if _NO_CELL.search(question) or self._has_other_quarter(question):
             return None
         if POLAR.search(question):
             return self._answer_direction(question)
@@ -270,10 +284,33 @@ class TableCalculator:
         if result is None:
             return None
         fit = min(result.confidence, 1.0) * (0.5 + 0.5 * self._coverage(question))
+        if result.operation == "lookup" and not all(
+            self._fits_unit(operand, question) for operand in result.operands
+        ):
+            return None
+        return replace(result, confidence=fit * (1.0 if self._is_about_part(question) else _PART_LOSS))
+
+    def _is_about_part(self, question: str) -> bool:
+        """Return whether the table is about the part of a company that is asked about: the whole, where none is."""
         # A figure of a segment is not that of the company.
-        part = _PART.search(self.table.table.caption)
-        loss = _PART_LOSS if part and part[0].lower() not in question.lower() else 1.0
-        return replace(result, confidence=fit * loss)
+        if self._company_part and self._company_part[0].lower() not in question.lower():
+            return False
+        asked = _ASKED_PART.search(question)
+        words = frozenset(query_terms(asked["part"])) if asked else frozenset()
+        return words <= self._known | self._weights.keys()
+
+    def _has_other_quarter(self, question: str) -> bool:
+        """Return whether the caption is of one quarter, and the question names another quarter of a year."""
+        own = {period for period in find_periods(self.table.table.caption) if period.startswith("q")}
+        asked = {period for period in find_periods(question) if period.startswith("q")}
+        return bool(own and asked) and own.isdisjoint(asked)
+
+    def _fits_unit(self, operand: Operand, question: str) -> bool:
+        """Return whether a cell may answer by its unit: a rate where one is asked for, no money for "how many"."""
+        unit, _ = self._unit_of([operand])
+        if unit == "%":
+            return bool(_RATE.search(question))
+        return unit not in _CURRENCIES or not _HOW_MANY.search(question)
 
     def _answer_direction(self, question: str) -> Calculation | None:
         """Return yes or no to whether a line item grew or fell between two periods, by its two cells."""
@@ -393,6 +430,12 @@ class TableCalculator:
             if not fitting:  # a fiscal year may end in January
                 later = re.compile(rf"\bjan\w*\.? \d+,? {int(period[-4:]) + 1}\b", re.IGNORECASE)
                 fitting = [number for number in numbers if later.search(lines[number].label)]
+            of_unit = [
+                number
+                for number in fitting
+                if self._fits_unit(self._operand(self._cell_place(item, number)), question)
+            ]
+            fitting = of_unit or fitting
             cells_by_period.append(
                 [self._cell_place(item, number) for number in self._narrow(fitting, lines, question)]
             )
