@@ -46,12 +46,16 @@ def cache_path() -> Path:
     return Path(environment("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
 
 
+#: The encoder that comes with clew.
+DEFAULT_ENCODER = "clew:hops"
+
+
 def default_encoder() -> str:
     """Return the encoder of new knowledge bases and of evaluations: ``CLEW_ENCODER``, else the embedded one.
 
     ``none`` means that there is no encoder.
     """
-    return environment("CLEW_ENCODER") or "clew:hops"
+    return environment("CLEW_ENCODER") or DEFAULT_ENCODER
 
 
 def default_reader() -> str:

@@ -10,7 +10,6 @@ import calendar
 import hashlib
 import math
 import re
-import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,29 +17,32 @@ from datetime import date
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-import snowballstemmer
+from clew.core.languages import ENGLISH, FUNCTION_WORDS, question_language
+from clew.core.languages import stem as stem
 
-TEXT_VERSION = 2
+TEXT_VERSION = 3
 
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+# Scripts without spaces between words: CJK, Thai, Lao, Burmese, Khmer. They are indexed as pairs of characters.
+_PAIRED = rf"{_CJK}\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
+# A word of an Indian script has vowel signs, which are no letters for a regular expression.
+_IN_WORD = rf"(?![{_PAIRED}])[\w\u0900-\u0963\u0971-\u0d7f\u0300-\u036f]"
+_AS_WORDS = rf"[{_PAIRED}]+|(?:{_IN_WORD})+(?:['’](?:{_IN_WORD})+)?"
 # A number keeps its decimals and loses its thousands separators; a word may hold digits and apostrophes.
-_TOKEN = re.compile(
-    rf"\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+\.\d+|[{_CJK}]+|(?:(?![{_CJK}])\w)+(?:['’](?:(?![{_CJK}])\w)+)?"
-)
+_TOKEN = re.compile(rf"\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+\.\d+|{_AS_WORDS}")
+# The same where a comma is the decimal point: 2.850 is 2850, and 3,5 is 3.5.
+_COMMA_TOKEN = re.compile(rf"\d{{1,3}}(?:\.\d{{3}})+(?:,\d+)?(?![.\d])|\d+,\d+|{_AS_WORDS}")
+_DECIMAL_COMMA = frozenset("bg cs da de el es fi fr hu id it nl no pl pt ro ru sv tr uk vi".split())
 _CJK_RUN = re.compile(rf"^[{_CJK}]+$")
+_PAIRED_RUN = re.compile(rf"^[{_PAIRED}]+$")
+# Short vowels and lengthenings of Arabic, points of Hebrew: most texts leave them out.
+_POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+_GROUPED_DIGITS = re.compile("(?<=\\d)[\u00a0\u202f\u2009](?=\\d{3}(?!\\d))")
 # FY2018, Q42021, H12022: people write the period as one word, documents the year alone.
 _PERIOD = re.compile(r"^(?:fy|cy|q[1-4]|h[12])_?((?:19|20)\d\d)$")
 _SHORT_PERIOD = re.compile(r"^(?:fy|cy)_?(\d\d)$")
 
-STOPWORDS = frozenset(
-    """a about above after again against all also am an and any are as at be because been before being below
-    between both but by can could did do does doing down during each few for from further had has have having
-    he her here hers herself him himself his how i if in into is it its itself just me more most my myself no
-    nor not now of off on once only or other our ours ourselves out over own same she should so some such than
-    that the their theirs them themselves then there these they this those through to too under until up very
-    was we were what when where which while who whom whose why will with would you your yours yourself
-    yourselves""".split()
-)
+STOPWORDS = FUNCTION_WORDS[ENGLISH]
 """English function words: left out of queries and keywords, never out of the index."""
 
 
@@ -50,47 +52,77 @@ def normalise(text: str) -> str:
 
 
 @lru_cache(maxsize=1 << 17)
-def stem(word: str) -> str:
-    """Return the Porter2 stem of a casefolded word. Words with digits or outside ASCII are returned unchanged."""
-    if not word.isascii() or not word.isalpha():
-        return word
-    with _stemmer_lock:
-        return str(_stemmer.stemWord(word))
-
-
-_stemmer = snowballstemmer.stemmer("english")
-# The stemmer stores its current word in itself: a second thread would spoil both stems, and stems are cached.
-_stemmer_lock = threading.Lock()
-
-
-@lru_cache(maxsize=1 << 17)
-def _token_terms(token: str) -> tuple[str, ...]:
-    if _CJK_RUN.match(token):
+def _token_terms(token: str, language: str = ENGLISH) -> tuple[str, ...]:
+    if _PAIRED_RUN.match(token):
         return tuple(token[i : i + 2] for i in range(len(token) - 1)) or (token,)
     word = token.replace("’", "'").removesuffix("'s")
-    if word[0].isdigit() and "," in word:
+    if word[0].isdigit() and ("," in word or (language in _DECIMAL_COMMA and "." in word)):
+        if language in _DECIMAL_COMMA:
+            return (word.replace(".", "").replace(",", "."),)
         return (word.replace(",", ""),)
     if period := _PERIOD.match(word):
         return (word, period[1])
     if period := _SHORT_PERIOD.match(word):
         return (word, "20" + period[1])
-    return (stem(word),)
+    if "'" in word and language in _ELIDING:
+        # l'eau is two words: an article and a noun.
+        return tuple(stem(part, language) for part in word.split("'") if part)
+    return (stem(word, language),)
 
 
-def index_terms(text: str) -> list[str]:
-    """Return the index terms of ``text`` in order: casefolded, stemmed; CJK runs as character pairs.
+#: Languages that join a short word to the next with an apostrophe.
+_ELIDING = frozenset({"fr", "it"})
+
+
+def index_terms(text: str, language: str = ENGLISH) -> list[str]:
+    """Return the index terms of a text in a language, in order: casefolded, stemmed; scripts without spaces as pairs
+    of characters, numbers without thousands separators and with a decimal point.
 
     >>> index_terms("The company's revenues were $1,577 million in FY2018")
     ['the', 'compani', 'revenu', 'were', '1577', 'million', 'in', 'fy2018', '2018']
+    >>> index_terms("2.850,5 Kilometer durch die Wälder", "de")
+    ['2850.5', 'kilom', 'durch', 'die', 'wald']
     """
+    return [term for token in _tokens(text, language) for term in _token_terms(token, language)]
+
+
+def _tokens(text: str, language: str) -> list[str]:
+    if not text.isascii():
+        text = _GROUPED_DIGITS.sub("", text)
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return [term for token in _TOKEN.findall(folded) for term in _token_terms(token)]
+    if not folded.isascii():
+        folded = _POINTS.sub("", folded).translate(_DIGITS)
+    return (_COMMA_TOKEN if language in _DECIMAL_COMMA else _TOKEN).findall(folded)
 
 
-def query_terms(text: str) -> list[str]:
-    """Return the index terms of ``text`` without English function words, or all where nothing else is left."""
-    terms = index_terms(text)
-    return [term for term in terms if term not in _STOP_TERMS] or terms
+#: The digits of Arabic, Persian and Indian scripts, and the separators of Arabic numbers.
+_DIGITS = {
+    first + digit: str(digit) for first in (0x0660, 0x06F0, 0x0966, 0x09E6, 0x0E50) for digit in range(10)
+} | {0x066B: ".", 0x066C: ","}
+
+
+def query_terms(text: str, languages: Sequence[str] = (ENGLISH,)) -> list[str]:
+    """Return the index terms of ``text`` without function words, or all where nothing else is left.
+
+    ``languages`` are those of the documents that are searched: a word has the stem of each of them.
+    """
+    if tuple(languages) == (ENGLISH,):
+        terms = index_terms(text)
+        return [term for term in terms if term not in _STOP_TERMS] or terms
+    return [term for forms in query_forms(text, languages) for term in forms]
+
+
+def query_forms(text: str, languages: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return for each word of a query that is no function word its terms in each of ``languages``, each once; those
+    of the query's own language come first."""
+    language = question_language(text, list(dict.fromkeys((*languages, ENGLISH))))
+    tokens = _tokens(text, language)
+    content = [token for token in tokens if token.replace("’", "'") not in FUNCTION_WORDS[language]]
+    codes = dict.fromkeys((language, *languages))
+    return [
+        tuple(dict.fromkeys(term for code in codes for term in _token_terms(token, code)))
+        for token in content or tokens
+    ]
 
 
 _STOP_TERMS = frozenset(stem(word) for word in STOPWORDS) | STOPWORDS | {"s"}
@@ -118,9 +150,9 @@ def hash_terms(terms: Iterable[str]) -> bytes:
     return b"".join([blake2b(term.encode(), digest_size=8).digest() for term in terms])
 
 
-def count_terms(text: str) -> Counter[int]:
+def count_terms(text: str, language: str = ENGLISH) -> Counter[int]:
     """Return the hash of each term of ``text`` and how often it occurs."""
-    return Counter(map(hash_term, index_terms(text)))
+    return Counter(map(hash_term, index_terms(text, language)))
 
 
 # A full stop after one of these, or after a single letter, does not end a sentence.

@@ -239,6 +239,8 @@ class Document:
     pages: int
     nodes: int
     paths: tuple[str, ...]
+    #: The code of the language that it is written in, "" where that is not known.
+    language: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return names, sizes, and the paths where the document was found."""
@@ -251,6 +253,7 @@ class Document:
             "pages": self.pages,
             "nodes": self.nodes,
             "paths": list(self.paths),
+            "language": self.language,
         }
 
 
@@ -682,6 +685,16 @@ class FallbackStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageStep(Step):
+    """The question is not in the language that a part of clew reads. ``language`` is the question's, ``limit`` says
+    in a sentence what was done instead."""
+
+    name = "language"
+    language: str
+    limit: str
+
+
+@dataclass(frozen=True, slots=True)
 class RouteStep(Step):
     """It was decided what answers a question: ``method``, why, what else could be asked, and what each is expected to
     cost in model calls and seconds. ``doubts`` speak against a graph that was not asked."""
@@ -966,8 +979,8 @@ class Answer:
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
-        """What was used in the place of a model's replies that could not be, and of names that no graph has, each in
-        a sentence, each once."""
+        """What was used in the place of a model's replies that could not be, of names that no graph has, and of what
+        reads only English, each in a sentence, each once."""
         sentences = []
         for step in self.trail:
             if isinstance(step, FallbackStep):
@@ -976,6 +989,8 @@ class Answer:
                 sentences.append(
                     f"'{step.written}' is not in the graph '{step.graph}'; read as '{step.read_as}'"
                 )
+            elif isinstance(step, LanguageStep):
+                sentences.append(step.limit)
         return tuple(dict.fromkeys(sentences))
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from clew.core.arrays import run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
+from clew.core.languages import ENGLISH, FUNCTION_WORDS, document_languages
 from clew.core.mentions import INITIAL, LABEL_MASK, NAME
 from clew.core.protocols import Snapshot
 from clew.core.text import STOPWORDS, hash_term, stem
@@ -95,7 +97,9 @@ class KeywordGraph:
         words = self._words.keys[self._words.shared_slots(source, target)]
         titles = self._titles.keys[self._titles.shared_slots(source, target)]
         text = self._snapshot.nodes(np.array([target], dtype=np.int64))[0].text
-        forms = surface_forms(text, words.tolist(), titles.tolist())
+        forms = surface_forms(
+            text, words.tolist(), titles.tolist(), languages=document_languages(self._snapshot)
+        )
         return f"keywords: {', '.join(forms)}" if forms else ""
 
     def keywords(self) -> Hashes:
@@ -108,7 +112,8 @@ def build_keyword_incidences(snapshot: Snapshot, n: int, share: float = 1.0) -> 
     postings = snapshot.postings("text")
     document = snapshot.column("document")
     blocks = list(posting_blocks(snapshot, "text"))
-    keywords = [_best_terms(block, document[block.rows], n) for block in blocks]
+    language = _language_numbers(snapshot)
+    keywords = [_best_terms(block, document[block.rows], language[block.rows], n) for block in blocks]
     pool = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *keywords]))
     pool = pool[postings.document_frequency(pool) <= share * postings.node_count]
     words = build_incidence(blocks, pool, snapshot.size)
@@ -127,17 +132,33 @@ def build_title_incidence(snapshot: Snapshot) -> Incidence:
     )
 
 
-def _best_terms(block: PostingBlock, documents: Rows, n: int) -> Hashes:
-    """Return the ``n`` terms of the highest TF-IDF of each document; ``documents`` says which a row is in."""
+def _language_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
+    """Return for each row the number of its document's language in :data:`_LANGUAGES`, 0 for English, (size,)."""
+    numbers = np.zeros(snapshot.size, dtype=np.int64)
+    for document in snapshot.documents():
+        if document.language in _LANGUAGES:
+            numbers[slice(*snapshot.document_rows(document.key))] = _LANGUAGES.index(document.language)
+    return numbers
+
+
+def _best_terms(block: PostingBlock, documents: Rows, languages: NDArray[np.int64], n: int) -> Hashes:
+    """Return the ``n`` terms of the highest TF-IDF of each document; ``documents`` and ``languages`` say which
+    document and language a row is in."""
     ordinal = np.cumsum(np.r_[False, documents[1:] != documents[:-1]])
     passages = np.bincount(ordinal)
-    can_be_keyword = ~np.isin(block.vocabulary, _NEVER_KEYWORDS)
+    numbers, row_language = np.unique(languages, return_inverse=True)
+    can_be_keyword = np.array(
+        [~np.isin(block.vocabulary, never_keywords(_LANGUAGES[number])) for number in numbers]
+    ).reshape(len(numbers), len(block.vocabulary))
+    language_of_pair = np.repeat(row_language, np.diff(block.starts))
 
     # One number for each (document, term, count), sorted by document, then by hash.
     width = len(block.vocabulary)
     pair = np.repeat(ordinal, np.diff(block.starts)) * width + block.term_indices
     packed = np.sort(
-        ((pair << _COUNT_BITS) | np.minimum(block.counts, _MAX_COUNT))[can_be_keyword[block.term_indices]]
+        ((pair << _COUNT_BITS) | np.minimum(block.counts, _MAX_COUNT))[
+            can_be_keyword[language_of_pair, block.term_indices]
+        ]
     )
     pair, counts = packed >> _COUNT_BITS, packed & _MAX_COUNT
     first = np.flatnonzero(np.r_[pair[:1] >= 0, pair[1:] != pair[:-1]])
@@ -176,4 +197,13 @@ def function_words() -> frozenset[str]:
     return STOPWORDS | {stem(word) for word in STOPWORDS} | contracted | irregular
 
 
-_NEVER_KEYWORDS = np.array(sorted(map(hash_term, function_words())), dtype=np.uint64)
+#: The languages with function words, English first.
+_LANGUAGES = [ENGLISH, *(code for code in FUNCTION_WORDS if code != ENGLISH)]
+
+
+@cache
+def never_keywords(language: str) -> Hashes:
+    """Return the hashes of the terms that are never keywords of documents in a language, ascending."""
+    words = function_words() if language == ENGLISH else FUNCTION_WORDS[language]
+    terms = words if language == ENGLISH else {stem(word, language) for word in words} | words
+    return np.array(sorted(map(hash_term, terms)), dtype=np.uint64)

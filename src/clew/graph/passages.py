@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from clew.core.arrays import run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
+from clew.core.languages import ENGLISH
 from clew.core.mentions import INITIAL, LABEL_MASK, NAME, linking_names, mentions
 from clew.core.protocols import Graph, Snapshot
 from clew.core.text import STOPWORDS, add_headings, hash_term, index_terms, title_names
@@ -315,21 +316,28 @@ def leading_passages(snapshot: Snapshot, count: int) -> dict[str, list[int]]:
 _WORD = re.compile(r"\w(?:[\w'’.,]*\w)?")
 
 
-def surface_forms(text: str, words: Sequence[int], phrases: Sequence[int] = (), limit: int = 5) -> list[str]:
+def surface_forms(
+    text: str,
+    words: Sequence[int],
+    phrases: Sequence[int] = (),
+    limit: int = 5,
+    languages: Sequence[str] = (ENGLISH,),
+) -> list[str]:
     """Return how ``text`` writes the terms and names with these hashes; at most ``limit``, phrases first.
 
     Each is returned once, as it first occurs, in the order of the text. A word of several terms (CJK) is returned
-    whole only if the hashes of all its terms are given; otherwise the term alone is.
+    whole only if the hashes of all its terms are given; otherwise the term alone is. ``languages`` are those that the
+    text may be in.
     """
     term_hashes, name_hashes = frozenset(words), frozenset(phrases)
     forms: dict[int, str] = {}
     if name_hashes:
         forms = {number: name for number, name in _hashed_names(text).items() if number in name_hashes}
     for word in _WORD.findall(text) if term_hashes else ():
-        for term in index_terms(word):
-            number = hash_term(term)
-            if number in term_hashes and number not in forms:
-                forms[number] = word if len(index_terms(word)) == 1 else term
+        for terms in dict.fromkeys(tuple(index_terms(word, language)) for language in languages):
+            for number, term in ((hash_term(term), term) for term in terms):
+                if number in term_hashes and number not in forms:
+                    forms[number] = word if len(terms) == 1 else term
     return list(dict.fromkeys(forms.values()))[:limit]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
-from clew.core.config import default_encoder, expand_path, knowledge_base_path
+from clew.core.config import DEFAULT_ENCODER, default_encoder, expand_path, knowledge_base_path
 from clew.core.errors import ClewError, NotFound, UsageError
 from clew.core.types import (
     EVIDENCE_FOR,
@@ -594,6 +595,23 @@ class Encoding:
         self._encoder = load_encoder(name) if name else None
         # A folder's path is stored absolute: the base may be opened from anywhere.
         self._store.set_setting(ENCODER_SETTING, absolute_name(name) if name else NO_ENCODER)
+
+    def suggest(self) -> str:
+        """Return in a sentence that another encoder finds more in this base, "" where none is known to: most of its
+        text is not in English, and its encoder is the one that clew trained on English."""
+        from clew.core.languages import ENGLISH, language_name
+
+        sizes: Counter[str] = Counter()
+        for document in self._store.documents():
+            sizes[document.language or ENGLISH] += document.nodes
+        if self.name != DEFAULT_ENCODER or 2 * sizes[ENGLISH] >= sizes.total():
+            return ""
+        del sizes[ENGLISH]
+        return (
+            f"most of this knowledge base is not in English but in {language_name(sizes.most_common(1)[0][0])}, "
+            f"which {DEFAULT_ENCODER} does not know; clew encoder set clew:multilingual does (pip install "
+            "'clew[multilingual]')"
+        )
 
     def vector_counts(self) -> list[VectorCounts]:
         """Return for each encoder that the base has vectors of how many there are."""

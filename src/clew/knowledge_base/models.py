@@ -17,7 +17,7 @@ def encoder_kinds() -> dict[str, str]:
     from clew.models import ENCODERS
 
     summaries = {
-        "clew": "the multi-hop encoder that comes with clew; runs here, without torch or download",
+        "clew": "the multi-hop encoder that comes with clew; clew:multilingual for about 100 languages (extra)",
         "onnx": "a folder that clew encoder export made; runs here, without torch",
         "st": "a sentence-transformers model (extra: local)",
         "openai": "OpenAI's embeddings",

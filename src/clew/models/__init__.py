@@ -8,6 +8,7 @@
 | ``local:Qwen/Qwen3-0.6B``         | Hugging Face, in this process   |                                 |
 | ``st:all-MiniLM-L6-v2``           |                                 | sentence-transformers           |
 | ``clew:hops``                     |                                 | the encoder that clew ships     |
+| ``clew:multilingual``             |                                 | multilingual-e5-small           |
 | ``onnx:FOLDER``                   |                                 | onnxruntime                     |
 | ``replay:file.jsonl``             | what was recorded               |                                 |
 
@@ -60,6 +61,8 @@ ENCODERS = {
 }
 #: What models are asked for; :attr:`clew.core.protocols.Prompt.role`.
 ROLES = ("guide", "select", "summarise", "read", "grade", "structure", "extract")
+#: The encoder of about 100 languages, whose weights are those of another package.
+MULTILINGUAL = "multilingual"
 _REMOTE = frozenset({"openai", "ollama", "http", "https"})
 _ROLE = re.compile(r"\s*([A-Za-z_]+)=(.*)", re.DOTALL)
 
@@ -243,6 +246,10 @@ def create_encoder(name: str) -> Encoder:
     if parsed.scheme == "clew":
         from clew.models.encoders import OnnxEncoder, embedded_folder
 
+        if parsed.rest == MULTILINGUAL:
+            from clew.models.multilingual import multilingual_folder
+
+            return OnnxEncoder(multilingual_folder())
         return OnnxEncoder(embedded_folder(parsed.rest))
     if parsed.scheme == "onnx":
         from clew.models.encoders import OnnxEncoder

@@ -15,6 +15,7 @@ import numpy as np
 
 from clew.core.arrays import cosines
 from clew.core.component import component
+from clew.core.languages import ENGLISH, document_languages
 from clew.core.text import candidate_names, hash_term, index_terms, is_stop_term, query_terms
 from clew.core.types import KINDS, RETRIEVED_KINDS, ROW, Scope
 from clew.retrieve.document_fields import match_fields
@@ -68,7 +69,9 @@ def _count_initials(counts: Counter[str], initials: str) -> None:
         counts[initials] += 1
 
 
-def question_keys(question: str, known: Iterable[str] = ()) -> list[str]:
+def question_keys(
+    question: str, known: Iterable[str] = (), languages: Sequence[str] = (ENGLISH,)
+) -> list[str]:
     """Return the terms by which a question may name a document, each once.
 
     They are the words of its capitalised or digit-initial spans, each span written as one word ("American
@@ -82,7 +85,7 @@ def question_keys(question: str, known: Iterable[str] = ()) -> list[str]:
             words += index_terms(joined)
         keys.update(dict.fromkeys(words))
     known = set(known)
-    keys.update(dict.fromkeys(term for term in query_terms(question) if term in known))
+    keys.update(dict.fromkeys(term for term in query_terms(question, languages) if term in known))
     return [term for term in keys if len(term) > 1 or not term.isascii()]
 
 
@@ -194,7 +197,7 @@ class DocumentNames:
         profile = document_profile(self.snapshot)
         scores = np.zeros(profile.documents)
         if profile.documents > 1:
-            for key in question_keys(question, profile.name_shares):
+            for key in question_keys(question, profile.name_shares, document_languages(self.snapshot)):
                 scores += self._score_key(key, profile)
         return scores
 
@@ -578,7 +581,7 @@ class ContextualSearch:
         text, titles = self.snapshot.postings("text"), self.snapshot.postings("title")
         units, lengths = context_units(self.snapshot), row_lengths(self.snapshot, "text")
         unit_norm = self._length_norm(units.lengths, units.average_length)
-        terms = QueryTerms.from_text(query)
+        terms = QueryTerms.for_documents(query, self.snapshot)
         for term, times in zip(terms.hashes.tolist(), terms.counts.tolist(), strict=True):
             rows, counts = text.rows_with(term)
             weight = times * self._surprise(rows, probabilities)

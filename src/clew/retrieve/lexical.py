@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from clew.core.component import INTERNAL, component
+from clew.core.languages import ENGLISH, document_languages
 from clew.core.protocols import Snapshot
-from clew.core.text import hash_term, query_terms
+from clew.core.text import hash_term, query_forms, query_terms
 from clew.core.types import RETRIEVED_KINDS
 from clew.retrieve.ranking import as_hits, best_rows, positive_rows
 
@@ -41,7 +42,27 @@ class QueryTerms:
     @classmethod
     def from_text(cls, query: str) -> QueryTerms:
         """Return the terms of ``query`` without function words (:func:`clew.core.text.query_terms`)."""
-        counts = sorted(Counter(map(hash_term, query_terms(query))).items())
+        return cls._count(query_terms(query))
+
+    @classmethod
+    def for_documents(cls, query: str, snapshot: Snapshot, field: str = "text") -> QueryTerms:
+        """Return the terms of ``query`` in the languages of the documents: of the forms of a word those that occur in
+        ``field``, or the first where none does."""
+        languages = document_languages(snapshot)
+        if languages == (ENGLISH,):
+            return cls.from_text(query)
+        forms = query_forms(query, languages)
+        hashes = np.array([hash_term(term) for terms in forms for term in terms], dtype=np.uint64)
+        occurs = iter((snapshot.postings(field).document_frequency(hashes) > 0).tolist())
+        chosen: list[str] = []
+        for terms in forms:
+            present = [term for term in terms if next(occurs)]
+            chosen += present or terms[:1]
+        return cls._count(chosen)
+
+    @classmethod
+    def _count(cls, terms: Sequence[str]) -> QueryTerms:
+        counts = sorted(Counter(map(hash_term, terms)).items())
         return cls(
             np.array([term for term, _ in counts], dtype=np.uint64),
             np.array([count for _, count in counts], dtype=np.float64),
@@ -129,7 +150,8 @@ class BM25(_LexicalSearch):
     )
 
     def _term_sum(self, query: str) -> TermSum:
-        postings, terms = self.snapshot.postings(self.field), QueryTerms.from_text(query)
+        postings = self.snapshot.postings(self.field)
+        terms = QueryTerms.for_documents(query, self.snapshot, self.field)
         weights = terms.counts * lucene_idf(postings, terms.hashes) * (self.k1 + 1)
         lengths = row_lengths(self.snapshot, self.field)
         flat, slope = self.k1 * (1 - self.b), self.k1 * self.b / (postings.average_length or 1.0)
@@ -161,7 +183,8 @@ class TfIdf(_LexicalSearch):
     )
 
     def _term_sum(self, query: str) -> TermSum:
-        postings, terms = self.snapshot.postings(self.field), QueryTerms.from_text(query)
+        postings = self.snapshot.postings(self.field)
+        terms = QueryTerms.for_documents(query, self.snapshot, self.field)
         # A row's ``1 + ln tf`` is multiplied by both idfs and by the query's ``1 + ln tf`` over the query's length.
         idf = smooth_idf(postings, terms.hashes)
         weights = (1 + np.log(terms.counts)) * idf

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from clew.core.errors import Damaged, NotFound
+from clew.core.languages import detect_language
 from clew.core.types import (
     MEMBER_SEPARATOR,
     SECTION,
@@ -74,16 +75,16 @@ def read_entries(connection: sqlite3.Connection, first: int | None = None) -> li
     ):
         paths.setdefault(document, []).append(path)
     rows = connection.execute(
-        "SELECT first_row, nodes, key, stamp, title, media_type, parser, pages FROM document"
+        "SELECT first_row, nodes, key, stamp, title, media_type, parser, pages, language FROM document"
         + where.format("first_row")
         + " ORDER BY first_row",
         values,
     )
     entries = []
-    for start, nodes, key, stamp, title, media_type, parser, pages in rows:
+    for start, nodes, key, stamp, title, media_type, parser, pages, language in rows:
         sorted_paths = tuple(sorted(paths.get(start, ())))
         name = PurePath(sorted_paths[0]).name if sorted_paths else ""
-        document = Document(key, name, title, media_type, parser, pages, nodes, sorted_paths)
+        document = Document(key, name, title, media_type, parser, pages, nodes, sorted_paths, language or "")
         entries.append(DocumentEntry(document, start, start + nodes, stamp))
     return entries
 
@@ -408,6 +409,19 @@ def _with_members(connection: sqlite3.Connection, paths: Iterable[str]) -> Itera
         yield from (member for (member,) in members)
 
 
+def detect_missing_languages(connection: sqlite3.Connection) -> None:
+    """Store the language of each document that was added before languages were kept."""
+    rows = connection.execute("SELECT first_row FROM document WHERE language IS NULL").fetchall()
+    for (first,) in rows:
+        language = detect_language(read_text(connection, first))
+        connection.execute("UPDATE document SET language = ? WHERE first_row = ?", (language, first))
+
+
+def lacks_languages(connection: sqlite3.Connection) -> bool:
+    """Return whether the language of any document is still to be detected."""
+    return connection.execute("SELECT 1 FROM document WHERE language IS NULL").fetchone() is not None
+
+
 def has_document(connection: sqlite3.Connection, key: str) -> bool:
     """Return whether there is a document with this key."""
     return connection.execute("SELECT 1 FROM document WHERE key = ?", (key,)).fetchone() is not None
@@ -417,7 +431,7 @@ def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> i
     """Store a document in a new range of rows; return the first of them."""
     first = read_counter(connection, "next_row")
     connection.execute(
-        "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             first,
             len(parsed.nodes),
@@ -429,6 +443,7 @@ def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> i
             parsed.pages,
             len(parsed.text),
             hash_lines(dump_document(parsed)),
+            detect_language(parsed.text),
         ),
     )
     pieces = range(0, len(parsed.text), PIECE_LENGTH)

@@ -27,11 +27,18 @@ from clew.core.arrays import (
     write_manifest,
 )
 from clew.core.errors import Damaged
+from clew.core.languages import ENGLISH
 from clew.core.mentions import count_mentions
 from clew.core.text import TEXT_VERSION, count_terms
 from clew.core.types import DOCUMENT, KINDS, RETRIEVED_KINDS, SECTION, TABLE, ParsedNode
 from clew.store.database import Database, refuse_exhaustion
-from clew.store.documents import DocumentEntry, read_entries, read_parsed_document
+from clew.store.documents import (
+    DocumentEntry,
+    detect_missing_languages,
+    lacks_languages,
+    read_entries,
+    read_parsed_document,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -295,25 +302,30 @@ class Segment:
 # Building
 
 
-def count_field_terms(field: str, node: ParsedNode, parent_name: str = "") -> Counter[int] | None:
+def count_field_terms(
+    field: str, node: ParsedNode, parent_name: str = "", language: str = ENGLISH
+) -> Counter[int] | None:
     """Return the hashed terms of a node in a field and their counts; None where the node has no such field.
 
-    ``parent_name`` is what the parent is called: a row's text starts with the caption of its table.
+    ``parent_name`` is what the parent is called: a row's text starts with the caption of its table. ``language`` is
+    that of the document.
     """
     if field == "text":
-        return count_terms(node.text) if node.kind in RETRIEVED_KINDS else None
+        return count_terms(node.text, language) if node.kind in RETRIEVED_KINDS else None
     if field == "title":
-        return count_terms(node.name) if node.kind in {DOCUMENT, SECTION, TABLE} else None
+        return count_terms(node.name, language) if node.kind in {DOCUMENT, SECTION, TABLE} else None
     return count_mentions(node, parent_name)
 
 
-def build_segment(name: str, documents: Sequence[tuple[int, int, Sequence[ParsedNode]]]) -> Segment:
-    """Index documents, each given as first row, stamp and nodes, in ascending order of rows."""
-    table = [(first, len(nodes), stamp) for first, stamp, nodes in documents]
-    all_nodes = [node for _, _, nodes in documents for node in nodes]
-    rows = [first + position for first, _, nodes in documents for position in range(len(nodes))]
-    parent_names = [
-        "" if node.parent is None else nodes[node.parent].name for _, _, nodes in documents for node in nodes
+def build_segment(name: str, documents: Sequence[tuple[int, int, str, Sequence[ParsedNode]]]) -> Segment:
+    """Index documents, each given as first row, stamp, language and nodes, in ascending order of rows."""
+    table = [(first, len(nodes), stamp) for first, stamp, _, nodes in documents]
+    all_nodes = [node for *_, nodes in documents for node in nodes]
+    rows = [first + position for first, *_, nodes in documents for position in range(len(nodes))]
+    surroundings = [
+        ("" if node.parent is None else nodes[node.parent].name, language or ENGLISH)
+        for _, _, language, nodes in documents
+        for node in nodes
     ]
     return Segment(
         name,
@@ -321,17 +333,18 @@ def build_segment(name: str, documents: Sequence[tuple[int, int, Sequence[Parsed
         np.array([KINDS.index(node.kind) for node in all_nodes], dtype=np.uint8),
         np.array([-1 if node.parent is None else node.parent for node in all_nodes], dtype=np.int32),
         np.array([-1 if node.page is None else node.page for node in all_nodes], dtype=np.int32),
-        {field: _build_field(field, rows, all_nodes, parent_names) for field in FIELDS},
+        {field: _build_field(field, rows, all_nodes, surroundings) for field in FIELDS},
     )
 
 
 def _build_field(
-    field: str, rows: Sequence[int], nodes: Sequence[ParsedNode], parent_names: Sequence[str]
+    field: str, rows: Sequence[int], nodes: Sequence[ParsedNode], surroundings: Sequence[tuple[str, str]]
 ) -> FieldPostings:
+    """Return the postings of a field; ``surroundings`` has each node's parent's name and its language."""
     counted = [
         (row, counts)
-        for row, node, parent_name in zip(rows, nodes, parent_names, strict=True)
-        if (counts := count_field_terms(field, node, parent_name)) is not None
+        for row, node, (parent_name, language) in zip(rows, nodes, surroundings, strict=True)
+        if (counts := count_field_terms(field, node, parent_name, language)) is not None
     ]
     # Terms in order of their hash, so that the arrays do not depend on the order of words.
     pairs = [pair for _, counts in counted for pair in sorted(counts.items())]
@@ -436,6 +449,11 @@ class SegmentIndex:
     def catch_up(self, database: Database, progress: Callable[[int, int], None]) -> int:
         """Index every new document and drop removed ones; return how many documents were indexed."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        with database.read_transaction() as connection:
+            without_language = lacks_languages(connection)
+        if without_language:
+            with database.write_transaction(truth=False) as connection:
+                detect_missing_languages(connection)
         segments = self.load()
         files = {entry["name"]: entry["files"] for entry in self.read_manifest()}
         with database.read_transaction() as connection:
@@ -462,9 +480,8 @@ class SegmentIndex:
             stamps = {entry.first: entry.stamp for entry in read_entries(connection)}
             for entry in batch:
                 if stamps.get(entry.first) == entry.stamp:
-                    documents.append(
-                        (entry.first, entry.stamp, read_parsed_document(connection, entry).nodes)
-                    )
+                    nodes = read_parsed_document(connection, entry).nodes
+                    documents.append((entry.first, entry.stamp, entry.document.language, nodes))
         return build_segment(_unused_name(self.folder, segments), documents) if documents else None
 
     def _merge(

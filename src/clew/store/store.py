@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -61,7 +62,8 @@ class StoreInfo:
 
     ``nodes`` counts nodes by kind. ``encoders`` maps an encoder's name to its number of vectors. ``pending`` counts
     documents that are not yet searchable. ``derived`` maps a maker (such as a summariser) to the number of document
-    parts for which it stored a value. ``graphs`` are the imported and mounted graphs.
+    parts for which it stored a value. ``graphs`` are the imported and mounted graphs. ``languages`` counts documents
+    by the code of their language, "" for those without one.
     """
 
     documents: int
@@ -75,6 +77,7 @@ class StoreInfo:
     digest: str
     derived: dict[str, int] = field(default_factory=dict)
     graphs: list[GraphInfo] = field(default_factory=list)
+    languages: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sizes, JSON-compatible."""
@@ -303,6 +306,7 @@ class Store:
             digest=self.digest() if digest else "",
             derived=derived_counts,
             graphs=graphs,
+            languages=dict(Counter(entry.document.language for entry in entries).most_common()),
         )
 
     # Writing documents

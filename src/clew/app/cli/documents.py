@@ -88,7 +88,7 @@ def add(
         announce_text_destination("the passages", base.encoding.encoder())
         with progress_display(quiet=as_json) as progress:
             report = base.add(paths, sync=sync, checksum=checksum, workers=workers, progress=progress)
-        folder = base.path
+        folder, suggestion = base.path, base.encoding.suggest()
     # A format that cannot be loaded may be why a file was skipped.
     for problem in format_problems():
         print_note(f"clew: {problem}")
@@ -98,6 +98,8 @@ def add(
         print_json(_report_to_dict(report))
     else:
         _print_report(report)
+        if suggestion:
+            print(f"  note: {suggestion}")
     if report.interrupted:
         print_note(
             f"clew: stopped; what is done is kept in {folder}. Run the same command again to continue."

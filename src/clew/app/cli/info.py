@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,7 @@ from clew.app.cli.output import (
     print_json,
     print_note,
 )
+from clew.core.languages import language_name
 
 if TYPE_CHECKING:
     from clew.core.types import GraphInfo
@@ -79,6 +81,10 @@ def info(
         print(f"graph {name}: {text}")
 
 
+def _describe_languages(languages: Mapping[str, int]) -> str:
+    return ", ".join(f"{language_name(code)} {count:,}" for code, count in languages.items()) or "none"
+
+
 def _print_info(
     info: StoreInfo, folder: str, unit: str, encoder: str | None, graphs: list[GraphSize]
 ) -> None:
@@ -90,6 +96,7 @@ def _print_info(
         ("passages", f"{nodes.get('passage', 0):,} (one per {unit})"),
         ("tables", f"{nodes.get('table', 0):,} with {format_count(nodes.get('row', 0), 'row')}"),
         ("sections", f"{nodes.get('section', 0):,}"),
+        ("languages", _describe_languages(info.languages)),
         ("on disk", format_size(info.bytes)),
         ("generation", info.generation),
         ("digest", info.digest),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.arrays import cosines
+from clew.core.languages import document_languages
 from clew.core.text import hash_term, index_terms, query_terms
 from clew.methods.d3.summaries import try_save_values
 
@@ -78,7 +79,8 @@ class SectionScorer:
     ) -> list[SectionScores]:
         """Return the scores of each section. ``hit_of_row`` has the hits of a search, best first."""
         summaries = self.summaries.of(sections, trail)
-        weights = self._word_weights(question)
+        languages = document_languages(self.snapshot)
+        weights = self._word_weights(question, languages)
         similarities = self._similarities(question, sections, summaries)
         top = max((hit.score for hit in hit_of_row.values()), default=0.0)
         scores = []
@@ -88,8 +90,8 @@ class SectionScorer:
             share = best_hit.score / top if best_hit is not None and top > 0 else 0.0
             scores.append(
                 SectionScores(
-                    weighted_share(weights, section.name),
-                    weighted_share(weights, summary),
+                    weighted_share(weights, section.name, languages),
+                    weighted_share(weights, summary, languages),
                     max(cosine, 0.0),
                     max(share, 0.0),
                     best_hit,
@@ -97,9 +99,9 @@ class SectionScorer:
             )
         return scores
 
-    def _word_weights(self, question: str) -> dict[str, float]:
+    def _word_weights(self, question: str, languages: Sequence[str]) -> dict[str, float]:
         """Return how rare each word of the question is."""
-        words = list(dict.fromkeys(query_terms(question)))
+        words = list(dict.fromkeys(query_terms(question, languages)))
         postings = self.snapshot.postings("text")
         hashes = np.array([hash_term(word) for word in words], dtype=np.uint64)
         weights = np.log(1 + postings.node_count / (postings.document_frequency(hashes) + 1.0))
@@ -136,8 +138,8 @@ class SectionScorer:
         return np.array([np.frombuffer(stored[section.id], "<f2") for section in sections]).astype(np.float64)
 
 
-def weighted_share(weights: Mapping[str, float], text: str) -> float:
-    """Return the share of weighted words that are in ``text``, from 0 to 1."""
-    terms = set(index_terms(text))
+def weighted_share(weights: Mapping[str, float], text: str, languages: Sequence[str]) -> float:
+    """Return the share of weighted words that are in ``text``, in one of ``languages``, from 0 to 1."""
+    terms = {term for language in languages for term in index_terms(text, language)}
     total = sum(weights.values())
     return sum(weight for word, weight in weights.items() if word in terms) / total if total else 0.0

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew.core.component import component
+from clew.core.languages import ENGLISH, document_languages
 from clew.core.protocols import Postings, Reader, Snapshot, Trail
 from clew.core.text import (
     candidate_names,
@@ -182,6 +183,7 @@ class ExtractiveReader:
     """
 
     postings: Postings
+    languages: tuple[str, ...] = (ENGLISH,)
     hits: int = 5
     max_considered: int = 20
     max_sentences: int = 3
@@ -197,7 +199,7 @@ class ExtractiveReader:
     @classmethod
     def build(cls, snapshot: Snapshot) -> ExtractiveReader:
         """Return the reader with the word statistics of a base."""
-        return cls(snapshot.postings("text"))
+        return cls(snapshot.postings("text"), document_languages(snapshot))
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the sentences with the hits that they are from, or abstain."""
@@ -224,12 +226,16 @@ class ExtractiveReader:
 
     def _term_weights(self, question: str) -> dict[str, float]:
         """Return the share of each term in the question's total inverse document frequency."""
-        question_terms = list(dict.fromkeys(query_terms(question)))
+        question_terms = list(dict.fromkeys(query_terms(question, self.languages)))
         frequencies = self._document_frequency(question_terms)
         count = self.postings.node_count
         idf = [math.log1p((count - frequency + 0.5) / (frequency + 0.5)) for frequency in frequencies]
         total = sum(idf) or 1.0
         return {term: value / total for term, value in zip(question_terms, idf, strict=True)}
+
+    def _text_terms(self, text: str) -> set[str]:
+        """Return the terms of a text in each of the languages: a passage does not say which one it is in."""
+        return {term for language in self.languages for term in index_terms(text, language)}
 
     def _document_frequency(self, terms: Sequence[str]) -> list[int]:
         import numpy as np
@@ -265,11 +271,11 @@ class ExtractiveReader:
         """Yield the sentences of a hit that have any of the question's terms in them or around them."""
         node = hit.node
         surroundings = " ".join((node.text, node.name, *node.headings, node.document_name))
-        nearby_terms = set(index_terms(surroundings))
+        nearby_terms = self._text_terms(surroundings)
         spans = [(0, len(node.text))] if node.kind == ROW else sentence_spans(node.text)
         for start, end in spans:
             text = node.text[start:end]
-            own_terms = set(index_terms(text))
+            own_terms = self._text_terms(text)
             coverage = {
                 term: 1.0 if term in own_terms else self.nearby
                 for term in weights

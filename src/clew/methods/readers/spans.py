@@ -17,6 +17,13 @@ from pathlib import PurePath
 from clew.core.cell_values import read_cell
 from clew.core.component import Resources, component
 from clew.core.config import DEFAULT_READER
+from clew.core.languages import (
+    ENGLISH,
+    detect_language,
+    document_languages,
+    language_name,
+    question_language,
+)
 from clew.core.protocols import Snapshot, SpanModel, Trail
 from clew.core.text import candidate_names, fold_name, query_terms, sentence_spans, title_names
 from clew.core.trail import CalculateStep, SpanReadStep
@@ -27,6 +34,7 @@ from clew.core.types import (
     Alternative,
     Answer,
     Hit,
+    LanguageStep,
     Node,
     Question,
     Quote,
@@ -37,7 +45,7 @@ from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.calculation import MAX_ROWS, Calculation, TableCalculator
 from clew.methods.readers.cell_quotes import cell_boxes, quote_cell
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
-from clew.methods.readers.extractive import contains_answer, expected_kind
+from clew.methods.readers.extractive import ExtractiveReader, contains_answer, expected_kind
 from clew.methods.readers.line_items import document_lines
 from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
 from clew.methods.readers.values import (
@@ -97,6 +105,19 @@ _PERSON_AND_OFFICE = re.compile(
 _MAX_OPERANDS = 12
 #: An answer that abstains names candidates of at least this confidence as the nearest.
 _WORTH_NAMING = 0.05
+
+
+def foreign_language(question: str, snapshot: Snapshot) -> str:
+    """Return the language of a question that is not in English, "" for one that is or may be.
+
+    A short question in Latin letters is taken for another language only where documents are written in that.
+    """
+    languages = document_languages(snapshot)
+    if languages == (ENGLISH,):
+        language = detect_language(question)
+    else:
+        language = question_language(question, list(dict.fromkeys((*languages, ENGLISH))))
+    return "" if language == ENGLISH else language
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +181,21 @@ class SpanAnswerReader:
         )
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
-        """Return the words that answer with their quote, or abstain."""
+        """Return the words that answer with their quote, or abstain.
+
+        The model is trained on English. A question in another language gets whole sentences instead, and the trail
+        says so.
+        """
+        if self.snapshot is not None and (language := foreign_language(question.text, self.snapshot)):
+            name = language_name(language)
+            trail.add(
+                LanguageStep(
+                    language,
+                    f"the question is in {name}: clew's reader, calculations, and questions about pages, tables and "
+                    "graphs work in English, so whole sentences are quoted; a language model (--llm) reads more",
+                )
+            )
+            return ExtractiveReader.build(self.snapshot).read(question, hits, trail)
         if answer := self._answer_by_calculation(question.text, hits, trail):
             return _refuse_other_ratio(question.text, answer)
         composition = compose_question(question.text) if self.compose else None
