@@ -202,7 +202,8 @@ class ParsedDocument:
     ``text`` is the document's canonical text, to which spans refer. ``parser`` names the parser with its
     version and options (``pdf/1(passages=paragraph)``); together with the bytes it determines the key.
     ``notes`` are one-line remarks for the person who added the file ("page 3 has no text"). ``members`` are the files
-    within this one that are to become documents of their own; they are no part of the document.
+    within this one that are to become documents of their own; they are no part of the document. ``fields`` are names
+    and values that the file gives of itself: author, date, tag; they are no part of the digest.
     """
 
     key: str
@@ -214,6 +215,7 @@ class ParsedDocument:
     pages: int = 0
     notes: tuple[str, ...] = ()
     members: tuple[Member, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +243,10 @@ class Document:
     paths: tuple[str, ...]
     #: The code of the language that it is written in, "" where that is not known.
     language: str = ""
+    #: Names and values from the file: ("author", "Ada Strake"), ("date", "2021-03-05"), ("tag", "lease").
+    fields: tuple[tuple[str, str], ...] = ()
+    #: Where it is below the folders that were added: "contracts/2021".
+    folders: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return names, sizes, and the paths where the document was found."""
@@ -254,6 +260,8 @@ class Document:
             "nodes": self.nodes,
             "paths": list(self.paths),
             "language": self.language,
+            "fields": [list(pair) for pair in self.fields],
+            "folders": list(self.folders),
         }
 
 

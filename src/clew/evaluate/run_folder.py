@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from clew.core.component import parse_recipe
 from clew.core.errors import UsageError
 from clew.core.prompts.templates import load_prompt
+from clew.core.text import slugify
 from clew.core.trail import TrailRecorder
 from clew.core.types import Usage
 from clew.evaluate.datasets import file_digest, parse_dataset
@@ -87,7 +88,12 @@ class RunFolder:
         facts = self.facts
         triples = facts.get("triples") == "gold"
         questions = load_questions(
-            facts["data"], facts["corpus"], facts["limit"], facts["seed"], triples=triples
+            facts["data"],
+            facts["corpus"],
+            facts["limit"],
+            facts["seed"],
+            triples=triples,
+            where=facts.get("where", ""),
         )
         if parse_dataset(facts["data"]).digest() != facts["data_digest"]:
             raise UsageError(
@@ -109,7 +115,8 @@ def result_file_name(recipe: str) -> str:
 def folder_for(out: Path, questions: QuestionSet) -> RunFolder:
     """Return the folder in ``out`` for a data set and its corpus."""
     with_triples = "-triples" if questions.triples else ""
-    return RunFolder(out / f"{questions.name}-{Path(questions.corpus).name}{with_triples}")
+    where = f"-{slugify(questions.where)}" if questions.where else ""
+    return RunFolder(out / f"{questions.name}-{Path(questions.corpus).name}{where}{with_triples}")
 
 
 def evaluate_recipes(
@@ -223,6 +230,7 @@ def run_facts(
         "corpus": questions.corpus,
         **({"pool": list(questions.pool)} if questions.pool else {}),
         **({"triples": "gold"} if questions.triples else {}),
+        **({"where": questions.where} if questions.where else {}),
         **({"graphs": list(settings.graphs)} if settings.graphs else {}),
         "base_digest": digest,
         "passages": settings.passages,

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from clew.core.component import parse_recipe
 from clew.core.config import knowledge_base_path
+from clew.core.document_filter import select_documents
 from clew.core.errors import UsageError
 from clew.core.types import RETRIEVED_KINDS, Hit, Question, Scope
 from clew.evaluate.corpora import (
@@ -64,7 +65,8 @@ class QuestionSet:
     ``data`` is ``NAME=PATH``; ``limit`` is the number of questions sampled from it with ``seed``, None for all.
     ``corpus`` is one of :data:`BUILT_CORPORA`, ``kb`` or the folder of a knowledge base. ``pool`` names further data
     sets, ``NAME=PATH``, whose paragraphs a pooled corpus has too. With ``triples`` each question comes with its gold
-    triples (:func:`clew.evaluate.datasets.graphs.gold_triples`).
+    triples (:func:`clew.evaluate.datasets.graphs.gold_triples`). ``where`` is a condition on the documents of a
+    knowledge base (:mod:`clew.core.document_filter`).
     """
 
     name: str
@@ -75,15 +77,23 @@ class QuestionSet:
     seed: int
     pool: tuple[str, ...] = ()
     triples: bool = False
+    where: str = ""
 
     @property
     def title(self) -> str:
         """Name and corpus, such as ``hotpotqa (pooled)``."""
-        return f"{self.name} ({Path(self.corpus).name}{', gold triples' if self.triples else ''})"
+        where = f" where {self.where}" if self.where else ""
+        return f"{self.name} ({Path(self.corpus).name}{where}{', gold triples' if self.triples else ''})"
 
 
 def load_questions(
-    data: str, corpus: str, limit: int | None, seed: int, pool: Sequence[str] = (), triples: bool = False
+    data: str,
+    corpus: str,
+    limit: int | None,
+    seed: int,
+    pool: Sequence[str] = (),
+    triples: bool = False,
+    where: str = "",
 ) -> QuestionSet:
     """Return all questions of ``NAME=PATH``, or ``limit`` of them sampled with the seed.
 
@@ -91,6 +101,10 @@ def load_questions(
     """
     if pool and corpus not in POOLED_CORPORA:
         raise UsageError(f"the corpus '{corpus}' has no pool", "Pool paragraphs: --corpus pooled")
+    if where and corpus in BUILT_CORPORA:
+        raise UsageError(
+            f"the corpus '{corpus}' has no fields", "Name a knowledge base: --corpus kb, or FOLDER"
+        )
     dataset = parse_dataset(data)
     examples = list(sample_examples(dataset.examples(), limit, seed))
     if not examples:
@@ -102,7 +116,7 @@ def load_questions(
         )
     if triples:
         require_gold_triples(examples)
-    return QuestionSet(dataset.name, examples, corpus, data, limit, seed, tuple(pool), triples)
+    return QuestionSet(dataset.name, examples, corpus, data, limit, seed, tuple(pool), triples, where)
 
 
 def sample_examples(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator[Example]:
@@ -259,7 +273,12 @@ def build_question_for(questions: QuestionSet, settings: EvaluationSettings) -> 
 
 
 def _scope_builder(questions: QuestionSet, settings: EvaluationSettings) -> Callable[[Example], Scope]:
-    """Return the function from an example to its scope: its own documents for the corpus ``own``, else everything."""
+    """Return the function from an example to its scope: its own documents for the corpus ``own``, those that meet
+    the condition of the questions, else everything."""
+    if questions.where:
+        with Store.open(base_folder(questions.corpus)) as store:
+            scope = Scope(documents=select_documents(store.documents(), questions.where))
+        return lambda example: scope
     if questions.corpus != "own":
         return lambda example: Scope()
 

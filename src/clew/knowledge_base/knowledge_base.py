@@ -235,6 +235,20 @@ class KnowledgeBase:
             keys.update([document.key for document, _ in matches] or [self.store.document(name).key])
         return frozenset(keys)
 
+    def select_documents(self, where: str, among: Iterable[str] | None = None) -> frozenset[str]:
+        """Return the keys of the documents that meet a condition on their fields, of all or of those ``among``.
+
+        Raises UsageError with the position of a mistake, NotFound where no document meets it.
+        """
+        from clew.core.document_filter import select_documents
+
+        keys = select_documents(self.store.documents(), where)
+        if among is not None:
+            keys &= frozenset(among)
+        if not keys:
+            raise NotFound(f"no document meets '{where}'", "See their fields: clew list --json")
+        return keys
+
     def remove(self, *names: str) -> list[Document]:
         """Remove paths, folders, file names or keys, and return the documents that have no path left.
 
@@ -272,12 +286,14 @@ class KnowledgeBase:
         k: int = 10,
         retriever: str = "default",
         documents: Iterable[str] | None = None,
+        where: str = "",
     ) -> list[Hit]:
-        """Return at most ``k`` hits, best first. ``documents`` (names, paths, folders, keys) restricts the search."""
+        """Return at most ``k`` hits, best first. ``documents`` (names, paths, folders, keys) restricts the search,
+        and so does the condition ``where`` on their fields (:mod:`clew.core.document_filter`)."""
         from clew.knowledge_base.registry import build_retriever
 
         searcher = build_retriever(retriever, self.store, encoder=self.encoding.encoder())
-        return list(searcher.retrieve(self._question(question, documents), k))
+        return list(searcher.retrieve(self._question(question, documents, where=where), k))
 
     def ask(  # noqa: PLR0913 (one keyword for each choice about a question)
         self,
@@ -286,6 +302,7 @@ class KnowledgeBase:
         llm: str | LanguageModel | None = None,
         recipe: str = "default",
         documents: Iterable[str] | None = None,
+        where: str = "",
         graphs: Iterable[str] | None = None,
         chain: str = "",
         evidence_for: int = EVIDENCE_FOR,
@@ -295,7 +312,8 @@ class KnowledgeBase:
         """Answer a question from the documents and graphs, or abstain.
 
         ``llm`` is a language model or its name, such as ``openai:gpt-4o-mini``; without it, the answer is a quote
-        from the documents. ``documents`` and ``graphs`` restrict where the answer is looked for. ``chain`` is the
+        from the documents. ``documents``, ``where`` (a condition such as ``date >= 2021 and tag = lease``) and
+        ``graphs`` restrict where the answer is looked for. ``chain`` is the
         question as triples (:mod:`clew.triples.language`), for the methods ``chain`` and ``focus``; ``question`` may
         then be empty. Of a ranked list of nodes, the first ``evidence_for`` carry their evidence. ``watch`` receives
         each step as it happens, and ``stop`` is asked between steps.
@@ -305,7 +323,9 @@ class KnowledgeBase:
 
         method = build_method(recipe, self.store, llm=_model(llm), encoder=self.encoding.encoder())
         scoped = replace(
-            self._question(question or chain, documents, graphs), chain=chain, evidence_for=evidence_for
+            self._question(question or chain, documents, graphs, where),
+            chain=chain,
+            evidence_for=evidence_for,
         )
         return method.answer(scoped, TrailRecorder(watch, stop))
 
@@ -401,13 +421,19 @@ class KnowledgeBase:
         return None
 
     def _question(
-        self, text: str, documents: Iterable[str] | None, graphs: Iterable[str] | None = None
+        self,
+        text: str,
+        documents: Iterable[str] | None,
+        graphs: Iterable[str] | None = None,
+        where: str = "",
     ) -> Question:
         if not text.strip():
             raise UsageError("the question is empty", 'For example: clew ask "What was revenue in 2023?"')
         keys = names = None
         if documents is not None:
             keys = self.document_keys(*documents)
+        if where.strip():
+            keys = self.select_documents(where, keys)
         if graphs is not None:
             names = frozenset(self.graphs.get(graph).name for graph in graphs)
         return Question(text, Scope(documents=keys, graphs=names))

@@ -25,6 +25,7 @@ from clew.core.types import (
     Node,
     ParsedDocument,
     ParsedNode,
+    container_path,
 )
 from clew.store.database import PIECE_LENGTH, note_removal
 from clew.store.dump import document_stamp, dump_document, hash_lines
@@ -70,23 +71,59 @@ def read_entries(connection: sqlite3.Connection, first: int | None = None) -> li
     """Return every document in order of rows, or the one that starts at row ``first``."""
     where, values = ("", ()) if first is None else (" WHERE {} = ?", (first,))
     paths: dict[int, list[str]] = {}
-    for document, path in connection.execute(
-        "SELECT document, path FROM location" + where.format("document"), values
+    folders: dict[int, set[str]] = {}
+    for document, path, root in connection.execute(
+        "SELECT document, path, root FROM location" + where.format("document"), values
     ):
         paths.setdefault(document, []).append(path)
+        folders.setdefault(document, set()).add(_folder_below(path, root))
     rows = connection.execute(
-        "SELECT first_row, nodes, key, stamp, title, media_type, parser, pages, language FROM document"
+        "SELECT first_row, nodes, key, stamp, title, media_type, parser, pages, language, fields FROM document"
         + where.format("first_row")
         + " ORDER BY first_row",
         values,
     )
     entries = []
-    for start, nodes, key, stamp, title, media_type, parser, pages, language in rows:
+    for start, nodes, key, stamp, title, media_type, parser, pages, language, stated in rows:
         sorted_paths = tuple(sorted(paths.get(start, ())))
         name = PurePath(sorted_paths[0]).name if sorted_paths else ""
-        document = Document(key, name, title, media_type, parser, pages, nodes, sorted_paths, language or "")
+        document = Document(
+            key,
+            name,
+            title,
+            media_type,
+            parser,
+            pages,
+            nodes,
+            sorted_paths,
+            language or "",
+            unpack_fields(stated),
+            tuple(sorted(folders.get(start, set()) - {""})),
+        )
         entries.append(DocumentEntry(document, start, start + nodes, stamp))
     return entries
+
+
+def _folder_below(path: str, root: str) -> str:
+    """Return the folder of a file below the folder that was added, "" where it is in that, or was added itself.
+
+    >>> _folder_below("/a/docs/2021/lease.eml//plan.pdf", "/a/docs")
+    '2021'
+    """
+    place = container_path(path)
+    if not place.startswith(root.rstrip("/") + "/"):
+        return ""
+    return place[len(root.rstrip("/")) + 1 :].rpartition("/")[0]
+
+
+def pack_fields(fields: Iterable[tuple[str, str]]) -> str:
+    """Return fields in their stored form, JSON."""
+    return json.dumps([list(pair) for pair in fields], ensure_ascii=False)
+
+
+def unpack_fields(packed: str | None) -> tuple[tuple[str, str], ...]:
+    """Return the fields that :func:`pack_fields` packed."""
+    return tuple((name, value) for name, value in json.loads(packed)) if packed else ()
 
 
 def find_first_row(connection: sqlite3.Connection, key: str) -> int:
@@ -347,6 +384,11 @@ def put_document(connection: sqlite3.Connection, parsed: ParsedDocument, locatio
     was_stored = has_document(connection, parsed.key)
     if not was_stored:
         insert_document(connection, parsed)
+    else:
+        packed = pack_fields(parsed.fields)
+        connection.execute(
+            "UPDATE document SET fields = ? WHERE key = ? AND fields IS NOT ?", (packed, parsed.key, packed)
+        )
     status = put_location(connection, location, parsed.key)
     return status if status == "replaced" or was_stored else "added"
 
@@ -431,7 +473,7 @@ def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> i
     """Store a document in a new range of rows; return the first of them."""
     first = read_counter(connection, "next_row")
     connection.execute(
-        "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             first,
             len(parsed.nodes),
@@ -444,6 +486,7 @@ def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> i
             len(parsed.text),
             hash_lines(dump_document(parsed)),
             detect_language(parsed.text),
+            pack_fields(parsed.fields),
         ),
     )
     pieces = range(0, len(parsed.text), PIECE_LENGTH)

@@ -224,6 +224,12 @@ class Store:
         with self.database.read_transaction() as connection:
             return documents.read_locations(connection)
 
+    def keys_without_fields(self) -> frozenset[str]:
+        """Return the keys of documents that were stored before fields were read from files."""
+        with self.database.read_transaction() as connection:
+            rows = connection.execute("SELECT key FROM document WHERE fields IS NULL").fetchall()
+        return frozenset(key for (key,) in rows)
+
     def has_document(self, key: str) -> bool:
         """Return whether there is a document with this key."""
         with self.database.read_transaction() as connection:

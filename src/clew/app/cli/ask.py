@@ -22,6 +22,7 @@ from clew.app.cli.options import (
     Llm,
     Recipe,
     Retriever,
+    Where,
     announce_search_destination,
     announce_text_destination,
     configured_model,
@@ -52,6 +53,7 @@ def ask(
     recipe: Recipe = "default",
     retriever: Retriever = None,
     documents: Documents = None,
+    where: Where = "",
     graphs: Annotated[
         list[str] | None,
         typer.Option(
@@ -216,6 +218,7 @@ def ask(
                 llm=model,
                 recipe=recipe,
                 documents=documents,
+                where=where,
                 graphs=graphs,
                 chain=chain or triples,
                 evidence_for=EVIDENCE_FOR_ALL if as_json or out is not None else max(k, EVIDENCE_FOR),
@@ -380,6 +383,7 @@ def search(
     ] = "default",
     k: Annotated[int, typer.Option("-k", "--k", min=1, metavar="N", help="Return at most N passages.")] = 10,
     documents: Documents = None,
+    where: Where = "",
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -399,7 +403,7 @@ def search(
             describe_encoder_input("the question", [retriever]), base.encoding.encoder()
         )
         announce_search_destination("the question", [retriever])
-        hits = base.search(query, k=k, retriever=retriever, documents=documents)
+        hits = base.search(query, k=k, retriever=retriever, documents=documents, where=where)
         remarks = describe_unsearchable(base)
     if as_json:
         print_json({"hits": [hit.to_dict() for hit in hits]})

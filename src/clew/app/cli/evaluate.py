@@ -19,6 +19,7 @@ from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
 from clew.app.cli.options import (
     Json,
     Llm,
+    Where,
     announce_search_destination,
     announce_text_destination,
     configured_model,
@@ -241,6 +242,7 @@ def run(
     documents: DocumentCount = None,
     articles: Articles = None,
     beside: SecondEncoder = None,
+    where: Where = "",
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Sample N questions.", show_default=False)
     ] = None,
@@ -303,7 +305,7 @@ def run(
     calls = "no model calls" if settings.llm is None else f"each by {settings.llm.name}"
     try:
         for name in data:
-            questions = load_questions(name, corpus, limit, seed, pool or (), triples)
+            questions = load_questions(name, corpus, limit, seed, pool or (), triples, where)
             size = f"{len(questions.examples):,} questions x {len(recipes)} recipes"
             print_note(f"{questions.title}: {size}, {calls}")
             folder = evaluate_recipes(

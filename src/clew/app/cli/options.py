@@ -38,6 +38,17 @@ Documents: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Where: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--where",
+        "-w",
+        metavar="CONDITION",
+        help='Search only documents whose fields meet this: "date >= 2021 and tag = lease". Fields: author, date, '
+        "tag, folder, kind, language, name, title, pages.",
+        show_default=False,
+    ),
+]
 Llm: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

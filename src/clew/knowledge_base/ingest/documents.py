@@ -63,6 +63,10 @@ class IngestTarget(Protocol):
         """Return every location and its document's key, by path."""
         ...
 
+    def keys_without_fields(self) -> frozenset[str]:
+        """Return the keys of documents that were stored before fields were read from files."""
+        ...
+
     def put_document(self, parsed: ParsedDocument, location: Location) -> str:
         """Store a document found at ``location``: "added", "replaced", "located" or "unchanged"."""
         ...
@@ -112,6 +116,15 @@ def add(
     return run.report
 
 
+def outdated_documents(base: IngestTarget) -> frozenset[str]:
+    """Return the keys of documents that a later version of clew reads otherwise."""
+    from clew.parse.documents.formats import is_outdated
+
+    return base.keys_without_fields() | {
+        document.key for document in base.documents() if is_outdated(document)
+    }
+
+
 @dataclass(slots=True)
 class _Task:
     """A file to parse, with all its locations, and the file that it is in.
@@ -148,7 +161,13 @@ class _AddRun:
 
         scan = scan_paths(paths, is_supported, exclude=self.base.path)
         locations = self.base.locations()
-        plan = plan_files(scan.files, locations, self.base.documents(), checksum=checksum)
+        plan = plan_files(
+            scan.files,
+            locations,
+            self.base.documents(),
+            checksum=checksum,
+            outdated=outdated_documents(self.base),
+        )
         self.report.skipped = dict(scan.skipped)
         self.report.unsupported = sorted(scan.unsupported)
         self.report.unchanged = plan.unchanged

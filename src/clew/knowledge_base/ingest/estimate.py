@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import tempfile
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Any
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import RETRIEVED_KINDS, ROW, TABLE, Location, ParsedDocument
-from clew.knowledge_base.ingest.documents import IngestTarget
+from clew.knowledge_base.ingest.documents import IngestTarget, outdated_documents
 from clew.knowledge_base.ingest.plan import plan_files, scan_paths
 from clew.knowledge_base.ingest.report import Failure
+from clew.parse.documents.limits import LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +56,38 @@ def estimate(
     from clew.parse.documents.reader import is_supported
 
     scan = scan_paths(paths, is_supported, exclude=base.path)
-    plan = plan_files(scan.files, base.locations(), base.documents())
+    plan = plan_files(scan.files, base.locations(), base.documents(), outdated=outdated_documents(base))
     files_of_type: defaultdict[str, list[Location]] = defaultdict(list)
     for file in plan.to_parse:
         files_of_type[_suffix(file.path)].append(file)
     chosen = {file.path: file for files in files_of_type.values() for file in sample_by_size(files, sample)}
     failed = list(scan.failed)
     sums = {suffix: _Sums() for suffix in files_of_type}
-    with ParsePool(workers) as pool:
-        for path, outcome in pool.read_files([Path(name) for name in chosen], base.passage_unit):
-            type_sums = sums[_suffix(str(path))]
-            type_sums.files += 1
-            type_sums.bytes += chosen[str(path)].size
+    # What is in a file counts with that file: an archive of ten mails is eleven documents.
+    owners = {Path(name): name for name in chosen}
+    depths = dict.fromkeys(owners, 0)
+    waiting = deque(owners)
+    with (
+        tempfile.TemporaryDirectory(prefix="clew-") as folder,
+        ParsePool(workers, folder=Path(folder)) as pool,
+    ):
+        options: dict[Path, dict[str, Any]] = {path: {"members": Path(folder)} for path in owners}
+        for path, outcome in pool.read_files(waiting, base.passage_unit, options):
+            owner = owners[path]
+            type_sums = sums[_suffix(owner)]
+            if str(path) == owner:
+                type_sums.files += 1
+                type_sums.bytes += chosen[owner].size
             if isinstance(outcome, UnreadableFile):
-                failed.append(Failure(str(path), outcome.problem))
-            else:
-                type_sums.add(outcome)
+                failed.append(Failure(owner, outcome.problem))
+                continue
+            type_sums.add(outcome)
+            for member in outcome.members:
+                if member.path and depths[path] < LIMITS.member_depth:
+                    inner = Path(member.path)
+                    owners[inner], depths[inner] = owner, depths[path] + 1
+                    options[inner] = {"members": Path(folder), "name": PurePath(member.name).name}
+                    waiting.appendleft(inner)
     scaled = [sums[suffix].extrapolate(files) for suffix, files in files_of_type.items()]
     documents, pages, passages, tables, rows, characters = (
         round(sum(column)) for column in (zip(*scaled, strict=True) if scaled else ((),) * 6)

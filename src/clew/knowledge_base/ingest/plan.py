@@ -9,11 +9,11 @@ import hashlib
 import os
 import stat
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clew.core.types import Document, Location
+from clew.core.types import Document, Location, container_path
 from clew.knowledge_base.ingest.report import Failure
 from clew.parse.documents.builder import document_key
 
@@ -180,18 +180,25 @@ def plan_files(
     documents: Iterable[Document],
     *,
     checksum: bool = False,
+    outdated: Set[str] = frozenset(),
 ) -> Plan:
     """Return what has to be done for ``files``, given the locations and documents of a base.
 
     A file with the size, modification time and inode of its last visit is unchanged; with ``checksum`` its bytes
     are compared as well. Bytes are read only where the base, or another file, has a file of the same size and
     suffix: the document's key is then computed from them, with the media type and parser of the known document.
+    Files of the documents ``outdated`` (keys), and those with such a document in them, are parsed again.
     """
-    known = _KnownDocuments({document.key: document for document in documents}, locations)
+    current = {document.key: document for document in documents if document.key not in outdated}
+    known = _KnownDocuments(current, locations)
+    stale = {container_path(path) for path, (_, key) in locations.items() if key in outdated}
     plan = Plan()
     unknown = []
     for file in files:
         before = locations.get(file.path)
+        if file.path in stale:
+            unknown.append(file)
+            continue
         is_same_visit = before is not None and _visit(file) == _visit(before[0])
         if is_same_visit and not checksum:
             plan.unchanged += 1

@@ -51,6 +51,14 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """What the file says of itself: an author, a date, a tag (:mod:`clew.parse.documents.fields`)."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Heading:
     """A heading; ``level`` 1 is outermost."""
 
@@ -107,8 +115,8 @@ class Note:
     text: str
 
 
-Block = Title | Heading | Paragraph | ListBlock | Table | Caption | PageStart | Note
-_Final = Title | Heading | Paragraph | Table | PageStart | Note
+Block = Title | Field | Heading | Paragraph | ListBlock | Table | Caption | PageStart | Note
+_Final = Title | Field | Heading | Paragraph | Table | PageStart | Note
 
 _CAPTION = re.compile(r"^(?:table|tab\.|tabelle|tableau|tabla|tabella)\s+\w[\w.-]*\s*[:.–—-]|^table:\s", re.I)
 
@@ -156,6 +164,8 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
                 size = 0
             case Note(text):
                 builder.notes.append(text)
+            case Field(name, value):
+                builder.add_field(name, value)
         if isinstance(block, Heading | Paragraph | Table | PageStart):
             nodes += 1
             characters += size
@@ -174,12 +184,12 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
 
 def _attach_captions(
     blocks: Iterable[Block],
-) -> Iterator[Title | Heading | Paragraph | ListBlock | Table | PageStart | Note]:
+) -> Iterator[Title | Field | Heading | Paragraph | ListBlock | Table | PageStart | Note]:
     """Move each caption into its table: the one right below, else the one right above."""
     table: Table | None = None
     caption: Caption | None = None
     for block in blocks:
-        if isinstance(block, Title | Note):
+        if isinstance(block, Title | Field | Note):
             yield block
         elif isinstance(block, Table):
             if table:
@@ -222,7 +232,7 @@ def _table_and_caption(table: Table | None, caption: Caption | None) -> Iterator
 
 
 def _lists_as_passages(
-    blocks: Iterable[Title | Heading | Paragraph | ListBlock | Table | PageStart | Note],
+    blocks: Iterable[Title | Field | Heading | Paragraph | ListBlock | Table | PageStart | Note],
 ) -> Iterator[_Final]:
     """Turn lists into paragraphs that begin with their lead-in, and divide paragraphs that are too long."""
     pending: Paragraph | None = None  # the last paragraph, in case a list follows
@@ -234,7 +244,7 @@ def _lists_as_passages(
             pending = None
             yield from _list_passages(lead, block.items)
             continue
-        if isinstance(block, Title | Note):
+        if isinstance(block, Title | Field | Note):
             yield block
             continue
         if pending:

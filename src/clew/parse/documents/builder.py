@@ -21,6 +21,7 @@ from clew.core.types import (
     Table,
     union_box,
 )
+from clew.parse.documents.fields import normalise_field
 from clew.parse.documents.tables import complete_table, row_texts, table_to_markdown
 
 PassageUnit = Literal["paragraph", "sentence"]
@@ -49,6 +50,12 @@ class DocumentBuilder:
     _open: list[int] = field(default_factory=lambda: [0])  # the document and the sections that are open
     _page: int | None = None
     notes: list[str] = field(default_factory=list)
+    fields: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def add_field(self, name: str, value: str) -> None:
+        """Add what the file says of itself. A date that cannot be read, and an empty value, is left out."""
+        for text in normalise_field(name, value):
+            self.fields[name, text] = None
 
     def add_page(self, number: int, label: str = "", box: Box | None = None) -> None:
         """Start page ``number`` (from 1); ``label`` is the page number printed on it, where that differs."""
@@ -124,6 +131,7 @@ class DocumentBuilder:
             (root, *self._nodes[1:]),
             pages,
             tuple(self.notes),
+            fields=tuple(sorted(self.fields)),
         )
 
     def _append(self, text: str) -> tuple[int, int]:

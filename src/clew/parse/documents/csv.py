@@ -36,7 +36,7 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     return build_document(_blocks(text, remarks, limits), source)
 
 
-FORMAT = DocumentFormat("text/csv", "a CSV or TSV table", (".csv", *_TAB_SUFFIXES), parse)
+FORMAT = DocumentFormat("text/csv", "a CSV or TSV table", (".csv", *_TAB_SUFFIXES), parse, parser=PARSER)
 
 
 def _blocks(text: str, remarks: Sequence[str], limits: Limits) -> Iterator[Block]:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
     Caption,
+    Field,
     Heading,
     Item,
     ListBlock,
@@ -26,6 +28,7 @@ from clew.parse.documents.blocks import (
     build_document,
 )
 from clew.parse.documents.builder import PassageUnit
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
@@ -191,7 +194,9 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     return build_document(_blocks(package, limits), source)
 
 
-FORMAT = DocumentFormat(MEDIA_TYPE, "a Word document", (".docx", ".docm", ".dotx"), parse, zip_folder="word")
+FORMAT = DocumentFormat(
+    MEDIA_TYPE, "a Word document", (".docx", ".docm", ".dotx"), parse, zip_folder="word", parser=PARSER
+)
 
 
 def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
@@ -213,6 +218,7 @@ def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     # The title on the page goes before that of the properties, which often survives from a template.
     if walker.title or not _GENERATED_TITLE.match(stated_title):
         yield Title(walker.title or stated_title)
+    yield from starmap(Field, field_pairs(package.properties()))
     yield from blocks
 
 

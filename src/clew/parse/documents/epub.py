@@ -5,13 +5,15 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from itertools import starmap
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
-from clew.parse.documents.blocks import Block, Note, Paragraph, SourceFile, Title, build_document
+from clew.parse.documents.blocks import Block, Field, Note, Paragraph, SourceFile, Title, build_document
 from clew.parse.documents.builder import PassageUnit
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.html import decode_page, fragment_blocks
 from clew.parse.documents.limits import LIMITS, Limits
@@ -38,7 +40,7 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     return build_document(_blocks(package, limits), source)
 
 
-FORMAT = DocumentFormat(MEDIA_TYPE, "an EPUB book", (".epub",), parse, zip_mimetype=MEDIA_TYPE)
+FORMAT = DocumentFormat(MEDIA_TYPE, "an EPUB book", (".epub",), parse, zip_mimetype=MEDIA_TYPE, parser=PARSER)
 
 
 def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
@@ -85,6 +87,7 @@ def _metadata_blocks(root: _Element) -> Iterator[Block]:
             values.setdefault(local_name(element), []).append(text)
     if "title" in values and not _GENERATED_TITLE.match(values["title"][0]):
         yield Title(values["title"][0])
+    yield from starmap(Field, field_pairs(values))
     dates = [re.sub(r"T.*", "", date) for date in values.get("date", [])[:1] if not date.startswith("0101")]
     lines = [("author", values.get("creator", [])), ("date", dates)]
     if any(texts for _, texts in lines):

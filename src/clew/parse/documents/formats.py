@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Protocol
 
 from clew.core.component import PARSER_PLUGINS, declaration_problems, usable_declarations
-from clew.core.types import ParsedDocument
+from clew.core.types import Document, ParsedDocument
 from clew.parse.documents.builder import PassageUnit
 
 
@@ -51,6 +51,9 @@ class DocumentFormat:
 
     ``read_members`` yields the files within a file (an archive, a mail with attachments), which become documents of
     their own. It is called after ``parse`` has accepted the same bytes, and raises UnreadableFile.
+
+    ``parser`` is the name and version that its documents carry (``docx/1``). Once the version is raised, files that
+    were read by an earlier one are read again when they are next added; "" never.
     """
 
     media_type: str
@@ -63,6 +66,7 @@ class DocumentFormat:
     zip_mimetype: str = ""
     matches: Callable[[bytes], bool] | None = None
     read_members: Callable[[bytes], Iterable[MemberFile]] | None = None
+    parser: str = ""
 
     @property
     def is_text(self) -> bool:
@@ -80,6 +84,22 @@ def document_formats() -> tuple[DocumentFormat, ...]:
     for module in modules:
         own += [module.FORMAT] if hasattr(module, "FORMAT") else getattr(module, "FORMATS", ())
     return (*usable_declarations(PARSER_PLUGINS, DocumentFormat), *own)
+
+
+def is_outdated(document: Document) -> bool:
+    """Return whether another version of the same parser reads documents of this type today."""
+    name, _, version = _parser_version(document.parser)
+    versions = [
+        _parser_version(form.parser)
+        for form in document_formats()
+        if form.parser and form.media_type == document.media_type
+    ]
+    return any(known == name and current != version for known, _, current in versions)
+
+
+def _parser_version(parser: str) -> tuple[str, str, str]:
+    """Return name, slash and version without what was done besides: ``pdf/2+ocr(passages=paragraph)`` is pdf/2."""
+    return parser.partition("(")[0].partition("+")[0].partition("/")
 
 
 def format_of_suffix(suffix: str) -> DocumentFormat | None:

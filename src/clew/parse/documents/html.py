@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, cast
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
+    Field,
     Heading,
     Item,
     ListBlock,
@@ -27,6 +29,7 @@ from clew.parse.documents.blocks import (
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import decode_text
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import (
@@ -96,6 +99,7 @@ FORMAT = DocumentFormat(
     (".html", ".htm", ".xhtml"),
     parse,
     matches=lambda start: bool(_HTML_START.match(start)),
+    parser=PARSER,
 )
 
 
@@ -167,6 +171,9 @@ def _blocks(root: _Element | None, remarks: Sequence[str], limits: Limits) -> It
     blocks = list(_TreeWalker(root, limits).blocks())
     if title := _title(root, blocks):
         yield Title(title)
+    for element in root.iter("meta"):
+        stated = str(element.get("name") or element.get("property") or "")
+        yield from starmap(Field, field_pairs({stated: str(element.get("content") or "")}))
     yield from blocks
 
 

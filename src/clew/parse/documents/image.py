@@ -97,9 +97,11 @@ def _resolution(image: Picture) -> float:
 
 
 KINDS = (
-    DocumentFormat("image/png", "a PNG image", (".png",), parse, magic=b"\x89PNG\r\n\x1a\n"),
-    DocumentFormat("image/jpeg", "a JPEG image", (".jpg", ".jpeg"), parse, magic=b"\xff\xd8\xff"),
-    DocumentFormat("image/tiff", "a TIFF image", (".tif", ".tiff"), parse, magic=b"II*\0"),
-    DocumentFormat("image/tiff", "a TIFF image", (".btf",), parse, magic=b"MM\0*"),
+    DocumentFormat("image/png", "a PNG image", (".png",), parse, magic=b"\x89PNG\r\n\x1a\n", parser=PARSER),
+    DocumentFormat(
+        "image/jpeg", "a JPEG image", (".jpg", ".jpeg"), parse, magic=b"\xff\xd8\xff", parser=PARSER
+    ),
+    DocumentFormat("image/tiff", "a TIFF image", (".tif", ".tiff"), parse, magic=b"II*\0", parser=PARSER),
+    DocumentFormat("image/tiff", "a TIFF image", (".btf",), parse, magic=b"MM\0*", parser=PARSER),
 )
 FORMATS = KINDS if can_recognise() else ()

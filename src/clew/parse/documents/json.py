@@ -87,8 +87,10 @@ def parse_lines(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = L
 
 
 FORMATS = (
-    DocumentFormat(MEDIA_TYPE, "a JSON file", (".json", ".geojson"), parse),
-    DocumentFormat(LINES_MEDIA_TYPE, "a file of JSON lines", (".jsonl", ".ndjson"), parse_lines),
+    DocumentFormat(MEDIA_TYPE, "a JSON file", (".json", ".geojson"), parse, parser=PARSER),
+    DocumentFormat(
+        LINES_MEDIA_TYPE, "a file of JSON lines", (".jsonl", ".ndjson"), parse_lines, parser=LINES_PARSER
+    ),
 )
 
 

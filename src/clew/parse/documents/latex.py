@@ -95,6 +95,7 @@ FORMAT = DocumentFormat(
         start.lstrip().startswith((b"%", b"\\"))
         and re.search(rb"^\\documentclass\b", start, re.M) is not None
     ),
+    parser=PARSER,
 )
 
 

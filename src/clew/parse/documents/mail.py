@@ -17,12 +17,14 @@ from datetime import datetime
 from email.errors import HeaderParseError, MessageError
 from email.header import decode_header
 from email.message import Message
+from itertools import starmap
 from pathlib import PurePath
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import (
     Block,
+    Field,
     Heading,
     Item,
     ListBlock,
@@ -34,6 +36,7 @@ from clew.parse.documents.blocks import (
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import decode_text
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat, MemberFile
 from clew.parse.documents.html import decode_page, fragment_blocks
 from clew.parse.documents.limits import LIMITS, Limits
@@ -41,6 +44,7 @@ from clew.parse.documents.text import text_blocks
 
 MEDIA_TYPE = "message/rfc822"
 MAILBOX_MEDIA_TYPE = "application/mbox"
+PARSER, MAILBOX_PARSER = "eml/2", "mbox/2"
 
 NO_SUBJECT = "(no subject)"
 #: The line before each message of a mailbox.
@@ -70,8 +74,8 @@ class Mail:
 def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a single message. Raises UnreadableFile."""
     mail = read_mail(data, limits)
-    source = SourceFile(data, name, MEDIA_TYPE, "eml/2", unit, limits)
-    return build_document([Title(mail.subject), *mail_blocks(mail)], source)
+    source = SourceFile(data, name, MEDIA_TYPE, PARSER, unit, limits)
+    return build_document([Title(mail.subject), *mail_fields(mail), *mail_blocks(mail)], source)
 
 
 def read_attachments(data: bytes) -> Iterator[MemberFile]:
@@ -81,7 +85,7 @@ def read_attachments(data: bytes) -> Iterator[MemberFile]:
 
 def parse_mailbox(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a mailbox: a section for each message. Raises UnreadableFile."""
-    source = SourceFile(data, name, MAILBOX_MEDIA_TYPE, "mbox/2", unit, limits)
+    source = SourceFile(data, name, MAILBOX_MEDIA_TYPE, MAILBOX_PARSER, unit, limits)
     return build_document(_mailbox_blocks(data, name, limits), source)
 
 
@@ -109,7 +113,13 @@ def _is_mailbox(start: bytes) -> bool:
 
 FORMATS = (
     DocumentFormat(
-        MEDIA_TYPE, "an e-mail", (".eml",), parse, matches=_is_mail, read_members=read_attachments
+        MEDIA_TYPE,
+        "an e-mail",
+        (".eml",),
+        parse,
+        matches=_is_mail,
+        read_members=read_attachments,
+        parser=PARSER,
     ),
     DocumentFormat(
         MAILBOX_MEDIA_TYPE,
@@ -118,6 +128,7 @@ FORMATS = (
         parse_mailbox,
         matches=_is_mailbox,
         read_members=read_mailbox_attachments,
+        parser=MAILBOX_PARSER,
     ),
 )
 
@@ -152,6 +163,12 @@ def _mailbox_blocks(data: bytes, name: str, limits: Limits) -> Iterator[Block]:
         )
     if not count:
         raise UnreadableFile("is damaged or not a mailbox: no message in it can be read")
+
+
+def mail_fields(mail: Mail) -> list[Field]:
+    """Return sender and date of a message as fields."""
+    pairs = field_pairs({name: value for name, value in mail.headers if name in {"From", "Date"}})
+    return list(starmap(Field, pairs))
 
 
 def mail_blocks(mail: Mail) -> Iterator[Block]:

@@ -7,12 +7,14 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
+    Field,
     Heading,
     Item,
     ListBlock,
@@ -24,6 +26,7 @@ from clew.parse.documents.blocks import (
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import decode_text
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.html import fragment_blocks
 from clew.parse.documents.limits import LIMITS, Limits
@@ -52,7 +55,7 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     return build_document(_blocks(text, remarks), source)
 
 
-FORMAT = DocumentFormat(MEDIA_TYPE, "Markdown", (".md", ".markdown"), parse)
+FORMAT = DocumentFormat(MEDIA_TYPE, "Markdown", (".md", ".markdown"), parse, parser=PARSER)
 
 
 def _blocks(text: str, remarks: Sequence[str]) -> Iterator[Block]:
@@ -63,6 +66,7 @@ def _blocks(text: str, remarks: Sequence[str]) -> Iterator[Block]:
         text = text[front.end() :]
         if title := fields.get("title"):
             yield Title(title)
+        yield from starmap(Field, field_pairs(fields))
         if lines := [f"{key}: {fields[key]}" for key in _CONTENT_FIELDS if fields.get(key)]:
             yield Paragraph("\n".join(lines))
     yield from markdown_blocks(text)

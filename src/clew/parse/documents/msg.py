@@ -20,7 +20,7 @@ from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import DocumentFormat, MemberFile
 from clew.parse.documents.html import decode_page, fragment_blocks
 from clew.parse.documents.limits import LIMITS, Limits
-from clew.parse.documents.mail import NO_SUBJECT, Mail, format_date, mail_blocks
+from clew.parse.documents.mail import NO_SUBJECT, Mail, format_date, mail_blocks, mail_fields
 from clew.parse.documents.rtf import rtf_blocks
 from clew.parse.documents.text import text_blocks
 
@@ -60,7 +60,7 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     """Parse an Outlook message. Raises UnreadableFile, which says what another compound file is."""
     mail = _open_message(data, limits)
     source = SourceFile(data, name, MEDIA_TYPE, PARSER, unit, limits)
-    return build_document([Title(mail.subject), *mail_blocks(mail)], source)
+    return build_document([Title(mail.subject), *mail_fields(mail), *mail_blocks(mail)], source)
 
 
 def read_attachments(data: bytes) -> Iterator[MemberFile]:
@@ -69,7 +69,13 @@ def read_attachments(data: bytes) -> Iterator[MemberFile]:
 
 
 FORMAT = DocumentFormat(
-    MEDIA_TYPE, "an Outlook message", (".msg",), parse, magic=SIGNATURE, read_members=read_attachments
+    MEDIA_TYPE,
+    "an Outlook message",
+    (".msg",),
+    parse,
+    magic=SIGNATURE,
+    read_members=read_attachments,
+    parser=PARSER,
 )
 
 

@@ -34,7 +34,7 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     return build_document([*map(Note, remarks), *_blocks(notebook, name, limits)], source)
 
 
-FORMAT = DocumentFormat(MEDIA_TYPE, "a Jupyter notebook", (".ipynb",), parse)
+FORMAT = DocumentFormat(MEDIA_TYPE, "a Jupyter notebook", (".ipynb",), parse, parser=PARSER)
 
 
 def _blocks(notebook: Any, name: str, limits: Limits) -> Iterator[Block]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import starmap
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import (
     Block,
     Caption,
+    Field,
     Heading,
     Item,
     ListBlock,
@@ -30,6 +32,7 @@ from clew.parse.documents.blocks import (
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.docx import LEVELS, format_list_number
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
@@ -63,10 +66,13 @@ _INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
 _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
 
 
+TEXT_PARSER, SPREADSHEET_PARSER, PRESENTATION_PARSER = "odt/2", "ods/1", "odp/2"
+
+
 def parse_text(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse an OpenDocument text. Raises UnreadableFile."""
     package = _open_package(data, limits)
-    source = SourceFile(data, name, f"{_MIMETYPE}text", "odt/2", unit, limits)
+    source = SourceFile(data, name, f"{_MIMETYPE}text", TEXT_PARSER, unit, limits)
     return build_document(_text_blocks(package, limits), source)
 
 
@@ -75,7 +81,7 @@ def parse_spreadsheet(
 ) -> ParsedDocument:
     """Parse an OpenDocument spreadsheet: each sheet becomes a section with its tables. Raises UnreadableFile."""
     package = _open_package(data, limits)
-    source = SourceFile(data, name, f"{_MIMETYPE}spreadsheet", "ods/1", unit, limits)
+    source = SourceFile(data, name, f"{_MIMETYPE}spreadsheet", SPREADSHEET_PARSER, unit, limits)
     return build_document(_spreadsheet_blocks(package, name, limits), source)
 
 
@@ -84,16 +90,18 @@ def parse_presentation(
 ) -> ParsedDocument:
     """Parse an OpenDocument presentation: each slide is a page and a section. Raises UnreadableFile."""
     package = _open_package(data, limits)
-    source = SourceFile(data, name, f"{_MIMETYPE}presentation", "odp/2", unit, limits)
+    source = SourceFile(data, name, f"{_MIMETYPE}presentation", PRESENTATION_PARSER, unit, limits)
     return build_document(_presentation_blocks(package, limits), source)
 
 
 FORMATS = tuple(
-    DocumentFormat(f"{_MIMETYPE}{kind}", label, suffixes, parse, zip_mimetype=f"{_MIMETYPE}{kind}")
-    for kind, label, suffixes, parse in (
-        ("text", "an OpenDocument text", (".odt", ".ott"), parse_text),
-        ("spreadsheet", "an OpenDocument spreadsheet", (".ods", ".ots"), parse_spreadsheet),
-        ("presentation", "an OpenDocument presentation", (".odp", ".otp"), parse_presentation),
+    DocumentFormat(
+        f"{_MIMETYPE}{kind}", label, suffixes, parse, zip_mimetype=f"{_MIMETYPE}{kind}", parser=parser
+    )
+    for kind, label, suffixes, parse, parser in (
+        ("text", "an OpenDocument text", (".odt", ".ott"), parse_text, TEXT_PARSER),
+        ("spreadsheet", "an OpenDocument spreadsheet", (".ods", ".ots"), parse_spreadsheet, SPREADSHEET_PARSER),
+        ("presentation", "an OpenDocument presentation", (".odp", ".otp"), parse_presentation, PRESENTATION_PARSER),
     )
 )
 
@@ -122,6 +130,13 @@ def _stated_title(package: OfficePackage) -> str:
     return next(
         (" ".join((title.text or "").split()) for title in package.read_xml("meta.xml").iter("{*}title")), ""
     )
+
+
+def _meta_fields(package: OfficePackage) -> Iterator[Field]:
+    """Yield author, date and keywords of the metadata."""
+    if "meta.xml" in package:
+        for element in package.read_xml("meta.xml").iter("{*}creator", "{*}creation-date", "{*}keyword"):
+            yield from starmap(Field, field_pairs({local_name(element): element.text or ""}))
 
 
 def _children(element: _Element, *names: str) -> Iterator[_Element]:
@@ -238,6 +253,7 @@ def _text_blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     blocks = list(_join_lists(walker.blocks(body)))
     if title := walker.title or _stated_title(package):
         yield Title(title)
+    yield from _meta_fields(package)
     yield from blocks
 
 
@@ -540,6 +556,7 @@ def _spreadsheet_blocks(package: OfficePackage, name: str, limits: Limits) -> It
     styles = Styles.from_xml(root)
     walker = _Walker(package, styles, limits)
     yield Title(_stated_title(package) or PurePath(name).stem)
+    yield from _meta_fields(package)
     count = cells = 0
     for table in _children(body, "table"):
         if attribute_value(table, "style-name") in styles.hidden:
@@ -607,6 +624,7 @@ def _presentation_blocks(package: OfficePackage, limits: Limits) -> Iterator[Blo
     walker = _Walker(package, styles, limits)
     if title := _stated_title(package):
         yield Title(title)
+    yield from _meta_fields(package)
     hidden = 0
     for number, page in enumerate(_children(body, "page"), 1):
         if attribute_value(page, "style-name") in styles.hidden:

@@ -102,11 +102,13 @@ class OfficePackage:
 
     def title(self) -> str:
         """Return the title in the core properties, "" where there is none."""
+        return self.properties().get("title", "")
+
+    def properties(self) -> dict[str, str]:
+        """Return the core properties by name: title, creator, created, keywords, category."""
         core = self.related_part("", "core-properties", "docProps/core.xml")
-        for child in self.read_xml(core) if core else ():
-            if local_name(child) == "title":
-                return (child.text or "").strip()
-        return ""
+        children = self.read_xml(core) if core else ()
+        return {local_name(child): text for child in children if (text := (child.text or "").strip())}
 
     def read_bytes(self, name: str) -> bytes:
         """Return the content of a part that need not be XML."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
+    Field,
     Heading,
     Item,
     ListBlock,
@@ -27,6 +29,7 @@ from clew.parse.documents.blocks import (
     build_document,
 )
 from clew.parse.documents.builder import PassageUnit
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
@@ -58,7 +61,12 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
 
 
 FORMAT = DocumentFormat(
-    MEDIA_TYPE, "a PowerPoint presentation", (".pptx", ".pptm", ".ppsx", ".potx"), parse, zip_folder="ppt"
+    MEDIA_TYPE,
+    "a PowerPoint presentation",
+    (".pptx", ".pptm", ".ppsx", ".potx"),
+    parse,
+    zip_folder="ppt",
+    parser=PARSER,
 )
 
 
@@ -71,6 +79,7 @@ def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     stated_title = package.title()
     if not _GENERATED_TITLE.match(stated_title):
         yield Title(stated_title)
+    yield from starmap(Field, field_pairs(package.properties()))
     hidden = 0
     reader = _SlideReader(package, limits)
     for number, part in enumerate(slides, 1):

@@ -72,7 +72,7 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     return build_document(rtf_blocks(data, limits), source)
 
 
-FORMAT = DocumentFormat(MEDIA_TYPE, "an RTF document", (".rtf",), parse, magic=b"{\\rtf")
+FORMAT = DocumentFormat(MEDIA_TYPE, "an RTF document", (".rtf",), parse, magic=b"{\\rtf", parser=PARSER)
 
 
 def rtf_blocks(data: bytes, limits: Limits) -> Iterator[Block]:

@@ -48,7 +48,7 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     return build_document(chain(map(Note, remarks), text_blocks(text)), source)
 
 
-FORMAT = DocumentFormat(MEDIA_TYPE, "plain text", (".txt", ".text"), parse)
+FORMAT = DocumentFormat(MEDIA_TYPE, "plain text", (".txt", ".text"), parse, parser=PARSER)
 
 
 def text_blocks(text: str) -> Iterator[Block]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
+from itertools import starmap
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import (
     Block,
+    Field,
     Heading,
     Note,
     SourceFile,
@@ -32,6 +34,7 @@ from clew.parse.documents.blocks import (
     table_blocks,
 )
 from clew.parse.documents.builder import PassageUnit
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name, xml_error
@@ -287,12 +290,15 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     return build_document(_blocks(package, name, limits), source)
 
 
-FORMAT = DocumentFormat(MEDIA_TYPE, "an Excel workbook", (".xlsx", ".xlsm"), parse, zip_folder="xl")
+FORMAT = DocumentFormat(
+    MEDIA_TYPE, "an Excel workbook", (".xlsx", ".xlsm"), parse, zip_folder="xl", parser=PARSER
+)
 
 
 def _blocks(package: OfficePackage, name: str, limits: Limits) -> Iterator[Block]:
     # A sheet's name is no title: the first of several does not describe the others.
     yield Title(package.title() or PurePath(name).stem)
+    yield from starmap(Field, field_pairs(package.properties()))
     count = 0
     for sheet in Workbook(package, limits).sheets():
         count += 1

@@ -38,7 +38,9 @@ def read_members(data: bytes) -> Iterator[MemberFile]:
         yield MemberFile(info.filename, _reader_of(archive, info, LIMITS))
 
 
-FORMAT = DocumentFormat(MEDIA_TYPE, "a zip archive", (".zip",), parse, read_members=read_members)
+FORMAT = DocumentFormat(
+    MEDIA_TYPE, "a zip archive", (".zip",), parse, read_members=read_members, parser=PARSER
+)
 
 
 def _open_archive(data: bytes) -> zipfile.ZipFile:

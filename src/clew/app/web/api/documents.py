@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from clew.app.answers.view import table_cells
-from clew.app.web.api.questions import KEY, Form, Key
+from clew.app.web.api.questions import KEY, Condition, Form, Key
 from clew.app.web.method_choices import DEFAULT, resolve_retriever
 from clew.app.web.server import CurrentBase, CurrentServer, nearest_scale
 from clew.core.errors import NotFound, UsageError
@@ -177,6 +177,7 @@ class Search(Form):
     k: Annotated[int, Field(ge=1, le=200)] = 10
     retriever: Annotated[str, Field(max_length=200)] = DEFAULT
     documents: Annotated[list[Key], Field(max_length=10_000)] | None = None
+    where: Condition = ""
 
 
 @router.post("/search")
@@ -188,11 +189,14 @@ def search(asked: Search, server: CurrentServer, base: CurrentBase) -> dict[str,
     retriever = resolve_retriever(asked.retriever)
     with server.questions.search_slots.admit():
         hits = base.knowledge_base.search(
-            asked.question, k=asked.k, retriever=retriever, documents=asked.documents
+            asked.question, k=asked.k, retriever=retriever, documents=asked.documents, where=asked.where
         )
     return {"hits": [hit.to_dict() for hit in hits]}
 
 
 def _document_to_dict(document: Document) -> dict[str, Any]:
     """Return a document without the folders of its files, which are nobody's business."""
-    return document.to_dict() | {"paths": [PurePath(path).name for path in document.paths]}
+    return document.to_dict() | {
+        "paths": [PurePath(path).name for path in document.paths],
+        "folders": [],
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -52,17 +52,20 @@ def check_text(text: str) -> None:
 
 Key = Annotated[str, Field(pattern=KEY)]
 Name = Annotated[str, Field(max_length=200)]
+Condition = Annotated[str, Field(max_length=2_000)]
 
 
 class Ask(Form):
     """A question. ``recipe`` and ``model`` are names of /config; by default clew chooses. ``documents`` and
-    ``graphs`` restrict the search. ``chain`` is the question as triples. ``beside`` is the id of a question to
+    ``graphs`` restrict the search, and so does ``where``, a condition on the fields of documents such as
+    ``date >= 2021 and tag = lease``. ``chain`` is the question as triples. ``beside`` is the id of a question to
     compare with."""
 
     question: str = ""
     recipe: Name = DEFAULT
     model: Name | None = None
     documents: Annotated[list[Key], Field(max_length=10_000)] | None = None
+    where: Condition = ""
     graphs: Annotated[list[Name], Field(max_length=1_000)] | None = None
     chain: str = ""
     beside: Name | None = None
@@ -83,14 +86,17 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     # Checked here, while the client still waits for the reply.
     for name in asked.graphs or ():
         base.knowledge_base.graphs.get(name)
-    base.knowledge_base.document_keys(*(asked.documents or ()))
+    documents: Collection[str] | None = asked.documents
+    base.knowledge_base.document_keys(*(documents or ()))
+    if asked.where:
+        documents = sorted(base.knowledge_base.select_documents(asked.where, documents))
     job = server.questions.submit(
         base,
         QuestionRequest(
             asked.question,
             recipe,
             None if model is None else model.id,
-            None if asked.documents is None else tuple(asked.documents),
+            None if documents is None else tuple(documents),
             None if asked.graphs is None else tuple(asked.graphs),
             asked.chain,
             asked.beside,

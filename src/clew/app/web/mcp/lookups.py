@@ -55,9 +55,11 @@ def list_contents(base: KnowledgeBase, start: int = 0) -> ToolResult:
     )
 
 
-def search_passages(base: KnowledgeBase, query: str, k: int, documents: Sequence[str] | None) -> ToolResult:
+def search_passages(
+    base: KnowledgeBase, query: str, k: int, documents: Sequence[str] | None, where: str = ""
+) -> ToolResult:
     """Return the best passages and table rows, each with its place."""
-    hits = base.search(query, k=k, documents=documents)
+    hits = base.search(query, k=k, documents=documents, where=where)
     lines = [
         f"{number}. {hit.node.place}  ({hit.node.id})\n{_cut(hit.node.text)}"
         for number, hit in enumerate(hits, 1)

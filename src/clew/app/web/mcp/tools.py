@@ -112,6 +112,7 @@ def run_ask(
         llm=None if context.llm is None else LentModel(context.llm, stop),
         recipe=arguments.get("recipe") or next(iter(context.recipes)),
         documents=arguments.get("documents"),
+        where=arguments.get("where", ""),
         graphs=arguments.get("graphs"),
         watch=watch,
         stop=stop,
@@ -128,7 +129,11 @@ def ask_result(context: ToolContext, arguments: Arguments, answer: Answer) -> To
 def run_search(context: ToolContext, arguments: Arguments) -> ToolResult:
     """Find passages. Raises ClewError."""
     return search_passages(
-        context.base(arguments), arguments["query"], arguments.get("k", 10), arguments.get("documents")
+        context.base(arguments),
+        arguments["query"],
+        arguments.get("k", 10),
+        arguments.get("documents"),
+        arguments.get("where", ""),
     )
 
 
@@ -165,6 +170,10 @@ def _names(description: str) -> Schema:
     }
 
 
+_WHERE = (
+    "Only in documents whose fields meet this condition, such as: date >= 2021 and tag = lease. Fields: author, "
+    "date, tag, folder, kind, language, name, title, pages."
+)
 _DOCUMENTS = "Only in these documents: file names or keys, as show lists them. Left out: in all."
 
 
@@ -178,13 +187,21 @@ def _ask_arguments(context: ToolContext) -> Schema:
         question=_text("The question, in words, standing alone."),
         recipe=method | {"description": f"How to answer. Leave it out unless asked to compare. {listed}."},
         documents=_names(_DOCUMENTS),
+        where=_text(_WHERE),
         graphs=_names("Only in these graphs, by name."),
     )
 
 
 def _search_arguments(context: ToolContext) -> Schema:
     k = {"type": "integer", "minimum": 1, "maximum": 50, "default": 10, "description": "How many at most."}
-    return _object(context, ["query"], query=_text("Words or a question."), k=k, documents=_names(_DOCUMENTS))
+    return _object(
+        context,
+        ["query"],
+        query=_text("Words or a question."),
+        k=k,
+        documents=_names(_DOCUMENTS),
+        where=_text(_WHERE),
+    )
 
 
 def _show_arguments(context: ToolContext) -> Schema:

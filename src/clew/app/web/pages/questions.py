@@ -37,7 +37,7 @@ _MAX_LIVE_HITS = 40
 #: Triples of each relation that are shown around a triple.
 _MAX_TRIPLES = 8
 #: Fields of the form that a person may leave empty.
-_OPTIONAL_FIELDS = ("model", "recipe", "beside", "also")
+_OPTIONAL_FIELDS = ("where", "model", "recipe", "beside", "also")
 #: Fields that a form may have: one for each document that is ticked.
 _MAX_FIELDS = 20_000
 

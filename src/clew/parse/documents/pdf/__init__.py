@@ -7,6 +7,7 @@ from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.formats import DocumentFormat
 
 MEDIA_TYPE = "application/pdf"
+PARSER = "pdf/3"
 
 
 def parse(data: bytes, *, unit: PassageUnit, name: str) -> ParsedDocument:
@@ -17,4 +18,6 @@ def parse(data: bytes, *, unit: PassageUnit, name: str) -> ParsedDocument:
 
 
 #: The header of another program may precede the magic bytes; PDF readers accept them in the first 1,024 bytes.
-FORMAT = DocumentFormat(MEDIA_TYPE, "a PDF", (".pdf",), parse, magic=b"%PDF-", magic_window=1_024)
+FORMAT = DocumentFormat(
+    MEDIA_TYPE, "a PDF", (".pdf",), parse, magic=b"%PDF-", magic_window=1_024, parser=PARSER
+)

@@ -21,8 +21,9 @@ from clew.core.errors import UnreadableFile
 from clew.core.types import Box, ParsedDocument, Table
 from clew.parse.documents.arithmetic import check_arithmetic
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.limits import extend_memory_limit, extend_processor_limit
-from clew.parse.documents.pdf import MEDIA_TYPE
+from clew.parse.documents.pdf import MEDIA_TYPE, PARSER
 from clew.parse.documents.pdf.cells import split_line
 from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, read_grid
 from clew.parse.documents.pdf.lines import Line, PageLines, bounding_box, extract_lines
@@ -429,7 +430,6 @@ def _join_paragraphs(pages: list[list[Block]]) -> None:
         before = last if last and last.table is None and last.level is None else None
 
 
-PARSER = "pdf/3"
 #: A file with more pages is refused rather than read for an hour.
 MAX_PAGES = 20_000
 #: Processor time that a page may take beside what a file may; a page of a filing takes 0.03.
@@ -481,6 +481,10 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
         hint = "" if can_recognise() else f"; {HINT[0].lower()}{HINT[1:]}"
         builder.notes.append(f"no text on {_name_pages(without_text)}{hint}")
     _add_pages(pages, turns, _read_outline(document), builder)
+    stated = document.get_metadata_dict()
+    names = ("Author", "CreationDate", "Keywords")
+    for field_name, value in field_pairs({key: stated.get(key, "") for key in names}):
+        builder.add_field(field_name, value)
     parser = f"{PARSER}+ocr" if turns else PARSER
     parsed = builder.finish(
         data=data, title=_title(document, name), media_type=MEDIA_TYPE, parser=parser, pages=count

@@ -1,0 +1,123 @@
+"""Fields of files of several formats, and questions that a condition on them restricts."""
+
+import email.message
+import sqlite3
+import zipfile
+
+import docx
+import pytest
+from reportlab.pdfgen import canvas
+
+import clew
+from clew.core.errors import NotFound, UsageError
+from clew.parse.documents import markdown
+from clew.parse.documents.formats import document_formats, is_outdated
+
+TEXT = "The lease of the quay ends in May, and the harbour office keeps the keys until then."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fields")
+    (folder / "contracts" / "2021").mkdir(parents=True)
+    (folder / "contracts" / "2021" / "plain.txt").write_text(TEXT)
+    (folder / "front.md").write_text(
+        f"---\ntitle: The quay\nauthor: Ada Strake\ndate: 5 March 2021\ntags: [lease, draft]\n---\n\n{TEXT} One.\n"
+    )
+    (folder / "page.html").write_text(
+        '<html><head><meta name="author" content="Jo Wu"><meta name="keywords" content="offer, lease">'
+        '<meta property="article:published_time" content="2019-04-01T10:00"></head><body>'
+        f"<p>{TEXT} Two.</p></body></html>"
+    )
+    page = canvas.Canvas(str(folder / "paper.pdf"))
+    page.setAuthor("Ada Strake; Jo Wu")
+    page.setKeywords("lease")
+    page.drawString(72, 700, TEXT + " Three.")
+    page.save()
+    written = docx.Document()
+    written.core_properties.author = "Jo Wu"
+    written.core_properties.keywords = "minutes"
+    written.add_paragraph(TEXT + " Four.")
+    written.save(folder / "minutes.docx")
+    mail = email.message.EmailMessage()
+    mail["From"], mail["To"] = "Ada Strake <ada@quay.example>", "jo@quay.example"
+    mail["Date"], mail["Subject"] = "Fri, 05 Feb 2021 10:00:00 +0000", "Keys"
+    mail.set_content(TEXT + " Five.")
+    (folder / "keys.eml").write_bytes(mail.as_bytes())
+    with zipfile.ZipFile(folder / "old.zip", "w") as archive:
+        archive.writestr("inner.txt", TEXT + " Six.")
+        archive.writestr("second.txt", TEXT + " Seven.")
+    with clew.open(folder / ".clew", create=True) as base:
+        base.encoding.set(None)
+        base.add([folder], workers=1)
+    return folder
+
+
+def names(base, where, **options):
+    return {hit.node.document_name for hit in base.search("lease of the quay", where=where, **options)}
+
+
+def test_a_condition_restricts_searches_and_answers(folder):
+    with clew.open(folder / ".clew") as base:
+        assert names(base, "author = 'ada strake'") == {"front.md", "paper.pdf"}
+        assert names(base, "author ~ ada") == {"front.md", "paper.pdf", "keys.eml"}
+        assert names(base, "tag = lease and not author = 'Jo Wu'") == {"front.md"}
+        assert names(base, "date >= 2021-01 and date <= 2021") == {"front.md", "keys.eml"} | (
+            {"paper.pdf"} & names(base, "date <= 2021")
+        )
+        assert names(base, "date = 2019-04-01") == {"page.html"}
+        assert names(base, "tag = contracts") == names(base, "folder = contracts/2021") == {"plain.txt"}
+        assert names(base, "kind in (docx, mail)") == {"minutes.docx", "keys.eml"}
+        # Nothing leaks: no retriever returns a passage of another document.
+        for retriever in ("bm25", "tfidf", "kgp", "drill", "kgp(graph=keywords, guide=tfidf)"):
+            assert names(base, "tag = minutes", retriever=retriever) <= {"minutes.docx"}
+        answer = base.ask(
+            "When does the lease of the quay end?", where="kind = mail", recipe="read(retriever=bm25)"
+        )
+        assert {hit.node.document_name for hit in answer.evidence} == {"keys.eml"}
+        assert names(base, "language = en", documents=["front.md", "keys.eml"]) == {"front.md", "keys.eml"}
+        with pytest.raises(NotFound, match="no document meets"):
+            base.search("lease", where="date > 2090")
+        with pytest.raises(UsageError, match="at character 6"):
+            base.search("lease", where="tag =")
+
+
+@pytest.mark.slow
+def test_files_of_an_earlier_parser_are_read_again(folder, tmp_path):
+    path = tmp_path / "kb"
+    with clew.open(path, create=True) as base:
+        base.encoding.set(None)
+        base.add([folder / "front.md", folder / "old.zip"], workers=1)
+        before = {document.name: document.key for document in base.documents()}
+        assert base.add([folder / "front.md", folder / "old.zip"], workers=1).unchanged == 2
+    with sqlite3.connect(path / "base.sqlite") as connection:
+        # As an earlier clew left them: its parser of Markdown, and no fields of what is in the archive.
+        connection.execute(
+            "UPDATE document SET parser = 'markdown/0(passages=paragraph)', key = 'earlier' "
+            "WHERE media_type = 'text/markdown'"
+        )
+        connection.execute("UPDATE document SET fields = NULL WHERE media_type = 'text/plain'")
+    connection.close()
+    with clew.open(path) as base:
+        report = base.add([folder / "front.md", folder / "old.zip"], workers=1)
+        assert report.replaced == [str(folder / "front.md")] and not report.failed and not report.removed
+        assert {document.name: document.key for document in base.documents()} == before
+        assert not base.store.keys_without_fields()
+
+
+def test_every_format_names_its_parser(folder):
+    with clew.open(folder / ".clew") as base:
+        assert all(form.parser for form in document_formats())
+        assert not any(is_outdated(document) for document in base.documents())
+        known = {form.parser for form in document_formats()}
+        assert {document.parser.partition("(")[0] for document in base.documents()} <= known
+    assert markdown.PARSER in known
+
+
+@pytest.mark.slow
+def test_an_estimate_counts_what_is_in_an_archive(folder, tmp_path):
+    with clew.open(tmp_path / "kb", create=True) as base:
+        estimate = base.estimate([folder / "old.zip"], workers=1)
+        report = base.add([folder / "old.zip"], workers=1)
+    assert estimate.documents == len(report.added) == 3
+    assert estimate.passages == report.passages
