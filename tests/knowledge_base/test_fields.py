@@ -121,3 +121,24 @@ def test_an_estimate_counts_what_is_in_an_archive(folder, tmp_path):
         report = base.add([folder / "old.zip"], workers=1)
     assert estimate.documents == len(report.added) == 3
     assert estimate.passages == report.passages
+
+
+@pytest.mark.slow
+def test_a_citation_is_traced_by_its_words(tmp_path):
+    file = tmp_path / "lease.md"
+    file.write_text(f"# Lease\n\n{TEXT}\n")
+    words = "the harbour office keeps the keys"
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.encoding.set(None)
+        base.add([file], workers=1)
+        id = base.search("harbour keys")[0].node.id
+        assert base.trace_citation(id, "lease.md", words).state == "unchanged"
+        file.write_text(f"# Lease\n\nAn introduction that is new.\n\n{TEXT}\n")
+        base.add([file], workers=1)
+        traced = base.trace_citation(id, "lease.md", words)
+        assert traced.state == "moved" and words in traced.node.text and traced.node.id != id
+        file.write_text("# Lease\n\nNothing of it is left.\n")
+        base.add([file], workers=1)
+        assert base.trace_citation(id, "lease.md", words) == type(traced)("changed")
+        base.remove("lease.md")
+        assert base.trace_citation(id, "lease.md", words) == type(traced)("removed")

@@ -28,7 +28,7 @@ from clew.core.types import (
     Scope,
     Step,
 )
-from clew.knowledge_base.results import DocumentMatches, GraphSize, VectorCounts
+from clew.knowledge_base.results import CitedSource, DocumentMatches, GraphSize, VectorCounts
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
@@ -220,6 +220,28 @@ class KnowledgeBase:
     def node(self, id: str) -> Node:
         """Return a node. Raises NotFound."""
         return self.store.node(id)
+
+    def trace_citation(self, id: str, document_name: str, words: str, page: int | None = None) -> CitedSource:
+        """Return where a cited node is today, whose document may have been read again, changed or removed.
+
+        ``words`` are the quoted ones, or the node's text. They are looked for in the documents with the file name
+        ``document_name``; of several places the one on ``page`` counts, else the first.
+        """
+        try:
+            return CitedSource("unchanged", self.node(id))
+        except NotFound:
+            pass
+        named = DocumentNames(self.documents()).match(document_name).documents
+        wanted = " ".join(words.split())
+        places = [
+            node
+            for document, _ in named
+            for node in self.store.document_nodes(document.key)
+            if node.kind in RETRIEVED_KINDS and wanted and wanted in " ".join(node.text.split())
+        ]
+        if places:
+            return CitedSource("moved", min(places, key=lambda node: node.page != page))
+        return CitedSource("changed" if named else "removed")
 
     def match_documents(self, text: str) -> DocumentMatches:
         """Return the documents that a text names: a path, a folder, a key, or a file name."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from clew.core.types import Document, Entity, Usage
+from clew.core.types import Document, Entity, Node, Usage
 
 if TYPE_CHECKING:
     from clew.triples.linking.entity_alignment import EntityAlignment
@@ -25,6 +25,15 @@ class GraphSize:
     mean_degree: float
     isolated: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSource:
+    """What became of a cited node: ``unchanged``; ``moved``, where the source was read again or changed and still has
+    the words, in ``node``; ``changed``, where it is there without them; ``removed``."""
+
+    state: Literal["unchanged", "moved", "changed", "removed"]
+    node: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Self
 
@@ -268,6 +268,13 @@ class Store:
         """Return a document's canonical text. Raises NotFound."""
         with self.database.read_transaction() as connection:
             return documents.read_text(connection, documents.find_first_row(connection, key))
+
+    def parsed_document(self, key: str) -> ParsedDocument:
+        """Return a document as it was stored, with its fields. Raises NotFound."""
+        with self.database.read_transaction() as connection:
+            entry = documents.read_entry(connection, key)
+            parsed = documents.read_parsed_document(connection, entry)
+        return replace(parsed, fields=entry.document.fields)
 
     # The whole base
 

@@ -19,6 +19,7 @@ from clew.app.cli import (
     serve,
     tables,
     train,
+    watch,
 )
 from clew.app.cli.command_group import CommandGroup
 
@@ -72,6 +73,7 @@ app.command("tables")(tables.list_tables)
 app.command("sql")(tables.sql)
 app.command("grid")(grid.grid)
 app.command("remove")(documents.remove)
+app.command("watch")(watch.watch)
 app.command("info")(info.info)
 app.command("estimate")(info.estimate)
 app.command("recipes")(info.recipes)
@@ -80,6 +82,7 @@ app.command("summarise")(enrich.summarise)
 app.command("mcp")(mcp.mcp)
 app.command("annotate")(enrich.annotate)
 app.command("doctor")(info.doctor)
+app.add_typer(watch.trash_app, name="trash")
 app.add_typer(graph.app, name="graph")
 app.add_typer(encoder.app, name="encoder")
 app.add_typer(evaluate.app, name="eval")

@@ -347,7 +347,7 @@ class _AddRun:
         vanished = sorted(
             path
             for path in locations
-            if not roots.isdisjoint((Path(path), *Path(path).parents)) and _has_vanished(container_path(path))
+            if not roots.isdisjoint((Path(path), *Path(path).parents)) and has_vanished(container_path(path))
         )
         if vanished:
             self.base.remove(vanished)
@@ -378,7 +378,8 @@ class _AddRun:
         self.progress(Event("files", self.done, self.total, path, outcome))
 
 
-def _has_vanished(path: str) -> bool:
+def has_vanished(path: str) -> bool:
+    """Return whether a file is not there any more. One that cannot be examined may still be there."""
     try:
         Path(path).stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 from urllib.parse import parse_qs
@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response, Streamin
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from clew.app.answers.view import AnswerView, StepView
+from clew.app.answers.view import AnswerView, NodeView, StepView
 from clew.app.answers.walk import draw_walk
 from clew.app.web import history
 from clew.app.web.api.questions import Ask, ask
@@ -26,7 +26,7 @@ from clew.app.web.pages.render import PageRoute, render_fragment, render_page
 from clew.app.web.pages.source import SourceView, table_rows, view_source
 from clew.app.web.server import CurrentBase, CurrentServer, Server
 from clew.core.errors import ClewError, NotFound, UsageError
-from clew.core.types import ROW
+from clew.core.types import ROW, Quote
 from clew.knowledge_base.graphs import entity_triples
 from clew.knowledge_base.results import EntityTriples
 
@@ -150,10 +150,7 @@ def cite(
     source: SourceView | None = None
     gone = ""
     if not cited.node.in_graph:
-        try:
-            source = view_source(server, base, cited.node.id, quotes)
-        except NotFound as error:
-            gone = error.problem
+        source, gone = _view_citation(server, base, cited.node, quotes)
     return render_page(
         "part-source.html" if part else "source.html",
         title=f"[{number}] {cited.node.document}",
@@ -165,6 +162,26 @@ def cite(
         around=_triples_around(base, cited.node.key, cited.ends),
         back=f"/b/{base.name}/q/{id}",
     )
+
+
+def _view_citation(
+    server: Server, base: ServedBase, node: NodeView, quotes: Sequence[Quote]
+) -> tuple[SourceView | None, str]:
+    """Return the source of a citation as it is today, and what happened to it since, "" where nothing did."""
+    words = quotes[0].text if quotes else node.text
+    today = base.knowledge_base.trace_citation(node.id, node.document, words, node.page)
+    if today.node is None:
+        happened = (
+            "source removed" if today.state == "removed" else "source changed, and these words are gone"
+        )
+        return None, f"{happened}: {node.document}"
+    if today.state == "unchanged":
+        return view_source(server, base, node.id, quotes), ""
+    place = "" if today.node.page is None else f", now on page {today.node.page}"
+    start = today.node.text.find(words)
+    moved = [Quote(today.node.id, words, (start, start + len(words)))] if quotes and start >= 0 else []
+    source = view_source(server, base, today.node.id, moved)
+    return source, f"source changed since this answer; the words are still there{place}"
 
 
 def _triples_around(base: ServedBase, graph: str, ends: tuple[str, ...]) -> list[EntityTriples]:
