@@ -181,13 +181,18 @@ class KnowledgeBase:
         checksum: bool = False,
         workers: int | None = None,
         progress: Progress | None = None,
+        allow_private: bool = False,
     ) -> Report:
         """Add files and folders (:mod:`clew.knowledge_base.ingest`), and encode new passages if there is an encoder.
+
+        A path may be the address of a page (https://); ``allow_private`` allows one on this machine or a private
+        network.
 
         ``sync`` also removes documents whose files vanished from the folders; ``checksum`` compares the bytes of
         files whose size and time are unchanged.
         """
         from clew.knowledge_base import ingest
+        from clew.knowledge_base.ingest.web_page import PageFetcher
 
         report = ingest.add(
             self.store,
@@ -197,6 +202,7 @@ class KnowledgeBase:
             workers=workers,
             progress=progress or ingest.ignore_event,
             encoder=self.encoding.encoder,
+            fetcher=PageFetcher(allow_private),
         )
         self._update_extracted_graphs()
         return report

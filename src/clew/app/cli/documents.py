@@ -40,7 +40,8 @@ _PREVIEW = 100
 
 def add(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Files and folders.", show_default=False)
+        list[str],
+        typer.Argument(metavar="PATH...", help="Files, folders, and addresses of pages.", show_default=False),
     ],
     sync: Annotated[
         bool, typer.Option("--sync", help="Also remove documents whose files in these folders are gone.")
@@ -65,6 +66,10 @@ def add(
     checksum: Annotated[
         bool, typer.Option("--checksum", help="Compare the contents of files, not only size and time.")
     ] = False,
+    allow_private: Annotated[
+        bool,
+        typer.Option("--allow-private", help="Also fetch pages from this machine and private networks."),
+    ] = False,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -78,6 +83,8 @@ def add(
 
       clew add report.pdf notes.md --kb project.clew
 
+      clew add https://example.org/report.html      one page, if its site allows it; nothing is crawled
+
       clew add --sync ~/Documents/reports      also removes documents whose files were deleted
     """
     from clew.parse.documents.formats import format_problems
@@ -87,7 +94,14 @@ def add(
             base.encoding.set(None if encoder == "none" else encoder)
         announce_text_destination("the passages", base.encoding.encoder())
         with progress_display(quiet=as_json) as progress:
-            report = base.add(paths, sync=sync, checksum=checksum, workers=workers, progress=progress)
+            report = base.add(
+                paths,
+                sync=sync,
+                checksum=checksum,
+                workers=workers,
+                progress=progress,
+                allow_private=allow_private,
+            )
         folder, suggestion = base.path, base.encoding.suggest()
     # A format that cannot be loaded may be why a file was skipped.
     for problem in format_problems():

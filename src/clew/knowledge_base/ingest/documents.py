@@ -28,6 +28,7 @@ from clew.core.types import (
 )
 from clew.knowledge_base.ingest.plan import Plan, Scan, plan_files, scan_paths
 from clew.knowledge_base.ingest.report import Event, Failure, Progress, Report, ignore_event
+from clew.knowledge_base.ingest.web_page import PageFetcher, WebPage, is_page_address
 from clew.parse.documents.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class IngestTarget(Protocol):
         ...
 
 
-def add(
+def add(  # noqa: PLR0913 (one keyword for each choice of a person)
     base: IngestTarget,
     paths: Sequence[str | Path],
     *,
@@ -97,8 +98,11 @@ def add(
     workers: int | None = None,
     progress: Progress = ignore_event,
     encoder: Callable[[], Encoder | None] = lambda: None,
+    fetcher: PageFetcher | None = None,
 ) -> Report:
     """Add the files at and under ``paths``, and return what happened to each.
+
+    A path that is an address (https://) is a page, which ``fetcher`` fetches; it is read again each time.
 
     ``sync`` also removes files under ``paths`` that no longer exist. ``checksum`` compares the bytes of files that
     look unchanged. ``workers`` is the number of parsing processes (default: one per core). ``encoder`` is called at
@@ -106,9 +110,11 @@ def add(
     ``Report.failed``. Ctrl-C sets ``Report.interrupted``; the documents so far stay.
     """
     started = time.monotonic()
-    run = _AddRun(base, Report.empty(), progress)
+    addresses = [str(path) for path in paths if is_page_address(str(path))]
+    files = [path for path in paths if not is_page_address(str(path))]
+    run = _AddRun(base, Report.empty(), progress, addresses, fetcher or PageFetcher())
     try:
-        run.run(paths, sync=sync, checksum=checksum, workers=workers)
+        run.run(files, sync=sync, checksum=checksum, workers=workers)
         run.encode(encoder())
     except KeyboardInterrupt:
         run.report.interrupted = True
@@ -149,6 +155,8 @@ class _AddRun:
     base: IngestTarget
     report: Report
     progress: Progress
+    addresses: Sequence[str] = ()
+    fetcher: PageFetcher = field(default_factory=PageFetcher)
     pending: int = 0  # new passages and rows that are not searchable yet
     done: int = 0
     total: int = 0
@@ -171,7 +179,7 @@ class _AddRun:
         self.report.skipped = dict(scan.skipped)
         self.report.unsupported = sorted(scan.unsupported)
         self.report.unchanged = plan.unchanged
-        self.total = len(scan.failed) + len(scan.files) - plan.unchanged
+        self.total = len(scan.failed) + len(scan.files) - plan.unchanged + len(self.addresses)
         for failure in scan.failed:
             self.record_failure(failure.path, failure.reason, locations)
         for location, key in plan.known:
@@ -188,7 +196,7 @@ class _AddRun:
 
         A document with files in it is committed after all of these: if ``add`` is killed before, it reads them again.
         """
-        if not plan.to_parse:
+        if not plan.to_parse and not self.addresses:
             return
         from clew.parse.documents.pool import ParsePool
 
@@ -202,6 +210,13 @@ class _AddRun:
             ParsePool(workers, folder=folder) as pool,
         ):
             options: dict[Path, dict[str, Any]] = {path: {"members": folder} for path in tasks}
+            for number, page in enumerate(self.fetch_pages(locations)):
+                file = folder / f"page{number}"
+                file.write_bytes(page.data)
+                place = Location(page.address, page.address, len(page.data), 0, 0)
+                tasks[file] = _Task((place,))
+                options[file] = {"members": folder, "name": page.name}
+                waiting.append(file)
             for path, outcome in pool.read_files(waiting, self.base.passage_unit, options):
                 task = tasks.pop(path)
                 if isinstance(outcome, UnreadableFile):
@@ -220,6 +235,15 @@ class _AddRun:
                 if task.container is not None:
                     path.unlink(missing_ok=True)
                 self.finish(task, locations)
+
+    def fetch_pages(self, locations: dict[str, tuple[Location, str]]) -> Iterator[WebPage]:
+        """Yield the pages that can be fetched, and report those that cannot."""
+        for address in dict.fromkeys(self.addresses):
+            try:
+                yield self.fetcher.fetch(address)
+            except UnreadableFile as error:
+                hint = f"; {error.hint[0].lower()}{error.hint[1:]}" if error.hint else ""
+                self.record_failure(address, error.problem + hint, locations)
 
     def member_tasks(
         self, task: _Task, locations: dict[str, tuple[Location, str]]
