@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from clew.core.errors import NotFound, UsageError
+from clew.core.text import fold_name
 from clew.core.types import Entity, GraphInfo
 from clew.knowledge_base.results import EntityDescription, EntityTriples
+
+#: Titles that are looked for in documents have at least so many words and characters.
+_TITLE_WORDS, _TITLE_LENGTH = 3, 20
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
@@ -64,6 +68,47 @@ class KnowledgeGraphs:
             skip_bad=skip_bad,
             progress=progress or ingest.ignore_event,
         )
+
+    def link_citations(self, name: str) -> int:
+        """Add to a bibliography the edges ``cites`` that its works' documents show; return how many are new.
+
+        A document is a work's if it has the name of the work's ``file`` or the work's title. It cites each other work
+        whose title, of three words and twenty characters at least, stands in its text. Raises UsageError.
+        """
+        from clew.parse.graphs.bibliography import CITES, PAPER
+        from clew.store.graphs.graph_edits import GraphEdits
+
+        graph = self.get(name)
+        if PAPER not in graph.types():
+            raise UsageError(f"'{name}' is no bibliography", "Add one: clew graph add library.bib")
+        rows = graph.rows_of_type(PAPER)
+        works = {entity.id.removeprefix(f"{name}:"): entity for entity in graph.entities(rows)}
+        titles = {key: fold_name(work.name) for key, work in works.items()}
+        documents: dict[str, str] = {}
+        for document in self._store.documents():
+            for text in (fold_name(document.title), *(PurePath(path).name for path in document.paths)):
+                documents.setdefault(text, document.key)
+        known: set[tuple[str, str]] = set()
+        if CITES in graph.relations():
+            starts, tails = graph.neighbours(rows, CITES)
+            cited = [id.removeprefix(f"{name}:") for id in graph.ids(tails)]
+            for number, key in enumerate(works):
+                known.update((key, other) for other in cited[starts[number] : starts[number + 1]])
+        edits = GraphEdits()
+        for key, work in works.items():
+            own = documents.get(PurePath(str(work.properties.get("file", ""))).name) or documents.get(
+                titles[key]
+            )
+            if own is None:
+                continue
+            text = f" {fold_name(self._store.document_text(own))} "
+            for other, title in titles.items():
+                is_distinct = len(title) >= _TITLE_LENGTH and title.count(" ") >= _TITLE_WORDS - 1
+                if other != key and is_distinct and (key, other) not in known and f" {title} " in text:
+                    edits.add_edge(key, CITES, other)
+        if len(edits):
+            self._store.graphs.edit_graph(name, edits)
+        return len(edits)
 
     def edit(
         self,

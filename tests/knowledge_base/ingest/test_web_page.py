@@ -1,5 +1,6 @@
 """Pages that are fetched from a server on loopback: what is allowed, and every limit."""
 
+import re
 import threading
 import time
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ import clew
 from clew.core.errors import UnreadableFile
 from clew.knowledge_base.ingest.web_page import PageFetcher, is_page_address
 
-PAGE = b"<html><head><title>The quay</title></head><body><h1>Quay</h1><p>The quay was built in 1850.</p></body></html>"
+PAGE = b"<html><head><title>The quay</title></head><body><p>The quay was built in 1850.</p></body></html>"
 ROBOTS = b"User-agent: *\nDisallow: /private\n\nUser-agent: other\nDisallow: /\n"
 
 
@@ -91,7 +92,7 @@ def test_what_is_fetched_and_what_is_refused():
             "/large": "larger than",
             "/slow": "took longer than 0.5 seconds",
         }.items():
-            with pytest.raises(UnreadableFile, match=reason):
+            with pytest.raises(UnreadableFile, match=re.escape(reason)):
                 fetcher.fetch(site + path)
         assert "/private/page" not in server.asked
         with pytest.raises(UnreadableFile, match="user name or password"):
@@ -112,7 +113,7 @@ def test_what_is_fetched_and_what_is_refused():
     ],
 )
 def test_private_addresses_are_refused_before_anything_is_sent(host):
-    with pytest.raises(UnreadableFile, match="on this machine or a private network|cannot be read"):
+    with pytest.raises(UnreadableFile, match=r"on this machine or a private network|cannot be read"):
         PageFetcher().fetch(f"http://{host}:9/")
 
 
@@ -123,7 +124,7 @@ def test_a_site_without_robots_may_be_read_and_one_that_cannot_say_may_not(robot
         if is_read:
             assert fetcher.fetch(f"{site}/page").data == PAGE
         else:
-            with pytest.raises(UnreadableFile, match="whether it may be read is not known"):
+            with pytest.raises(UnreadableFile, match="whether it may be read"):
                 fetcher.fetch(f"{site}/page")
 
 

@@ -74,7 +74,18 @@ def test_a_broken_format_of_another_package_is_left_out_and_named(value: str, tm
 
 def test_formats_are_listed_in_their_order_with_their_suffixes() -> None:
     names = [form.name for form in graph_formats()]
-    assert names == ["csv", "tsv", "jsonl", "parquet", "ntriples", "turtle", "rdfxml", "stark"]
+    assert names == [
+        "bibtex",
+        "csl-json",
+        "csv",
+        "tsv",
+        "jsonl",
+        "parquet",
+        "ntriples",
+        "turtle",
+        "rdfxml",
+        "stark",
+    ]
     suffixes = [suffix for form in graph_formats() for suffix in form.suffixes]
     assert len(suffixes) == len(set(suffixes))
     assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in suffixes)
@@ -83,8 +94,8 @@ def test_formats_are_listed_in_their_order_with_their_suffixes() -> None:
     with pytest.raises(UnreadableFile) as raised:
         detect_format(Path("a.doc"))
     assert raised.value.hint == (
-        "Name the format: --format csv|tsv|jsonl|parquet|ntriples|turtle|rdfxml|stark; known suffixes: "
-        ".csv, .txt, .tsv, .tab, .jsonl, .ndjson, .parquet, .pq, .nt, .ttl, .rdf, .owl, .xml"
+        "Name the format: --format bibtex|csl-json|csv|tsv|jsonl|parquet|ntriples|turtle|rdfxml|stark; "
+        "known suffixes: .bib, .bibtex, .csv, .txt, .tsv, .tab, .jsonl, .ndjson, .parquet, .pq, .nt, .ttl, .rdf, .owl, .xml"
     )
 
 

@@ -225,6 +225,24 @@ app.command("extract")(graph_sources.extract)
 app.command("encode")(graph_sources.encode)
 
 
+@app.command("citations")
+def citations(name: Name, kb: Kb = None) -> None:
+    """Find in the documents of a bibliography's works which of them cite which, and add that to the graph.
+
+    A document belongs to a work if it has the work's title or the name of its file. It cites the works whose titles
+    stand in its text. Run it again after adding documents; adding the bibliography again forgets it.
+
+      clew graph add library.bib
+
+      clew graph citations library
+
+      clew ask --triples "#1 >> author >> Ada Strake; #1 >> cites >> Weirs of the North; final answer: #1"
+    """
+    with clew.open(kb) as base:
+        count = base.graphs.link_citations(name)
+    print(f"{format_count(count, 'citation')} added")
+
+
 @app.command("remove")
 def remove(name: Name, kb: Kb = None, as_json: Json = False) -> None:
     """Remove a graph, or unmount one. Its files are not touched.

@@ -65,7 +65,7 @@ def add(
         typer.Option(
             "--format",
             metavar="FORM",
-            help="The format: csv, tsv, jsonl, parquet, ntriples, turtle, rdfxml or stark.",
+            help="The format: bibtex, csl-json, csv, tsv, jsonl, parquet, ntriples, turtle, rdfxml or stark.",
             show_default="by the file's name",
         ),
     ] = "",
@@ -124,6 +124,8 @@ def add(
       clew graph add export.nt.gz --language de,en
 
       clew graph add prime/processed.zip --name prime
+
+      clew graph add library.bib       works, authors and what they cite, from Zotero, JabRef, ...
 
       clew graph schema films       its types and relations, with examples
     """

@@ -1,0 +1,372 @@
+r"""Bibliographies: BibTeX, and CSL JSON as Zotero and other programs export it.
+
+A work becomes a node of type ``paper`` with its key as id, its title as name, its abstract as text, and ``year``,
+``kind`` (article, book, ...), ``doi``, ``url`` and ``file`` as properties. Edges lead from it to persons (``author``,
+``editor``), to where it appeared (``published in``), to keywords (``keyword``), and to the works that it cites
+(``cites``), where the bibliography says so: in the field ``cites`` or ``references`` of BibTeX, or in a line
+``cites: key, key`` of a note.
+
+Of TeX only accents, braces and the commands of letters (``{\"u}``, ``\ss``) are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from clew.core.errors import UnreadableFile
+from clew.core.protocols import GraphSink
+from clew.parse.graphs.files import RowErrors, empty_file_error, open_graph_file
+from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
+
+PAPER, PERSON, VENUE, KEYWORD = "paper", "person", "venue", "keyword"
+CITES = "cites"
+
+_CITES_LINE = re.compile(r"^\s*cites\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+_YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)\b")
+_ACCENT = re.compile(r"\\([`'^\"~=.uvHtcdbrk])\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))")
+_MARKS = dict(
+    zip(
+        "`'^\"~=.uvHcdbrk",
+        "\u0300\u0301\u0302\u0308\u0303\u0304\u0307\u0306\u030c\u030b\u0327\u0323\u0331\u030a\u0328",
+        strict=True,
+    )
+)
+_LETTERS = {
+    "ss": "ß", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å",
+    "AA": "Å", "i": "i", "j": "j",
+}  # fmt: skip
+_COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\([&%$#_{}])")
+_LIST = re.compile(r"\s*[,;]\s*")
+_MONTHS = {name: name for name in "jan feb mar apr may jun jul aug sep oct nov dec".split()}
+_SPACE = re.compile(r"\s*")
+_NAME = re.compile(r"[^\s,=#{}\"()%@]+")
+#: Braces within braces.
+_MAX_DEPTH = 200
+
+
+@dataclass(slots=True)
+class Work:
+    """A work of a bibliography, whatever the format."""
+
+    key: str
+    kind: str
+    title: str = ""
+    authors: list[str] = field(default_factory=list)
+    editors: list[str] = field(default_factory=list)
+    venue: str = ""
+    abstract: str = ""
+    keywords: list[str] = field(default_factory=list)
+    cites: list[str] = field(default_factory=list)
+    properties: dict[str, Any] = field(default_factory=dict)
+
+    def add_to(self, sink: GraphSink) -> None:
+        """Add the work and what it is related to."""
+        sink.add_node(
+            self.key,
+            types=(PAPER,),
+            name=self.title,
+            text=self.abstract,
+            properties={"kind": self.kind, **self.properties},
+        )
+        related = [
+            ("author", PERSON, self.authors),
+            ("editor", PERSON, self.editors),
+            ("published in", VENUE, [self.venue] if self.venue else []),
+            ("keyword", KEYWORD, self.keywords),
+        ]
+        for relation, kind, names in related:
+            for name in dict.fromkeys(names):
+                id = f"{kind}:{name}"
+                if not sink.has_node(id):
+                    sink.add_node(
+                        id, types=(kind,), name=name, aliases=_initialled(name) if kind == PERSON else ()
+                    )
+                sink.add_edge(self.key, relation, id)
+        for cited in dict.fromkeys(self.cites):
+            sink.add_edge(self.key, CITES, cited)
+
+
+def _initialled(name: str) -> tuple[str, ...]:
+    """Return how a person is cited: "A. Strake" and "Strake" of "Ada Strake"."""
+    first, _, last = name.rpartition(" ")
+    return (f"{first[0]}. {last}", last) if first else ()
+
+
+# BibTeX
+
+
+def _read_bibtex(
+    path: Path,
+    sink: GraphSink,
+    options: GraphReadOptions,
+    errors: RowErrors,
+    report_progress: Callable[[int], None],
+) -> None:
+    """Read a BibTeX file. Raises UnreadableFile, BadRows."""
+    with open_graph_file(path, report_progress) as file:
+        text = b"".join(file.read_blocks()).decode("utf-8-sig", "replace")
+    count = 0
+    for work in read_bibtex(text, lambda line, why: errors.add(path, line, why)):
+        work.add_to(sink)
+        count += 1
+    if not count and not errors.count:
+        raise UnreadableFile(f"{path} holds no BibTeX entries") if text.strip() else empty_file_error(path)
+
+
+def read_bibtex(text: str, add_error: Callable[[int, str], None]) -> Iterator[Work]:
+    """Yield the works of a BibTeX file; ``add_error`` is called with line and reason of what cannot be read."""
+    reader = _BibtexReader(text)
+    seen: set[str] = set()
+    while (at := text.find("@", reader.at)) >= 0:
+        reader.at = at + 1
+        line = text.count("\n", 0, at) + 1
+        try:
+            entry = reader.read_entry()
+        except ValueError as error:
+            add_error(line, str(error))
+            continue
+        if entry is None:
+            continue
+        kind, key, fields = entry
+        if not key or key in seen:
+            add_error(line, f"has the key '{key}' of another entry" if key else "has no key")
+            continue
+        seen.add(key)
+        yield _work_from_bibtex(kind, key, fields)
+
+
+@dataclass(slots=True)
+class _BibtexReader:
+    text: str
+    at: int = 0
+    macros: dict[str, str] = field(default_factory=lambda: dict(_MONTHS))
+
+    def read_entry(self) -> tuple[str, str, dict[str, str]] | None:
+        """Return type, key and fields of the entry that begins after "@"; None for what is no entry."""
+        kind = self._name("a type").casefold()
+        if kind == "comment" or not self._skip("{("):
+            return None
+        if kind == "preamble":
+            return None
+        if kind == "string":
+            name, value = self._field()
+            self.macros[name] = value
+            return None
+        key = self._name("a key") if not self._peek(",") else ""
+        fields: dict[str, str] = {}
+        while self._skip(","):
+            if self._peek("})"):
+                break
+            name, value = self._field()
+            fields.setdefault(name, value)
+        if not self._skip("})"):
+            raise ValueError("is not closed")
+        return kind, key, fields
+
+    def _field(self) -> tuple[str, str]:
+        name = self._name("a field").casefold()
+        if not self._skip("="):
+            raise ValueError(f"has no = after '{name}'")
+        parts = [self._value()]
+        while self._skip("#"):
+            parts.append(self._value())
+        return name, "".join(parts)
+
+    def _value(self) -> str:
+        if self._skip("{"):
+            return self._until("}")
+        if self._skip('"'):
+            return self._until('"')
+        name = self._name("a value")
+        return name if name.isdigit() else self.macros.get(name.casefold(), name)
+
+    def _until(self, end: str) -> str:
+        start, depth = self.at, 0
+        while self.at < len(self.text):
+            character = self.text[self.at]
+            if character == "\\":
+                self.at += 1
+            elif character == end and not depth:
+                self.at += 1
+                return self.text[start : self.at - 1]
+            elif character == "{":
+                depth += 1
+                if depth > _MAX_DEPTH:
+                    raise ValueError("is nested too deeply")
+            elif character == "}":
+                depth -= 1
+                if depth < 0:
+                    raise ValueError("has a brace too many")
+            self.at += 1
+        self.at = start
+        raise ValueError("has a value that is not closed")
+
+    def _name(self, what: str) -> str:
+        match = _NAME.match(self.text, self._past_space())
+        if match is None:
+            raise ValueError(f"lacks {what}")
+        self.at = match.end()
+        return match.group()
+
+    def _past_space(self) -> int:
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        return self.at
+
+    def _peek(self, characters: str) -> bool:
+        return self.text[self._past_space() :][:1] in set(characters) if self.at < len(self.text) else False
+
+    def _skip(self, characters: str) -> bool:
+        place = self._past_space()
+        if place < len(self.text) and self.text[place] in characters:
+            self.at = place + 1
+            return True
+        return False
+
+
+def _work_from_bibtex(kind: str, key: str, fields: Mapping[str, str]) -> Work:
+    plain = {
+        name: plain_tex(value) for name, value in fields.items() if name not in {"author", "editor", "file"}
+    }
+    venue = next(
+        (plain[name] for name in ("journal", "journaltitle", "booktitle", "publisher") if plain.get(name)), ""
+    )
+    noted = _CITES_LINE.findall("\n".join(fields.get(name, "") for name in ("note", "annote", "extra")))
+    listed = [fields[name] for name in ("cites", "references") if name in fields]
+    year = _YEAR.search(plain.get("year", "") or plain.get("date", ""))
+    properties: dict[str, Any] = {"year": int(year[1])} if year else {}
+    properties |= {name: plain[name] for name in ("doi", "url") if plain.get(name)}
+    if file := fields.get("file", ""):
+        properties["file"] = _file_of(file)
+    return Work(
+        key,
+        kind,
+        plain.get("title", ""),
+        _persons(fields.get("author", "")),
+        _persons(fields.get("editor", "")),
+        venue,
+        plain.get("abstract", ""),
+        [word for word in _LIST.split(plain.get("keywords", "")) if word],
+        [cited for text in (*listed, *noted) for cited in _LIST.split(text.strip()) if cited],
+        properties,
+    )
+
+
+def _file_of(value: str) -> str:
+    """Return the first PDF of a field ``file``: a path, or ``description:path:type`` as JabRef writes it."""
+    parts = [part for entry in value.split(";") for part in entry.replace("\\:", ":").split(":")]
+    return next((part for part in parts if part.lower().endswith(".pdf")), value)
+
+
+def _persons(value: str) -> list[str]:
+    """Return the names of a field of persons, the first name first."""
+    names = []
+    for person in re.split(r"\s+and\s+", " ".join(value.split())):
+        parts = [plain_tex(part) for part in person.split(",")]
+        name = " ".join([*parts[1:], parts[0]]) if len(parts) > 1 else parts[0]
+        if name.strip() and name != "others":
+            names.append(" ".join(name.split()))
+    return names
+
+
+def plain_tex(text: str) -> str:
+    r"""Return a value of BibTeX as text.
+
+    >>> plain_tex("{The} K{\\\"u}hn \\& {\\o}re"), plain_tex("Gar{\\c c}on")
+    ('The Kühn & øre', 'Garçon')
+    """
+
+    def accent(match: re.Match[str]) -> str:
+        letter = (match[2] or match[3]).removeprefix("\\")
+        return unicodedata.normalize("NFC", letter + _MARKS.get(match[1], ""))
+
+    def command(match: re.Match[str]) -> str:
+        return match[2] or _LETTERS.get(match[1], "")
+
+    plain = _COMMAND.sub(command, _ACCENT.sub(accent, text)).replace("~", " ")
+    return " ".join(plain.replace("{", "").replace("}", "").replace("--", "–").split())
+
+
+# CSL JSON
+
+
+def _is_csl(path: Path) -> bool:
+    """Return whether a JSON file is a list of works as CSL has them."""
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as opened:
+            start = opened.read(20_000).decode("utf-8-sig", "replace").lstrip()
+    except OSError:
+        return False
+    return (
+        start.startswith("[") and '"title"' in start and ('"issued"' in start or '"container-title"' in start)
+    )
+
+
+def _read_csl(
+    path: Path,
+    sink: GraphSink,
+    options: GraphReadOptions,
+    errors: RowErrors,
+    report_progress: Callable[[int], None],
+) -> None:
+    """Read CSL JSON. Raises UnreadableFile, BadRows."""
+    with open_graph_file(path, report_progress) as file:
+        text = b"".join(file.read_blocks()).decode("utf-8-sig", "replace")
+    try:
+        items = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UnreadableFile(f"{path} is not JSON: {error}") from error
+    if not isinstance(items, list):
+        raise UnreadableFile(f"{path} is no list of works")
+    for number, item in enumerate(items, 1):
+        if isinstance(item, dict) and (item.get("id") or item.get("citation-key")):
+            _work_from_csl(item).add_to(sink)
+        else:
+            errors.add(path, number, "is no work with an id")
+
+
+def _work_from_csl(item: Mapping[str, Any]) -> Work:
+    def text(name: str) -> str:
+        return " ".join(str(item.get(name) or "").split())
+
+    def persons(name: str) -> list[str]:
+        people = item.get(name)
+        named = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
+        joined = [
+            str(person.get("literal") or f"{person.get('given', '')} {person.get('family', '')}")
+            for person in named
+        ]
+        return [" ".join(name.split()) for name in joined if name.strip()]
+
+    issued = item.get("issued")
+    stated = json.dumps(issued) if isinstance(issued, dict) else str(issued or "")
+    year = _YEAR.search(stated)
+    properties: dict[str, Any] = {"year": int(year[1])} if year else {}
+    properties |= {name: text(csl) for name, csl in (("doi", "DOI"), ("url", "URL")) if text(csl)}
+    cites = _CITES_LINE.findall(str(item.get("note") or ""))
+    return Work(
+        str(item.get("citation-key") or item.get("id")),
+        text("type") or "work",
+        text("title"),
+        persons("author"),
+        persons("editor"),
+        text("container-title") or text("publisher"),
+        text("abstract"),
+        [word for word in _LIST.split(text("keyword")) if word],
+        [cited for line in cites for cited in _LIST.split(line.strip()) if cited],
+        properties,
+    )
+
+
+FORMATS = (
+    GraphFormat("bibtex", _read_bibtex, (".bib", ".bibtex")),
+    GraphFormat("csl-json", _read_csl, matches=_is_csl),
+)
