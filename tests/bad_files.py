@@ -439,6 +439,32 @@ BAD_FILES = (
 """Regular files that cannot be added. All have a suffix that a folder is searched for."""
 
 
+_WRONG_CONTENT = (
+    ("empty", b"", "is empty"),
+    ("zeros", bytes(4_096), "zero bytes"),
+    ("blank", b" \n\t\r\n   \n", "white space"),
+    ("picture", b"GIF89a" + bytes(50), "is a GIF image, not "),
+    ("packed", b"\x1f\x8b\x08" + bytes(50), "is a gzip archive, not "),
+    ("database", b"SQLite format 3\0" + bytes(100), "is an SQLite database, not "),
+    ("program", b"\x7fELF\x02\x01\x01" + bytes(100), "is a program, not "),
+    ("archive", b"Rar!\x1a\x07\x01\0" + bytes(50), "is a RAR archive, not "),
+    ("recording", b"fLaC" + bytes(50), "is a FLAC recording, not "),
+    ("printout", b"%!PS-Adobe-3.0\n%%Pages: 1\n", "is PostScript, not "),
+    ("columns", b"PAR1" + bytes(50), "is a Parquet table, not "),
+    ("scan", b"AT&TFORM" + bytes(50), "is a DjVu document, not "),
+)
+
+
+def wrong_files(suffix: str) -> list[BadFile]:
+    """Return files with the suffix of a format and other contents, which :data:`BAD_FILES` does not have."""
+    names = {bad.name for bad in BAD_FILES}
+    return [
+        BadFile(name, _bytes(content), reason)
+        for stem, content, reason in _WRONG_CONTENT
+        if (name := f"{stem}{suffix}") not in names
+    ]
+
+
 def good_docx_without_text() -> bytes:
     import docx
 

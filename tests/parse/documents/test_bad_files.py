@@ -18,8 +18,10 @@ from bad_files import (
     good_docx,
     good_pdf,
     good_xlsx,
+    wrong_files,
 )
 from clew.core.errors import UnreadableFile
+from clew.parse.documents.formats import document_formats
 from clew.parse.documents.limits import Limits
 from clew.parse.documents.reader import is_supported, parse, read_bytes, read_file
 
@@ -38,6 +40,18 @@ def test_a_bad_file_is_refused_with_its_reason_in_one_line(bad: BadFile, tmp_pat
     assert bad.reason in refused.value.problem
     assert "\n" not in refused.value.problem
     assert len(refused.value.problem) < 200
+
+
+@pytest.mark.parametrize("suffix", sorted({form.suffixes[0] for form in document_formats()}))
+def test_each_format_has_twelve_bad_files_those_with_the_content_of_another_included(
+    suffix, tmp_path
+) -> None:
+    wrong = wrong_files(suffix)
+    for bad in wrong:
+        with pytest.raises(UnreadableFile) as refused:
+            read_file(bad.write(tmp_path))
+        assert bad.reason in refused.value.problem and "\n" not in refused.value.problem
+    assert len(wrong) + sum(bad.name.endswith(suffix) for bad in BAD_FILES) >= 12
 
 
 def test_there_are_at_least_thirty_kinds_and_a_folder_finds_them_all() -> None:
