@@ -29,7 +29,10 @@ _PAIRED = rf"{_CJK}\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u
 _IN_WORD = rf"(?![{_PAIRED}])[\w\u0900-\u0963\u0971-\u0d7f\u0300-\u036f]"
 _AS_WORDS = rf"[{_PAIRED}]+|(?:{_IN_WORD})+(?:['’](?:{_IN_WORD})+)?"
 # A number keeps its decimals and loses its thousands separators; a word may hold digits and apostrophes.
-_TOKEN = re.compile(rf"\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+\.\d+|{_AS_WORDS}")
+_NUMBERS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+"
+_TOKEN = re.compile(rf"{_NUMBERS}|{_AS_WORDS}")
+# In English text words of other scripts are names and quotations: nothing but CJK is told apart.
+_ENGLISH_TOKEN = re.compile(rf"{_NUMBERS}|[{_CJK}]+|(?:(?![{_CJK}])\w)+(?:['’](?:(?![{_CJK}])\w)+)?")
 # The same where a comma is the decimal point: 2.850 is 2850, and 3,5 is 3.5.
 _COMMA_TOKEN = re.compile(rf"\d{{1,3}}(?:\.\d{{3}})+(?:,\d+)?(?![.\d])|\d+,\d+|{_AS_WORDS}")
 _DECIMAL_COMMA = frozenset("bg cs da de el es fi fr hu id it nl no pl pt ro ru sv tr uk vi".split())
@@ -53,7 +56,7 @@ def normalise(text: str) -> str:
 
 @lru_cache(maxsize=1 << 17)
 def _token_terms(token: str, language: str = ENGLISH) -> tuple[str, ...]:
-    if _PAIRED_RUN.match(token):
+    if (_CJK_RUN if language == ENGLISH else _PAIRED_RUN).match(token):
         return tuple(token[i : i + 2] for i in range(len(token) - 1)) or (token,)
     word = token.replace("’", "'").removesuffix("'s")
     if word[0].isdigit() and ("," in word or (language in _DECIMAL_COMMA and "." in word)):
@@ -87,6 +90,8 @@ def index_terms(text: str, language: str = ENGLISH) -> list[str]:
 
 
 def _tokens(text: str, language: str) -> list[str]:
+    if language == ENGLISH:
+        return _ENGLISH_TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
     if not text.isascii():
         text = _GROUPED_DIGITS.sub("", text)
     folded = unicodedata.normalize("NFKC", text).casefold()
