@@ -229,8 +229,8 @@ def test_a_base_without_graph_tables_is_migrated(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "base" / DATABASE_FILE) as connection:
         for table in ("graph", "graph_node", "graph_edge", "graph_statement", "mount"):
             connection.execute(f"DROP TABLE {table}")
-        for column in ("language", "fields"):
-            connection.execute(f"ALTER TABLE document DROP COLUMN {column}")
+        for table, column in (("node", "cells"), ("document", "language"), ("document", "fields")):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("PRAGMA user_version = 2")
     connection.close()
     with Store.open(tmp_path / "base") as base:

@@ -150,16 +150,37 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _node_to_json(node: ParsedNode) -> list[Any]:
     boxes = [box.to_list() for box in node.boxes]
-    return [node.kind, node.text, node.parent, node.name, node.level, node.page, list(node.span), boxes]
+    cells = [None if box is None else box.to_list() for box in node.cells]
+    return [
+        node.kind,
+        node.text,
+        node.parent,
+        node.name,
+        node.level,
+        node.page,
+        list(node.span),
+        boxes,
+        cells,
+    ]
+
+
+def _node_from_json(values: list[Any]) -> ParsedNode:
+    kind, text, parent, name, level, page, (first, last), boxes, cells = values
+    return ParsedNode(
+        kind,
+        text,
+        parent,
+        name,
+        level,
+        page,
+        (first, last),
+        tuple(Box(*box) for box in boxes),
+        cells=tuple(None if box is None else Box(*box) for box in cells),
+    )
 
 
 def _document_from_json(content: dict[str, Any]) -> ParsedDocument:
-    nodes = tuple(
-        ParsedNode(
-            kind, text, parent, name, level, page, (span[0], span[1]), tuple(Box(*box) for box in boxes)
-        )
-        for kind, text, parent, name, level, page, span, boxes in content["nodes"]
-    )
+    nodes = tuple(map(_node_from_json, content["nodes"]))
     return ParsedDocument(
         content["key"],
         content["title"],

@@ -100,8 +100,20 @@ FORMATS = tuple(
     )
     for kind, label, suffixes, parse, parser in (
         ("text", "an OpenDocument text", (".odt", ".ott"), parse_text, TEXT_PARSER),
-        ("spreadsheet", "an OpenDocument spreadsheet", (".ods", ".ots"), parse_spreadsheet, SPREADSHEET_PARSER),
-        ("presentation", "an OpenDocument presentation", (".odp", ".otp"), parse_presentation, PRESENTATION_PARSER),
+        (
+            "spreadsheet",
+            "an OpenDocument spreadsheet",
+            (".ods", ".ots"),
+            parse_spreadsheet,
+            SPREADSHEET_PARSER,
+        ),
+        (
+            "presentation",
+            "an OpenDocument presentation",
+            (".odp", ".otp"),
+            parse_presentation,
+            PRESENTATION_PARSER,
+        ),
     )
 )
 
