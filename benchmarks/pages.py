@@ -7,8 +7,8 @@ of the filing within it and of all pages pooled. "filing" is the share of questi
 one of the right filing. Intervals are 95 % percentile intervals of a seeded bootstrap over the questions.
 
 Questions with evidence on two pages count where both are among the first k pages. They are also asked end to end: are
-both pages among the first ten passages of the walk, among the first thirty (what a model is given), among the thirty
-that the reader without a model is given, and in the evidence that the answer shows?
+both pages among the first ten passages of the walk, among the first thirty (what a model is given), the same as the
+reader without a model is given them (not spread over pages), and in the evidence that the answer shows?
 
 With --siblings FOLDER every filing has two more beside it, for the year before and the year after: the same texts,
 with all years shifted by one. Only years tell them apart.
@@ -262,7 +262,7 @@ def answer_questions(
     base: clew.KnowledgeBase, questions: Sequence[Asked], options: argparse.Namespace
 ) -> None:
     """Print a line for each encoder and scope: of how many questions both pages are in the evidence."""
-    cuts = ("first 10 passages", "first 30 passages", "30 passages read", "shown with the answer")
+    cuts = ("first 10 passages", "first 30", "first 10 as read", "30 as read", "shown with the answer")
     heads = "".join(f" both, {cut} | one, {cut} |" for cut in cuts)
     print(f"\n| encoder | scope | questions |{heads} refused |")
     print("|---|---|---|" + "---|" * (2 * len(cuts) + 1))
@@ -276,7 +276,9 @@ def answer_questions(
                 answer = base.ask(asked.text, documents=documents)
                 tally["refused"] += answer.abstained
                 for cut, hits in zip(
-                    cuts, (walked[:10], walked, answer.context, answer.evidence), strict=True
+                    cuts,
+                    (walked[:10], walked, answer.context[:10], answer.context, answer.evidence),
+                    strict=True,
                 ):
                     places = asked.gold & {(hit.node.document_name, hit.node.page) for hit in hits}
                     tally[f"both, {cut}"] += places == asked.gold

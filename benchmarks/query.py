@@ -22,9 +22,11 @@ import argparse
 import hashlib
 import json
 import resource
+import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.errors import NotFound
 from clew.core.protocols import Encoder
 from clew.core.text import STOPWORDS
 from clew.core.trail import TrailRecorder
@@ -202,16 +205,20 @@ def answer(method: Any, text: str) -> Answer:
 
 
 def measure_questions(run: Callable[[str], object], asked: Sequence[str], name: str) -> str:
-    """Print the first call's time; return p50 and p95 of the others, in ms."""
+    """Print the first call's time; return p50 and p95 of the others, in ms, and p50 and p95 of their CPU time."""
     seconds = []
     for text in asked:
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
         run(text)
-        seconds.append(time.perf_counter() - started)
+        seconds.append((time.perf_counter() - started, time.process_time() - cpu))
     first, rest = seconds[0], np.array(seconds[1:]) * 1000
-    middle, late = np.percentile(rest, (50, 95))
-    print(f"  {name}: first {first * 1000:.0f}, p50 {middle:.1f}, p95 {late:.1f} ms", flush=True)
-    return f"{middle:.0f} / {late:.0f}"
+    (middle, cpu), (late, late_cpu) = np.percentile(rest, (50, 95), axis=0)
+    print(
+        f"  {name}: first {first[0] * 1000:.0f}, p50 {middle:.1f}, p95 {late:.1f} ms; of CPU {first[1] * 1000:.0f}, "
+        f"{cpu:.1f}, {late_cpu:.1f}",
+        flush=True,
+    )
+    return f"{middle:.0f} / {late:.0f} ({cpu:.0f} / {late_cpu:.0f})"
 
 
 def measure(base: Store, language: Language, options: argparse.Namespace, passages: int) -> list[str]:
@@ -233,6 +240,8 @@ def measure(base: Store, language: Language, options: argparse.Namespace, passag
     clustered = Clustered(real) if options.vectors or real else None
     lines = []
     for encoder in (None, clustered) if clustered else (None,):
+        if options.only == ("vectors" if encoder is None else "words"):
+            continue
         if encoder is not None:
             add_vectors(base, options.folder, passages, encoder)
         label = "words" if encoder is None else f"vectors, {options.encoder or 'no question encoder'}"
@@ -280,6 +289,9 @@ def measure_changes(
         base.remove(["/benchmark/more.txt"])
         base.catch_up()
 
+    # A run that was killed may have left it there.
+    with suppress(NotFound):
+        remove()
     walk()
     cells = []
     for name, change in (("add", add), ("remove", remove)):
@@ -293,7 +305,7 @@ def measure_changes(
             f"with the first walk after it {total:.2f} s ({total_cpu:.2f} s of CPU)",
             flush=True,
         )
-        cells.append(f"{changed:.2f}, {total:.2f}")
+        cells.append(f"{changed:.2f}, {total:.2f} ({changed_cpu:.2f}, {total_cpu:.2f})")
     return cells
 
 
@@ -305,6 +317,7 @@ def main() -> None:
     parser.add_argument("--vectors", action="store_true", help="vectors also without --encoder")
     parser.add_argument("--retriever", action="append", help="retrievers (default: search)")
     parser.add_argument("--recipe", action="append", help="methods to walk with (default: kgp)")
+    parser.add_argument("--only", choices=("words", "vectors"), help="default: both")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--walks", type=int, default=60, help="questions for the walks")
     parser.add_argument("--answers", type=int, default=0, help="questions for whole answers of these methods")
@@ -312,6 +325,8 @@ def main() -> None:
     parser.add_argument("--keyword-graph", action="store_true", help="make and count the keyword graph too")
     parser.add_argument("--build", action="store_true", help="only build, or go on building")
     options = parser.parse_args()
+    # What timeout(1) ends adds up its time too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(124))
     lines = []
     for passages in options.passages or [10_000, 100_000]:
         # Heaps' law with the usual exponent: 45 words a passage, about 70,000 words at 100,000 passages.
@@ -327,8 +342,8 @@ def main() -> None:
     if lines:
         asked = [*(options.retriever or ["search"]), *(options.recipe or ["kgp"])]
         print(
-            f"\nBuild: s (s of CPU). {', '.join(asked)}: p50 / p95 in ms. Add and remove one document of "
-            f"{PER_DOCUMENT} passages: s, s with the first walk after it.\n"
+            f"\nBuild: s. {', '.join(asked)}: p50 / p95 in ms. Add and remove a document of {PER_DOCUMENT} passages: "
+            f"s, s with the first walk after it. In brackets the same of CPU time.\n"
         )
         print(
             f"| passages | with | build | {' | '.join(asked)} | add one | remove one | MB on disk | MB of memory |"

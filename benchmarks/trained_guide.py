@@ -23,9 +23,8 @@ import argparse
 import json
 import pickle
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,143 +32,21 @@ from typing import Any
 import numpy as np
 
 import folds
-from clew.core.arrays import cosines
 from clew.core.types import RETRIEVED_KINDS, Question, Scope
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example, Result
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.statistics import bootstrap_interval
-from clew.graph.mentions import MentionGraph
 from clew.knowledge_base import registry
-from clew.methods.kgp.guides import NeighbourScores, OpenCandidates, ResidualGuide
-from clew.methods.kgp.method import KGP
-from clew.retrieve.lexical import TfIdf
+from clew.methods.kgp.guides import OpenCandidates
+from clew.methods.kgp.trained import FEATURES, WITHOUT_QUERY, Coefficients, TrainedGuide
 from clew.store.store import Store
 from guides import conditional_logit
 
 METRICS = ("recall@2", "recall@5", "recall@10", "all-gold@5")
 #: How much steeper than learned the opinion of the guide may be, since a walk multiplies its steps.
 FACTORS = (1.0, 1.5, 2.0)
-KINDS_OF_EDGES = (("title", False), ("title", True), ("name", False))
-#: What is known of a candidate; those after QUERY_FROM need a query of the encoder.
-FEATURES = (
-    "residual", "words left open", "words", "document", "question, rest of it", "question", "last passage",
-    "words of the last passage", "strength", "title", "title, back", "name", "names shared", "strength, later step",
-    "words left open, later step", "question, later step", "query", "query, later step", "query and edge",
-)  # fmt: skip
-QUERY_FROM = 16
-
-
-@dataclass(frozen=True)
-class Coefficients:
-    """The coefficients of a guide, with a query of the encoder and without, and the factor of both."""
-
-    with_query: np.ndarray
-    without: np.ndarray
-    factor: float
-
-
-@dataclass
-class StepFeatures:
-    """Describes the candidates of steps, with the parts of a walk with the guide `residual`."""
-
-    walk: KGP
-
-    def __post_init__(self) -> None:
-        residual = self.walk.guide
-        assert isinstance(residual, ResidualGuide)
-        self.residual, self.search, self.snapshot = residual, residual.search, self.walk.snapshot
-        graph = self.walk.graph
-        assert isinstance(graph, MentionGraph)
-        self.graph, self.words = graph, TfIdf(self.snapshot)
-
-    def describe(
-        self,
-        question: Question,
-        paths: Sequence[Sequence[int]],
-        near: Sequence[np.ndarray],
-        free: OpenCandidates,
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, bool]]:
-        """Yield for each path its candidates, (n,), what is known of them, (n, features), and whether the encoder
-        made a query of it."""
-        pools = self.residual.score_neighbours(question, paths, near, free).scores
-        queries = self.residual._hop_vectors(question, paths)
-        weighed = self.search.weigh_question(question)
-        assert weighed.vector is not None and self.search.encoder is not None
-        index = self.snapshot.vectors(self.search.encoder.name, self.search.encoder.dimension)
-        for path, (rows, scores), query in zip(paths, pools, queries, strict=True):
-            every = np.unique(np.concatenate([rows, np.array(path, np.int64)]))
-            selector = self.search.coverage_selector(weighed, every)
-            on_path, at = np.searchsorted(every, path), np.searchsorted(every, rows)
-            weights, documents = selector.weights.copy(), selector.prior.copy()
-            for chosen in on_path:
-                weights *= 1 - self.residual.covered * selector.matched[chosen]
-                documents[selector.documents == selector.documents[chosen]] *= 1 - self.residual.fading
-            assert selector.meaning is not None
-            vectors = index.vectors(rows)
-            (last,) = self.snapshot.nodes(np.array([path[-1]]))
-            strength, kinds = self._edges(path[-1], rows)
-            left = (selector.matched @ weights)[at]
-            rest = selector.meaning.gains(on_path.tolist())[at] / selector.meaning.weight
-            hop = np.zeros(len(rows)) if query is None else cosines(vectors, query)
-            later = float(len(path) > 1)
-            yield (
-                rows,
-                np.stack(
-                    [
-                        scores, left, (selector.matched @ selector.weights)[at],
-                        (documents + selector.lead)[at], rest, cosines(vectors, weighed.vector[0]),
-                        cosines(vectors, index.vectors(np.array([path[-1]]))[0]),
-                        self.words.scores(last.text, rows), strength, *kinds, later * strength, later * left,
-                        later * rest, hop, later * hop, strength * hop,
-                    ],
-                    axis=1,
-                ),
-                query is not None,
-            )  # fmt: skip
-
-    def _edges(self, row: int, rows: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        near = np.intersect1d(self.graph.neighbours(row), rows)
-        strength = np.zeros(len(rows))
-        strength[np.isin(rows, near)] = self.graph.strengths(row, rows[np.isin(rows, near)])
-        kinds = {kind: np.zeros(len(rows)) for kind in KINDS_OF_EDGES}
-        shared = np.zeros(len(rows))
-        for edges in self.graph.typed_edges(row):
-            if (kind := (edges.kind, edges.is_back)) in kinds:
-                kinds[kind][np.isin(rows, edges.rows)] = 1.0
-            if edges.kind == "name":
-                times = Counter(edges.rows.tolist())
-                shared += np.log1p([times[other] for other in rows.tolist()])
-        return strength, [*kinds.values(), shared]
-
-
-@dataclass(frozen=True)
-class TrainedGuide:
-    """Scores candidates by learned coefficients; what is missing is said by `residual`."""
-
-    features: StepFeatures
-    coefficients: Coefficients
-    sharpness: float
-
-    def score_neighbours(
-        self,
-        question: Question,
-        paths: Sequence[Sequence[int]],
-        neighbours: Sequence[np.ndarray],
-        free: OpenCandidates,
-    ) -> NeighbourScores:
-        """Score the candidates of each path; the walk has no prior of its own for edges."""
-        scored = []
-        for rows, known, has_query in self.features.describe(question, paths, neighbours, free):
-            learnt = self.coefficients.with_query if has_query else self.coefficients.without
-            values = known[:, : len(learnt)] @ learnt
-            scored.append((rows, self.coefficients.factor / self.sharpness * values))
-        return NeighbourScores(scored)
-
-    def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
-        """Return what `residual` says."""
-        return self.features.residual.missing(question, paths)
 
 
 class Study:
@@ -182,7 +59,7 @@ class Study:
         for base in self.bases.values():
             base.encode(self.encoder)
 
-    def walk(self, name: str, recipe: str = "kgp(guide=residual)") -> Any:
+    def walk(self, name: str, recipe: str) -> Any:
         """Return a walk over the paragraphs of a set."""
         return registry.build_retriever(recipe, self.bases[name], encoder=self.encoder)
 
@@ -202,17 +79,17 @@ class Study:
     def steps(self) -> Iterator[tuple[np.ndarray, list[int], bool]]:
         """Yield what is known of the candidates of each step, which are gold, and whether it is a later one."""
         for name, some in self.examples.items():
-            walk = self.walk(name)
-            features = StepFeatures(walk)
+            walk = self.walk(name, "kgp(guide=trained)")
+            guide: TrainedGuide = walk.guide
             allowed = walk.snapshot.mask(Scope(), RETRIEVED_KINDS)
             for example in some:
                 gold = self.gold_rows(name, example)
                 paths = [[row] for row in gold] + [list(both) for both in pairwise(gold)] * (len(gold) > 2)
                 paths += [gold[:3]] * (len(gold) > 3)
                 for path in paths:
-                    near = features.graph.neighbours(path[-1])
+                    near = guide.graph.neighbours(path[-1])
                     near = near[allowed[near]]
-                    described = features.describe(
+                    described = guide.describe(
                         Question(example.question), [path], [near], OpenCandidates(100, allowed)
                     )
                     ((rows, known, _),) = described
@@ -271,7 +148,7 @@ def measure(options: argparse.Namespace, examples: folds.Examples) -> None:
     for fold in range(folds.FOLDS):
         study: Study | None = None
         learnt_from = [step for other, some in enumerate(steps_of) if other != fold for step in some]
-        pair = learn(learnt_from, len(FEATURES)), learn(learnt_from, QUERY_FROM)
+        pair = learn(learnt_from, len(FEATURES)), learn(learnt_from, WITHOUT_QUERY)
         np.savez(options.out / f"coefficients{fold}.npz", *pair)
         for label in [*(f"trained {factor}" for factor in FACTORS), "encoder"]:
             path = options.out / f"{label.replace(' ', '-')}-fold{fold}.jsonl"
@@ -280,16 +157,15 @@ def measure(options: argparse.Namespace, examples: folds.Examples) -> None:
             study = study or Study(options.folds, own[fold], fold)
             walks = {}
             for name in examples:
-                recipe = (
-                    "kgp(guide=encoder, prior=0.3, sharpness=20)"
-                    if label == "encoder"
-                    else "kgp(guide=residual)"
+                options_of = (
+                    "guide=encoder, prior=0.3, sharpness=20" if label == "encoder" else "guide=trained"
                 )
+                recipe = f"kgp({options_of})"
                 walk = study.walk(name, recipe)
                 if label.startswith("trained"):
-                    coefficients = Coefficients(*pair, float(label.partition(" ")[2]))
-                    guide = TrainedGuide(StepFeatures(walk), coefficients, walk.sharpness)
-                    walk = replace(walk, guide=guide, prior=0.0)
+                    factor = float(label.partition(" ")[2])
+                    learnt = Coefficients(*(factor * some for some in pair))
+                    walk = replace(walk, guide=replace(walk.guide, coefficients=learnt))
                 walks[name] = walk
             records = list(study.ask(label, walks))
             path.write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
@@ -353,12 +229,14 @@ def report(folder: Path, of_folds: Path) -> None:
                 f"| {label} | {name} | {len(some)} | {text} | {1000 * np.mean([r['seconds'] for r in some]):.0f} | "
                 f"{100 * gap.mean:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}] |"
             )
-    pairs = [np.load(path) for path in sorted(folder.glob("coefficients?.npz"))]
-    if pairs:
-        print("\n| known of a candidate | coefficient, mean of the folds | without a query |\n|---|---|---|")
-        with_query, without = (np.mean([pair[f"arr_{n}"] for pair in pairs], axis=0) for n in (0, 1))
+    paths = sorted(folder.glob("steps?.pickle"))
+    if len(paths) == folds.FOLDS:
+        steps = [step for path in paths for step in pickle.loads(path.read_bytes())]
+        with_query, without = learn(steps, len(FEATURES)), learn(steps, WITHOUT_QUERY)
+        print(f"\nLearned from all {len(steps):,} steps:")
+        print("\n| known of a candidate | coefficient | without a query |\n|---|---|---|")
         for n, feature in enumerate(FEATURES):
-            print(f"| {feature} | {with_query[n]:.2f} | {f'{without[n]:.2f}' if n < QUERY_FROM else ''} |")
+            print(f"| {feature} | {with_query[n]:.2f} | {f'{without[n]:.2f}' if n < WITHOUT_QUERY else ''} |")
 
 
 def main() -> None:

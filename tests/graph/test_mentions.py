@@ -314,3 +314,23 @@ def test_a_cell_that_is_the_title_of_a_document_leads_to_it(bases):
     assert graph.neighbours(leads[0]).tolist() == [row]
     (other,) = rows_of(snapshot, "Walks. 1971: Seen: stone; By: on foot by the river")
     assert not len(graph.neighbours(other))  # a river within a text is no cell
+
+
+def test_a_plain_number_leads_to_a_passage_only_where_no_heading_has_it_and_never_to_a_footnote(bases):
+    filing, licence = DocumentBuilder(), DocumentBuilder()
+    for builder, name in ((filing, "Note 2"), (licence, "Section 2")):
+        builder.add_paragraph(f"The conditions of {name} apply.")
+    filing.add_heading(1, "Note 2 - Leases")
+    filing.add_paragraph("The company leases barges.")
+    filing.add_paragraph("2. Based on my knowledge, this report is complete.")
+    licence.add_paragraph("2. You may lend copies of the map.")
+    licence.add_paragraph("(2) Unless the map is lost.")
+    snapshot = bases.snapshot([finish_document(filing, "Filing"), finish_document(licence, "Licence")])
+    edges = MentionGraph(snapshot, kinds=("citation", "reference"))
+    (sees,) = rows_of(snapshot, "The conditions of Note 2 apply.")
+    assert edges.neighbours(sees).tolist() == rows_of(
+        snapshot, "The company leases barges.", "2. Based on my knowledge, this report is complete."
+    )
+    assert {each.kind for each in edges.typed_edges(sees)} == {"reference"}
+    (sees,) = rows_of(snapshot, "The conditions of Section 2 apply.")
+    assert edges.neighbours(sees).tolist() == rows_of(snapshot, "2. You may lend copies of the map.")

@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from clew.core.errors import UsageError
 from clew.core.types import RETRIEVED_KINDS, Question, Scope
 from clew.graph.passages import texts_with_headings
+from clew.knowledge_base import registry
 from clew.methods.kgp.guides import OpenCandidates, ResidualGuide
+from clew.methods.kgp.method import KGP
+from clew.methods.kgp.trained import COEFFICIENTS, FEATURES, TrainedGuide
 from clew.retrieve.contextual import ContextualSearch
 from clew.store.store import Store
 from retrieve_documents import add
@@ -109,3 +113,59 @@ def test_from_the_second_passage_on_less_is_missing_than_the_words_alone_say(bas
     # The lock adds no word of the question, so that only the number of passages tells the two apart.
     assert guide.missing(question, [(mill, lock)]) == [pytest.approx(guide.deeper * alone)]
     assert guide.missing(question, [(mill, keeper)])[0] < guide.deeper * alone
+
+
+def test_a_trained_guide_adds_up_what_is_known_of_a_candidate_and_asks_the_encoder_once_a_round(base) -> None:
+    encoder = Hops()
+    base.encode(encoder)
+    walk = registry.build_retriever("kgp(guide=trained)", base, encoder=encoder)
+    assert isinstance(walk, KGP)
+    guide = walk.guide
+    assert isinstance(guide, TrainedGuide)
+    assert walk.prior == 0.0
+    snapshot = base.snapshot()
+    allowed = snapshot.mask(Scope(), RETRIEVED_KINDS)
+    rows = np.flatnonzero(allowed)
+    paths = [[int(row)] for row in rows[:3]] + [[int(rows[0]), int(rows[1])]]
+    near = [walk.graph.neighbours(path[-1]) for path in paths]
+    encoder.asked.clear()
+    known = list(guide.describe(QUESTION, paths, near, OpenCandidates(100, allowed)))
+    # The question, and the two likeliest paths.
+    assert len(encoder.asked) == 3
+    assert [has_query for _, _, has_query in known] == [True, True, False, False]
+    residual = guide.residual.score_neighbours(QUESTION, paths, near, OpenCandidates(100, allowed)).scores
+    scores = guide.score_neighbours(QUESTION, paths, near, OpenCandidates(100, allowed)).scores
+    column = {feature: number for number, feature in enumerate(FEATURES)}
+    for path, (candidates, features, has_query), (pool, alone), (scored, score) in zip(
+        paths, known, residual, scores, strict=True
+    ):
+        assert candidates.tolist() == pool.tolist() == scored.tolist()
+        assert features.shape == (len(candidates), len(FEATURES))
+        assert features[:, column["residual"]] == pytest.approx(alone)
+        strengths = walk.graph.strengths(path[-1], candidates)
+        strengths[~np.isin(candidates, walk.graph.neighbours(path[-1]))] = 0.0
+        assert features[:, column["strength"]] == pytest.approx(strengths)
+        assert features[:, column["strength, later"]] == pytest.approx(strengths * (len(path) > 1))
+        learnt = COEFFICIENTS.with_query if has_query else COEFFICIENTS.without
+        by_hand = [sum(a * b for a, b in zip(some, learnt, strict=False)) for some in features.tolist()]
+        assert score * walk.sharpness == pytest.approx(by_hand)
+    assert guide.missing(QUESTION, paths) == guide.residual.missing(QUESTION, paths)
+    assert [hit.node.id for hit in walk.retrieve(QUESTION, 3)]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "objective", "problem"),
+    [
+        ("kgp(guide=trained)", None, "needs an encoder"),
+        ("kgp(guide=trained)", "", "needs a multi-hop encoder"),
+        ("kgp(guide=trained, graph=keywords)", "mdr", "was trained on another graph"),
+    ],
+)
+def test_a_trained_guide_says_what_it_needs(base, recipe: str, objective: str | None, problem: str) -> None:
+    encoder = None
+    if objective is not None:
+        encoder = Hops()
+        encoder.objective = objective
+        base.encode(encoder)
+    with pytest.raises(UsageError, match=problem):
+        registry.build_retriever(recipe, base, encoder=encoder)

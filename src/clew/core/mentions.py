@@ -229,6 +229,14 @@ _PLAIN_NUMBERS = frozenset({"note", "section", "clause", "paragraph", "article",
 _NUMBER_LABEL = "#"
 
 
+def number_keys(number: int) -> tuple[int, list[int]]:
+    """Return the key without its kind of a plain number (``#5``), and those of the labels that may mean it (``note
+    5``, ``section 5``)."""
+    labels = [f"{word} {number}" for word in sorted(_PLAIN_NUMBERS)]
+    plain, *full = [hash_term(label) & LABEL_MASK for label in (f"{_NUMBER_LABEL}{number}", *labels)]
+    return plain, full
+
+
 def references(text: str) -> Iterator[tuple[str, str]]:
     """Yield the references of a text, as labels and as written: ``note 5``, ``section 7(b)``, ``[12]``.
 

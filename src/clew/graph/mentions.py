@@ -25,6 +25,7 @@ from clew.core.mentions import (
     NAME,
     NOTED,
     REFERENCE,
+    number_keys,
 )
 from clew.core.types import KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE
 from clew.graph.passages import (
@@ -61,23 +62,24 @@ class EdgeKind:
 
 
 #: Strengths of 1, 0.7 and 0.5 (``title``, ``name``) were chosen by recall on the multi-hop sets (decision 6).
-#: The others were measured on eight filings (``benchmarks/edges.py``, docs/benchmarks/edges.md): the normalised lift
-#: ``ln(lift) / ln(1 / chance)`` of the kind as a share of that of ``title``, squared, which gives the chosen ones to
-#: 0.1. ``term``, ``footnote``, ``table`` and ``next`` led to evidence no more often than chance and weigh nothing;
-#: ``page`` and ``edition`` occur too rarely to be measured and weigh as much as ``reference`` and ``label``.
+#: The others were measured on eight filings, and ``term``, ``reference``, ``citation`` and ``edition`` also on
+#: licences (``benchmarks/edges.py``, docs/benchmarks/edges.md): the normalised lift ``ln(lift) / ln(1 / chance)`` of
+#: the kind as a share of that of ``title``, squared, which gives the chosen ones to 0.1. ``footnote``, ``table`` and
+#: ``next`` led to evidence no more often than chance and weigh nothing; ``page`` occurs too rarely to be measured and
+#: weighs as much as ``reference``.
 EDGE_KINDS = {
     "title": EdgeKind("mentions", 1.0, 0.7, None),
     "cell": EdgeKind("cell", 1.0, 0.7, 100),
     "name": EdgeKind("mentions", 0.5, 0.5),
     "own-name": EdgeKind("mentions", 0.25, 0.25),
-    "term": EdgeKind("term", 0.0, 0.0),
-    "reference": EdgeKind("reference", 0.2, 0.2),
+    "term": EdgeKind("term", 0.25, 0.25),
+    "reference": EdgeKind("reference", 0.3, 0.3),
     "citation": EdgeKind("reference", 0.2, 0.2),
-    "page": EdgeKind("reference", 0.2, 0.2),
+    "page": EdgeKind("reference", 0.3, 0.3),
     "footnote": EdgeKind("footnote", 0.0, 0.0, None),
     "heading": EdgeKind("heading", 0.1, 0.1),
     "label": EdgeKind("row label", 0.4, 0.4),
-    "edition": EdgeKind("other edition", 0.4, 0.4, None),
+    "edition": EdgeKind("other edition", 0.7, 0.7, None),
     "table": EdgeKind("structure: table on its page", 0.0, 0.0, None),
     "next": EdgeKind("structure: next to it", 0.0, 0.0, None),
     "container": EdgeKind("structure: one stands in the other", 0.0, 0.0, None),
@@ -331,10 +333,11 @@ class LinkBuilder:
         links["term"] = self._link(names, local[DEFINED], self._document)
         headings = local[HEADING].select(self._kind[local[HEADING].rows] == KINDS.index(SECTION))
         links["heading"] = self._link(names, self._expand(headings), self._document)
-        self._add_references(links, local[REFERENCE], local[ANCHOR])
+        notes = pairs.of_kinds(FOOTNOTE)
+        self._add_references(links, local[REFERENCE], local[ANCHOR], notes)
         links["label"] = self._link(local[LABEL], None, self._document)
         on_page = self._document * (int(self._page.max(initial=0)) + 2) + self._page + 1
-        links["footnote"] = self._link(pairs.of_kinds(NOTED), pairs.of_kinds(FOOTNOTE), on_page)
+        links["footnote"] = self._link(pairs.of_kinds(NOTED), notes, on_page)
         links["edition"] = self._edition_link(local[LABEL], headings)
         return links
 
@@ -371,16 +374,38 @@ class LinkBuilder:
         return in_two
 
     def _add_references(
-        self, links: dict[str, Link], references: LabelledRows, anchors: LabelledRows
+        self, links: dict[str, Link], references: LabelledRows, anchors: LabelledRows, notes: LabelledRows
     ) -> None:
         kind = self._kind[anchors.rows]
         pages = anchors.select(kind == KINDS.index(PAGE))
         # A citation leads to an entry, which is a passage; other anchors are headings, captions and passages.
-        entries = anchors.select(kind == KINDS.index(PASSAGE))
+        # What begins with "(2)" is a footnote or an item of a list, not part 2.
+        is_entry = (kind == KINDS.index(PASSAGE)) & ~np.isin(anchors.rows, notes.rows)
+        entries = anchors.select(is_entry)
         parts = anchors.select((kind == KINDS.index(SECTION)) | (kind == KINDS.index(TABLE)))
         links["page"] = self._link(references, self._expand_pages(pages), self._document)
-        links["citation"] = self._link(references, entries, self._document)
+        links["citation"] = self._link(self._leave_out_resolved(references, parts), entries, self._document)
         links["reference"] = self._link(references, self._expand(parts), self._document)
+
+    def _leave_out_resolved(self, references: LabelledRows, parts: LabelledRows) -> LabelledRows:
+        """Leave out the plain number of a reference ("#5" of "Note 5") where the document has a heading with it: a
+        passage that begins with "5." is then something else."""
+        keys = [number_keys(number) for number in range(1, _NUMBERS)]
+        plain = np.array([key for key, _ in keys], dtype=np.uint64)
+        full = np.array([key for _, some in keys for key in some], dtype=np.uint64)
+        number_of_full = np.repeat(np.arange(len(keys)), len(full) // len(keys))
+        document = self._document[references.rows]
+        in_heading = np.isin(
+            _localise(references.labels, document), _localise(parts.labels, self._document[parts.rows])
+        )
+        order, plain_order = np.argsort(full), np.argsort(plain)
+        of_full = find_positions(full[order], references.labels)
+        of_plain = find_positions(plain[plain_order], references.labels)
+        resolved = (of_full >= 0) & in_heading
+        scale = np.int64(_NUMBERS)
+        resolved_keys = references.rows[resolved] * scale + number_of_full[order[of_full[resolved]]]
+        own_keys = references.rows * scale + plain_order[of_plain]
+        return references.select(~((of_plain >= 0) & (in_heading | np.isin(own_keys, resolved_keys))))
 
     def _edition_link(self, labels: LabelledRows, headings: LabelledRows) -> Link:
         """Join rows and sections with equal names in adjacent editions of a document."""
@@ -456,6 +481,8 @@ class LinkBuilder:
         return LabelledRows(passages[order[range_indices(starts, lengths)]], np.repeat(pages.labels, lengths))
 
 
+#: Plain numbers up to this one are looked up among headings.
+_NUMBERS = 100
 #: The digits of a name by which editions of a document differ: years, quarters, numbers.
 _EDITION = re.compile(r"(?:fy|cy|q)?\d[\d._-]*(?:q[1-4])?")
 

@@ -22,7 +22,7 @@ from clew.core.arrays import run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.languages import ENGLISH
-from clew.core.mentions import INITIAL, LABEL_MASK, NAME, linking_names, mentions
+from clew.core.mentions import FOOTNOTE, INITIAL, LABEL_MASK, NAME, linking_names, mentions
 from clew.core.protocols import Graph, Snapshot
 from clew.core.text import STOPWORDS, add_headings, hash_term, index_terms, title_names
 from clew.core.types import KINDS, RETRIEVED_KINDS, ParsedNode, Scope
@@ -258,13 +258,14 @@ class MentionPairs:
 def mention_pairs(snapshot: Snapshot, kinds: Sequence[str]) -> MentionPairs:
     """Return what the live nodes of some kinds mention, of labels that two nodes share.
 
-    A label that a single node has can join nothing, so it is left out; titles count as nodes.
+    A label that a single node has can join nothing, so it is left out; titles count as nodes. Footnotes stay in:
+    what begins with one is no part of that number.
     """
     postings, column = snapshot.postings("mention"), snapshot.column("kind")
     keys, holders = postings.vocabulary()
     labels = keys & np.uint64(LABEL_MASK)
     unique, place = np.unique(labels, return_inverse=True)
-    shared = (np.bincount(place, holders, len(unique)) > 1)[place]
+    shared = (np.bincount(place, holders, len(unique)) > 1)[place] | ((keys >> np.uint64(60)) == FOOTNOTE)
     known, is_name = keys[shared], (keys[shared] >> np.uint64(60)) == NAME
     names = known[is_name] & np.uint64(LABEL_MASK)
     initial = (known >> np.uint64(60)) == INITIAL

@@ -321,13 +321,18 @@ class CoverageSelector:
         Words and documents count as in :meth:`select`. The meaning of a candidate is compared with ``ahead`` where
         that is given, else as in :meth:`SemanticGain.gains`.
         """
+        weights, prior = self.left_after(path, variety, fading)
+        return np.round(
+            self.matched @ weights + prior + self.lead + self._meaning_gains(path, ahead), DECIMALS
+        )
+
+    def left_after(self, path: Sequence[int], variety: float, fading: float) -> tuple[Floats, Floats]:
+        """Return what the words count, (words,), and the priors of the candidates, (n,), after those of ``path``."""
         weights, prior = self.weights.copy(), self.prior.copy()
         for chosen in path:
             weights *= 1 - variety * self.matched[chosen]
             prior[self.documents == self.documents[chosen]] *= 1 - fading
-        return np.round(
-            self.matched @ weights + prior + self.lead + self._meaning_gains(path, ahead), DECIMALS
-        )
+        return weights, prior
 
     def missing_share(self, path: Sequence[int]) -> float:
         """Return the share of the words of the question, by weight, that the candidates of ``path`` do not match."""

@@ -14,6 +14,7 @@ text. :class:`ResidualGuide` is ours.
 | `generated` | a model writes it  | TF-IDF or encoder | KGP-T5, KGP-LLaMA                               |
 | `residual`  | the part of the question that the path leaves open, by words and meaning | (KGP-MDR, in part) |
 | `combined`  | the same, and what a model writes | TF-IDF or encoder | (KGP-LLaMA, in part)        |
+| `trained`   | :mod:`clew.methods.kgp.trained`: learned coefficients of what `residual` and edges say |       |
 
 Guides score on different scales: a TF-IDF cosine of 0.3 is a good match, an inner product of 0.3 none. So the scores
 of evidence that a model wrote become probabilities by a calibration of their own (:data:`CALIBRATION`).
@@ -331,13 +332,16 @@ class ResidualGuide:
         paths: Sequence[Sequence[int]],
         neighbours: Sequence[Rows],
         open_candidates: OpenCandidates,
+        queries: Sequence[Vectors | None] | None = None,
     ) -> NeighbourScores:
-        """Score the candidates of each path: all neighbours, and the best hits of the whole question."""
+        """Score the candidates of each path: all neighbours, and the best hits of the whole question. ``queries`` are
+        those of :meth:`hop_vectors`, if they are known already."""
         weighed = self.search.weigh_question(question)
         best = np.zeros(0, np.int64)
         if open_candidates.k:
             best, _ = self.search.best_rows(weighed, open_candidates.k, open_candidates.allowed)
-        queries = self._hop_vectors(question, paths)
+        if queries is None:
+            queries = self.hop_vectors(question, paths)
         nearest = self._nearest_rows(queries, open_candidates)
         pools = [
             np.union1d(np.union1d(best, near), proposed)
@@ -365,7 +369,7 @@ class ResidualGuide:
             for path in paths
         ]
 
-    def _hop_vectors(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
+    def hop_vectors(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
         """Return for each path the vector of the question and the path, None for those that are not encoded."""
         encoder = self.search.encoder
         if encoder is None or encoder.objective != MDR:
@@ -428,7 +432,7 @@ class CombinedGuide:
 
 
 #: The names of guides, and what a generated guide may match by.
-GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual", "combined")
+GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual", "combined", "trained")
 MATCHERS = ("tfidf", "encoder")
 
 

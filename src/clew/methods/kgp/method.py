@@ -50,6 +50,7 @@ from clew.methods.kgp.guides import (
     ResidualGuide,
     create_guide,
 )
+from clew.methods.kgp.trained import create_trained_guide
 from clew.methods.readers.extractive import ContentsReader
 from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.ranking import as_hits
@@ -170,7 +171,13 @@ class KGP:
         if guide == AUTO:
             guide = resources.choose(Auto("combined", "residual"))
             recipe = recipe.with_options(guide=guide)
-        ranking = create_guide(guide, resources, seeds_from)
+        joins = resources.graph(graph)
+        if guide.name == "trained":
+            ranking: Guide = create_trained_guide(resources, seeds_from, joins, sharpness)
+            # What an edge is worth is learned.
+            prior = None if prior is None else 0.0
+        else:
+            ranking = create_guide(guide, resources, seeds_from)
         open_search = getattr(ranking, "residual", ranking)
         finder = None
         if structures:
@@ -188,7 +195,7 @@ class KGP:
         return cls(
             resources.snapshot,
             seeds_from,
-            resources.graph(graph),
+            joins,
             ranking,
             chosen,
             structures=finder,
