@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from clew.core.types import Question
+from clew.retrieve import document_fields
 from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.document_fields import (
     DocumentFields,
     Period,
+    field_index,
     match_fields,
     named_subjects,
     read_document_fields,
@@ -253,3 +255,34 @@ def test_short_documents_have_no_fields_and_a_removed_one_has_none(tmp_path):
         assert np.any(match_fields("What did AMEX earn?", base.snapshot()))
         base.remove([f"/documents/{FOLDER[0][0]}"])
         assert not np.any(match_fields("What did AMEX earn in 2020?", base.snapshot()))
+
+
+def test_after_a_change_only_the_new_document_is_read(tmp_path, monkeypatch):
+    read = []
+
+    def read_and_note(name, title, cover):
+        read.append((name, cover[:20]))
+        return read_document_fields(name, title, cover)
+
+    monkeypatch.setattr(document_fields, "read_document_fields", read_and_note)
+    monkeypatch.setattr(document_fields, "_known_fields", {})
+    cover = "Annual report for the fiscal year ended December 31, {year}."
+    with Store.open(tmp_path / "base", create=True) as base:
+        for year in (2020, 2021):
+            texts = [cover.format(year=year), *(f"Barge {number} of {year}." for number in range(12))]
+            add(base, f"OSKELL_{year}.pdf", f"Oskell {year}", *texts)
+        base.catch_up()
+        before = field_index(base.snapshot())
+        assert [name for name, _ in read] == ["OSKELL_2020.pdf", "OSKELL_2021.pdf"]
+        texts = [cover.format(year=2022), *(f"Barge {number} of 2022." for number in range(12))]
+        add(base, "OSKELL_2022.pdf", "Oskell 2022", *texts)
+        base.catch_up()
+        after = field_index(base.snapshot())
+        assert [name for name, _ in read[2:]] == ["OSKELL_2022.pdf"]
+        assert sorted(before.years.tolist()) == [2020, 2021]
+        assert sorted(after.years.tolist()) == [2020, 2021, 2022]
+        # What was read is that of the document that has the key, in the order of the keys.
+        names = [document.name for document in base.snapshot().documents()]
+        assert [names[n] for n in after.documents.tolist()] == [
+            f"OSKELL_{year}.pdf" for year in after.years.tolist()
+        ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -160,12 +161,18 @@ def document_name_shares(document: Document) -> dict[str, float]:
 
     So a file name that says nothing ("scan0017.pdf", a hash) does not weaken a title.
     """
+    return dict(_share_names(document.name, document.title))
+
+
+@lru_cache(maxsize=1 << 17)
+def _share_names(*names: str) -> tuple[tuple[str, float], ...]:
+    # Remembered, since every change of a base asks for those of all its documents.
     shares: dict[str, float] = {}
-    for name in (document.name, document.title):
+    for name in names:
         counts = name_terms(name)
         for term, count in counts.items():
             shares[term] = max(count / counts.total(), shares.get(term, 0.0))
-    return shares
+    return tuple(shares.items())
 
 
 @dataclass(frozen=True, slots=True)

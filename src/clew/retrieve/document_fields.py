@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from clew.core.arrays import Floats
     from clew.core.protocols import Snapshot
+    from clew.core.types import Document
 
 
 class Period(NamedTuple):
@@ -44,6 +45,7 @@ _FISCAL = re.compile(
     r"(?<![a-z0-9])(?:[fc]y\s*|fiscal\s+(?:year\s+)?)['’]?(?P<year>(?:19|20)\d\d|\d\d)(?!\d)"
 )
 _YEARS = re.compile(r"(?<![\d.,$€£])(?P<year>(?:19|20)\d\d)(?!\d|[.,]\d)")
+_DIGIT = re.compile(r"\d")
 _MONTHS = "january february march april may june july august september october november december".split()
 _DATE = rf"(?P<month>{'|'.join(_MONTHS)})\s+(?P<day>\d{{1,2}})\s*,?\s+(?P<year>(?:19|20)\d\d)"
 _ENDED = re.compile(
@@ -65,6 +67,8 @@ def read_periods(text: str) -> frozenset[Period]:
     [Period(year=2020, quarter=0), Period(year=2021, quarter=0), Period(year=2021, quarter=4), Period(year=2022, quarter=4)]
     """  # noqa: E501
     text = text.casefold()
+    if not _DIGIT.search(text):
+        return frozenset()
     periods, quarters = set(), set()
 
     def take(match: re.Match[str], quarter: int = 0) -> str:
@@ -274,11 +278,29 @@ def _read_fields(snapshot: Snapshot) -> Iterator[tuple[int, DocumentFields]]:
         start, end = snapshot.document_rows(document.key)
         if searched[end] - searched[start] >= MIN_PASSAGES:
             covered.append((number, document))
-    covers = snapshot.document_openings([document.key for _, document in covered], COVER_LENGTH)
-    for (number, document), cover in zip(covered, covers, strict=True):
-        fields = read_document_fields(document.name, document.title, cover)
+    unknown = [document for _, document in covered if _cache_key(document) not in _known_fields]
+    if len(_known_fields) + len(unknown) > _MAX_KNOWN:
+        _known_fields.clear()
+        unknown = [document for _, document in covered]
+    covers = snapshot.document_openings([document.key for document in unknown], COVER_LENGTH)
+    fields_of = _known_fields.copy()
+    for document, cover in zip(unknown, covers, strict=True):
+        key = _cache_key(document)
+        fields_of[key] = _known_fields[key] = read_document_fields(document.name, document.title, cover)
+    for number, document in covered:
+        fields = fields_of[_cache_key(document)]
         if fields.periods:
             yield number, fields
+
+
+#: The fields of documents that this process has read: a change of one document leaves those of the others.
+_known_fields: dict[tuple[str, str, str], DocumentFields] = {}
+_MAX_KNOWN = 200_000
+
+
+def _cache_key(document: Document) -> tuple[str, str, str]:
+    # The key stands for the text.
+    return document.key, document.name, document.title
 
 
 _WORD = re.compile(r"[^\W_][\w&.’'-]*|&")
