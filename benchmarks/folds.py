@@ -149,7 +149,7 @@ def report(records: dict[str, list[dict[str, object]]]) -> None:
                 print(f"| {encoder} | {recipe} | {name} | {len(rows)} | {text} | {ms:.0f} |")
     by_type(
         {
-            kind: [r for r in some if (r["pool"], r["recipe"]) == ("own", "kgp")]
+            f"{kind} kgp": [r for r in some if (r["pool"], r["recipe"]) == ("own", "kgp")]
             for kind, some in records.items()
         }
     )
@@ -176,7 +176,7 @@ def by_type(records: dict[str, list[dict[str, object]]]) -> None:
     kinds = sorted({(str(r["set"]), str(r["type"])) for some in records.values() for r in some})
     if not kinds:
         return
-    print("\n| type | questions | " + " | ".join(f"{e} kgp" for e in records) + " |")
+    print("\n| type | questions | " + " | ".join(records) + " |")
     print("|" + "---|" * (2 + len(records)))
     for kind in kinds:
         values = [

@@ -46,7 +46,7 @@ from guides import conditional_logit
 
 METRICS = ("recall@2", "recall@5", "recall@10", "all-gold@5")
 #: How much steeper than learned the opinion of the guide may be, since a walk multiplies its steps.
-FACTORS = (1.0, 1.5, 2.0)
+FACTORS = (1.0, 1.5)
 
 
 class Study:
@@ -229,6 +229,7 @@ def report(folder: Path, of_folds: Path) -> None:
                 f"| {label} | {name} | {len(some)} | {text} | {1000 * np.mean([r['seconds'] for r in some]):.0f} | "
                 f"{100 * gap.mean:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}] |"
             )
+    folds.by_type(every)
     paths = sorted(folder.glob("steps?.pickle"))
     if len(paths) == folds.FOLDS:
         steps = [step for path in paths for step in pickle.loads(path.read_bytes())]

@@ -75,9 +75,11 @@ class Coefficients:
     without: NDArray[np.float64]
 
 
+#: How much steeper the opinion is than learned, since a walk multiplies its steps: chosen among 1 and 1.5.
+_STEEPNESS = 1.5
 COEFFICIENTS = Coefficients(
-    np.array([with_query for with_query, _ in _LEARNED.values()]),
-    np.array([without for _, without in _LEARNED.values()][:WITHOUT_QUERY]),
+    _STEEPNESS * np.array([with_query for with_query, _ in _LEARNED.values()]),
+    _STEEPNESS * np.array([without for _, without in _LEARNED.values()][:WITHOUT_QUERY]),
 )
 
 
