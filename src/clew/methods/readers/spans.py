@@ -214,7 +214,7 @@ class SpanAnswerReader:
         return [*best, *_sort_by_words(question, others)[: self.passages - len(best)]]
 
     def _answer_whole(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer:
-        readings = self._read(question, hits, [tuple(range(len(hits)))], trail, self.min_confidence)
+        readings = self._read(question, hits, [tuple(range(len(hits)))], trail, self.min_confidence, True)
         best = readings[0] if readings else None
         others = tuple(
             Alternative(reading.text, reading.confidence, reading.quote)
@@ -358,13 +358,16 @@ class SpanAnswerReader:
         contexts: Sequence[tuple[int, ...]],
         trail: Trail,
         min_confidence: float,
+        doubt_names: bool = False,
     ) -> list[Reading]:
         """Return the readings of a question, best first, each text once. ``contexts`` are groups of positions in
-        ``hits`` that are read together."""
+        ``hits`` that are read together. With ``doubt_names`` they are less sure where no hit mentions the names of
+        the question; the hits of a hop were chosen by the name that it asks about."""
         started = time.perf_counter()
         subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
         passages = [passage_of_hit(hit, question) for hit in hits]
-        share = _MISSING_NAMES if lacks_names(question, [hit.node for hit in hits], subjects) else 1.0
+        is_doubtful = doubt_names and lacks_names(question, [hit.node for hit in hits], subjects)
+        share = _MISSING_NAMES if is_doubtful else 1.0
         spans_by_context = self.model.read(
             question,
             [[passages[position] for position in context] for context in contexts],
