@@ -4,6 +4,7 @@
     python benchmarks/reading.py gold --draw docs/images/reading-confidence.svg       # and draws the confidence
     python benchmarks/reading.py pooled --encoder onnx:folds/fold0/onnx       # over the pool of each set
     python benchmarks/reading.py filings --kb FOLDER --show      # 60 questions about eight filings
+    python benchmarks/reading.py speed
     python benchmarks/reading.py train --fold 1 --from all-MiniLM-L6-v2 --out FOLDER     # an hour of one core
     python benchmarks/reading.py gold --fold 1 --model onnx:FOLDER/onnx
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import resource
 import tempfile
 import time
 from collections import defaultdict
@@ -31,7 +33,7 @@ import numpy as np
 import folds
 from clew.app.cli.output import show_progress
 from clew.core.trail import TrailRecorder
-from clew.core.types import Answer, Question
+from clew.core.types import Answer, Question, ReaderPassage
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
@@ -177,6 +179,26 @@ def gold(options: argparse.Namespace) -> None:
     print_calibration(confidence_of, right)
     if options.draw:
         draw_confidence(confidence_of, right, options.draw)
+
+
+def speed(options: argparse.Namespace) -> None:
+    """Print the processor time of a question over one and six passages of HotpotQA, and the memory of the process."""
+    model = create_span_reader(options.model)
+    examples = multihop(options.data)["hotpotqa"]
+    model.read("What?", [[ReaderPassage("", "Nothing.")]])
+    for count in (1, 6):
+        started, wall = time.process_time(), time.perf_counter()
+        for example in examples:
+            passages = [
+                ReaderPassage(paragraph.title, paragraph.text) for paragraph in example.corpus[:count]
+            ]
+            model.read(example.question, [passages], 12)
+        cpu, elapsed = time.process_time() - started, time.perf_counter() - wall
+        print(
+            f"{count} passages: {1000 * cpu / len(examples):.0f} ms of CPU a question, "
+            f"{1000 * elapsed / len(examples):.0f} ms in all"
+        )
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB")
 
 
 def confidence_bins(values: Floats, right: Floats) -> tuple[list[tuple[float, float, int]], float]:
@@ -340,7 +362,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=("gold", "pooled", "filings", "train"))
+    parser.add_argument("part", choices=("gold", "pooled", "filings", "train", "speed"))
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--model", default="clew:reader")
     parser.add_argument("--encoder", default="clew:hops")
@@ -360,7 +382,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="train: the folder of the reader")
     parser.add_argument("--scale", type=float, default=1.0, help="train: multiply the numbers of examples")
     options = parser.parse_args()
-    {"gold": gold, "pooled": pooled, "filings": filings, "train": train}[options.part](options)
+    parts = {"gold": gold, "pooled": pooled, "filings": filings, "train": train, "speed": speed}
+    parts[options.part](options)
 
 
 if __name__ == "__main__":
