@@ -177,12 +177,12 @@ def judge(task: Task, answer: Answer, base: clew.KnowledgeBase) -> bool:
     )
 
 
-def ask(data: Path, kb: Path, method: str, out: Path, minutes: float) -> None:
-    """Ask every question of one method and write a line for each."""
+def ask(data: Path, kb: Path, method: str, out: Path, minutes: float, kinds: list[str]) -> None:
+    """Ask every question of one method, or those of some ``kinds``, and write a line for each."""
     done = {json.loads(line)["id"] for line in out.read_text().splitlines()} if out.exists() else set()
     until = time.monotonic() + 60 * minutes
     with clew.open(kb) as base, out.open("a", encoding="utf-8") as file:
-        tasks = list(read_tasks(data))
+        tasks = [task for task in read_tasks(data) if not kinds or task.kind in kinds]
         base.ask(tasks[0].question, recipe=method if method != "mixed" else "router")  # nothing is timed cold
         for task in tasks:
             if task.id in done:
@@ -272,11 +272,13 @@ def main() -> None:
     parser.add_argument("--method", default="router")
     parser.add_argument("--out", type=Path, default=Path("build/mixture-router.jsonl"))
     parser.add_argument("--minutes", type=float, default=15)
+    parser.add_argument("--kinds", default="", help="some kinds of questions, joined by commas")
     arguments = parser.parse_args()
     if arguments.what == "build":
         build(arguments.data, arguments.kb)
     elif arguments.what == "ask":
-        ask(arguments.data, arguments.kb, arguments.method, arguments.out, arguments.minutes)
+        kinds = arguments.kinds.split(",") if arguments.kinds else []
+        ask(arguments.data, arguments.kb, arguments.method, arguments.out, arguments.minutes, kinds)
     else:
         report(arguments.files)
 
