@@ -2,6 +2,7 @@
 
     python benchmarks/table_words.py
     python benchmarks/table_words.py --method default    # through the router, as `clew ask` does
+    python benchmarks/table_words.py --small 10          # SmolLM2-135M writes the SQL of the first ten instead
 
 The files are generated: 20,000 orders (CSV), 400 employees with their departments (XLSX, two sheets), 6,000 hotel
 bookings (CSV). The questions (benchmarks/data/table_questions.jsonl) were written before the parser was; three of
@@ -16,8 +17,10 @@ import csv
 import json
 import math
 import random
+import sys
 import tempfile
 import time
+from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,9 +29,18 @@ import duckdb
 import numpy as np
 import openpyxl
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
 import clew
+from clew import KnowledgeBase
 from clew.core.cell_values import read_cell
+from clew.core.errors import ClewError
+from clew.core.prompts.templates import load_prompt
+from clew.core.trail import TrailRecorder
 from clew.core.types import Answer
+from clew.methods.tables.sql_writer import SqlWriter
+from clew.models import create_language_model
+from llama_server import llama_server
 
 QUESTIONS = Path(__file__).parent / "data" / "table_questions.jsonl"
 PRODUCTS = {
@@ -175,6 +187,32 @@ def has_value(text: str, value: Any) -> bool:
     return False
 
 
+def ask_small_model(base: KnowledgeBase, lines: list[str], oracle: duckdb.DuckDBPyConnection) -> Counter[str]:
+    """Have a real, very small model write the SQL of questions over all tables of a base; print and count what came
+    of each. Any exception but one of clew's own ends the program."""
+    counts: Counter[str] = Counter()
+    tables = base.tables.list()
+    with llama_server(4096) as name:
+        writer = SqlWriter(create_language_model(name), load_prompt("table-sql"))
+        for line in lines:
+            entry = json.loads(line)
+            recorder = TrailRecorder()
+            try:
+                answer, problem = writer.answer(entry["question"], tables, recorder)
+            except ClewError as error:
+                answer, problem = None, error.problem
+            expected = oracle.execute(entry["sql"]).fetchall() if entry["sql"] else []
+            if answer is None:
+                outcome = "refused"
+            else:
+                shown = Answer("; ".join(answer.values), values=answer.values)
+                outcome = "right" if expected and says(shown, expected) else "WRONG"
+            counts[outcome] += 1
+            print(f"{outcome}  {entry['question']}: {answer.values[:3] if answer else problem}")
+            print(f"    {answer.sql if answer else ''}", flush=True)
+    return counts
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -182,6 +220,9 @@ def main() -> None:
     parser.add_argument("--questions", type=Path, default=QUESTIONS)
     parser.add_argument("--method", default="tables")
     parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument(
+        "--small", type=int, metavar="N", help="a small model writes the SQL of the first N questions"
+    )
     options = parser.parse_args()
     records = draw_records(options.seed)
     oracle = load_records(records)
@@ -194,6 +235,10 @@ def main() -> None:
         with clew.open(folder / "base", create=True) as base:
             base.encoding.set(None)
             base.add([folder / "files"])
+            if options.small:
+                lines = options.questions.read_text(encoding="utf-8").splitlines()[: options.small]
+                print(dict(ask_small_model(base, lines, oracle)))
+                return
             for line in options.questions.read_text(encoding="utf-8").splitlines():
                 entry = json.loads(line)
                 started = time.perf_counter()

@@ -241,11 +241,11 @@ def _as_line_of_name(
 ) -> Span:
     """Return a span over the columns of the name right below it, where it is one more line of that name.
 
-    It is if it is set close above it, in its middle, with no line drawn in between, and if the line below does not
-    name all columns, as it would below a name that they share. A year has no line above it.
+    It is if it is set close above it, in its middle, with no line drawn in between. Where the line below names all
+    columns, a name that they share stands in the middle of all. A year has no line above it.
     """
     line, below = row.line, row_below.line
-    if not 0 < below.y - line.y < 1.27 * max(line.size, below.size) or len(names) >= len(columns):
+    if not 0 < below.y - line.y < 1.27 * max(line.size, below.size):
         return span
     if any(
         line.y < rule[1] < below.y - 0.6 * below.size and rule[0] < span.x1 and rule[2] > span.x0
@@ -253,6 +253,9 @@ def _as_line_of_name(
     ):
         return span
     centre = (span.x0 + span.x1) / 2
+    off_middle = abs((columns[span.first][0] + columns[span.last][1]) / 2 - centre)
+    if len(names) >= len(columns) and off_middle <= 5:
+        return span
     name = next((n for n in names if abs((n.x0 + n.x1) / 2 - centre) < 2.5 and not _YEAR.match(n.text)), None)
     if name is None or name.last - name.first >= span.last - span.first:
         return span
