@@ -513,6 +513,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--from", dest="first", type=int, default=0, metavar="N")
     parser.add_argument("--number", type=int, default=250)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, metavar="KIND", help="these alone")
     parser.add_argument(
         "--out", type=Path, help="a line for each document; default: build/hostile-SEED.jsonl"
     )
@@ -522,7 +523,7 @@ def main() -> int:
     records = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
     measured = {record["number"] for record in records}
     for number in range(given.first, given.first + given.number):
-        if number not in measured:
+        if number not in measured and (not given.kinds or list(KINDS)[number % len(KINDS)] in given.kinds):
             records.append(measure(given.seed, number))
             with out.open("a") as stream:
                 stream.write(json.dumps(records[-1]) + "\n")

@@ -76,7 +76,7 @@ def obey(address):
     return reply
 
 
-def add_text(base, title, text):
+def add_text(base: Store, title: str, text: str) -> None:
     builder = DocumentBuilder()
     builder.add_paragraph(text)
     parsed = builder.finish(data=text.encode(), title=title, media_type="text/plain", parser="t/1")

@@ -116,3 +116,13 @@ def test_a_base_that_was_closed_is_not_damaged(tmp_path):
     base.close()
     with pytest.raises(StoreError, match="closed database"):
         base.documents()
+
+
+@pytest.mark.slow
+@needs_tracing
+def test_a_machine_that_fails_is_said_and_loses_nothing(tmp_path):
+    """Two operations and few points; ``python tests/faults.py FOLDER`` tries more, and prints what was said."""
+    command = [sys.executable, str(PROGRAM.with_name("faults.py")), str(tmp_path)]
+    command += ["--step", "23", "--operations", "change", "remove"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -74,6 +74,10 @@ class CommandGroup(TyperGroup):
             # the interpreter's own flush at exit does not complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
+        except MemoryError:
+            print("clew: there is not enough memory", file=sys.stderr)
+            print(f"      {_SYSTEM_HINTS[errno.ENOMEM]}", file=sys.stderr)
+            raise typer.Exit(EXIT_USAGE) from None
         except OSError as error:
             if error.errno not in _SYSTEM_HINTS:
                 raise
