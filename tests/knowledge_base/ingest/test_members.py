@@ -170,3 +170,29 @@ def test_twenty_questions_find_their_passage_in_every_format(tmp_path: Path) -> 
                 )
             ]
             assert missed == [], suffix
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("calls", range(3))
+def test_a_copy_of_an_archive_is_whole_after_a_kill_between_its_files(calls, tmp_path, monkeypatch) -> None:
+    """Found by the campaign: the copy counted as unchanged, and its files never became known."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    write_zip(folder / "a.zip", {"one.txt": b"One mill.", "two.txt": b"Two mills."})
+    with Store.open(tmp_path / "kb", create=True) as base:
+        add(base, [folder], workers=1)
+        shutil.copyfile(folder / "a.zip", folder / "b.zip")
+        waiting = [base.put_location] * calls
+
+        def put_location(*place):
+            if not waiting:
+                raise OSError("killed")
+            return waiting.pop()(*place)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(base, "put_location", put_location)
+            with pytest.raises(OSError, match="killed"):
+                add(base, [folder], workers=1)
+        add(base, [folder], workers=1)
+        expected = [f"{name}.zip{part}" for name in "ab" for part in ("", "//one.txt", "//two.txt")]
+        assert paths_below(base, folder) == expected
