@@ -6,7 +6,7 @@ import clew
 from clew.core.trail import SpanReadStep, TrailRecorder
 from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Hit, Node, Question, Span
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.spans import SpanAnswerReader, passage_of_hit
+from clew.methods.readers.spans import SpanAnswerReader, is_impossible, is_of_another_role, passage_of_hit
 
 
 def hit(number, text, kind=PASSAGE, headings=(), name="notes.md"):
@@ -158,6 +158,59 @@ def test_alternatives_do_not_overlap_the_answer_or_repeat_it():
     answer, _ = read(answers, "Who met?", [hit(0, text), hit(1, text)])
     assert answer.text == "Ada Pell"
     assert [other.text for other in answer.alternatives] == ["Ada", "Bo Lind"][1:]
+
+
+@pytest.mark.parametrize(
+    ("question", "impossible", "possible"),
+    [
+        (
+            "How many employees does the company have?",
+            ["34.6%", "our", "$40", "a few", "Section 6"],
+            ["79,000", "two"],
+        ),
+        ("What share, and how many percent?", ["ours"], ["34.6%"]),
+        (
+            "On what date did the fiscal year end?",
+            ["$449.94", "12 %", "the last one"],
+            ["December 2", "May 1, 2023"],
+        ),
+        ("In which year did it erupt?", ["this year"], ["940 AD", "1902"]),
+        ("What was total revenue?", ["2020", "FY 2021"], ["2,020", "$17,606 million"]),
+        ("Who is the director?", ["Vice President", "Director", "their"], ["Ada Pell", "the mayor"]),
+        ("Which firm is the auditor?", ["another qualified firm", "Our accounting firm"], ["KPMG LLP", "3M"]),
+        ("Which virus was studied?", ["these"], ["tobacco mosaic virus"]),
+    ],
+)
+def test_what_cannot_answer_is_no_answer(question, impossible, possible):
+    assert [text for text in impossible if not is_impossible(question, text)] == []
+    assert [text for text in possible if is_impossible(question, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "name", "other"),
+    [
+        (PASSAGE, "Ada Pell, our CEO, spoke. Bo Lund, chief product officer, did not.", False, True),
+        (
+            ROW,
+            "/s/ Ada Pell: Ada Pell, Chief Executive Officer; /s/ Bo Lund: Bo Lund, Chief Financial Officer",
+            False,
+            True,
+        ),
+        (
+            ROW,
+            "Ada Pell: Age: 60; Position: Chief Executive Officer since 2019; Deputy: Bo Lund",
+            False,
+            True,
+        ),
+    ],
+)
+def test_who_holds_an_office_stands_beside_it(kind, text, name, other):
+    node = hit(0, text, kind).node
+    for words, expected in (("Ada Pell", name), ("Bo Lund", other)):
+        start = text.rindex(words) if kind == ROW and words == "Bo Lund" else text.index(words)
+        span = Span(words, "text", 0, start, start + len(words), 1.0)
+        assert is_of_another_role("Who is the chief executive officer?", span, node) is expected
+        assert not is_of_another_role("Who spoke?", span, node)
 
 
 def test_dates_and_numbers_are_preferred_where_they_are_asked_for():

@@ -288,6 +288,7 @@ class SpanAnswerReader:
             and not calculation.table.table.headers_uncertain
             # "How many" asks for a number: the cell that fits its words may hold the name of a country.
             and (expected_kind(question) != "amount" or any(map(str.isdigit, calculation.text)))
+            and not is_impossible(question, calculation.text)
         )
         operands = dict.fromkeys(
             (operand.row.id, operand.text, operand.column) for operand in calculation.operands
@@ -692,9 +693,19 @@ def _fitting_spans(question: str, spans: Sequence[Span], hits: Sequence[Hit]) ->
     """Return the spans of the kind that a question asks for: yes or no, a date, a number; all others where none is.
 
     A question that begins with a verb asks for yes or no, unless it offers two things. The name of a file is no
-    answer.
+    answer, nor is what :func:`is_impossible` names.
     """
-    spans = [span for span in spans if span.kind != "title" or not _is_file(hits[span.passage])]
+    spans = [
+        span
+        for span in spans
+        if span.passage < 0
+        or not (
+            (span.kind == "title" and _is_file(hits[span.passage]))
+            or is_impossible(question, span.text)
+            or is_label(span, hits[span.passage].node)
+            or is_of_another_role(question, span, hits[span.passage].node)
+        )
+    ]
     is_polar = bool(POLAR.search(question)) and not EITHER.search(question)
     fitting = [span for span in spans if (span.kind in {"yes", "no"}) == is_polar]
     if is_polar:
@@ -717,6 +728,94 @@ def _cut_office(span: Span) -> Span:
     if match is None:
         return span
     return replace(span, text=match["name"], end=span.start + len(match["name"]))
+
+
+#: Words that name nothing, alone or together.
+_EMPTY_WORDS = frozenset(
+    "a an the this that these those our its his her their my your it they he she we us i you who which what other "
+    "another such same all any each both either some of in on at to and or for by with as is was are were be".split()
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_COUNT = re.compile(r"\bhow many\b")
+_UNIT = re.compile(r"%|percent|dollar|euro|pound|[mb]illion|thousand")
+_DAY = re.compile(r"\b(?:what|which) (?:\w+ )?(?:date|year)\b")
+#: Kinds of things that have names with capitals.
+_KIND = re.compile(
+    r"(?:\w+ )?which (?:firm|company|corporation|bank|agency|organi[sz]ation|exchange|auditor|person)\b"
+)
+_CALENDAR_YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d", re.IGNORECASE)
+_OTHER_UNIT = re.compile(r"%|percent|[$€£¥]|\b(?:section|note|item|exhibit|article)\b", re.IGNORECASE)
+_LABEL = re.compile(r"\b(?:Section|Note|Item|Exhibit|Article)s? $")
+#: "Who is the chief executive officer of ...?", and the words of such offices.
+_OFFICE = re.compile(
+    r"\bwho(?:'s| is| was| are| were| serves as| served as)? (?:the |its |their )?(?:current |former )?"
+    r"(?P<office>(?:[\w-]+ ){0,4}?(?:officer|president|chair(?:man|woman|person)?|ceo|cfo|coo|cto|treasurer|secretary"
+    r"|controller|counsel|auditor))\b",
+    re.IGNORECASE,
+)
+_OFFICE_WORDS = frozenset(
+    "chief executive financial operating technology accounting commercial information product legal human resources "
+    "officer director president vice senior managing general chair chairman chairwoman chairperson treasurer "
+    "secretary controller counsel auditor manager member partner principal ceo cfo coo cto board of and the".split()
+)
+_ACRONYMS = {
+    "chief executive officer": "ceo",
+    "chief financial officer": "cfo",
+    "chief operating officer": "coo",
+    "chief technology officer": "cto",
+}
+
+
+def is_impossible(question: str, text: str) -> bool:
+    """Return whether a text cannot answer a question, whatever it says: words that name nothing, a question for a
+    count or a date answered without one, a year for an amount, an office for who holds it, "a firm" for which firm.
+
+    >>> is_impossible("How many people work there?", "34.6%"), is_impossible("How many people work there?", "79,000")
+    (True, False)
+    """
+    words = {word.casefold() for word in _WORD.findall(text)}
+    has_digit = any(map(str.isdigit, text))
+    if not has_digit and words <= _EMPTY_WORDS and (text.islower() or not words):
+        return True
+    folded = " ".join(question.casefold().split())
+    if _COUNT.search(folded):
+        is_other_unit = _OTHER_UNIT.search(text) is not None and _UNIT.search(folded) is None
+        return is_other_unit or not contains_answer("amount", text, "")
+    if _DAY.search(folded):
+        return (not has_digit and parse_date(text) is None) or _OTHER_UNIT.search(text) is not None
+    if _CALENDAR_YEAR.fullmatch(text.strip(" .")) and expected_kind(question) == "amount":
+        return True
+    if _KIND.match(folded):
+        names = [word for word in _WORD.findall(text) if word[0].isupper()]
+        return not has_digit and all(word.casefold() in _EMPTY_WORDS for word in names)
+    return folded.startswith("who") and bool(words) and words <= _OFFICE_WORDS
+
+
+def is_label(span: Span, node: Node) -> bool:
+    """Return whether a span is the number of a section, a note or an exhibit."""
+    return span.kind == "text" and _LABEL.search(node.text[max(span.start - 12, 0) : span.start]) is not None
+
+
+def is_of_another_role(question: str, span: Span, node: Node) -> bool:
+    """Return whether a question asks who holds an office, and the text around the span does not name that office.
+
+    The text around it is the sentence or, in a row, the cell; a name that labels a row holds the offices in it.
+    """
+    match = _OFFICE.search(question)
+    if match is None or span.kind != "text":
+        return False
+    office = " ".join(match["office"].casefold().split())
+    full = next((name for name, acronym in _ACRONYMS.items() if acronym == office), office)
+    names = [full, *([_ACRONYMS[full]] if full in _ACRONYMS else [])]
+    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b", re.IGNORECASE)
+    text = node.text
+    if node.kind == ROW and span.end <= (text.find(": ") + 1 or len(text)):
+        return pattern.search(text) is None
+    if node.kind == ROW:
+        start, end = text.rfind("; ", 0, span.start) + 1, text.find("; ", span.end)
+        return pattern.search(text[start : end if end >= 0 else None]) is None
+    around = [text[start:end] for start, end in sentence_spans(text) if start < span.end and span.start < end]
+    return bool(around) and pattern.search(" ".join(around)) is None
 
 
 def _is_date_or_number(text: str) -> bool:
