@@ -369,6 +369,56 @@ def _show_steps(quiet: bool) -> Iterator[Callable[[Step], None]]:
         yield lambda step: status.update(f"{step.name}: {len(step.hits)} found")
 
 
+def chat(
+    llm: Llm = None,
+    recipe: Recipe = "default",
+    documents: Documents = None,
+    k: Annotated[
+        int, typer.Option("--k", "-k", min=1, metavar="N", help="Print at most N pieces of evidence.")
+    ] = 2,
+    kb: Kb = None,
+) -> None:
+    """Ask question after question; each may refer to the one before.
+
+    A follow-up such as "and in 2021?", "who built it?" or "what about the Bittern?" is made to stand alone, by rules
+    and without a model, and printed as it is asked. An empty line, Ctrl-D or Ctrl-C ends the conversation.
+
+      clew chat
+
+      clew chat -d annual-report.pdf
+
+      clew chat < questions.txt
+    """
+    from clew.app.answers.view import AnswerView
+    from clew.app.cli.answer import print_answer
+    from clew.methods.follow_ups import make_standalone
+
+    model = configured_model(llm)
+    with clew.open(kb) as base:
+        announce_text_destination("the questions and passages", model)
+        announce_text_destination(describe_encoder_input("the questions", [recipe]), base.encoding.encoder())
+        announce_search_destination("the questions and the queries made of them", [recipe])
+        for remark in describe_unsearchable(base):
+            print_note(remark)
+        question = answer_text = ""
+        while typed := _read_line():
+            question = make_standalone(typed, question, answer_text)
+            if question != typed:
+                print_note(f"asked as: {question}")
+            with _show_steps(quiet=False) as watch:
+                answer = base.ask(question, llm=model, recipe=recipe, documents=documents, watch=watch)
+            answer_text = "" if answer.abstained else answer.text
+            print_answer(AnswerView.from_answer(answer), k)
+
+
+def _read_line() -> str:
+    """Return the next line that a person types, or of a file; "" at the end."""
+    try:
+        return input("\n> " if sys.stdin.isatty() else "").strip()
+    except EOFError:
+        return ""
+
+
 def search(
     query: Annotated[str, typer.Argument(help="Words or a question.", show_default=False)],
     retriever: Annotated[

@@ -66,6 +66,7 @@ def clew(
 
 app.command("add")(documents.add)
 app.command("ask")(ask.ask)
+app.command("chat")(ask.chat)
 app.command("search")(ask.search)
 app.command("show")(documents.show)
 app.command("list")(documents.list_documents)

@@ -50,10 +50,8 @@ from clew.app.web.method_choices import DEFAULT, evidence_methods, offered_metho
 from clew.app.web.server import Server
 from clew.app.web.settings import Settings
 from clew.core.errors import ClewError
-from clew.core.prompts.replies import clean_reply
-from clew.core.prompts.templates import load_prompt
-from clew.core.protocols import LanguageModel
 from clew.core.types import Answer, Step, Usage
+from clew.methods.follow_ups import StandaloneQuestion, Turn, rewrite_standalone
 
 #: Parameters that are refused unless they have one of these values, which change nothing.
 UNSUPPORTED_PARAMETERS: Mapping[str, tuple[Any, ...]] = {
@@ -399,45 +397,6 @@ def _usage(usage: Usage) -> CompletionUsage:
     )
 
 
-#: Turns before the question that the model reads, and characters of each.
-_MAX_TURNS, _MAX_TURN = 6, 1_500
-#: A reply that is longer than the question by more characters is not a question.
-_MAX_GROWTH = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One message of a conversation; ``speaker`` is ``user`` or ``assistant``."""
-
-    speaker: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class StandaloneQuestion:
-    """A question that stands alone, and what rewriting it cost."""
-
-    question: str
-    usage: Usage = field(default_factory=Usage)
-
-
-def rewrite_standalone(turns: Sequence[Turn], model: LanguageModel | None) -> StandaloneQuestion:
-    """Return the last turn's question, rewritten by ``model`` (prompt ``stand-alone``) to stand alone.
-
-    It is returned unchanged without a model or earlier turns, and if the reply is empty or far longer than a
-    question. Raises ModelError.
-    """
-    *before, last = turns
-    if model is None or not before:
-        return StandaloneQuestion(last.text)
-    conversation = "\n\n".join(f"{turn.speaker}: {turn.text[:_MAX_TURN]}" for turn in before[-_MAX_TURNS:])
-    prompt = load_prompt("stand-alone").render(conversation=conversation, question=last.text)
-    reply = model.complete([prompt])[0]
-    question = " ".join(clean_reply(reply.text).split()).strip('"“”')
-    usable = 0 < len(question) <= len(last.text) + _MAX_GROWTH
-    return StandaloneQuestion(question if usable else last.text, reply.usage)
-
-
 T = TypeVar("T")
 StepOrAnswer: TypeAlias = Step | Answer
 #: The name of the model that is the default recipe, and the beginning of the others' names.
@@ -538,10 +497,10 @@ def make_chat_router(
         """Answer the last user message from the base, with numbered citations and the list of their sources.
 
         The reply is a chat completion (`stream`: chunks) with one more field, `clew`: `question` as it was asked
-        (earlier turns are used to make it stand alone, if a language model is set), `answer`, `abstained`,
+        (made to stand alone with the earlier turns, by the language model or by rules), `answer`, `abstained`,
         `confidence`, `alternatives`, `citations` (number, document, page, section, boxes, quotes), `nearest`,
-        `steps`, `usage`. System messages are not read; sampling parameters have no effect; tools, several choices
-        and response formats are refused.
+        `steps`, `usage`. System messages are not read; sampling parameters have no effect; tools, several choices and
+        response formats are refused.
         """
         work, reply = prepare(asked), ReplyBuilder(asked.model)
         usage = asked.stream_options is not None and asked.stream_options.include_usage
