@@ -14,6 +14,8 @@ def home(page) -> None:
 def ask(page, question: str, **choices: str) -> None:
     home(page)
     page.fill("#question", question)
+    if choices:
+        page.click(".more summary")
     for name, value in choices.items():
         page.select_option(f"#ask [name={name}]", value)
     with page.expect_navigation(wait_until="load"):

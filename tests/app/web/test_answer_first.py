@@ -255,8 +255,8 @@ def shown_page(of, rows=None):
         ended=True,
         view=shown,
         page=page,
-        walk=None,
-        labels={},
+        compared="",
+        titles={"costco": "Costco: Annual Report"},
         scope="",
     )
     return page, re.sub(r"\s*\n\s*", "", html)
@@ -271,13 +271,15 @@ def test_a_page_shows_the_row_with_the_cell_marked() -> None:
         and page.evidence[0].marked_cells == ((1, 2),)
     )
     answer_html, evidence_html = html.split('<section class="evidence"')
-    assert '<div class="text first"><p dir="auto">815<a class="cite" href="/b/b/q/q1/cite/1"' in answer_html
+    assert '<div dir="auto" class="text first"><p dir="auto">815<a class="cite" href="/b/b/q/q1/cite/1"' in answer_html
     for part in (answer_html, evidence_html):
         assert (
             '<td dir="auto">838</td><td dir="auto"><mark class="exact">815</mark></td><td dir="auto">795</td>'
             in part
         )
-    assert "Confidence 83 %; words taken from the evidence" in answer_html
+    assert '<p class="sure small high"><b>83 %</b> sure of this</p>' in answer_html
+    assert "Quoted from your documents" in evidence_html and "Costco: Annual Report" in answer_html
+    assert "Taken word for word from your documents" in evidence_html.split("How this was found")[1]
     rows = {"costco:7": TableRow("Warehouses", CELLS, "Worldwide")}
     assert '<p class="caption">Warehouses: Worldwide</p>' in shown_page(FROM_ROW, rows)[1]
     # A row whose table is not known is shown in its words.
@@ -297,7 +299,7 @@ def test_a_page_shows_the_nearest_below_the_threshold() -> None:
     page, html = shown_page(NONE)
     assert page.supports == () and page.blocks[0].citations == ()
     assert '<details class="alternatives" open><summary class="small">Nearest</summary>' in html
-    assert 'Canada had <mark class="exact">105</mark>' in html and "Confidence" not in html
+    assert 'Canada had <mark class="exact">105</mark>' in html and "sure of this" not in html
 
 
 def test_of_a_long_table_the_rows_around_the_answer_are_shown() -> None:

@@ -75,7 +75,11 @@ def test_documents_of_three_formats_are_dropped_in_and_asked(open_page, tmp_path
         page.wait_for_selector(".upload:not(.failed)", state="detached")
         failed.locator("button").click()
         failed.wait_for(state="detached")
-        assert page.locator(".documents a").all_inner_texts() == sorted([CHARTER, INQUIRY, REPORT])
+        shown = page.locator(".documents .name").all_inner_texts()
+        assert all(
+            file in words for file, words in zip(sorted([CHARTER, INQUIRY, REPORT]), shown, strict=True)
+        )
+        assert "The Charter of Merrowgate" in " ".join(shown)
         _six_cases(page)
 
 
@@ -165,6 +169,10 @@ def test_the_walk_tells_of_each_node_by_pointer_and_by_keys(served, open_page) -
     page = open_page(served)
     ask(page, QUESTION, recipe="kgp")
     wait_for_answer(page)
+    assert "Looked in" in page.locator(".how-box").text_content()
+    page.click(".advanced summary")
+    page.wait_for_selector(".walk-hint")
+    page.wait_for_load_state("networkidle")
     places = page.locator(".walk .place")
     assert places.count() >= 3 and page.locator(".way").count() >= 2
     page.locator(".walk .place.cited").first.hover()
@@ -199,13 +207,13 @@ def test_a_running_question_streams_its_trail_and_is_stopped(
         try:
             page = open_page(app)
             ask(page, QUESTION, recipe="kgp")
-            page.wait_for_selector(".live .step >> text=Walked to neighbours")
+            page.wait_for_selector(".live .step >> text=Followed names and references")
             assert reached.wait(PATIENCE) and not page.locator(".answer").count()
             assert page.locator(".live .trail").get_attribute("aria-live") == "polite"
             # Loaded again, the trail is there from its beginning, once.
             page.reload()
-            page.wait_for_selector(".live .step >> text=Walked to neighbours")
-            assert page.locator(".live .step >> text=Found where to start").count() == 1
+            page.wait_for_selector(".live .step >> text=Followed names and references")
+            assert page.locator(".live .step >> text=Searched for passages").count() == 1
             page.locator(".live .stop").click()
             page.wait_for_selector(".live .state >> text=Stopping")
         finally:
@@ -226,17 +234,18 @@ def test_the_history_outlives_the_page_and_forgets_when_told(served, open_page) 
     visit(page, ".questions a")
     assert wait_for_answer(page) == text
     with page.expect_download() as download:
-        page.click("text=Markdown")
+        page.click("text=Download")
     assert "$9" in Path(download.value.path()).read_text(encoding="utf-8")
     home(page)
-    page.locator(".questions .quiet").click()
+    page.locator(".questions .menu summary").click()
+    page.locator(".questions .quiet >> text=Forget").click()
     page.keyboard.press("Enter")  # the dialog begins at the button that keeps
     assert page.locator(".questions li").count() == 1
-    page.locator(".questions .quiet").click()
+    page.locator(".questions .quiet >> text=Forget").click()
     page.click("#confirm button[value=yes]")
     page.wait_for_selector(".questions li", state="detached")
     page.reload()
-    assert "Nothing was asked yet" in page.locator(".asked").inner_text()
+    assert "Nothing was asked yet" in page.locator(".history").inner_text()
 
 
 def test_a_document_that_holds_scripts_stays_text(open_page, tmp_path) -> None:
@@ -256,7 +265,10 @@ def test_a_document_that_holds_scripts_stays_text(open_page, tmp_path) -> None:
         assert "<script>window.owned" in wait_for_answer(page)
         page.locator(".citations .open").first.click()
         page.wait_for_selector(".viewer .here >> text=<script>")
-        assert "&lt;script&gt;" in page.locator(".walk-notes").inner_html()
+        page.click(".viewer .close")
+        page.click(".advanced summary")
+        page.wait_for_selector(".trail-box")
+        assert "&lt;script&gt;" in page.locator(".how-parts").inner_html()
         page.goto(f"http://127.0.0.1:{app.port}/b/kb/g/films")
         home(page)
         visit(page, ".documents a")
@@ -275,6 +287,8 @@ def test_a_chain_shows_where_each_unknown_comes_from(open_page, tmp_path) -> Non
         with page.expect_navigation(wait_until="load"):
             page.click("#ask button.primary")
         assert wait_for_answer(page).startswith("Mainz")
+        page.click(".advanced summary")
+        page.wait_for_selector(".hops")
         hops = page.locator(".hops li").all_inner_texts()
         assert len(hops) == 2 and "Ludwig Berger" in hops[1]
         assert "from the graph films" in page.locator(".unknown.final").inner_text()
@@ -284,6 +298,7 @@ def test_a_chain_shows_where_each_unknown_comes_from(open_page, tmp_path) -> Non
 
 def test_a_method_that_cannot_be_asked_says_why(served, open_page) -> None:
     page = open_page(served)
+    page.click(".more summary")
     page.locator("select[name=recipe]").focus()
     option = page.locator("select[name=recipe] option[value=selfask]")
     page.wait_for_selector("select[name=recipe] option[value=selfask][disabled]", state="attached")
@@ -318,6 +333,7 @@ def test_what_was_refused_stays_in_view_when_the_first_document_makes_room(open_
             page.wait_for_selector("#ask")
             assert "it is empty" in page.locator("#sending .failed").inner_text()
             page.wait_for_selector(f".documents li:nth-child({len(order) - 1}) a")
+            page.click(".more summary")
             page.select_option("#ask [name=recipe]", "read")
             page.fill("#question", "Where does the weir stand?")
             with page.expect_navigation(wait_until="load"):

@@ -33,6 +33,13 @@ def test_everything_is_done_without_a_mouse(served, open_page) -> None:
     page.keyboard.press("Escape")
     assert page.locator(".viewer").is_hidden()
     assert page.evaluate("document.activeElement.className") == "cite"
+    _tab_to(page, ".how-box summary")
+    page.keyboard.press("Enter")
+    assert page.locator(".plain-steps").is_visible()
+    _tab_to(page, ".advanced summary")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".walk .place")
+    page.wait_for_load_state("networkidle")
     _tab_to(page, ".walk .place")
     # An answer from the seeds alone is a walk of one column: there is no way to the right.
     columns = page.evaluate(
@@ -40,11 +47,7 @@ def test_everything_is_done_without_a_mouse(served, open_page) -> None:
     )
     page.keyboard.press("ArrowRight")
     assert page.evaluate("document.activeElement.dataset.column") == ("1" if columns > 1 else "0")
-    _tab_to(page, ".trail-box summary")
-    page.keyboard.press("Enter")
     assert page.locator(".trail-box .step").first.is_visible()
-    _tab_to(page, ".again summary")
-    page.keyboard.press("Enter")
     _tab_to(page, ".again select")
     page.keyboard.type("read")
     _tab_to(page, ".again button")

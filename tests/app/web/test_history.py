@@ -1,5 +1,6 @@
 """The history's file: shared by threads, empty of what was forgotten, opened again after trouble."""
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -54,3 +55,50 @@ def test_a_damaged_file_is_said_and_one_that_was_deleted_begins_anew(tmp_path) -
         (tmp_path / FILE).unlink()
         history.begin("a", ASKING)
         assert [item["id"] for item in history.latest()] == ["a"]
+
+
+def ask_and_answer(history, id: str, question: str, text: str = "An answer.", **more) -> None:
+    history.begin(id, {**ASKING, "question": question, **more})
+    history.finish(id, "done", {"answer": text})
+
+
+def test_a_conversation_is_one_line_and_asking_again_adds_none(tmp_path) -> None:
+    with QuestionHistory(tmp_path) as history:
+        ask_and_answer(history, "a", "Who built the Heron Queen?", "Strake & Loam")
+        ask_and_answer(
+            history, "b", "Who built the Bittern?", "Tolland Yard", follows="a", typed="and the Bittern?"
+        )
+        ask_and_answer(history, "c", "When was it built?", "1919", follows="b")
+        for id in "de":
+            ask_and_answer(history, id, "How wide is the bank?" if id == "d" else " how wide is the bank? ")
+        ask_and_answer(history, "f", "How wide is the bank?", documents=["x"])
+        lines = history.conversations()
+        assert [(line["id"], line["question"], line["size"]) for line in lines] == [
+            ("f", "How wide is the bank?", 1),
+            ("e", "How wide is the bank?", 1),
+            ("c", "Who built the Heron Queen?", 3),
+        ]
+        # Words of an answer in the middle of it find a conversation; so do those of its new title.
+        assert [line["id"] for line in history.conversations(words="tolland")] == ["c"]
+        history.rename("b", title="Ships", pinned=True)
+        (ships,) = history.conversations(words="SHIPS")
+        assert (ships["id"], ships["title"], ships["pinned"]) == ("c", "Ships", True)
+        assert history.forget_conversation("a") == ["a", "b", "c"]
+        assert history.forget_conversation("d") == ["d", "e"]
+        assert [line["id"] for line in history.conversations()] == ["f"]
+        with pytest.raises(NotFound):
+            history.rename("a", title="Gone")
+
+
+def test_a_file_of_an_earlier_version_gets_the_new_columns(tmp_path) -> None:
+    with sqlite3.connect(tmp_path / FILE) as old:
+        old.execute(
+            "CREATE TABLE question (id TEXT PRIMARY KEY, asked REAL NOT NULL, state TEXT NOT NULL, "
+            "asking TEXT NOT NULL, answer TEXT, problem TEXT)"
+        )
+        old.execute("INSERT INTO question VALUES ('a', 1.0, 'done', '{\"question\": \"Who?\"}', NULL, NULL)")
+    old.close()
+    with QuestionHistory(tmp_path) as history:
+        ask_and_answer(history, "b", "And when?", follows="a")
+        assert [(line["id"], line["size"]) for line in history.conversations()] == [("b", 2)]
+        assert history.get("a")["question"] == "Who?"

@@ -5,67 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from html.parser import HTMLParser
 from urllib.parse import quote, urlencode
 
 import pytest
 
 from clew.app.web.history import QuestionHistory
 from clew.app.web.pages.context import QUESTIONS_PER_PAGE
-from serve_app import FILMS, QUESTION, SAMPLES, ServedApp, waited_for
+from page_reader import FORM, OWN, Elements, ask_by_form, fetch_page
+from serve_app import FILMS, QUESTION, SAMPLES, ServedApp
 
 CONTRACT, READINGS = "lighter-hire-contract.pdf", "gauge-readings-march-1929.csv"
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-#: What a browser sends with a form of a page of ours.
-OWN = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}
 SCRIPT = '<script>alert(1)</script><img src=x onerror="alert(2)">'
-
-
-class Elements(HTMLParser):
-    """What elements a page has, and its text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-
-    def handle_starttag(self, tag, attrs) -> None:
-        self.found.append((tag, dict(attrs)))
-
-    def handle_data(self, data) -> None:
-        self.text += data
-
-    def all(self, tag, **attrs):
-        return [a for t, a in self.found if t == tag and all(a.get(k) == v for k, v in attrs.items())]
-
-
-def fetch_page(app, path, status=200):
-    got, headers, body = app.request("GET", path)
-    assert got == status, body
-    assert headers["content-type"].startswith("text/html")
-    page = Elements()
-    page.feed(body.decode())
-    # The policy allows neither, so a page that had one would be broken.
-    assert not page.all("style") and not any("style" in attrs for _, attrs in page.found)
-    assert all(attrs.get("src", "").startswith("/static/") for attrs in page.all("script"))
-    assert not any(name.startswith("on") for _, attrs in page.found for name in attrs)
-    return page
-
-
-def ask_by_form(app, **fields):
-    """Ask with the form; return the page of the question, once it has ended."""
-    status, headers, body = app.request(
-        "POST", f"/b/{app.base}/ask", urlencode(fields).encode(), {**FORM, **OWN}
-    )
-    assert status == 303, body
-    place = headers["location"]
-    waited_for(lambda: "data-state" in app.request("GET", place)[2].decode() and has_ended(app, place))
-    return place, fetch_page(app, place)
-
-
-def has_ended(app, place):
-    states = re.findall(r'data-state="(\w+)"', app.request("GET", place)[2].decode())
-    return not {"waiting", "running"} & set(states)
 
 
 def test_a_base_shows_its_documents_and_a_form(app, keys) -> None:
@@ -92,7 +42,7 @@ def test_an_empty_base_shows_the_upload_form_unless_it_is_read_only(tmp_path) ->
 
 def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) -> None:
     place, page = ask_by_form(app, question=QUESTION, recipe="default", also="", chain="")
-    assert "$9 for every day" in page.text
+    assert "$9 for every day" in page.text and "Looked in" in page.text
     cites = [item["href"] for item in page.all("a", **{"class": "cite"})]
     assert cites and cites[0].startswith(f"{place}/cite/")
     # The same without scripts: each citation is a page.
@@ -129,10 +79,14 @@ def test_a_cell_of_a_pdf_is_drawn_in_its_row_on_the_page(tmp_path, embedded) -> 
         place, page = ask_by_form(app, question=question, recipe="default", also="", chain="")
         assert "-1.31%" in page.text
         shown = fetch_page(app, f"{place}/cite/1?part=1")
-        row, *cells = [
-            {edge: float(box[edge]) for edge in ("x", "y", "width", "height")} for box in shown.all("rect")
-        ]
-        assert len(cells) == 2 and len(shown.all("rect", **{"class": "answer"})) == 2
+        (row,), cells = (
+            [
+                {edge: float(box[edge]) for edge in ("x", "y", "width", "height")}
+                for box in shown.all("rect", **{"class": name})
+            ]
+            for name in ("mark current", "answer")
+        )
+        assert len(cells) == 2
         for cell in cells:
             assert row["x"] < cell["x"] and cell["width"] < row["width"] / 4
             assert row["y"] <= cell["y"] and cell["y"] + cell["height"] <= row["y"] + row["height"]
@@ -144,7 +98,8 @@ def test_a_restricted_question_says_so_and_two_methods_stand_side_by_side(app, k
     )
     articles = page.all("article")
     assert [article["aria-label"] for article in articles] == ["Answer by kgp", "Answer by read"]
-    assert page.text.count(f"only {CONTRACT}") == 2
+    assert page.text.count(f"asked of {CONTRACT} only") == 2
+    assert page.text.count("same answer; ") + page.text.count("different answer; ") == 2
     first = f"/b/{app.base}/q/{articles[0]['data-id']}"
     assert len(fetch_page(app, first).all("article")) == 1
     # The other one is forgotten: this one stands alone.
@@ -180,7 +135,7 @@ def test_errors_are_pages_that_explain(app) -> None:
         f"/b/{app.base}/d/{'0' * 32}",
     ):
         page = fetch_page(app, path, 404)
-        assert "That did not work" in page.text and page.all("a", href="/")
+        assert "Nothing is here" in page.text and page.all("a", href="/")
     assert app.get("/api/bases/nothing")[0] == 404  # and JSON for programs
 
 
@@ -241,7 +196,7 @@ def test_everything_from_documents_graphs_and_questions_is_text(tmp_path) -> Non
         places.append(f"/b/{app.base}/?find={quote(SCRIPT)}&question={quote(SCRIPT)}&chain={quote(SCRIPT)}")
         for question in (f"Who built the bridge {SCRIPT}?", "What does the table say?"):
             place, page = ask_by_form(app, question=question)
-            places += [place, f"{place}/answer"]
+            places += [place, f"{place}/answer", f"{place}/how"]
             places += [item["href"] for item in page.all("a", **{"class": "open"})]
         place, _ = ask_by_form(app, chain=f"{SCRIPT} >> director >> #1; final answer: #1", recipe="chain")
         places.append(place)
@@ -254,7 +209,8 @@ def test_everything_from_documents_graphs_and_questions_is_text(tmp_path) -> Non
 
 @pytest.mark.slow
 def test_the_walk_is_drawn_with_a_note_for_each_node(app) -> None:
-    _, page = ask_by_form(app, question=QUESTION, recipe="kgp")
+    place, _ = ask_by_form(app, question=QUESTION, recipe="kgp")
+    page = fetch_page(app, f"{place}/how")
     places = [item for item in page.all("g") if "place" in item["class"]]
     assert places and [place["tabindex"] for place in places].count("0") == 1
     notes = {item["data-for"] for item in page.all("div") if item.get("class") == "walk-note"}
@@ -275,7 +231,7 @@ def test_a_graph_shows_its_schema_and_what_it_says_of_a_node(tmp_path) -> None:
         )
         chain = "Kismet >> director >> #1; #1 >> born in >> #2; final answer: #2"
         place, page = ask_by_form(app, chain=chain)
-        assert "Mainz" in page.text and "from the graph films" in page.text
+        assert "Mainz" in page.text and "from the graph films" in fetch_page(app, f"{place}/how").text
         cited = fetch_page(app, f"{place}/cite/1?part=1")
         assert "Ludwig Berger in the graph films" in cited.text or "Kismet in the graph films" in cited.text
         assert "Mainz" in fetch_page(app, f"{place}/cite/2?part=1").text
@@ -369,3 +325,117 @@ def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
         # Nothing is in the base any more, and what was asked of it is there still.
         assert listed == [f"q{number}" for number in reversed(range(2 * QUESTIONS_PER_PAGE + 5))]
         assert fetch_page(app, f"/b/{app.base}/?before=nonsense", 422)
+
+
+def test_a_follow_up_is_shown_as_it_is_understood_with_what_was_asked_before(app, keys) -> None:
+    place, page = ask_by_form(app, question=QUESTION, documents=keys[CONTRACT])
+    (form,) = [form for form in page.all("form") if "follow" in (form.get("class") or "")]
+    assert form["action"] == f"/b/{app.base}/ask"
+    id = place.rpartition("/")[2]
+    assert page.all("input", name="follows", value=id) and page.all(
+        "input", name="documents", value=keys[CONTRACT]
+    )
+    meant = QUESTION.replace("a day", "a week")
+    assert app.post(f"{app.api}/questions/{id}/follow-up", {"question": "and a week?"})[1] == {
+        "question": meant
+    }
+    after, page = ask_by_form(app, question="and a week?", follows=id)
+    assert f"Understood as: {meant}" in page.text and "and a week?" in page.text
+    assert page.all("a", href=place) and page.all("input", name="verbatim")
+    stored = app.get(f"{app.api}/questions/{after.rpartition('/')[2]}")[1]
+    assert (stored["question"], stored["typed"], stored["follows"]) == (meant, "and a week?", id)
+    # What it was understood as can be put right, and is then asked as it is written.
+    _, page = ask_by_form(app, question="And who pays it?", follows=id, verbatim="true")
+    assert "Understood as" not in page.text and page.all("a", href=place)
+    text = app.request("GET", f"{app.api}/questions/{id}/export?form=text")[2].decode()
+    assert text.startswith(QUESTION) and "$9" in text and f"[1] {CONTRACT}" in text
+
+
+def test_the_sidebar_finds_renames_and_pins(served) -> None:
+    for question in (QUESTION, "Which travellers are to be carried for nothing?"):
+        place, _ = ask_by_form(served, question=question)
+    id = place.rpartition("/")[2]
+    found = fetch_page(served, f"/b/{served.base}/part/history?words=travellers")
+    assert "Today" in found.text and QUESTION not in found.text and found.all("a", href=place)
+    body = {"title": "Passengers", "pinned": True}
+    assert served.json("PATCH", f"{served.api}/questions/{id}", body)[0] == 200
+    page = fetch_page(served, f"/b/{served.base}/")
+    assert page.text.index("Pinned") < page.text.index("Passengers") < page.text.index("Today")
+    assert served.json("PATCH", f"{served.api}/questions/nothing", body)[0] == 404
+
+
+def test_suggested_questions_come_from_headings_and_tables(app) -> None:
+    page = fetch_page(app, f"/b/{app.base}/")
+    suggested = [item["value"] for item in page.all("button", name="question")]
+    assert any(text.startswith("What does the section “") for text in suggested)
+    assert f"What does the table on page 2 of {CONTRACT} show?" in suggested
+
+
+def test_methods_that_need_a_model_are_grey_and_say_so(app) -> None:
+    problems = {item["name"]: item["problem"] for item in app.get(f"{app.api}/recipes")[1]["recipes"]}
+    need = {
+        name for name, problem in problems.items() if problem and "needs a language model" in problem["error"]
+    }
+    page = fetch_page(app, f"/b/{app.base}/")
+    grey = {item["value"] for item in page.all("option") if "disabled" in item}
+    assert grey == need and "needs a language model, and none is set" in page.text
+
+
+def test_a_row_and_a_sentence_are_marked_and_pages_are_turned(app, keys) -> None:
+    place, _ = ask_by_form(app, question=QUESTION)
+    cited = fetch_page(app, f"{place}/cite/1?part=1")
+    (current,) = [box for box in cited.all("rect") if "current" in (box["class"] or "")] or [None]
+    (paper,) = [item for item in cited.all("svg") if item["class"] == "boxes"]
+    assert float(current["height"]) < float(paper["viewbox"].split()[3]) / 15
+    # The words of the page can be selected, each in its place.
+    assert "berth" in cited.text and cited.all("text", lengthadjust="spacingAndGlyphs")
+    before = next(item for item in cited.all("a") if item.get("data-turn") == "-1")
+    assert not [item for item in cited.all("a") if item.get("data-turn") == "1"]  # it is the last page
+    first = fetch_page(app, before["href"] + "&part=1")
+    assert first.all("img", alt=f"Page 1 of {CONTRACT}") and first.all("input", name="page", value="1")
+    # Evidence that stands on this page too has its number there.
+    assert [item for item in first.all("a") if item.get("data-cite")]
+    assert fetch_page(app, f"/b/{app.base}/d/{keys[CONTRACT]}/page?page=99").all(
+        "input", name="page", value="2"
+    )
+    assert fetch_page(app, f"/b/{app.base}/d/{keys[READINGS]}/page", 400)
+
+
+def test_words_are_found_in_a_document_and_marked_on_its_pages(app, keys) -> None:
+    address = f"/b/{app.base}/d/{keys[CONTRACT]}/find?words=LATE++return"
+    found = fetch_page(app, address)
+    (link,) = [item for item in found.all("a") if "words=" in (item.get("href") or "")]
+    shown = fetch_page(app, link["href"])
+    assert len([box for box in shown.all("rect") if box["class"] == "match"]) == 2
+    assert "does not stand in this document" in fetch_page(app, f"{address}x").text
+    table = fetch_page(app, f"/b/{app.base}/d/{keys[READINGS]}/find?words=Pellow")
+    assert "page" not in table.text.partition("Pellow")[2].lower() and len(table.all("li")) > 1
+
+
+def test_the_original_is_served_byte_for_byte_and_only_a_pdf_is_opened(app, keys) -> None:
+    for name, way in ((CONTRACT, "inline"), (READINGS, "attachment")):
+        status, headers, body = app.request("GET", f"{app.api}/documents/{keys[name]}/original")
+        assert status == 200 and body == (SAMPLES / name).read_bytes()
+        assert (
+            headers["content-disposition"].startswith(way) and headers["x-content-type-options"] == "nosniff"
+        )
+
+
+@pytest.mark.slow
+def test_a_long_table_is_complete_in_parts(tmp_path) -> None:
+    lines = "name,size\n" + "".join(f"item {n},{n}\n" for n in range(1, 1_001))
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        key = app.upload("items.csv", lines.encode())["key"]
+        tree = app.get(f"{app.api}/documents/{key}/nodes?limit=5000")[1]["nodes"]
+        table = next(n for n, node in enumerate(tree) if node["kind"] == "table")
+        address, seen = f"/b/{app.base}/d/{key}?at={table}&part=1", []
+        while address:
+            page = fetch_page(app, address)
+            seen += re.findall(r"item (\d+)", page.text)
+            after = [item["href"] for item in page.all("a") if "rows=" in (item.get("href") or "")]
+            address = f"{after[-1]}&part=1" if len(seen) < 1_000 else ""
+        assert seen == [str(n) for n in range(1, 1_001)]
+        row = next(n for n, node in enumerate(tree) if "item 777" in node["text"] and node["kind"] == "row")
+        page = fetch_page(app, f"/b/{app.base}/d/{key}?at={row}&part=1")
+        assert "rows 601 to 800 of 1,000" in page.text
+        assert len([line for line in page.all("tr") if line.get("class") == "here"]) == 1

@@ -476,6 +476,17 @@ def _quote(quote: Mapping[str, Any]) -> Quote:
     )
 
 
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> format_count(1, "page"), format_count(2000, "page"), format_count(2, "query"), format_count(0, "passage")
+    ('1 page', '2,000 pages', '2 queries', '0 passages')
+    """
+    if number != 1:
+        noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun}"
+
+
 def format_confidence(confidence: float) -> str:
     """Return a confidence from 0 to 1 as a percentage: never 100 %, which would be certainty.
 

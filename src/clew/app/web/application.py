@@ -25,7 +25,7 @@ from clew.app.web.method_choices import offered_methods
 from clew.app.web.model_pool import ModelPool
 from clew.app.web.openai import make_chat_routers
 from clew.app.web.pages import routes
-from clew.app.web.pages.render import CompressedPages, RevalidatedStaticFiles
+from clew.app.web.pages.render import CompressedPages, RevalidatedStaticFiles, error_page
 from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.server import PageImageCache, Server
 from clew.app.web.settings import Settings
@@ -53,7 +53,7 @@ def make_app(settings: Settings) -> FastAPI:
     )
     app.state.settings, app.state.models = settings, ModelPool(settings)
     app.state.bases = ServedBases(settings)
-    install_error_handlers(app)
+    install_error_handlers(app, error_page)
     for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
     # One thread more than there are places: in it, a question without a place is refused.

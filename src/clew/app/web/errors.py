@@ -22,7 +22,9 @@ from clew.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI, Request
+    from collections.abc import Callable
+
+    from fastapi import FastAPI, Request, Response
 
 LOG = logging.getLogger("clew.app.web")
 #: The reply to an error of ours; the traceback goes into the server's log and nowhere else.
@@ -99,21 +101,31 @@ def retry_headers(error: ClewError) -> dict[str, str]:
     return {"Retry-After": f"{error.retry_after:.0f}"}
 
 
-def install_error_handlers(app: FastAPI) -> None:
-    """Install the handlers that turn every error of ``app`` into such a reply."""
+def install_error_handlers(app: FastAPI, error_page: Callable[[int, str, str], Response]) -> None:
+    """Install the handlers that turn every error of ``app`` into such a reply, or, where a person opened the address
+    in a browser, into a page: ``error_page`` is called with status, problem and hint."""
 
-    async def clew_error(request: Request, error: Exception) -> JSONResponse:
+    def reply(
+        request: Request, status: int, error: str, hint: str = "", headers: dict[str, str] | None = None
+    ) -> Response:
+        if not is_for_person(request):
+            return error_response(status, error, hint, headers)
+        page = error_page(status, error, hint)
+        page.headers.update(headers or {})
+        return page
+
+    async def clew_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, ClewError)
-        return response_for(error)
+        return reply(request, status_code(error), error.problem, error.hint, retry_headers(error))
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
         return error_response(422, "; ".join(map(_describe_field, error.errors()[:5])), "See: /api/docs")
 
-    async def http(request: Request, error: Exception) -> JSONResponse:
+    async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         message = _MESSAGES.get(error.status_code, str(error.detail))
-        return error_response(error.status_code, message, headers=dict(error.headers or {}))
+        return reply(request, error.status_code, message, headers=dict(error.headers or {}))
 
     async def too_large(request: Request, error: Exception) -> JSONResponse:
         return error_response(413, "more was sent than a request may hold", "Send less at a time")
@@ -130,6 +142,13 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ClewError, clew_error)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
+
+
+def is_for_person(request: Request) -> bool:
+    """Return whether a reply is shown to a person: a browser that opens an address asks for HTML before all else, and
+    scripts and programs do not."""
+    destination = request.headers.get("sec-fetch-dest", "document")
+    return request.headers.get("accept", "").startswith("text/html") and destination in {"document", "iframe"}
 
 
 def _describe_field(error: dict[str, Any]) -> str:

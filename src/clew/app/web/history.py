@@ -18,7 +18,37 @@ FILE = "serve.db"
 _TIMEOUT = 30.0
 _TABLE = """
 CREATE TABLE IF NOT EXISTS question (
-    id TEXT PRIMARY KEY, asked REAL NOT NULL, state TEXT NOT NULL, asking TEXT NOT NULL, answer TEXT, problem TEXT
+    id TEXT PRIMARY KEY, asked REAL NOT NULL, state TEXT NOT NULL, asking TEXT NOT NULL, answer TEXT, problem TEXT,
+    thread TEXT, title TEXT, pinned INTEGER
+)
+"""
+#: Columns that files of an earlier version lack. ``thread`` is the id of the question that a conversation began with,
+#: NULL for that question itself; ``title`` and ``pinned`` belong to the whole conversation.
+_ADDED_COLUMNS = {"thread": "TEXT", "title": "TEXT", "pinned": "INTEGER"}
+#: A conversation has one key: its thread. Questions without follow-ups that ask the same share one, so that asking
+#: again adds no second line.
+_CONVERSATIONS = """
+WITH asked_question AS (
+    SELECT id, asked, state, title, pinned, problem, coalesce(thread, id) AS thread,
+        coalesce(json_extract(asking, '$.question'), '') AS question, json_extract(asking, '$.chain') AS chain,
+        json_extract(asking, '$.documents') AS documents, json_extract(asking, '$.graphs') AS graphs,
+        json_extract(answer, '$.answer') AS text
+    FROM question
+), keyed AS (
+    SELECT *, CASE WHEN count(*) OVER (PARTITION BY thread) > 1 THEN thread
+        ELSE lower(trim(question)) || char(10) || coalesce(chain, '') || char(10) || coalesce(documents, '')
+            || char(10) || coalesce(graphs, '') END AS key
+    FROM asked_question
+), line AS (
+    SELECT id, asked, state, problem, text, thread, key,
+        max(title) OVER conversation AS title, max(coalesce(pinned, 0)) OVER conversation AS pinned,
+        count(id) OVER conversation AS size,
+        first_value(question) OVER (PARTITION BY key ORDER BY asked, id) AS question,
+        first_value(chain) OVER (PARTITION BY key ORDER BY asked, id) AS chain,
+        max(instr(lower(coalesce(title, '') || ' ' || question || ' ' || coalesce(text, '')), lower(:words)))
+            OVER conversation AS wanted,
+        row_number() OVER (PARTITION BY key ORDER BY asked DESC, id) AS place
+    FROM keyed WINDOW conversation AS (PARTITION BY key)
 )
 """
 #: States of a question. It is interrupted if the server ended before the answer was complete.
@@ -59,11 +89,17 @@ class QuestionHistory:
             self._drop()
 
     def begin(self, id: str, asking: dict[str, Any]) -> None:
-        """Add a question that waits for its turn. ``asking`` is the request: question, recipe, model, scope."""
+        """Add a question that waits for its turn. ``asking`` is the request: question, recipe, model, scope; its
+        ``follows`` is the id of the question that it continues."""
         with self._open() as database:
+            thread = None
+            if asking.get("follows"):
+                query = "SELECT coalesce(thread, id) FROM question WHERE id = ?"
+                row = database.execute(query, (asking["follows"],)).fetchone()
+                thread = row[0] if row else None
             database.execute(
-                "INSERT INTO question VALUES (?, ?, ?, ?, NULL, NULL)",
-                (id, time.time(), WAITING, json.dumps(asking, ensure_ascii=False)),
+                "INSERT INTO question (id, asked, state, asking, thread) VALUES (?, ?, ?, ?, ?)",
+                (id, time.time(), WAITING, json.dumps(asking, ensure_ascii=False), thread),
             )
 
     def set_state(self, id: str, state: str) -> None:
@@ -91,7 +127,8 @@ class QuestionHistory:
     def get(self, id: str) -> dict[str, Any]:
         """Return a question with its whole answer. Raises NotFound."""
         with self._open() as database:
-            row = database.execute("SELECT * FROM question WHERE id = ?", (id,)).fetchone()
+            query = "SELECT id, asked, state, asking, answer, problem FROM question WHERE id = ?"
+            row = database.execute(query, (id,)).fetchone()
         if row is None:
             raise NotFound(f"no question '{id}'", "It may have been forgotten")
         return _entry(row) | {
@@ -118,6 +155,58 @@ class QuestionHistory:
             }
             for row in rows
         ]
+
+    def conversations(
+        self, limit: int = 100, before: float | None = None, words: str = ""
+    ) -> list[dict[str, Any]]:
+        """Return the conversations, the one with the latest question first: id of that question, ``title`` (the name
+        that it was given, else "") and the first ``question`` and ``chain``, ``size`` (questions), ``pinned``, and
+        ``text``, the latest answer. ``words``: only those with these words in a title, a question or an answer.
+
+        Questions without follow-ups that ask the same of the same documents are one conversation.
+        """
+        query = (
+            f"{_CONVERSATIONS} SELECT id, asked, state, problem, text, coalesce(title, ''), pinned, "
+            "CASE WHEN key = thread THEN size ELSE 1 END, question, "
+            "chain FROM line WHERE place = 1 AND wanted > 0 AND asked < :before ORDER BY asked DESC, id LIMIT :limit"
+        )
+        latest = before if before is not None else float("inf")
+        with self._open() as database:
+            rows = database.execute(query, {"words": words, "before": latest, "limit": limit}).fetchall()
+        names = "id asked state problem text title pinned size question chain".split()
+        return [
+            dict(zip(names, row, strict=True))
+            | {"problem": json.loads(row[3]) if row[3] else None, "pinned": bool(row[6])}
+            for row in rows
+        ]
+
+    def rename(self, id: str, title: str | None = None, pinned: bool | None = None) -> None:
+        """Give the conversation of a question a title ("" for none), or pin it. Raises NotFound."""
+        with self._open() as database:
+            members = self._members(database, id)
+            marks = ", ".join("?" * len(members))
+            for column, value in (("title", None if title == "" else title), ("pinned", pinned)):
+                if (title if column == "title" else pinned) is not None:
+                    database.execute(
+                        f"UPDATE question SET {column} = ? WHERE id IN ({marks})", (value, *members)
+                    )
+
+    def forget_conversation(self, id: str) -> list[str]:
+        """Forget the conversation of a question; return the ids of its questions. Raises NotFound."""
+        with self._open() as database:
+            members = self._members(database, id)
+            marks = ", ".join("?" * len(members))
+            database.execute(f"DELETE FROM question WHERE id IN ({marks})", members)
+            self._scrub(database)
+        return members
+
+    @staticmethod
+    def _members(database: sqlite3.Connection, id: str) -> list[str]:
+        query = f"{_CONVERSATIONS} SELECT id FROM line WHERE key = (SELECT key FROM line WHERE id = :id)"
+        members = [row[0] for row in database.execute(query, {"words": "", "id": id})]
+        if not members:
+            raise NotFound(f"no question '{id}'", "It may have been forgotten")
+        return members
 
     def forget(self, id: str) -> None:
         """Forget a question. Raises NotFound."""
@@ -179,6 +268,11 @@ class QuestionHistory:
             database.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last question
             database.execute("PRAGMA secure_delete = ON")
             database.execute(_TABLE)
+            columns = {row[1] for row in database.execute("PRAGMA table_info(question)")}
+            for name, kind in _ADDED_COLUMNS.items():
+                if name not in columns:
+                    with contextlib.suppress(sqlite3.OperationalError):  # another process has just added it
+                        database.execute(f"ALTER TABLE question ADD COLUMN {name} {kind}")
         except BaseException:
             database.close()
             raise

@@ -21,6 +21,8 @@ _EVALUATION_ONLY = frozenset({"golden"})
 _NO_EVIDENCE = frozenset({"none", "fewshot", "cot"})
 #: Methods that need no language model.
 _NO_MODEL = frozenset({"kgp", "kgp-paper", "read", "dpr", "mdr"})
+#: Methods that cannot be asked without a language model.
+NEED_MODEL = frozenset({"none", "fewshot", "cot", "ircot", "selfask", "iterretgen", "react", "dsp"})
 
 
 @dataclass(frozen=True, slots=True)

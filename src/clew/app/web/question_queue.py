@@ -64,7 +64,8 @@ _GRACE = 5.0
 @dataclass(frozen=True, slots=True)
 class QuestionRequest:
     """A question as requested. ``recipe`` and ``model`` are names of choices, ``documents`` are keys, and ``beside``
-    is the id of a question that this one is compared with."""
+    is the id of a question that this one is compared with. A follow-up has the id of the question that it ``follows``
+    and the words that were ``typed``; ``question`` is what they were taken to mean."""
 
     question: str
     recipe: str = "default"
@@ -73,6 +74,8 @@ class QuestionRequest:
     graphs: tuple[str, ...] | None = None
     chain: str = ""
     beside: str | None = None
+    follows: str | None = None
+    typed: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-compatible dictionary."""
@@ -84,6 +87,8 @@ class QuestionRequest:
             "graphs": None if self.graphs is None else list(self.graphs),
             "chain": self.chain,
             "beside": self.beside,
+            "follows": self.follows,
+            "typed": self.typed,
         }
 
 

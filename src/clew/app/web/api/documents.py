@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import Response
+from fastapi.responses import FileResponse, Response
 from pydantic import Field
 
 from clew.app.answers.view import table_cells
@@ -148,6 +148,21 @@ def page(
     ]
     image = f"{base.api_path}/documents/{key}/pages/{page}.png"
     return {"page": page, "width": picture.width, "height": picture.height, "boxes": boxes, "image": image}
+
+
+@router.get("/documents/{key}/original", response_class=FileResponse)
+def original(key: KeyInPath, base: CurrentBase) -> FileResponse:
+    """Return the file that a document was read from, byte for byte. 404 if it was moved or changed since."""
+    document = base.knowledge_base.store.document(key)
+    path = base.knowledge_base.files.original(key)
+    # Only a PDF is shown in the browser: what else a file holds could be a page with scripts.
+    is_pdf = document.media_type == "application/pdf"
+    return FileResponse(
+        path,
+        media_type="application/pdf" if is_pdf else "application/octet-stream",
+        filename=document.name,
+        content_disposition_type="inline" if is_pdf else "attachment",
+    )
 
 
 @router.delete("/documents/{key}")

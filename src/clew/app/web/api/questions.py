@@ -12,6 +12,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from clew.app.answers.citations import render_text
 from clew.app.answers.view import AlternativeView, AnswerView, SupportView, format_confidence
 from clew.app.web import history
 from clew.app.web.events import EventChannel, stream_channel
@@ -19,6 +20,7 @@ from clew.app.web.method_choices import DEFAULT, method_for_triples, resolve_met
 from clew.app.web.question_queue import QuestionRequest
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.errors import NotFound, UsageError
+from clew.methods.follow_ups import make_standalone
 
 router = APIRouter(prefix="/bases/{base}", tags=["questions"])
 
@@ -59,7 +61,8 @@ class Ask(Form):
     """A question. ``recipe`` and ``model`` are names of /config; by default clew chooses. ``documents`` and
     ``graphs`` restrict the search, and so does ``where``, a condition on the fields of documents such as
     ``date >= 2021 and tag = lease``. ``chain`` is the question as triples. ``beside`` is the id of a question to
-    compare with."""
+    compare with. ``follows`` is the id of the question before, with whose words and answer a follow-up ("and in
+    2021?") is made to stand alone, unless ``verbatim``."""
 
     question: str = ""
     recipe: Name = DEFAULT
@@ -69,6 +72,8 @@ class Ask(Form):
     graphs: Annotated[list[Name], Field(max_length=1_000)] | None = None
     chain: str = ""
     beside: Name | None = None
+    follows: Name | None = None
+    verbatim: bool = False
 
 
 @router.post("/questions", status_code=202)
@@ -79,6 +84,10 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
         raise UsageError("the question is empty", "Say what you want to know")
     if max(len(asked.question), len(asked.chain)) > limit:
         raise UsageError(f"the question has more than {limit:,} characters", "Ask for less at a time")
+    question = asked.question
+    if asked.follows:
+        before = base.history.get(asked.follows)
+        question = question if asked.verbatim else stand_alone(question, before)
     recipe = asked.recipe
     if asked.chain and recipe == DEFAULT:
         recipe = method_for_triples(asked.chain)
@@ -93,19 +102,55 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     job = server.questions.submit(
         base,
         QuestionRequest(
-            asked.question,
+            question,
             recipe,
             None if model is None else model.id,
             None if documents is None else tuple(documents),
             None if asked.graphs is None else tuple(asked.graphs),
             asked.chain,
             asked.beside,
+            asked.follows,
+            asked.question if question != asked.question else "",
         ),
         resolve_method(server.settings, recipe),
         model,
     )
     place = f"{base.api_path}/questions/{job.id}"
     return {"id": job.id, "state": job.state, "url": place, "events": f"{place}/events"}
+
+
+def stand_alone(question: str, before: Mapping[str, Any]) -> str:
+    """Return a follow-up made to stand alone by the question of the history that it follows and its answer."""
+    answer = before.get("answer") or {}
+    return make_standalone(
+        question, before["question"], "" if answer.get("abstained", True) else answer["answer"]
+    )
+
+
+class FollowUp(Form):
+    """A follow-up question."""
+
+    question: str
+
+
+@router.post("/questions/{id}/follow-up")
+def follow_up(id: str, asked: FollowUp, base: CurrentBase) -> dict[str, Any]:
+    """Return what a follow-up to a question means, as a question that stands alone; nothing is asked."""
+    return {"question": stand_alone(asked.question, base.history.get(id))}
+
+
+class Conversation(Form):
+    """The title of a conversation ("" for its first question), and whether it is pinned; None changes nothing."""
+
+    title: Annotated[str, Field(max_length=200)] | None = None
+    pinned: bool | None = None
+
+
+@router.patch("/questions/{id}")
+def rename(id: str, asked: Conversation, base: CurrentBase) -> dict[str, Any]:
+    """Rename or pin the conversation that a question belongs to."""
+    base.history.rename(id, asked.title, asked.pinned)
+    return {"id": id, **asked.model_dump(exclude_none=True)}
 
 
 @router.get("/questions/{id}/events", response_class=StreamingResponse)
@@ -167,12 +212,19 @@ def question(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any
 def export(
     id: str,
     base: CurrentBase,
-    form: Annotated[Literal["markdown", "json"], Query(description="The format of the file.")] = "markdown",
+    form: Annotated[
+        Literal["markdown", "json", "text"], Query(description="The format of the file.")
+    ] = "markdown",
 ) -> Response:
-    """Return a question with its answer and citations as a file: Markdown or JSON."""
+    """Return a question with its answer and citations as a file: Markdown, JSON, or plain text with references."""
     entry = base.history.get(id)
     if entry["answer"] is None:
         raise NotFound("this question has no answer to export")
+    if form == "text":
+        text = (
+            f"{entry['question'] or entry['chain']}\n\n{render_text(AnswerView.from_dict(entry['answer']))}\n"
+        )
+        return Response(text, media_type="text/plain")
     ending, media_type, content = (
         ("md", "text/markdown", render_markdown(entry))
         if form == "markdown"
@@ -183,11 +235,18 @@ def export(
 
 
 @router.delete("/questions/{id}")
-def forget(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
+def forget(
+    id: str,
+    server: CurrentServer,
+    base: CurrentBase,
+    conversation: Annotated[bool, Query(description="Forget all questions of its conversation.")] = False,
+) -> dict[str, Any]:
     """Forget a question and its answer. A question that is being answered is stopped first."""
     job = server.questions.get(base, id)
     if job is not None and job.state not in history.FINAL_STATES:
         server.questions.stop(base, id)
+    if conversation:
+        return {"forgotten": id, "questions": base.history.forget_conversation(id)}
     base.history.forget(id)
     return {"forgotten": id}
 

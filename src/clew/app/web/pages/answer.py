@@ -7,6 +7,8 @@ that it is quoted from, and its alternatives.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -22,6 +24,7 @@ from clew.app.answers.view import (
     SupportView,
     TextPiece,
     excerpt,
+    format_count,
     table_cell_at,
     table_cells,
 )
@@ -208,6 +211,105 @@ class AnswerPage:
     ranked: tuple[RankedRow, ...]
     supports: tuple[SupportBlock, ...] = ()
     alternatives: tuple[AlternativeBlock, ...] = ()
+    search_summary: str = ""
+    step_lines: tuple[str, ...] = ()
+    origin: str = ""
+
+
+#: The steps of a trail in plain words.
+STEP_WORDS = {
+    "seed": "Searched for passages",
+    "expand": "Followed names and references to more passages",
+    "structure": "Looked for the pages, tables and sections that the question names",
+    "read": "Read what was kept",
+    "calculate": "Read the value from the cells of tables",
+    "route": "Chose where to look",
+    "retrieve": "Searched for passages",
+    "search": "Searched for passages",
+    "rerank": "Put them in a better order",
+    "documents": "Chose documents",
+    "sections": "Chose sections",
+    "paragraphs": "Chose paragraphs",
+    "summarise": "Summarised sections",
+    "link": "Looked up the names in the graphs",
+    "fill": "Looked up one part of the question",
+    "questions": "Put one part of the question into words",
+    "remember": "Asked the model what it remembers",
+    "conflict": "Two sources disagree",
+    "exact": "Looked it up in the graph",
+    "prepare": "Matched the question with the graph",
+    "substitute": "Went through what fits",
+    "sort": "Put the candidates in order",
+    "ranked": "Put the answers in order",
+    "look in passages": "Looked in passages",
+    "follow up": "Asked a further question",
+    "reason": "Thought about what is missing",
+    "respell": "Read a name as a similar one",
+    "readings": "Worked out what the question asks of the graphs",
+    "stopped": "Stopped",
+}
+#: Names that are told of a search: those that led to the most passages.
+_MAX_LEADS = 2
+_MENTION = re.compile(r"^(?:mentions|names?|title): (.+)$")
+
+
+def describe_step(step: StepView) -> str:
+    """Return a step of a trail in plain words: "Searched for passages: 10 in 5 documents"."""
+    words = STEP_WORDS.get(step.name, "Worked on the question")
+    nodes = {hit.node.id: hit.node for hit in step.hits}
+    places = len({node.document for node in nodes.values()})
+    if not nodes:
+        return words
+    noun = "fact" if all(node.in_graph for node in nodes.values()) else "passage"
+    where = "" if places < 2 or noun == "fact" else f" in {format_count(places, 'document')}"
+    return f"{words}: {format_count(len(nodes), noun)}{where}"
+
+
+def describe_words(view: AnswerView) -> str:
+    """Say in plain words where the words of an answer come from; "" where there is no answer."""
+    if view.abstained:
+        return ""
+    if view.usage.calls:
+        memory = ", in part from what it remembers" if view.from_memory else ""
+        return f"A language model wrote this from the passages that are quoted{memory}."
+    if view.formula:
+        words = "Worked out from the cells that are marked"
+    elif view.evidence and all(item.node.in_graph for item in view.evidence):
+        words = "Looked up in your graphs"
+    elif any(view.text in quote.text for quote in view.quotes):
+        words = "Taken word for word from your documents"
+    else:
+        words = "Read from your documents"
+    return f"{words}; no language model was used."
+
+
+def describe_search(view: AnswerView) -> str:
+    """Return in a sentence what a search did: "Looked in 5 documents, found 10 passages, followed
+    “Boeing” to 30 more, kept 5."."""
+    seen: dict[str, NodeView] = {}
+    first = followed = 0
+    leads: Counter[str] = Counter()
+    for step in view.steps:
+        new = {hit.node.id: hit for hit in step.hits if hit.node.id not in seen}
+        seen |= {id: hit.node for id, hit in new.items()}
+        if step.name in {"expand", "follow up"}:
+            followed += len(new)
+            for hit in new.values():
+                match = _MENTION.match(hit.via[-1]) if hit.via else None
+                leads.update([match[1].split(", ")[0]] if match else [])
+        else:
+            first += len(new)
+    if not seen:
+        return "Nothing was found to read."
+    documents = len({node.document for node in seen.values() if not node.in_graph})
+    graphs = len({node.document for node in seen.values() if node.in_graph})
+    counts = [(documents, "document"), (graphs, "graph")]
+    looked = " and ".join(format_count(number, noun) for number, noun in counts if number)
+    parts = [f"Looked in {looked}", f"found {format_count(first, 'passage' if documents else 'fact')}"]
+    if followed:
+        names = " and ".join(f"“{name}”" for name, _ in leads.most_common(_MAX_LEADS))
+        parts.append(f"followed {names} to {followed:,} more" if names else f"looked at {followed:,} more")
+    return f"{', '.join(parts)}, kept {len(view.evidence):,}."
 
 
 def make_answer_page(view: AnswerView, rows: Mapping[str, TableRow] = MappingProxyType({})) -> AnswerPage:
@@ -223,6 +325,9 @@ def make_answer_page(view: AnswerView, rows: Mapping[str, TableRow] = MappingPro
             AlternativeBlock(number, item.text, item.confidence, _support_block(item.support, rows))
             for number, item in enumerate(view.alternatives, 1)
         ),
+        describe_search(view),
+        tuple(describe_step(step) for step in view.steps),
+        describe_words(view),
     )
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from clew.app.web.method_choices import DEFAULT, offered_methods
-from clew.app.web.pages.render import render_page
+from clew.app.answers.view import table_cells
+from clew.app.web.method_choices import DEFAULT, NEED_MODEL, offered_methods
+from clew.app.web.pages.render import document_title, render_page
 from clew.core.errors import ClewError
 from clew.core.text import shorten
-from clew.core.types import DOCUMENT, SECTION
+from clew.core.types import DOCUMENT, SECTION, TABLE, Document, Node
 
 if TYPE_CHECKING:
     from fastapi.responses import HTMLResponse
@@ -56,7 +62,18 @@ def form_choices(server: Server) -> dict[str, Any]:
         "own": [methods[name] for name in _OWN if name in methods],
         "others": [choice for name, choice in methods.items() if name not in {*_OWN, DEFAULT}],
         "models": server.settings.models,
+        "need_model": NEED_MODEL,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the lists of a page show: documents whose name or title has ``find``, and questions ``before`` a time or
+    with ``words``."""
+
+    find: str = ""
+    before: float | None = None
+    words: str = ""
 
 
 def render_home(
@@ -65,12 +82,9 @@ def render_home(
     form: Mapping[str, str] | None = None,
     problem: ClewError | None = None,
     status: int = 200,
-    find: str = "",
-    before: float | None = None,
+    listing: Listing = Listing(),
 ) -> HTMLResponse:
-    """Return the page of a base: where to ask, what was asked (``before`` a time), and what is in it."""
-    questions = base.history.latest(QUESTIONS_PER_PAGE + 1, before)
-    older = questions[QUESTIONS_PER_PAGE - 1]["asked"] if len(questions) > QUESTIONS_PER_PAGE else None
+    """Return the page of a base: where to ask, what was asked, and what is in it."""
     return render_page(
         "base.html",
         status=status,
@@ -81,13 +95,100 @@ def render_home(
         choices=form_choices(server),
         bases=[other.name for other in server.bases.all()],
         locked=server.settings.token is not None,
-        questions=questions[:QUESTIONS_PER_PAGE],
-        older=older,
-        before=before,
         limits=server.settings.limits,
-        **document_lists(server, base, find),
+        suggestions=suggest_questions(base),
+        current=[],
+        **question_lists(base, listing.before, listing.words),
+        **document_lists(server, base, listing.find),
         **upload_lists(server, base),
     )
+
+
+def question_lists(base: ServedBase, before: float | None = None, words: str = "") -> dict[str, Any]:
+    """Return the history as the sidebar shows it: the pinned conversations, then the others by day; those ``before``
+    a time, or with these ``words``."""
+    lines = base.history.conversations(QUESTIONS_PER_PAGE + 1, before, words.strip())
+    older = lines[QUESTIONS_PER_PAGE - 1]["asked"] if len(lines) > QUESTIONS_PER_PAGE else None
+    shown = lines[:QUESTIONS_PER_PAGE]
+    days: dict[str, list[dict[str, Any]]] = {}
+    for line in shown:
+        day = "Pinned" if line["pinned"] else name_day(line["asked"])
+        days.setdefault(day, []).append(line)
+    pinned = days.pop("Pinned", [])
+    groups = ([("Pinned", pinned)] if pinned else []) + list(days.items())
+    return {"questions": shown, "days": groups, "older": older, "before": before, "words": words}
+
+
+#: Questions that are suggested, and documents that are looked through for them.
+_MAX_SUGGESTIONS, _MAX_SUGGESTING = 4, 8
+#: Headings that most documents have, which say nothing about one.
+_PLAIN_HEADINGS = frozenset("introduction contents summary preface appendix notes references index".split())
+
+
+def suggest_questions(base: ServedBase) -> list[str]:
+    """Return questions that the documents can answer, made of their headings and tables; [] for an empty base."""
+    documents = base.knowledge_base.documents()[:_MAX_SUGGESTING]
+    return list(_suggestions(base, tuple(documents)))
+
+
+@lru_cache(maxsize=8)
+def _suggestions(base: ServedBase, documents: tuple[Document, ...]) -> tuple[str, ...]:
+    """Return the questions that some documents suggest; cached, as a key names a document's content."""
+    sections: list[str] = []
+    cells: list[str] = []
+    tables: list[str] = []
+    for document in documents:
+        tree = base.knowledge_base.tree(document.key)
+        heading = next((name for node in tree if (name := _suggested_heading(node))), "")
+        if heading:
+            sections.append(f"What does the section “{heading}” say?")
+        table = next((node for node in tree if node.kind == TABLE), None)
+        if table is not None:
+            if table.page is not None:
+                tables.append(f"What does the table on page {table.page} of {document.name} show?")
+            cells += _cell_questions(table_cells(table.text))[:1]
+    mixed = [*sections[:2], *cells[:1], *tables[:1], *sections[2:], *cells[1:]]
+    return tuple(dict.fromkeys(mixed))[:_MAX_SUGGESTIONS]
+
+
+def _suggested_heading(node: Node) -> str:
+    """Return the words of a heading that says what its section is about, "" for another node."""
+    if node.kind != SECTION or node.level < 2:
+        return ""
+    words = re.sub(r"^[\W\d]+", "", node.name).strip()
+    is_plain = words.casefold() in _PLAIN_HEADINGS or not re.fullmatch(
+        r"(?!The )[A-Z][a-z][A-Za-z ,'’-]*", words
+    )
+    return "" if is_plain or not 2 <= len(words.split()) <= 6 else words
+
+
+def _cell_questions(cells: Sequence[Sequence[str]]) -> list[str]:
+    """Return questions after numbers of a table, by their row and column."""
+    if len(cells) < 2 or len(cells[0]) < 2:
+        return []
+    # A single noun in the singular reads well with any row: "the value of Bilge pump, brass".
+    noun = re.compile(r"[A-Z][a-z]{2,}[^s\W](?: \(.+\))?")
+    column = next((n for n, name in enumerate(cells[0]) if n and noun.fullmatch(name)), 0)
+    rows = [
+        row for row in cells[1:] if len(row) > column and re.fullmatch(r"[A-Za-z][\w ,.'-]{3,40}", row[0])
+    ]
+    numbers = [row for row in rows if column and re.match(r"[($€£]?\d", row[column])]
+    name = re.sub(r"\s*\(.*?\)", "", cells[0][column]).strip()
+    return [f"What is the {name[:1].lower()}{name[1:]} of {row[0]}?" for row in numbers]
+
+
+def name_day(seconds: float, now: float | None = None) -> str:
+    """Return the day of a timestamp in the server's time zone: Today, Yesterday, the date, or for earlier years the
+    month."""
+    day = datetime.fromtimestamp(seconds).astimezone().date()
+    today = datetime.fromtimestamp(time.time() if now is None else now).astimezone().date()
+    if day >= today:
+        return "Today"
+    if day == today - timedelta(days=1):
+        return "Yesterday"
+    if day.year == today.year:
+        return f"{day:%A} {day.day} {day:%B}"
+    return f"{day:%B %Y}"
 
 
 def document_lists(server: Server, base: ServedBase, find: str = "") -> dict[str, Any]:
@@ -144,6 +245,17 @@ def _stored_label(node: NodeView) -> NodeLabel:
 
 def _place(document: str, page: int | None) -> str:
     return document if page is None else f"{document}, p. {page}"
+
+
+def document_titles(base: ServedBase, keys: Iterable[str]) -> dict[str, str]:
+    """Return the titles of documents by their keys; documents that are gone, or called by their file, have none."""
+    titles = {}
+    for key in dict.fromkeys(keys):
+        with suppress(ClewError):
+            document = base.knowledge_base.store.document(key)
+            if (title := document_title(document)) != document.name:
+                titles[key] = title
+    return titles
 
 
 def describe_scope(base: ServedBase, entry: Mapping[str, Any]) -> str:

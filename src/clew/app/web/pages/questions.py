@@ -13,15 +13,22 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response, Streamin
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from clew.app.answers.view import AnswerView, NodeView, StepView
+from clew.app.answers.view import AnswerView, Evidence, StepView
 from clew.app.answers.walk import draw_walk
 from clew.app.web import history
 from clew.app.web.api.questions import Ask, ask
 from clew.app.web.bases import ServedBase
 from clew.app.web.errors import RequestRefused, status_code
 from clew.app.web.events import CountedEventStream, EventChannel, parse_last_event_id
-from clew.app.web.pages.answer import make_answer_page
-from clew.app.web.pages.context import describe_scope, form_choices, node_labels, render_home
+from clew.app.web.pages.answer import EvidenceBlock, describe_step, make_answer_page
+from clew.app.web.pages.context import (
+    describe_scope,
+    document_titles,
+    form_choices,
+    node_labels,
+    question_lists,
+    render_home,
+)
 from clew.app.web.pages.render import PageRoute, render_fragment, render_page
 from clew.app.web.pages.source import SourceView, table_rows, view_source
 from clew.app.web.server import CurrentBase, CurrentServer, Server
@@ -32,12 +39,12 @@ from clew.knowledge_base.results import EntityTriples
 
 router = APIRouter(prefix="/b/{base}", include_in_schema=False, route_class=PageRoute)
 
-#: Hits of a step whose words are shown while a question is answered.
-_MAX_LIVE_HITS = 40
+#: Earlier questions of a conversation that a page shows.
+_MAX_EARLIER = 20
 #: Triples of each relation that are shown around a triple.
 _MAX_TRIPLES = 8
 #: Fields of the form that a person may leave empty.
-_OPTIONAL_FIELDS = ("where", "model", "recipe", "beside", "also")
+_OPTIONAL_FIELDS = ("where", "model", "recipe", "beside", "also", "follows", "verbatim")
 #: Fields that a form may have: one for each document that is ticked.
 _MAX_FIELDS = 20_000
 
@@ -77,12 +84,64 @@ def question(id: str, server: CurrentServer, base: CurrentBase) -> HTMLResponse:
         with suppress(NotFound):  # the other was forgotten: this one stands alone
             entries.insert(0, server.questions.entry(base, entries[0]["beside"]))
     asked = entries[-1]["question"] or entries[-1]["chain"]
+    contexts = [_entry_context(entry, base) for entry in entries]
+    if len(contexts) > 1:
+        for context, other in zip(contexts, reversed(contexts), strict=True):
+            context["compared"] = _compare(context["view"], other["view"])
     return render_page(
         "question.html",
         title=asked,
         base=base.name,
-        entries=[_entry_context(entry, base) for entry in entries],
+        entries=contexts,
+        earlier=_earlier_turns(entries[-1], base),
         asked=asked,
+        current=[entry["id"] for entry in entries],
+        limits=server.settings.limits,
+        **question_lists(base),
+    )
+
+
+def _compare(view: AnswerView | None, other: AnswerView | None) -> str:
+    """Return in words what an answer has that the one beside it has not."""
+    if view is None or other is None:
+        return ""
+    same = " ".join(view.text.casefold().split()) == " ".join(other.text.casefold().split())
+    nodes = {item.node.id for item in view.evidence}
+    only = len(nodes - {item.node.id for item in other.evidence})
+    return f"{'same answer' if same else 'different answer'}; {only} of {len(nodes)} pieces of evidence only here"
+
+
+def _earlier_turns(entry: Mapping[str, Any], base: ServedBase) -> list[dict[str, Any]]:
+    """Return the questions of a conversation before ``entry``, the first one first."""
+    turns: list[dict[str, Any]] = []
+    follows = entry.get("follows")
+    with suppress(NotFound):  # an earlier question was forgotten
+        while follows and len(turns) < _MAX_EARLIER:
+            turns.insert(0, base.history.get(follows))
+            follows = turns[0].get("follows")
+    return turns
+
+
+@router.get("/q/{id}/how")
+def how(id: str, server: CurrentServer, base: CurrentBase, part: bool = False) -> HTMLResponse:
+    """Show how an answer was found in full: the walk, the chain, the trail, the method. ``part``: without a page
+    around it."""
+    entry = server.questions.entry(base, id)
+    if entry["answer"] is None:
+        raise NotFound("this question has no answer yet")
+    view = AnswerView.from_dict(entry["answer"])
+    walk = draw_walk(view)
+    ids = {id for step in view.steps for hit in step.hits for id in (hit.node.id, *hit.path)}
+    ids |= {node.id for node in walk.nodes} if walk is not None else set()
+    return render_page(
+        "part-how.html" if part else "how.html",
+        title="How this was found",
+        base=base.name,
+        entry=entry,
+        view=view,
+        page=make_answer_page(view),
+        walk=walk,
+        labels=node_labels(base, ids, view),
         choices=form_choices(server),
     )
 
@@ -106,19 +165,17 @@ def events(
     job = server.questions.get(base, id)
     if job is None or (job.events.is_closed and last_event_id == str(job.events.last_number)):
         return Response(status_code=204)
-    return CountedEventStream(_steps_as_html(job.events, parse_last_event_id(last_event_id), base))
+    return CountedEventStream(_steps_as_html(job.events, parse_last_event_id(last_event_id)))
 
 
-async def _steps_as_html(channel: EventChannel, after: int, base: ServedBase) -> AsyncIterator[str]:
+async def _steps_as_html(channel: EventChannel, after: int) -> AsyncIterator[str]:
     """Yield the events of a channel as they go over the wire, steps as HTML and the answer without its content: the
     page fetches the answer as HTML."""
     async for event in channel.follow(after):
         lines = event.split("\n")
         if len(lines) > 2 and lines[1] == "event: step":
             step = StepView.from_dict(json.loads(lines[2].removeprefix("data: ")))
-            ids = {id for hit in step.hits[:_MAX_LIVE_HITS] for id in (hit.node.id, *hit.path[-2:])}
-            labels = await run_in_threadpool(node_labels, base, ids, None)
-            html = render_fragment("part-step.html", step=step, base=base.name, labels=labels)
+            html = render_fragment("part-live.html", line=describe_step(step))
             yield f"{lines[0]}\n{lines[1]}\ndata: {json.dumps({'html': html})}\n\n"
         elif len(lines) > 2 and lines[1] == "event: answer":
             yield f"{lines[0]}\n{lines[1]}\ndata: {{}}\n\n"
@@ -134,15 +191,16 @@ def cite(
     base: CurrentBase,
     part: bool = False,
     alternative: Annotated[int, Query(ge=0)] = 0,
+    rows: Annotated[int | None, Query(ge=0)] = None,
 ) -> HTMLResponse:
     """Show a piece of evidence where it stands, with the quoted words marked; with ``alternative``, a number from 1,
     those of that alternative. ``part``: without a page around it."""
     stored = base.history.get(id)["answer"]
     view = None if stored is None else AnswerView.from_dict(stored)
-    evidence = () if view is None else make_answer_page(view).evidence
-    if not 1 <= number <= len(evidence):
-        raise NotFound(f"this answer has no evidence number {number}", f"It has {len(evidence)}")
-    cited = evidence[number - 1]
+    evidence_blocks = () if view is None else make_answer_page(view).evidence
+    if not 1 <= number <= len(evidence_blocks):
+        raise NotFound(f"this answer has no evidence number {number}", f"It has {len(evidence_blocks)}")
+    cited = evidence_blocks[number - 1]
     quotes = cited.evidence.quotes
     if view is not None and alternative:
         supports = [item.support for item in view.alternatives[alternative - 1 : alternative]]
@@ -150,7 +208,8 @@ def cite(
     source: SourceView | None = None
     gone = ""
     if not cited.node.in_graph:
-        source, gone = _view_citation(server, base, cited.node, quotes)
+        evidence = [block.evidence for block in evidence_blocks]
+        source, gone = _view_citation(server, base, cited, quotes, evidence, rows)
     return render_page(
         "part-source.html" if part else "source.html",
         title=f"[{number}] {cited.node.document}",
@@ -161,13 +220,22 @@ def cite(
         gone=gone,
         around=_triples_around(base, cited.node.key, cited.ends),
         back=f"/b/{base.name}/q/{id}",
+        titles=document_titles(base, [cited.node.key]),
+        cites=id,
+        words="",
     )
 
 
 def _view_citation(
-    server: Server, base: ServedBase, node: NodeView, quotes: Sequence[Quote]
+    server: Server,
+    base: ServedBase,
+    cited: EvidenceBlock,
+    quotes: Sequence[Quote],
+    evidence: Sequence[Evidence],
+    rows: int | None,
 ) -> tuple[SourceView | None, str]:
     """Return the source of a citation as it is today, and what happened to it since, "" where nothing did."""
+    node = cited.node
     words = quotes[0].text if quotes else node.text
     today = base.knowledge_base.trace_citation(node.id, node.document, words, node.page)
     if today.node is None:
@@ -176,11 +244,11 @@ def _view_citation(
         )
         return None, f"{happened}: {node.document}"
     if today.state == "unchanged":
-        return view_source(server, base, node.id, quotes), ""
+        return view_source(server, base, node.id, quotes, evidence, cited.number, rows), ""
     place = "" if today.node.page is None else f", now on page {today.node.page}"
     start = today.node.text.find(words)
     moved = [Quote(today.node.id, words, (start, start + len(words)))] if quotes and start >= 0 else []
-    source = view_source(server, base, today.node.id, moved)
+    source = view_source(server, base, today.node.id, moved, (), cited.number, rows)
     return source, f"source changed since this answer; the words are still there{place}"
 
 
@@ -194,21 +262,18 @@ def _triples_around(base: ServedBase, graph: str, ends: tuple[str, ...]) -> list
 
 
 def _entry_context(entry: Mapping[str, Any], base: ServedBase) -> dict[str, Any]:
-    """Return what the template of a question is given."""
+    """Return what the template of an answer is given."""
     view = None if entry["answer"] is None else AnswerView.from_dict(entry["answer"])
-    page = walk = None
-    ids: set[str] = set()
+    page = None
     if view is not None:
         row_ids = [item.node.id for item in view.evidence if item.node.kind == ROW]
-        page, walk = make_answer_page(view, table_rows(base, row_ids)), draw_walk(view)
-        ids = {id for step in view.steps for hit in step.hits for id in (hit.node.id, *hit.path)}
-        ids |= {node.id for node in walk.nodes} if walk is not None else set()
+        page = make_answer_page(view, table_rows(base, row_ids))
     return {
         "entry": entry,
         "ended": entry["state"] in history.FINAL_STATES,
         "view": view,
         "page": page,
-        "walk": walk,
-        "labels": node_labels(base, ids, view),
+        "compared": "",
+        "titles": {} if view is None else document_titles(base, (item.node.key for item in view.evidence)),
         "scope": describe_scope(base, entry),
     }

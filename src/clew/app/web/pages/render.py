@@ -21,47 +21,18 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from clew.app.answers.view import format_confidence
+from clew.app.answers.view import format_confidence, format_count
 from clew.app.web.errors import retry_headers, status_code
+from clew.app.web.pages.answer import STEP_WORDS
 from clew.core.errors import ClewError
 from clew.core.text import shorten
+from clew.core.types import Document
 
+#: Characters of a title that says something.
+_LEAST_TITLE = 4
+#: From which confidence on an answer is called sure, and fairly sure.
+_HIGH, _MIDDLE = 0.75, 0.5
 _BACKTICKS = re.compile(r"`{1,2}([^`]+)`{1,2}")
-#: The steps of a trail in plain words.
-_STEP_NAMES = {
-    "seed": "Found where to start",
-    "expand": "Walked to neighbours",
-    "structure": "Looked for the pages, tables and sections that are named",
-    "read": "Read the evidence",
-    "retrieve": "Searched",
-    "search": "Searched",
-    "rerank": "Ranked again",
-    "documents": "Chose documents",
-    "sections": "Chose sections",
-    "paragraphs": "Chose paragraphs",
-    "summarise": "Summarised sections",
-    "chain": "Wrote the question as triples",
-    "triples": "Wrote the question as triples",
-    "link": "Found what names stand for",
-    "fill": "Looked up an unknown",
-    "questions": "Put a hop into words",
-    "filled": "Filled the triples in",
-    "remember": "Asked the model's memory",
-    "conflict": "Sources disagree",
-    "exact": "Solved the triples exactly",
-    "prepare": "Matched the triples with the graph",
-    "substitute": "Substituted the unknowns",
-    "join graphs": "Joined graphs",
-    "sort": "Sorted the candidates",
-    "ranked": "Ranked the answers",
-    "look in passages": "Looked in passages",
-    "follow up": "Asked a follow-up question",
-    "reason": "Reasoned",
-    "route": "Chose where to ask",
-    "respell": "Read a name as a similar one",
-    "readings": "Read the question as triples",
-    "stopped": "Stopped",
-}
 
 
 @lru_cache(maxsize=1)
@@ -88,7 +59,10 @@ def template_environment() -> Environment:
         "detail": format_detail,
         "sentence": as_sentence,
         "coded": code_markup,
-        "doing": lambda name: _STEP_NAMES.get(name, name.capitalize()),
+        "doing": lambda name: STEP_WORDS.get(name, name.capitalize()),
+        "sureness": grade_confidence,
+        "plainly": omit_command_line,
+        "called": document_title,
     }
     return environment
 
@@ -136,7 +110,9 @@ class PageRoute(APIRoute):
 
 def error_page(status: int, problem: str, hint: str = "") -> HTMLResponse:
     """Return the page of an error, with its hint."""
-    return render_page("problem.html", status=status, title="clew", problem=problem, hint=hint)
+    # The keyword "status" is that of the reply; the template needs it too.
+    html = render_fragment("problem.html", title="clew", status=status, problem=problem, hint=hint)
+    return HTMLResponse(html, status_code=status)
 
 
 class RevalidatedStaticFiles(StaticFiles):
@@ -161,17 +137,6 @@ class CompressedPages(GZipMiddleware):
 def format_time(seconds: float) -> str:
     """Return the date and time of a timestamp in the server's time zone."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%d %b %Y, %H:%M").lstrip("0")
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> format_count(1, "page"), format_count(2000, "page"), format_count(2, "query"), format_count(0, "passage")
-    ('1 page', '2,000 pages', '2 queries', '0 passages')
-    """
-    if number != 1:
-        noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number:,} {noun}"
 
 
 def format_duration(seconds: float) -> str:
@@ -220,6 +185,34 @@ def format_detail(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(format_detail, value))
     return "" if value is None else str(value)
+
+
+def grade_confidence(confidence: float) -> str:
+    """Return ``high``, ``middle`` or ``low`` for a confidence from 0 to 1.
+
+    >>> grade_confidence(0.9), grade_confidence(0.6), grade_confidence(0.3)
+    ('high', 'middle', 'low')
+    """
+    return "high" if confidence >= _HIGH else "middle" if confidence >= _MIDDLE else "low"
+
+
+def omit_command_line(hint: str) -> str:
+    """Return the hint of an error without what only a person at a command line can do.
+
+    >>> omit_command_line("Set a model: --llm ollama:llama3.1"), omit_command_line("Ask for less at a time")
+    ('It needs a language model, which whoever runs this server can set', 'Ask for less at a time')
+    """
+    if re.search(r"--llm|CLEW_LLM", hint):
+        return "It needs a language model, which whoever runs this server can set"
+    return "" if re.search(r"(?<!\w)--\w|\bclew \w+|\bpip install\b|`", hint) else hint
+
+
+def document_title(document: Document) -> str:
+    """Return what a person calls a document: its title, or its file's name where the title says nothing."""
+    title = " ".join(document.title.split())
+    says_something = len(title) >= _LEAST_TITLE and any(char.isalpha() for char in title)
+    names = {document.name.casefold(), document.name.rpartition(".")[0].casefold()}
+    return title if says_something and title.casefold() not in names else document.name
 
 
 def format_percent(value: float) -> str:

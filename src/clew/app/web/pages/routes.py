@@ -9,11 +9,12 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from clew.app.answers.view import AnswerView
 from clew.app.web.guard import cookie_name, secrets_equal, session_value
 from clew.app.web.pages import questions
-from clew.app.web.pages.context import document_lists, render_home, upload_lists
-from clew.app.web.pages.render import PageRoute, render_page
-from clew.app.web.pages.source import view_source
+from clew.app.web.pages.context import Listing, document_lists, question_lists, render_home, upload_lists
+from clew.app.web.pages.render import PageRoute, document_title, render_page
+from clew.app.web.pages.source import find_places, view_page, view_source
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.errors import NotFound
 from clew.core.types import PASSAGE, SECTION, TABLE
@@ -46,10 +47,18 @@ def base(
     question: str = "",
     chain: str = "",
     before: float | None = None,
+    words: str = "",
 ) -> HTMLResponse:
-    """Show one base: the form, the questions (those ``before`` a time), the documents and graphs. ``question`` and
-    ``chain`` fill the form."""
-    return render_home(server, base, {"question": question, "chain": chain}, find=find, before=before)
+    """Show one base: the form, the questions (those ``before`` a time, or with these ``words``), the documents and
+    graphs. ``question`` and ``chain`` fill the form."""
+    form = {"question": question, "chain": chain}
+    return render_home(server, base, form, listing=Listing(find, before, words))
+
+
+@router.get("/b/{base}/part/history")
+def history(base: CurrentBase, words: Annotated[str, Query(max_length=1_000)] = "") -> HTMLResponse:
+    """Return the list of questions of the sidebar, those with these ``words``."""
+    return render_page("part-history.html", base=base.name, current=[], **question_lists(base, None, words))
 
 
 @router.get("/b/{base}/part/documents")
@@ -66,21 +75,30 @@ def uploads(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
 
 @router.get("/b/{base}/d/{key}")
 def document(
-    key: str, server: CurrentServer, base: CurrentBase, at: int | None = None, part: bool = False
+    key: str,
+    server: CurrentServer,
+    base: CurrentBase,
+    at: int | None = None,
+    rows: Annotated[int | None, Query(ge=0)] = None,
+    part: bool = False,
 ) -> HTMLResponse:
-    """Show a document's outline; with ``at``, the node at that position among its surroundings."""
+    """Show a document's outline; with ``at``, the node at that position among its surroundings, and of a long table
+    the ``rows`` from a number on."""
     info = base.knowledge_base.store.document(key)
     if at is not None:
         return render_page(
             "part-source.html" if part else "source.html",
-            title=info.name,
+            title=document_title(info),
             base=base.name,
             number=0,
             cited=None,
-            source=view_source(server, base, f"{info.key}:{at}"),
+            source=view_source(server, base, f"{info.key}:{at}", start=rows),
+            cites="",
+            words="",
             gone="",
             around=(),
             back=f"/b/{base.name}/d/{info.key}",
+            titles={info.key: document_title(info)},
         )
     nodes = base.knowledge_base.tree(info.key)
     outline = [node for node in nodes if node.kind in {SECTION, TABLE}]
@@ -95,6 +113,59 @@ def document(
         tables=sum(node.kind == TABLE for node in nodes),
         first=next((node.position for node in nodes if node.kind in {PASSAGE, TABLE}), None),
         read_only=server.settings.read_only,
+    )
+
+
+@router.get("/b/{base}/d/{key}/page")
+def page(
+    key: str,
+    server: CurrentServer,
+    base: CurrentBase,
+    page: int = 1,
+    cites: Annotated[str, Query(max_length=200)] = "",
+    words: Annotated[str, Query(max_length=1_000)] = "",
+    part: bool = False,
+) -> HTMLResponse:
+    """Show a page of a PDF, with all citations of the answer ``cites`` on it, and the places of ``words``."""
+    info = base.knowledge_base.store.document(key)
+    stored = base.history.get(cites)["answer"] if cites else None
+    evidence = () if stored is None else AnswerView.from_dict(stored).evidence
+    return render_page(
+        "part-source.html" if part else "source.html",
+        title=document_title(info),
+        base=base.name,
+        number=0,
+        cited=None,
+        source=view_page(server, base, info.key, max(1, min(page, info.pages)), evidence, words),
+        gone="",
+        around=(),
+        back=f"/b/{base.name}/q/{cites}" if cites else f"/b/{base.name}/d/{info.key}",
+        titles={info.key: document_title(info)},
+        cites=cites,
+        words=words,
+    )
+
+
+@router.get("/b/{base}/d/{key}/find")
+def find(
+    key: str,
+    base: CurrentBase,
+    words: Annotated[str, Query(max_length=1_000)] = "",
+    cites: Annotated[str, Query(max_length=200)] = "",
+    part: bool = False,
+) -> HTMLResponse:
+    """List the places where ``words`` stand in a document."""
+    info = base.knowledge_base.store.document(key)
+    places, total = find_places(base, info.key, words)
+    return render_page(
+        "part-places.html" if part else "places.html",
+        title=document_title(info),
+        base=base.name,
+        document=info,
+        places=places,
+        total=total,
+        words=words,
+        cites=cites,
     )
 
 

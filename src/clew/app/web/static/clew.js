@@ -1,8 +1,6 @@
 // The script of every page: what a page has of the parts below is made to work; without it, pages can still be read.
 
-import { addChoices } from "./choices.js";
 import { follow, showMarkedCells } from "./question.js";
-import { addWalks } from "./walk.js";
 import { addViewer } from "./viewer.js";
 
 /** Say something to those who do not see the page. */
@@ -67,12 +65,62 @@ document.addEventListener("keydown", (event) => {
   if (field.value.trim() || field.form.elements.chain?.value.trim()) field.form.requestSubmit();
 });
 
+/** Copy the text at an address, and say so on the button. */
+async function copy(button) {
+  const words = button.textContent;
+  const reply = await fetch(button.dataset.copy).catch(() => null);
+  const text = reply?.ok ? await reply.text() : "";
+  // Only pages of this machine or over HTTPS have a clipboard; elsewhere an old way still works.
+  let done = Boolean(text) && (await navigator.clipboard?.writeText(text).then(() => true, () => false));
+  if (text && !done) {
+    const held = document.createElement("textarea");
+    held.value = text;
+    document.body.append(held);
+    held.select();
+    done = document.execCommand("copy");
+    held.remove();
+    button.focus();
+  }
+  button.textContent = done ? "Copied" : "It could not be copied";
+  tell(button.textContent);
+  setTimeout(() => (button.textContent = words), 2000);
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (button) copy(button);
+});
+
+/** Load what a closed part of the page holds when it is opened for the first time. */
+async function fill(details) {
+  const place = details.querySelector(".part");
+  if (!details.dataset.part || details.dataset.loaded) return;
+  details.dataset.loaded = "yes";
+  const reply = await fetch(details.dataset.part).catch(() => null);
+  if (!reply?.ok) {
+    delete details.dataset.loaded;
+    return; // the link to a page of its own is still there
+  }
+  // HTML of our own server, in which every text is escaped.
+  place.innerHTML = await reply.text();
+  const [{ addWalks }, { addChoices }] = await Promise.all([import("./walk.js"), import("./choices.js")]);
+  addWalks(place);
+  for (const form of place.querySelectorAll("form[data-choices]")) addChoices(form, form.dataset.choices);
+}
+
 for (const article of document.querySelectorAll(".entry")) follow(article);
-addWalks(document);
 showMarkedCells(document);
 // A closed part of the page has no size: its tables are brought into view as it is opened.
-document.addEventListener("toggle", (event) => event.target.open && showMarkedCells(event.target), true);
+document.addEventListener("toggle", (event) => {
+  if (!event.target.open) return;
+  fill(event.target);
+  showMarkedCells(event.target);
+}, true);
+// What most visits do not need is loaded when it is first used.
 const viewer = document.getElementById("viewer");
 if (viewer) addViewer(viewer);
-const form = document.querySelector("form[data-choices]");
-if (form) addChoices(form, form.dataset.choices);
+const form = document.querySelector("#ask[data-choices], .how-parts form[data-choices]");
+if (form) import("./choices.js").then(({ addChoices }) => addChoices(form, form.dataset.choices));
+if (document.querySelector(".walk")) import("./walk.js").then(({ addWalks }) => addWalks(document));
+const sidebar = document.getElementById("history");
+if (sidebar) import("./history.js").then(({ addHistory }) => addHistory(sidebar));

@@ -1,7 +1,5 @@
 // A question that is being answered: its trail as it happens, a button that stops it, and the answer at its end.
 
-import { addWalks } from "./walk.js";
-
 /** Bring the marked cells of wide tables below an element into view. */
 export function showMarkedCells(root) {
   for (const table of root.querySelectorAll(".scroll")) {
@@ -43,7 +41,7 @@ export function follow(article) {
       heading.focus();
     }
     article.dataset.state = "done";
-    addWalks(result);
+    document.getElementById("history")?.dispatchEvent(new CustomEvent("changed"));
     showMarkedCells(result);
   }
 

@@ -1,18 +1,29 @@
 // The panel that shows a citation where it stands: on the picture of its page, or among the text around it.
 
+/** Classes of a page by how large it is shown. */
+const ZOOMS = ["zoom-1", "zoom-2", "zoom-3", "zoom-4"];
+
 /** Make links to evidence and to places in a document open in the panel. */
 export function addViewer(viewer) {
   const body = viewer.querySelector(".viewer-body");
   let opener = null;
+  let zoom = 1;
   let asked = 0;
 
-  async function open(link) {
+  /** Show what a link leads to. A link of the panel itself leaves it open for the one outside that opened it. */
+  function open(link) {
+    if (!viewer.contains(link)) {
+      for (const one of document.querySelectorAll("[aria-current=true]")) one.removeAttribute("aria-current");
+      link.setAttribute("aria-current", "true");
+      opener = link;
+    }
+    const turn = link.dataset.turn ? `[data-turn="${link.dataset.turn}"]` : "";
+    return show(new URL(link.getAttribute("href") || link.dataset.href, location.href), turn);
+  }
+
+  async function show(address, keep = "") {
     const mine = ++asked;
-    const address = new URL(link.getAttribute("href") || link.dataset.href, location.href);
     address.searchParams.set("part", "1");
-    for (const one of document.querySelectorAll("[aria-current=true]")) one.removeAttribute("aria-current");
-    link.setAttribute("aria-current", "true");
-    opener = link;
     viewer.hidden = false;
     body.setAttribute("aria-busy", "true");
     let html;
@@ -28,8 +39,25 @@ export function addViewer(viewer) {
     body.innerHTML = html;
     body.removeAttribute("aria-busy");
     viewer.scrollTop = 0;
-    body.focus({ preventScroll: true });
-    bring(body.querySelector(".sheet rect"), body.querySelector("#here"));
+    zoomTo(zoom);
+    // Who turns pages or searches goes on doing so.
+    const again = keep && body.querySelector(keep);
+    (again || body).focus({ preventScroll: true });
+    bring(body.querySelector(".sheet rect.current, .sheet rect"), body.querySelector("#here"));
+  }
+
+  /** Show the page larger or smaller, from 1 (the width of the panel) to 4, with a picture that is sharp enough. */
+  function zoomTo(wanted) {
+    zoom = Math.max(1, Math.min(ZOOMS.length, wanted));
+    for (const bar of body.querySelectorAll(".zoom")) bar.hidden = false;
+    for (const sheet of body.querySelectorAll(".sheet")) {
+      sheet.classList.remove(...ZOOMS);
+      sheet.classList.add(ZOOMS[zoom - 1]);
+      const picture = sheet.querySelector("img");
+      const address = new URL(picture.src);
+      if (zoom > 1) address.searchParams.set("scale", zoom > 2 ? "3" : "2");
+      if (address.href !== picture.src) picture.src = address.href;
+    }
   }
 
   /** Return the contents of a whole page of our server. */
@@ -70,6 +98,30 @@ export function addViewer(viewer) {
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     open(link);
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("[data-source-form]");
+    if (!form) return;
+    event.preventDefault();
+    const address = new URL(form.action);
+    for (const [name, value] of new FormData(form)) address.searchParams.set(name, value);
+    if (!viewer.contains(form)) opener = form.querySelector("input");
+    show(address, form.matches("[role=search]") ? "" : "input[name=page]");
+  });
+  viewer.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-zoom]");
+    if (button) zoomTo(zoom + Number(button.dataset.zoom));
+  });
+  viewer.addEventListener("keydown", (event) => {
+    if (event.target.matches("input") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const turn = { ArrowLeft: "-1", PageUp: "-1", ArrowRight: "1", PageDown: "1" }[event.key];
+    const larger = { "+": 1, "=": 1, "-": -1 }[event.key];
+    const link = turn && body.querySelector(`[data-turn="${turn}"]`);
+    if (link) open(link);
+    else if (larger) zoomTo(zoom + larger);
+    else if (event.key === "/") body.querySelector("[name=words]")?.focus();
+    else return;
+    event.preventDefault();
   });
   document.addEventListener("show", (event) => open(event.target));
   document.addEventListener("keydown", (event) => {

@@ -12,18 +12,35 @@ import numpy as np
 import pypdfium2 as pdfium
 
 from clew.core.errors import UnreadableFile
+from clew.parse.documents.pdf.words import read_page
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+#: How far letters reach above and below the baseline, in font sizes.
+_ASCENT, _DESCENT = 0.8, 0.22
+
+
+@dataclass(frozen=True, slots=True)
+class PageWord:
+    """A word of a page with its rectangle in points from the page's top left."""
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """A page as PNG. ``width`` and ``height`` are the page's in points, the unit of :class:`clew.core.types.Box`."""
+    """A page as PNG. ``width`` and ``height`` are the page's in points, the unit of :class:`clew.core.types.Box`;
+    ``words`` are those of its text layer, in reading order, none for a scanned page."""
 
     png: bytes
     width: float
     height: float
+    words: tuple[PageWord, ...] = ()
 
 
 def render_page(path: Path, *, unit: str = "", page: int, scale: float, max_pixels: int) -> PageImage:
@@ -39,7 +56,13 @@ def render_page(path: Path, *, unit: str = "", page: int, scale: float, max_pixe
                 raise UnreadableFile(f"page {page} has no sensible size")
             fitting = min(scale, (max_pixels / (width * height)) ** 0.5)
             bitmap = pdf_page.render(scale=fitting, rev_byteorder=True, may_draw_forms=True)
-            return PageImage(encode_png(bitmap.to_numpy()[:, :, :3]), width, height)
+            words = tuple(
+                PageWord(
+                    word.text, word.x0, word.y - _ASCENT * word.size, word.x1, word.y + _DESCENT * word.size
+                )
+                for word in read_page(pdf_page, page).words
+            )
+            return PageImage(encode_png(bitmap.to_numpy()[:, :, :3]), width, height, words)
     except (pdfium.PdfiumError, IndexError) as error:
         raise UnreadableFile(f"page {page} cannot be drawn ({error})") from error
 
