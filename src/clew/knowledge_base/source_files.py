@@ -10,7 +10,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -70,6 +70,10 @@ class Uploads:
         if self._commit(path, place, outcome) == "added":
             passages += sum(node.kind in RETRIEVED_KINDS for node in outcome.nodes)
         return UploadResult(outcome.key, passages, (*outcome.notes, *notes))
+
+    def cancel(self) -> None:
+        """End the reading of the current file, which then fails. Called from any thread."""
+        self._pool.cancel()
 
     def _add_members(self, parsed: ParsedDocument, place: str) -> tuple[int, list[str]]:
         """Add the files within an upload; return how many passages and rows are new, and remarks on the files."""
@@ -138,14 +142,21 @@ class SourceFiles:
         self._verified: dict[str, tuple[str, tuple[int, int, int]]] = {}
 
     @contextmanager
-    def open_uploads(self, seconds: float | None = None, memory: int | None = None) -> Iterator[Uploads]:
-        """Yield an :class:`Uploads`; ``seconds`` and ``memory`` (in bytes) limit the parsing of one file."""
+    def open_uploads(
+        self,
+        seconds: float | None = None,
+        memory: int | None = None,
+        on_pages: Callable[[Path, int, int], None] | None = None,
+    ) -> Iterator[Uploads]:
+        """Yield an :class:`Uploads`; ``seconds`` and ``memory`` (in bytes) limit the parsing of one file, and
+        ``on_pages`` is called with how many of its pages of how many are read."""
         from clew.parse.documents.pool import ParsePool
 
         with (
             self._store.temporary_folder() as folder,
             ParsePool(1, time_limit=seconds or None, memory_limit=memory, folder=folder) as pool,
         ):
+            pool.on_pages = on_pages
             yield Uploads(self._store, pool, folder)
 
     def original(self, document: str) -> Path:

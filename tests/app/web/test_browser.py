@@ -138,7 +138,13 @@ def test_a_citation_opens_on_its_page_with_its_box(served, open_page) -> None:
     image.wait_for()
     page.wait_for_load_state("networkidle")
     assert image.evaluate("one => one.complete && one.naturalWidth > 500")
-    paper, box = image.bounding_box(), page.locator(".viewer .sheet rect").bounding_box()
+    # A sentence over two lines has two boxes; what is around both is looked at.
+    lines = [line.bounding_box() for line in page.locator(".viewer .sheet .mark.current").all()]
+    assert len(lines) == 2
+    left, top = (min(line[edge] for line in lines) for edge in "xy")
+    right, bottom = (max(line[a] + line[b] for line in lines) for a, b in (("x", "width"), ("y", "height")))
+    paper = image.bounding_box()
+    box = {"x": left, "y": top, "width": right - left, "height": bottom - top}
     view = page.locator(".viewer").bounding_box()
     assert paper["x"] <= box["x"] and box["x"] + box["width"] <= paper["x"] + paper["width"]
     assert paper["y"] <= box["y"] and box["y"] + box["height"] <= paper["y"] + paper["height"]
@@ -150,8 +156,79 @@ def test_a_citation_opens_on_its_page_with_its_box(served, open_page) -> None:
     share += [share[0] + box["width"] / paper["width"], share[1] + box["height"] / paper["height"]]
     printed = _words_on_page(SAMPLES / CONTRACT, 2, *share)
     assert printed.startswith("If the lighter is not returned") and printed.endswith("the weekly rate.")
-    page.locator(".viewer .next").click()
+    page.locator(".viewer-bar .next").click()
     page.locator(".viewer .source h2", has_text="2").wait_for()
+
+
+def test_pages_are_turned_enlarged_and_searched_and_words_selected(served, open_page) -> None:
+    page = open_page(served)
+    ask(page, QUESTION)
+    wait_for_answer(page)
+    page.locator(".answer .cite").first.click()
+    number = page.locator(".viewer input[name=page]")
+    number.wait_for()
+    assert number.input_value() == "2"
+    page.locator(".viewer-body").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector(".viewer img[alt^='Page 1 ']")
+    assert number.input_value() == "1" and page.locator(".viewer .turn[aria-disabled]").count() == 1
+    page.keyboard.press("PageDown")
+    page.wait_for_selector(".viewer img[alt^='Page 2 ']")
+    # Evidence of the same answer is marked on the page that was turned to, and opens from there.
+    assert page.locator(".viewer .sheet a[data-cite]").count() >= 1
+    width = page.locator(".viewer .paper").bounding_box()["width"]
+    page.click(".viewer [data-zoom='1']")
+    assert page.locator(".viewer .paper").bounding_box()["width"] == pytest.approx(1.5 * width, rel=0.01)
+    assert "scale=2" in page.locator(".viewer .sheet img").get_attribute("src")
+    page.keyboard.press("-")
+    page.evaluate(
+        "() => { const text = [...document.querySelectorAll('.viewer .words text')]."
+        "find(t => t.textContent.includes('berth')); getSelection().selectAllChildren(text); }"
+    )
+    assert page.evaluate("getSelection().toString()").strip() == "berth"
+    page.fill(".viewer [name=words]", "late return")
+    page.press(".viewer [name=words]", "Enter")
+    page.locator(".viewer .places a").first.click()
+    page.wait_for_selector(".viewer .match")
+    page.click(".viewer .thumbs summary")
+    page.locator(".viewer .thumbs a").first.click()
+    page.wait_for_selector(".viewer img[alt^='Page 1 ']")
+    page.keyboard.press("Escape")
+    assert page.locator(".viewer").is_hidden()
+
+
+def test_a_conversation_goes_on_and_is_found_renamed_and_pinned(served, open_page) -> None:
+    page = open_page(served, permissions=["clipboard-read", "clipboard-write"])
+    ask(page, QUESTION)
+    wait_for_answer(page)
+    with page.expect_navigation(wait_until="load"):
+        page.fill(".follow textarea", "and a week?")
+        page.press(".follow textarea", "Enter")
+    wait_for_answer(page)
+    meant = QUESTION.replace("a day", "a week")
+    assert meant in page.locator(".understood summary").inner_text()
+    assert QUESTION in page.locator(".earlier").inner_text()
+    page.click("[data-copy]")
+    page.wait_for_selector("text=Copied")
+    assert meant in page.evaluate("navigator.clipboard.readText()")
+    page.click(".understood summary")
+    page.fill("#meant", "What is the rent of the lighter?")
+    with page.expect_navigation(wait_until="load"):
+        page.click("text=Ask this instead")
+    wait_for_answer(page)
+    assert page.locator(".history .question-line").count() == 1
+    page.click(".history .menu summary")
+    page.click(".history >> text=Rename")
+    page.keyboard.type("The lighter")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".history a >> text=The lighter")
+    page.click(".history .menu summary")
+    page.click(".history >> text=Pin")
+    page.wait_for_selector(".history h3 >> text=Pinned")
+    page.fill(".history [name=words]", "zeppelin")
+    page.wait_for_selector(".history >> text=No question or answer has these words")
+    page.fill(".history [name=words]", "the lighter")
+    page.wait_for_selector(".history a >> text=The lighter")
 
 
 def _words_on_page(path, page: int, left: float, top: float, right: float, bottom: float) -> str:

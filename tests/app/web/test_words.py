@@ -81,7 +81,7 @@ def test_no_jargon_outside_advanced(app, keys) -> None:
     id = place.rpartition("/")[2]
     follow, _ = ask_by_form(app, question="and a week?", follows=id)
     key = next(iter(keys.values()))
-    paths = ["/", f"/b/{app.base}/", place, unanswered, follow, f"{place}/cite/1", f"/b/{app.base}/d/{key}"]
+    paths = [f"/b/{app.base}/", place, unanswered, follow, f"{place}/cite/1", f"/b/{app.base}/d/{key}"]
     paths += [
         f"/b/{app.base}/d/{key}?at=1",
         "/nothing",

@@ -78,6 +78,7 @@ def describe_unsearchable(base: KnowledgeBase) -> list[str]:
 
 _TITLES = {
     "files": "Reading",
+    "pages": "Page",
     "index": "Indexing",
     "encode": "Encoding",
     "annotate": "Annotating",
@@ -120,6 +121,8 @@ def _bars() -> Iterator[Progress]:
     with Progress(*columns, console=make_console(stderr=True)) as bars:
 
         def show(event: Event) -> None:
+            if event.stage == "files" and "pages" in tasks:
+                bars.remove_task(tasks.pop("pages"))  # one of the files is done; the others report again
             if event.stage not in tasks:
                 tasks[event.stage] = bars.add_task(_TITLES[event.stage], total=event.total, file="")
             name = Path(event.path).name if event.path else ""
@@ -139,6 +142,12 @@ class _Lines:
             print_note(f"{event.outcome:>9}  {event.path}  ({event.done} of {event.total})")
             return
         part = event.done * _PLAIN_LINES // max(event.total, 1)
+        if event.stage == "pages":
+            # Of several files that are read at once each has lines of its own.
+            if part > self._printed.get(event.path, 0):
+                print_note(f"  reading  {event.path}  (page {event.done:,} of {event.total:,})")
+            self._printed[event.path] = part
+            return
         if part and part > self._printed.get(event.stage, 0):
             print_note(f"{_TITLES[event.stage]} {event.done:,} of {event.total:,}")
         self._printed[event.stage] = part if event.done < event.total else 0

@@ -209,6 +209,7 @@ class _AddRun:
             self.base.temporary_folder() as folder,
             ParsePool(workers, folder=folder) as pool,
         ):
+            pool.on_pages = self.report_pages
             options: dict[Path, dict[str, Any]] = {path: {"members": folder} for path in tasks}
             for number, page in enumerate(self.fetch_pages(locations)):
                 file = folder / f"page{number}"
@@ -244,6 +245,10 @@ class _AddRun:
             except UnreadableFile as error:
                 hint = f"; {error.hint[0].lower()}{error.hint[1:]}" if error.hint else ""
                 self.record_failure(address, error.problem + hint, locations)
+
+    def report_pages(self, path: Path, done: int, total: int) -> None:
+        """Report how many pages of a file are read."""
+        self.progress(Event("pages", done, total, str(path)))
 
     def member_tasks(
         self, task: _Task, locations: dict[str, tuple[Location, str]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Stage = Literal[
-    "files", "index", "encode", "annotate", "summarise", "extract", "grid", "graph", "pack", "words"
+    "files", "pages", "index", "encode", "annotate", "summarise", "extract", "grid", "graph", "pack", "words"
 ]
 
 
@@ -15,11 +15,11 @@ Stage = Literal[
 class Event:
     """Progress: ``done`` of ``total`` units of ``stage`` are finished, the last of them ``path``.
 
-    Units are files to read (``files``), documents to make searchable (``index``), passages or nodes of a graph to
-    encode (``encode``), passages to annotate (``annotate``), sections to summarise (``summarise``), passages to
-    extract triples from (``extract``), cells of a grid to answer (``grid``), bytes of the files of a graph
-    (``graph``), or its nodes, to pack (``pack``) or to count the words of (``words``). ``outcome`` is the name of
-    the :class:`Report`'s list that has the file, or "".
+    Units are files to read (``files``), pages of the file ``path`` (``pages``), documents to make searchable
+    (``index``), passages or nodes of a graph to encode (``encode``), passages to annotate (``annotate``), sections to
+    summarise (``summarise``), passages to extract triples from (``extract``), cells of a grid to answer (``grid``),
+    bytes of the files of a graph (``graph``), or its nodes, to pack (``pack``) or to count the words of (``words``).
+    ``outcome`` is the name of the :class:`Report`'s list that has the file, or "".
     """
 
     stage: Stage

@@ -30,6 +30,7 @@ from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
 from clew.parse.documents.limits import MIB, set_processor_limit
 from clew.parse.documents.pdf.recognition import can_recognise
+from clew.parse.documents.progress import receive_pages
 from clew.parse.documents.reader import read_file
 from clew.parse.documents.sandbox import confine_process
 
@@ -44,6 +45,8 @@ TIME_LIMIT = 900.0
 RECOGNITION_TIME_LIMIT = 6 * 3600.0
 #: Seconds of processor time that a file may take for each MiB, beside those that every file may.
 SECONDS_PER_MIB = 1.0
+#: Seconds between two reports of how far a file is.
+_REPORT_EVERY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,14 @@ class _Crash:
     """The last message of a worker that ends with an unexpected error."""
 
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """A message of a worker that reads: so many pages of so many are done."""
+
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,8 @@ class ParsePool:
     processor time, more for a large file and for each page of a PDF; ``memory_limit``: bytes beyond those of the idle
     process; 0 is no limit, None the one of :func:`clew.core.config.reading_limits`. ``confined``: the processes can
     neither reach a network nor write files but in ``folder``, where the system can see to it
-    (:mod:`clew.parse.documents.sandbox`).
+    (:mod:`clew.parse.documents.sandbox`). The attribute ``on_pages`` may be set to a function that is called with a
+    path and how many of its pages of how many are read, now and then.
     """
 
     def __init__(
@@ -103,6 +115,7 @@ class ParsePool:
         self._time_limit = default if time_limit is None else time_limit
         self._memory_limit = int(mebibytes * MIB) if memory_limit is None else memory_limit
         self._processor_limit = seconds if processor_limit is None else processor_limit
+        self.on_pages: Callable[[Path, int, int], None] | None = None
         self._confine = partial(confine_process, folder) if confined else None
         self._workers: list[_Worker] = []
 
@@ -134,7 +147,10 @@ class ParsePool:
                 if path is None:
                     continue
                 if worker.pipe in ready:
-                    outcome = self._receive(worker)
+                    received = self._receive(worker)
+                    if isinstance(received, _Pages):  # it goes on reading
+                        continue
+                    outcome = received
                 elif time.monotonic() >= worker.deadline:
                     self._kill(worker)
                     outcome = UnreadableFile(f"the parser took longer than {self._time_limit:g} seconds")
@@ -169,13 +185,24 @@ class ParsePool:
         with suppress(OSError):
             worker.pipe.send((path, options))
 
-    def _receive(self, worker: _Worker) -> Outcome:
-        worker.path = None
+    def cancel(self) -> None:
+        """End the reading of the current files, which then count as crashed. Called from any thread."""
+        for worker in list(self._workers):
+            with suppress(ValueError, AttributeError):  # it has ended meanwhile
+                worker.process.kill()
+
+    def _receive(self, worker: _Worker) -> Outcome | _Pages:
+        """Return what a worker sent: the outcome of its file, or how far it is."""
         try:
-            outcome: Outcome | _Crash = worker.pipe.recv()
+            outcome: Outcome | _Crash | _Pages = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join()
             outcome = _Crash(_describe_exit(worker.process.exitcode or 0))
+        if isinstance(outcome, _Pages):
+            if self.on_pages is not None and worker.path is not None:
+                self.on_pages(worker.path, outcome.done, outcome.total)
+            return outcome
+        worker.path = None
         if isinstance(outcome, _Crash):
             self._kill(worker)
             if outcome.error == "SIGXCPU":
@@ -261,6 +288,7 @@ def _serve_parent(
     refusal = UnreadableFile(
         f"reading it takes more than {memory // MIB:,} MiB of memory (CLEW_READ_MEMORY sets the limit)"
     )
+    receive_pages(_PageReporter(pipe))
     with _CrashReport(pipe):
         while True:
             try:
@@ -287,6 +315,21 @@ def _read(reader: FileReader, path: Path, options: dict[str, Any], refusal: Unre
         return refusal
     except RecursionError:
         return UnreadableFile("it is nested too deeply")
+
+
+class _PageReporter:
+    """Sends the parent how far a file is, not too often."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._last = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._last >= _REPORT_EVERY:
+            self._last = now
+            with suppress(OSError):  # the parent has ended, and so does this process
+                self._pipe.send(_Pages(done, total))
 
 
 class _CrashReport:

@@ -100,7 +100,8 @@ def events(
     server: CurrentServer, base: CurrentBase, last_event_id: Annotated[str | None, Header()] = None
 ) -> StreamingResponse:
     """Follow the uploads as server-sent events: an ``upload`` with its new state (waiting, reading, indexing,
-    encoding: it can be found by words, done, failed), ``encoding`` with the number of passages done, ``forgotten``.
+    encoding: it can be found by words, done, failed), ``pages`` with the number of pages that are read,
+    ``encoding`` with the number of passages done, ``forgotten``.
 
     The events start now, or after Last-Event-ID; earlier states are in GET /uploads.
     """
@@ -110,7 +111,8 @@ def events(
 
 @router.delete("/uploads/{id}")
 def forget(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Forget an upload that has ended, or withdraw one that still waits. A document that was read from it stays."""
+    """Forget an upload that has ended, withdraw one that still waits, or cancel one that is being read. A document
+    that was read from it stays."""
     server.require_writable()
     server.uploads.forget(base.name, id)
     return {"forgotten": id}

@@ -209,8 +209,11 @@ def document_lists(server: Server, base: ServedBase, find: str = "") -> dict[str
 def upload_lists(server: Server, base: ServedBase) -> dict[str, Any]:
     """Return the uploads that are under way or could not be read; those that are done are among the documents."""
     uploads: list[dict[str, Any]] = server.uploads.all_uploads(base.name)
+    shown = [upload for upload in uploads if upload["state"] != "done" or upload["notes"]]
     return {
-        "uploads": [upload for upload in uploads if upload["state"] != "done" or upload["notes"]],
+        "uploads": shown,
+        "under_way": [upload for upload in shown if upload["state"] != "failed"],
+        "failed": [upload for upload in shown if upload["state"] == "failed"],
         "encoding": server.uploads.encoding_progress(base.name),
     }
 

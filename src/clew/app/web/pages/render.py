@@ -28,6 +28,8 @@ from clew.core.errors import ClewError
 from clew.core.text import shorten
 from clew.core.types import Document
 
+#: Seconds that are a few.
+_FEW_SECONDS = 10
 #: Characters of a title that says something.
 _LEAST_TITLE = 4
 #: From which confidence on an answer is called sure, and fairly sure.
@@ -51,6 +53,7 @@ def template_environment() -> Environment:
         "when": format_time,
         "count": format_count,
         "duration": format_duration,
+        "remaining": format_remaining,
         "line": lambda text, length=120: shorten(str(text), length),
         "share": format_percent,
         "confidence": format_confidence,
@@ -150,6 +153,19 @@ def format_duration(seconds: float) -> str:
     if seconds < 1:
         return f"{seconds:.2f} s"
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+def format_remaining(seconds: float) -> str:
+    """Return roughly how long something still takes.
+
+    >>> format_remaining(4), format_remaining(42), format_remaining(125), format_remaining(7300)
+    ('a few seconds', 'under a minute', 'about 2 min', 'about 2 h')
+    """
+    if seconds < _FEW_SECONDS:
+        return "a few seconds"
+    if seconds < 60:
+        return "under a minute"
+    return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {round(seconds / 3600)} h"
 
 
 def flatten_tables(text: str) -> str:

@@ -56,6 +56,7 @@ function follow(address, refresh) {
       if (["indexing", "encoding", "done"].includes(JSON.parse(event.data).state)) refresh.documents();
     });
     events.addEventListener("encoding", () => refresh.uploads());
+    events.addEventListener("pages", () => refresh.uploads());
     events.addEventListener("forgotten", () => refresh.uploads());
   };
   const close = () => {

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ from clew.app.web.errors import LOG, RequestRefused, ServerBusy
 from clew.app.web.events import EventChannel
 from clew.app.web.settings import Settings
 from clew.app.web.uploads.multipart import storage_error
-from clew.app.web.uploads.spool import DONE, ENCODING, FINAL_STATES, WAITING, Spool, Upload
+from clew.app.web.uploads.spool import DONE, ENCODING, FINAL_STATES, READING, WAITING, Spool, Upload
 from clew.core.errors import NotFound
 
 #: Uploads that have ended and are still listed.
@@ -42,6 +43,8 @@ class UploadManager:
         self._arriving = dict.fromkeys(settings.bases, 0)  # bytes
         self._arrivals = threading.BoundedSemaphore(settings.limits.arriving)
         self._encoding: dict[str, dict[str, int]] = {}
+        #: Of each upload that is being read: pages that are done, of how many, and when the first were.
+        self._pages: dict[str, tuple[int, int, float]] = {}
         self._lock = threading.Lock()
         self._writing = threading.RLock()  # guards the worker's input, line by line
         self._paused = 0
@@ -126,20 +129,33 @@ class UploadManager:
     def all_uploads(self, base: str) -> list[dict[str, Any]]:
         """Return the uploads of a base, the oldest first."""
         with self._lock:
-            return [upload.to_dict() for upload in self._known[base].values()]
+            return [upload.to_dict() | self._progress(upload) for upload in self._known[base].values()]
+
+    def _progress(self, upload: Upload) -> dict[str, Any]:
+        """Return how far the reading of an upload is: ``pages`` with ``done``, ``total`` and ``seconds_left``, where
+        that is known."""
+        if upload.id not in self._pages or upload.state != READING:
+            return {}
+        done, total, began = self._pages[upload.id]
+        seconds = (time.monotonic() - began) * (total - done) / done if done else None
+        return {"pages": {"done": done, "total": total, "seconds_left": seconds and round(seconds)}}
 
     def encoding_progress(self, base: str) -> dict[str, int] | None:
         """Return how many passages are encoded, of how many, while the worker encodes; None otherwise."""
         return self._encoding.get(base)
 
     def forget(self, base: str, id: str) -> None:
-        """Forget an upload that has ended or still waits. Raises NotFound, ServerBusy."""
+        """Forget an upload that has ended or still waits, and cancel one that is being read. Raises NotFound, and
+        ServerBusy for a document that is in the base already."""
         with self._lock:
             known = self._known[base].get(id)
         if known is None:
             raise NotFound(f"no upload '{id}'")
+        if known.state == READING:
+            self._send(f"cancel {id}")  # the worker reports when it is gone
+            return
         if known.state not in {*FINAL_STATES, WAITING}:
-            raise ServerBusy(f"'{known.name}' is being read", 5)
+            raise ServerBusy(f"'{known.name}' has been read and is being made ready", 5)
         with suppress(NotFound):  # one that is done has left the spool
             self.spools[base].forget(id)
         with self._lock:
@@ -239,7 +255,21 @@ class UploadManager:
                 if progress["done"] >= progress["total"]:
                     self._encoding.pop(base, None)
                 continue
+            if "pages" in message:
+                pages = message["pages"]
+                began = self._pages.get(pages["id"], (0, 0, time.monotonic()))[2]
+                self._pages[pages["id"]] = pages["done"], pages["total"], began
+                self.events[base].send("pages", pages)
+                continue
+            if "forgotten" in message:
+                with self._lock:
+                    self._known[base].pop(message["forgotten"], None)
+                self._pages.pop(message["forgotten"], None)
+                self.events[base].send("forgotten", {"id": message["forgotten"]})
+                continue
             upload = Upload.from_dict(message["upload"])
+            if upload.state != READING:
+                self._pages.pop(upload.id, None)
             if upload.state == DONE:
                 self._delay = _FIRST_DELAY
             with self._lock:

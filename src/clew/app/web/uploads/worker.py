@@ -5,9 +5,9 @@ time and memory (:mod:`clew.parse.documents.pool`). This process writes, indexes
 does and is always free to answer.
 
 The first line of its input names the bases and limits. Each further line is a command: ``look`` (there is something
-new), ``pause`` (release the locks, as the server has to write) or ``resume``. Its output is a JSON line for each
-event. When its input ends, the server has ended, and this process ends too; what it was doing is in the spool, and
-the next server continues it."""
+new), ``pause`` (release the locks, as the server has to write), ``resume`` or ``cancel ID``. Its output is a line of
+JSON for each event. When its input ends, the server has ended, and this process ends too; what it was doing is in
+the spool, and the next server continues it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,11 +50,14 @@ class _Interrupted(Exception):
 
 @dataclass(slots=True)
 class ServerCommands:
-    """The commands of the server, and the file that is being read, to restore its record if the server ends."""
+    """The commands of the server, and the file that is being read, to restore its record if the server ends.
+    ``cancelled`` are the ids of uploads that are no longer wanted; ``stop_reading`` ends the reading of a file."""
 
     wake: threading.Event = field(default_factory=threading.Event)
     may_write: threading.Event = field(default_factory=threading.Event)
     current_upload: tuple[Spool, Upload] | None = None
+    cancelled: set[str] = field(default_factory=set)
+    stop_reading: Callable[[], None] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -70,6 +73,14 @@ class ServerCommands:
             with self.lock:
                 self.current_upload = None
 
+    def cancel(self, id: str) -> None:
+        """Give up an upload, and end its reading if it is being read."""
+        with self.lock:
+            self.cancelled.add(id)
+            is_current = self.current_upload is not None and self.current_upload[1].id == id
+            if is_current and self.stop_reading is not None:
+                self.stop_reading()
+
     def listen(self, lines: TextIO) -> None:
         """Receive the server's commands until there are no more; then end the process."""
         self.may_write.set()
@@ -79,6 +90,8 @@ class ServerCommands:
                 self.may_write.clear()
             elif command == "resume":
                 self.may_write.set()
+            elif command.startswith("cancel "):
+                self.cancel(command.removeprefix("cancel "))
             self.wake.set()
         with self.lock:
             if self.current_upload is not None:
@@ -135,6 +148,9 @@ class UploadWorker:
         if upload.state == INDEXING and self.has_document(upload.key):
             self.mark_committed(upload)
             return
+        if upload.id in self.commands.cancelled:
+            self.discard(upload)
+            return
         if upload.tries >= _MAX_TRIES:
             self.report_upload(
                 self.spool.record_failure(upload, "the server ended each time that it was read")
@@ -148,11 +164,27 @@ class UploadWorker:
         except StoreError:
             raise
         except ClewError as error:
+            if upload.id in self.commands.cancelled:
+                self.discard(upload)
+                return
             self.report_upload(self.spool.record_failure(upload, error.problem, error.hint))
             return
         if upload.kind == "graph":
             self.report_upload(upload, DONE)
             self.spool.forget(upload.id)
+
+    def discard(self, upload: Upload) -> None:
+        """Drop an upload that was cancelled."""
+        self.commands.cancelled.discard(upload.id)
+        with suppress(NotFound):
+            self.spool.forget(upload.id)
+        self.send({"base": self.name, "forgotten": upload.id})
+
+    def report_pages(self, path: Path, done: int, total: int) -> None:
+        """Tell the server how many pages of the file are read."""
+        current = self.commands.current_upload
+        if current is not None:
+            self.send({"base": self.name, "pages": {"id": current[1].id, "done": done, "total": total}})
 
     def has_document(self, key: str) -> bool:
         """Return whether the base has a document; a power cut may have undone its commit."""
@@ -164,7 +196,9 @@ class UploadWorker:
     def add_document(self, upload: Upload, seconds: float, memory: int) -> None:
         """Add a document; it is done once it is searchable."""
         if self.reader is None:
-            self.reader = self.resources.enter_context(self.base.files.open_uploads(seconds, memory))
+            uploads = self.base.files.open_uploads(seconds, memory, self.report_pages)
+            self.reader = self.resources.enter_context(uploads)
+        self.commands.stop_reading = self.reader.cancel
         result = self.reader.add(self.spool.data_path(upload.id), upload.name)
         self.commands.may_write.wait()
         self.passages += result.passages
@@ -180,6 +214,7 @@ class UploadWorker:
 
     def stop_parser(self) -> None:
         """End the parser process, to free its memory."""
+        self.commands.stop_reading = None
         self.resources.close()
         self.reader = None
 
@@ -203,6 +238,7 @@ class UploadWorker:
             processor_limit=0,
             folder=self.base.path,
         ) as pool:
+            self.commands.stop_reading = pool.cancel
             ((_, outcome),) = pool.read_files([path], options={path: arguments})
         if isinstance(outcome, Exception):
             raise outcome

@@ -46,6 +46,7 @@ from clew.parse.documents.pdf.tables import (
     split_title,
 )
 from clew.parse.documents.pdf.words import Page, Rule, read_page
+from clew.parse.documents.progress import report_pages
 from clew.parse.documents.tables import SCALE_LINE, complete_table, introducing_sentence
 
 if TYPE_CHECKING:
@@ -192,7 +193,10 @@ class Block:
 
 def add_pages(pages: Sequence[PageLines], headings: Headings, builder: DocumentBuilder) -> None:
     """Add the headings, paragraphs and tables of all pages to ``builder``, in reading order."""
-    blocks_of_pages = [_page_blocks(page_lines, headings) for page_lines in pages]
+    blocks_of_pages = []
+    for number, page_lines in enumerate(pages, 1):
+        blocks_of_pages.append(_page_blocks(page_lines, headings))
+        report_pages(round(_WORDS_SHARE * len(pages) + (1 - _WORDS_SHARE) * number), len(pages))
     _join_tables(blocks_of_pages)
     _join_paragraphs(blocks_of_pages)
     for page_lines, blocks in zip(pages, blocks_of_pages, strict=True):
@@ -434,6 +438,8 @@ def _join_paragraphs(pages: list[list[Block]]) -> None:
 MAX_PAGES = 20_000
 #: Processor time that a page may take beside what a file may; a page of a filing takes 0.03.
 SECONDS_PER_PAGE = 0.2
+#: The share of the work on a page that reading its words is.
+_WORDS_SHARE = 0.4
 #: A page with fewer words is read from its picture, if one covers so large a share of it.
 _MIN_WORDS = 10
 _PAGE_IMAGE_SHARE = 0.6
@@ -469,7 +475,11 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
         raise UnreadableFile(f"it has {count} pages, more than {MAX_PAGES}")
     extend_processor_limit(SECONDS_PER_PAGE * count)
     builder = DocumentBuilder(unit=unit)
-    pages = [_read_page(document, index, builder) for index in range(count)]
+    pages = []
+    for index in range(count):
+        pages.append(_read_page(document, index, builder))
+        # Words are a part of the work; tables and paragraphs, below, are the rest.
+        report_pages(round(_WORDS_SHARE * (index + 1)), count)
     turns = _recognise_pages(document, pages) if can_recognise() else {}
     without_text = [page.number for page in pages if not page.words]
     if len(without_text) == count:
