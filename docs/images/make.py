@@ -41,6 +41,9 @@ def main() -> None:
             kept(page, "answer")
             page = browser.new_page(viewport=SIZE, color_scheme="dark")
             asked(page, app, "Which of the two steamers was the longer, the Heron Maid or the Heron Queen?")
+            page.click(".advanced summary")
+            page.wait_for_selector(".walk-hint")
+            page.wait_for_load_state("networkidle")
             page.locator(".walk").evaluate("one => one.scrollIntoView()")
             page.locator(".walk .place.cited[data-column='1'], .walk .place.cited").last.hover()
             kept(page, "walk")
@@ -50,6 +53,7 @@ def asked(page: Any, app: ServedApp, question: str) -> None:
     """Ask, and wait for the answer."""
     page.goto(f"http://127.0.0.1:{app.port}/")
     page.fill("#question", question)
+    page.click(".more summary")
     page.select_option("#ask [name=recipe]", "kgp")
     with page.expect_navigation(wait_until="load"):
         page.press("#question", "Enter")

@@ -291,4 +291,8 @@ class QuestionHistory:
 
 
 def _entry(row: tuple[Any, ...]) -> dict[str, Any]:
-    return {"id": row[0], "asked": row[1], "state": row[2], **json.loads(row[3])}
+    return {"id": row[0], "asked": row[1], "state": row[2], **_UNKNOWN, **json.loads(row[3])}
+
+
+#: What a question that an earlier version stored does not say of itself.
+_UNKNOWN: dict[str, Any] = {"documents": None, "graphs": None, "beside": None, "follows": None, "typed": ""}

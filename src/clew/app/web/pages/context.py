@@ -157,7 +157,7 @@ def _suggested_heading(node: Node) -> str:
         return ""
     words = re.sub(r"^[\W\d]+", "", node.name).strip()
     is_plain = words.casefold() in _PLAIN_HEADINGS or not re.fullmatch(
-        r"(?!The )[A-Z][a-z][A-Za-z ,'’-]*", words
+        r"(?!(?:The|For|Part|Item|Note) )[A-Z][a-z][A-Za-z ,'’-]*", words
     )
     return "" if is_plain or not 2 <= len(words.split()) <= 6 else words
 
@@ -167,7 +167,7 @@ def _cell_questions(cells: Sequence[Sequence[str]]) -> list[str]:
     if len(cells) < 2 or len(cells[0]) < 2:
         return []
     # A single noun in the singular reads well with any row: "the value of Bilge pump, brass".
-    noun = re.compile(r"[A-Z][a-z]{2,}[^s\W](?: \(.+\))?")
+    noun = re.compile(r"(?!\w+ed\b)[A-Z][a-z]{2,}[^s\W](?: \(.+\))?")
     column = next((n for n, name in enumerate(cells[0]) if n and noun.fullmatch(name)), 0)
     rows = [
         row for row in cells[1:] if len(row) > column and re.fullmatch(r"[A-Za-z][\w ,.'-]{3,40}", row[0])
