@@ -271,7 +271,10 @@ def test_a_page_shows_the_row_with_the_cell_marked() -> None:
         and page.evidence[0].marked_cells == ((1, 2),)
     )
     answer_html, evidence_html = html.split('<section class="evidence"')
-    assert '<div dir="auto" class="text first"><p dir="auto">815<a class="cite" href="/b/b/q/q1/cite/1"' in answer_html
+    assert (
+        '<div dir="auto" class="text first"><p dir="auto">815<a class="cite" href="/b/b/q/q1/cite/1"'
+        in answer_html
+    )
     for part in (answer_html, evidence_html):
         assert (
             '<td dir="auto">838</td><td dir="auto"><mark class="exact">815</mark></td><td dir="auto">795</td>'
