@@ -291,6 +291,7 @@ def main() -> None:
     parser.add_argument(
         "--long", action="store_true", help="more text than fits, contexts of 2,048 and 4,096"
     )
+    parser.add_argument("--calls", type=int, default=CALLS, help="of a method over the archive, at most")
     parser.add_argument("--batches", type=int, metavar="SLOTS", help="time so many questions at once")
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--context", type=int, default=2048)
