@@ -90,6 +90,7 @@ def test_a_question_keeps_to_documents_by_name_folder_or_path(kept, kept_files, 
     assert all(hit.node.document_name == "birds.md" for hit in answer.evidence)
 
 
+@pytest.mark.slow
 def test_many_names_of_documents_are_looked_up_in_a_single_list(kept, kept_files, monkeypatch) -> None:
     """Thousands of keys once took the square of their number."""
     keys = [document.key for document in kept.documents()]

@@ -236,6 +236,7 @@ def test_plain_text_is_paragraphs():
     assert passage(DIARY, "Up at four.").text.endswith("the boat being held for the mails.")
 
 
+@pytest.mark.slow
 def test_the_report_has_pages_sections_and_whole_tables():
     assert [node.page for node in nodes(REPORT, PAGE)] == list(range(1, 9))
     assert not re.search(r"Page \d|Annual Report 1931$", read_sample(REPORT).text, re.MULTILINE)
@@ -285,6 +286,7 @@ def test_the_report_has_pages_sections_and_whole_tables():
     assert f"{before}. Balance sheet at 30 September. {debts}" in rows_of(REPORT, balance)
 
 
+@pytest.mark.slow
 def test_the_paper_is_read_down_its_columns_with_its_words_joined():
     depth = {name: level for level, name in outline(PAPER)[1:]}
     assert list(depth) == PAPER_SECTIONS

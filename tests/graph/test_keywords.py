@@ -51,6 +51,7 @@ def test_edges_are_those_counted_pair_by_pair(bases, seed):
         assert by_hand or n == 0
 
 
+@pytest.mark.slow
 def test_the_construction_does_not_depend_on_how_many_postings_are_looked_at_in_one_go(bases, monkeypatch):
     snapshot = bases.snapshot(corpus(3, documents=30))
     by_hand = neighbours_by_hand(snapshot, 2)
@@ -58,6 +59,7 @@ def test_the_construction_does_not_depend_on_how_many_postings_are_looked_at_in_
     assert edges(snapshot, KeywordGraph(snapshot, 2)) == by_hand
 
 
+@pytest.mark.slow
 def test_more_keywords_join_more_passages(bases):
     snapshot = bases.snapshot(corpus(1, documents=20))
     edge_sets = [edges(snapshot, KeywordGraph(snapshot, n)) for n in (0, 1, 2, 4, 100)]

@@ -234,6 +234,7 @@ def test_each_kind_of_edge_leads_where_its_text_says(annual, kind, source, targe
     assert start not in graph.neighbours(start)
 
 
+@pytest.mark.slow
 def test_equal_numbers_and_words_that_begin_sentences_join_nothing(annual, bases):
     graph = MentionGraph(annual, kinds=("title", "name", "own-name"))
     freight, wages, note, sales = rows_of(

@@ -30,6 +30,7 @@ def names(hits):
     return [hit.node.document_name for hit in hits]
 
 
+@pytest.mark.slow
 def test_a_document_keeps_its_language_and_is_found_by_its_stems(folder):
     with clew.open(folder / ".clew") as base:
         languages = {document.name: document.language for document in base.documents()}
@@ -51,6 +52,7 @@ def test_a_question_in_another_language_gets_sentences_and_says_why_once(folder)
         assert not base.ask("When was the mill built?", recipe=RECIPE).fallbacks
 
 
+@pytest.mark.slow
 def test_a_base_from_before_languages_detects_them_when_it_is_indexed(folder, tmp_path):
     with clew.open(tmp_path / "old", create=True) as base:
         base.encoding.set(None)

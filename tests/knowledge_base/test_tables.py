@@ -80,6 +80,7 @@ def test_every_format_gives_the_same_columns(base):
         assert [row.is_total for row in table.rows] == [False, False, True]
 
 
+@pytest.mark.slow
 def test_the_source_of_a_row_is_its_node(base):
     for table in base.tables.list():
         for row in table.rows:

@@ -100,6 +100,7 @@ def test_any_retriever_finds_the_passages(world, retriever):
     assert f"retriever={retriever.partition('(')[0]}" in answer.recipe
 
 
+@pytest.mark.slow
 def test_what_a_source_may_not_be_asked_stays_open(world):
     answer, _ = run(world, Agent(THREE_HOPS), recipe="chain(k=3, sources=kg)")
     assert answer.abstained and sources(answer) == [("#1", "kg")]

@@ -145,6 +145,7 @@ def test_a_name_stands_for_its_nodes_in_each_triple_anew(graphs, triples, expect
     check(graphs, triples, expected)
 
 
+@pytest.mark.slow
 def test_a_name_may_answer_the_question_that_has_it_unless_it_is_excluded(graphs):
     check(
         graphs,

@@ -88,6 +88,7 @@ def test_without_reranking_the_order_is_that_of_the_texts(base):
     assert answer.values[0] == "The Salt Orchard" and len(requests) == 1
 
 
+@pytest.mark.slow
 def test_triples_of_ones_own_are_not_written_again(base):
     films(base)
     answer, requests = ask(

@@ -41,6 +41,7 @@ def test_a_question_about_the_graph_is_answered_from_it(base):
     assert written == ["clew's parser"]
 
 
+@pytest.mark.slow
 def test_a_count_is_the_answer_of_how_many(base):
     assert base.ask("How many films did Ilse Varnholt direct?").text.startswith("3: ")
 

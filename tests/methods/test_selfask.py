@@ -67,6 +67,7 @@ def run(base, script, recipe="selfask(retriever=bm25, k=2)", **more):
         return method.answer(Question(QUESTION), TrailRecorder()), server.requests
 
 
+@pytest.mark.slow
 def test_three_follow_up_questions_each_answered_from_the_documents(base):
     answer, requests = run(base, agent)
     steps = [step.name for step in answer.trail]

@@ -86,6 +86,7 @@ def test_passages_are_packed_whole_into_as_few_windows_as_they_fill(tokens):
     assert all(len(window.ids) <= 160 for window in windows)
 
 
+@pytest.mark.slow
 def test_spans_are_compared_with_no_answer_and_stay_in_one_passage(tokens):
     (window,) = build_windows(tokens, "Who?", [LIGHTHOUSE, VANE], 320)
     rng = np.random.default_rng(0)

@@ -145,6 +145,7 @@ def test_everything_a_reply_depends_on_is_in_the_key(tmp_path):
         assert CachedModel(at(server), cache).complete([replace(prompt, role="guide")])[0].cached
 
 
+@pytest.mark.slow
 def test_what_was_answered_before_a_failure_is_kept(tmp_path):
     cache = CompletionCache(tmp_path / "c.sqlite")
     prompts = [Prompt(f"q{n}") for n in range(40)]

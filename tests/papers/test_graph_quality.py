@@ -37,6 +37,7 @@ class Wired:
         return np.array(sorted(b for a, b in self.edges if a == row), dtype=np.int64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("joined", "expected"),
     [

@@ -175,6 +175,7 @@ def first_hit(snapshot, question, **weights):
     return ContextualSearch(snapshot, **weights).retrieve(Question(question), 10)[0].node.document_name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "file"),
     [

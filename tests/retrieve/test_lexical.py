@@ -149,6 +149,7 @@ def test_equal_scores_come_in_the_order_of_node_ids(snapshot_of):
         assert ids == sorted(everything)[:k]
 
 
+@pytest.mark.slow
 def test_results_after_a_removal_are_those_of_a_base_that_never_held_the_document(tmp_path):
     remaining, removed = random_corpus(1), [("x" + name, *rest) for name, *rest in random_corpus(2)]
     with (

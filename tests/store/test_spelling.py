@@ -111,6 +111,7 @@ def test_a_misspelt_name_is_found(base, name: str, asked: str) -> None:
     assert (likeness[0] == 1) == (fold_name(name) == fold_name(asked))
 
 
+@pytest.mark.slow
 def test_chunks_do_not_change_the_index_and_common_grams_are_left_out(base, monkeypatch) -> None:
     names = [f"{WORDS[n % len(WORDS)]} {n}" for n in range(300)]
     whole = store_twin(base, of_names(names))

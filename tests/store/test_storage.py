@@ -101,7 +101,9 @@ def test_a_base_of_format_4_is_opened_and_its_rows_have_no_boxes_of_cells(tmp_pa
         store.catch_up()
         assert not store.doctor(repair=False)
     connection = sqlite3.connect(tmp_path / "base" / "base.sqlite")
-    connection.executescript("ALTER TABLE node DROP COLUMN cells; PRAGMA user_version = 4;")
+    for table, column in (("node", "cells"), ("document", "language"), ("document", "fields")):
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    connection.execute("PRAGMA user_version = 4")
     connection.close()
     with Store.open(tmp_path / "base") as store:
         assert store.node(id).cells == () and store.node(id).text == "Ropes: b: 4"

@@ -75,6 +75,7 @@ def test_a_question_is_answered_with_evidence_from_both_documents(kb) -> None:
     assert "No language model is set" in shown.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["--budget-calls", "--budget-tokens"])
 def test_a_spent_budget_shows_what_was_found_and_has_its_own_exit_status(kb, limit: str) -> None:
     with ScriptedServer([]) as server:

@@ -38,6 +38,7 @@ def read_rows(path):
         return list(csv.DictReader(stream))
 
 
+@pytest.mark.slow
 def test_each_document_answers_for_itself_with_a_quote(home):
     result = run_grid(home, "--out", home / "grid.xlsx")
     assert (

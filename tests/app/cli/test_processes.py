@@ -94,6 +94,7 @@ def test_one_process_adds_while_another_asks(tmp_path) -> None:
         assert base.search("mill number 119")[0].node.document_name == "119.txt"
 
 
+@pytest.mark.slow
 def test_every_option_of_every_command_is_in_its_help() -> None:
     expected = {
         "add": "--sync --kb --encoder --passages --workers --checksum --json",

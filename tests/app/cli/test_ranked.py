@@ -31,6 +31,7 @@ def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 def test_ranked_answers_say_what_each_meets_and_misses(kb):
     output = " ".join(run("ask", "--triples", TRIPLES, "--kb", kb).stdout.split())
     assert "Glass Harvest, The Salt Orchard" in output and "2 meet all constraints exactly" in output

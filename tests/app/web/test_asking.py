@@ -155,6 +155,7 @@ def test_too_many_questions_are_refused_with_a_time_and_none_is_lost(narrow, gat
         assert event == "answer" and answer["answer"] == "$9 a day"
 
 
+@pytest.mark.slow
 def test_a_stopped_question_asks_the_model_no_more_and_says_that_it_was_stopped(narrow, gate) -> None:
     gate.early = True
     reply = narrow.post(f"{narrow.api}/questions", {"question": QUESTION, "recipe": "kgp"})[1]

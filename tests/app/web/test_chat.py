@@ -108,6 +108,7 @@ def test_an_answer_has_numbered_citations_a_list_of_sources_and_the_same_structu
     assert reply.usage.total_tokens == 0  # no model was asked
 
 
+@pytest.mark.slow
 def test_what_is_not_in_the_documents_is_not_answered(client):
     reply = ask_model(client, "Which xylophone quartet did the kumquat?", model="clew:read")
     more = reply.model_extra["clew"]
@@ -199,6 +200,7 @@ def test_a_body_that_is_no_request_gets_an_error_object(client, body, param, tex
     assert text in reply["error"]["message"] and (reply["error"]["param"] or "").startswith(param or "")
 
 
+@pytest.mark.slow
 def test_half_of_a_character_is_asked_as_a_question_mark(client):
     body = b'{"model": "clew", "messages": [{"role": "user", "content": "\\ud800 Where is it?"}]}'
     status, reply = post_body(client, body)
@@ -238,6 +240,7 @@ def test_with_a_model_a_question_that_refers_to_earlier_ones_is_made_to_stand_al
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (11 * calls, 7 * calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [f"And where was {DIRECTOR} born?", "And where was he born?"])
 def test_without_a_model_the_last_message_is_made_to_stand_alone_by_rules(client, asked):
     reply = ask_model(client, f"Who directed {FILM}?", f"{DIRECTOR} [1]\n\nSources:\n[1] films", asked)

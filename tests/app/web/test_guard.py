@@ -106,7 +106,7 @@ def test_logging_in_sets_a_cookie_that_is_not_the_token(locked) -> None:
     assert page[0] == 200 and b"<form" in page[2]
     form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
     status, headers, body = locked.request("POST", "/login", b"token=wrong", form)
-    assert status == 401 and "set-cookie" not in headers and b"not the token" in body
+    assert status == 401 and "set-cookie" not in headers and b"not the access key" in body
     status, headers, _ = locked.request("POST", "/login", f"token={TOKEN}".encode(), form)
     cookie = headers["set-cookie"]
     assert status == 303 and "HttpOnly" in cookie and "SameSite=strict" in cookie and TOKEN not in cookie

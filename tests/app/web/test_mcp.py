@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import anyio
 import pytest
@@ -18,6 +19,9 @@ from typer.testing import CliRunner
 import clew
 from chain_bases import DIRECTOR, FILM, TOWN, fill
 from clew.app.cli.commands import app
+from clew.app.web.mcp.server import make_server
+from clew.app.web.mcp.tools import ToolContext
+from clew.app.web.method_choices import DEFAULT, evidence_methods, validate_recipes
 from clew.core.errors import MissingExtra
 from clew.store.store import Store
 from scripted import ScriptedServer
@@ -69,6 +73,20 @@ def test_a_client_finds_three_tools_asks_searches_and_shows(kb):
     anyio.run(talk)
     assert [number for number, _ in steps] == list(range(1, len(steps) + 1)) and len(steps) >= 2
     assert steps[-1][1].startswith("read: reader extractive")
+
+
+def test_a_client_in_this_process_asks_searches_and_shows(kb):
+    async def talk():
+        with clew.open(kb) as base, ThreadPoolExecutor(2) as pool:
+            recipes = validate_recipes([DEFAULT, *evidence_methods(model=False)])
+            async with Client(make_server(ToolContext({"films": base}, recipes), pool)) as client:
+                await tools_are_described(client)
+                is_cited(await client.call_tool("ask", {"question": BORN}))
+                await searched_and_shown(client)
+                await check_resources_and_prompts(client, kb)
+                await check_add_is_refused(client)
+
+    anyio.run(talk)
 
 
 async def check_resources_and_prompts(client, kb):

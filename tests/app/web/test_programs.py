@@ -44,6 +44,7 @@ def test_without_the_token_nothing_is_said(app):
         client(app, key="wrong").models.list()
 
 
+@pytest.mark.slow
 def test_only_methods_that_answer_from_evidence_are_models(app):
     names = {item.id for item in client(app).models.list()}
     assert (

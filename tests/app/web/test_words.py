@@ -114,6 +114,7 @@ def test_who_opens_an_address_gets_a_page_and_a_program_gets_json(app) -> None:
     assert headers["content-type"] == "application/json"
 
 
+@pytest.mark.slow
 def test_texts_of_documents_and_people_have_a_direction_of_their_own(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         app.upload("bridge.md", "# الجسر القديم\n\nبنى الجسر القديم أحمد في عام 1901.\n".encode())

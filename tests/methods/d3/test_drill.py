@@ -206,6 +206,7 @@ def test_ask_reads_what_it_found_and_counts_what_it_cost(base, snapshot_of):
     ]
 
 
+@pytest.mark.slow
 def test_without_a_model_nothing_of_the_search_is_lost(base):
     for number in range(6):
         base.put_document(document(number), location(f"/d/{number}.txt"))

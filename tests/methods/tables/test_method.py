@@ -78,6 +78,7 @@ def test_a_plain_question_is_computed_without_a_model(base):
     assert groups.values == ("Chair: 1,095", "Lamp: 201.25")
 
 
+@pytest.mark.slow
 def test_the_documents_answer_what_no_table_does(base):
     answer = base.ask("Who is the lighthouse keeper of Skerry?", recipe="tables")
     assert not answer.abstained and "Ada Lund" in answer.text and answer.recipe.startswith("kgp")

@@ -42,6 +42,7 @@ def test_a_bad_file_is_refused_with_its_reason_in_one_line(bad: BadFile, tmp_pat
     assert len(refused.value.problem) < 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", sorted({form.suffixes[0] for form in document_formats()}))
 def test_each_format_has_twelve_bad_files_those_with_the_content_of_another_included(
     suffix, tmp_path
@@ -170,6 +171,7 @@ def test_a_path_that_cannot_be_one_is_refused() -> None:
         read_file(Path("a" * 5_000 + ".txt"))
 
 
+@pytest.mark.slow
 def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "secret.txt"
     path.write_text("Words.")

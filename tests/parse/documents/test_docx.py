@@ -75,6 +75,7 @@ def test_headings_paragraphs_lists_and_the_title() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stated", "expected"),
     [

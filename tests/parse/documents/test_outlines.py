@@ -34,6 +34,7 @@ def test_the_lists_are_whole(path):
     assert all(text == " ".join(text.split()) and text for _, _, text in headings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quillstone-bank-paper", "lighter-hire-contract"])
 def test_sections_of_the_samples_are_those_of_the_list(name):
     (file,) = ROOT.glob(f"samples/**/{name}.pdf")

@@ -113,6 +113,7 @@ def test_a_chain_parses_back(head, relation, other, answer):
     assert parse_chain(str(chain)) == chain
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="#12 >;(),abfinal answer:\n\"'"))
 def test_anything_else_is_a_chain_error(text):
     try:
