@@ -43,8 +43,8 @@ from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base.registry import build_method, load_encoder
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.models.span_reader import create_span_reader
+from clew.parse.arithmetic import Arithmetic, check_arithmetic
 from clew.parse.data_tables import build_data_table
-from clew.parse.documents.arithmetic import Arithmetic, check_arithmetic
 from clew.parse.documents.reader import read_file
 from clew.parse.documents.tables import table_from_grid
 from clew.store.store import Store

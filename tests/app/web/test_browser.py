@@ -335,7 +335,7 @@ def test_a_document_that_holds_scripts_stays_text(open_page, tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         page = open_page(app)
         page.set_input_files("#files", source)
-        page.wait_for_selector(".documents a >> text=onerror")
+        page.wait_for_selector(".documents >> text=onerror")
         page.set_input_files("#graph-files", graph)
         page.wait_for_selector(".documents a >> text=films")
         ask(page, f"Who built the bridge {script}?")

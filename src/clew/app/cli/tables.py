@@ -64,7 +64,7 @@ def list_tables(
     if as_json:
         described = [table.to_dict() for table in tables]
         if name is not None:
-            from clew.parse.documents.arithmetic import check_arithmetic
+            from clew.parse.arithmetic import check_arithmetic
 
             totals = check_arithmetic(tables[0].table).totals
             ids = {row.number: row.id for row in tables[0].rows}
@@ -93,8 +93,8 @@ def _print_list(tables: Sequence[DataTable]) -> None:
 
 
 def _print_columns(table: DataTable, limit: int) -> None:
+    from clew.parse.arithmetic import check_arithmetic
     from clew.parse.data_tables import SCALE_NAMES
-    from clew.parse.documents.arithmetic import check_arithmetic
 
     if table.table.caption:
         print(f"{table.table.caption}\n")

@@ -269,7 +269,7 @@ def describe_words(view: AnswerView) -> str:
     """Say in plain words where the words of an answer come from; "" where there is no answer."""
     if view.abstained:
         return ""
-    if view.usage.calls:
+    if view.describe_origin().startswith("written by"):
         memory = ", in part from what it remembers" if view.from_memory else ""
         return f"A language model wrote this from the passages that are quoted{memory}."
     if view.formula:
@@ -280,7 +280,7 @@ def describe_words(view: AnswerView) -> str:
         words = "Taken word for word from your documents"
     else:
         words = "Read from your documents"
-    return f"{words}; no language model was used."
+    return f"{words}; no language model {'wrote it' if view.usage.calls else 'was used'}."
 
 
 def describe_search(view: AnswerView) -> str:

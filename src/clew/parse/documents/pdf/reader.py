@@ -19,7 +19,7 @@ import pypdfium2.raw as raw
 from clew.core.cell_values import read_scale
 from clew.core.errors import UnreadableFile
 from clew.core.types import Box, ParsedDocument, Table
-from clew.parse.documents.arithmetic import check_arithmetic
+from clew.parse.arithmetic import check_arithmetic
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.limits import extend_memory_limit, extend_processor_limit

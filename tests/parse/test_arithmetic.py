@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from clew.core.types import Column, Table
-from clew.parse.documents.arithmetic import check_arithmetic
+from clew.parse.arithmetic import check_arithmetic
 from clew.parse.documents.tables import complete_table
 
 
