@@ -176,7 +176,11 @@ def test_alternatives_do_not_overlap_the_answer_or_repeat_it():
         ),
         ("In which year did it erupt?", ["this year"], ["940 AD", "1902"]),
         ("What was total revenue?", ["2020", "FY 2021"], ["2,020", "$17,606 million"]),
-        ("Who is the director?", ["Vice President", "Director", "their"], ["Ada Pell", "the mayor"]),
+        (
+            "Who is the director?",
+            ["Vice President", "Director", "their", "She"],
+            ["Ada Pell", "the mayor", "The Who"],
+        ),
         ("Which firm is the auditor?", ["another qualified firm", "Our accounting firm"], ["KPMG LLP", "3M"]),
         ("Which virus was studied?", ["these"], ["tobacco mosaic virus"]),
     ],

@@ -735,6 +735,8 @@ _EMPTY_WORDS = frozenset(
     "a an the this that these those our its his her their my your it they he she we us i you who which what other "
     "another such same all any each both either some of in on at to and or for by with as is was are were be".split()
 )
+#: Those of them that name nothing at the beginning of a sentence either; "It", "Us" and "The Who" are also names.
+_PRONOUNS = frozenset("she he they we our their his my its your".split())
 _WORD = re.compile(r"[^\W\d_]+")
 _COUNT = re.compile(r"\bhow many\b")
 _UNIT = re.compile(r"%|percent|dollar|euro|pound|[mb]illion|thousand")
@@ -775,7 +777,8 @@ def is_impossible(question: str, text: str) -> bool:
     """
     words = {word.casefold() for word in _WORD.findall(text)}
     has_digit = any(map(str.isdigit, text))
-    if not has_digit and words <= _EMPTY_WORDS and (text.islower() or not words):
+    names_nothing = words <= _EMPTY_WORDS and (text.islower() or words <= _PRONOUNS)
+    if not has_digit and names_nothing:
         return True
     folded = " ".join(question.casefold().split())
     if _COUNT.search(folded):

@@ -207,7 +207,7 @@ router.include_router(questions.router)
 @router.get("/b/{base}/{rest:path}")
 def nowhere(base: str, rest: str) -> HTMLResponse:
     """Reply that there is no such page."""
-    raise NotFound("there is no page at this address", "It may be of a question that was forgotten")
+    raise NotFound("there is no page at this address", "The question or document may have been deleted")
 
 
 @router.get("/api/docs")
