@@ -73,6 +73,7 @@ class Wrong:
         return Answer("Ada", tuple(hits))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "problem"),
     [

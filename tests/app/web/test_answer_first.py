@@ -317,6 +317,7 @@ def test_of_a_long_table_the_rows_around_the_answer_are_shown() -> None:
     assert block.cells[row][column] == "1030" and row < 12 and block.cells[0] == ("when", "sum")
 
 
+@pytest.mark.slow
 def test_a_citation_opens_where_the_cell_is_marked(app, folder) -> None:
     contents = app.get(f"{app.api}/documents")[1]["documents"]
     key = next(content["key"] for content in contents if content["document"].endswith(".csv"))
