@@ -209,7 +209,7 @@ class _Context:
                 return ""
             if word in {"this", "that"} and before and before[-1] not in _AUXILIARIES and after:
                 return ""
-            return self._demonstrated(word, used)
+            return self._resolve_demonstrative(word, used)
         if word == "it" and _WEATHER.match(text[match.start() :]):
             return ""
         candidates = [phrase for phrase in self._candidates(word) if phrase not in used]
@@ -252,7 +252,7 @@ class _Context:
         words = self.question.casefold().split()
         return len(words) > 1 and words[1] not in _AUXILIARIES
 
-    def _demonstrated(self, word: str, used: list[str]) -> str:
+    def _resolve_demonstrative(self, word: str, used: list[str]) -> str:
         noun = word.partition(" ")[2]
         if noun in _STOPS:
             return ""

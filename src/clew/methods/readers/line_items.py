@@ -162,7 +162,7 @@ class LineItems:
         """Return whether a word of a question is part of the document's name, which may run words together."""
         return (len(word) > 3 and word in self._names) or (len(word) > 1 and f" {word}" in self._names)
 
-    def named(self, statement: Statement, patterns: Sequence[str], year: str) -> LineItem | None:
+    def find_line(self, statement: Statement, patterns: Sequence[str], year: str) -> LineItem | None:
         """Return the line of a statement with a number for a year whose folded label, alone or after its group, the
         first of several patterns matches whole; None where the statement has none."""
         for number in self._statements[statement]:

@@ -360,7 +360,7 @@ def _sum_lines(parts: Sequence[Line], year: str, lines: LineItems) -> _Value | N
     total, formula, operands = 0.0, "", []
     first: LineItem | None = None
     for part in parts:
-        item = lines.named(part.statement, part.patterns, year)
+        item = lines.find_line(part.statement, part.patterns, year)
         operand = None if item is None else item.operand(year)
         if item is None or operand is None:
             if part.optional and first is not None:

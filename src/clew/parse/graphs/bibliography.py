@@ -85,14 +85,14 @@ class Work:
                 id = f"{kind}:{name}"
                 if not sink.has_node(id):
                     sink.add_node(
-                        id, types=(kind,), name=name, aliases=_initialled(name) if kind == PERSON else ()
+                        id, types=(kind,), name=name, aliases=_short_names(name) if kind == PERSON else ()
                     )
                 sink.add_edge(self.key, relation, id)
         for cited in dict.fromkeys(self.cites):
             sink.add_edge(self.key, CITES, cited)
 
 
-def _initialled(name: str) -> tuple[str, ...]:
+def _short_names(name: str) -> tuple[str, ...]:
     """Return how a person is cited: "A. Strake" and "Strake" of "Ada Strake"."""
     first, _, last = name.rpartition(" ")
     return (f"{first[0]}. {last}", last) if first else ()
