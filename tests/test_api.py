@@ -188,6 +188,23 @@ def test_questions_are_asked_from_an_event_loop(base):
     assert "chimneys" in answer.text and events[-1].text == answer.text and len(events) > 1
 
 
+def test_who_waits_for_a_step_may_be_cancelled(base):
+    async def ask():
+        async def read():
+            return [event async for event in base.astream("Where do storks nest?")]
+
+        reading = asyncio.create_task(read())
+        await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        with pytest.raises(UsageError):
+            await anext(base.astream(" "))
+        return (await base.aask("Where do storks nest?")).text
+
+    assert "chimneys" in asyncio.run(ask())
+
+
 def test_an_answer_shows_its_citations_as_text_and_html(base):
     answer = base.ask("Where do storks nest?")
     (first, *_) = answer.citations

@@ -396,12 +396,23 @@ class KnowledgeBase:
         """Yield what :meth:`stream` yields, without blocking the event loop."""
         import asyncio
 
-        events = self.stream(question, **options)
+        loop = asyncio.get_running_loop()
+        events: asyncio.Queue[Step | None] = asyncio.Queue()
+        closed = threading.Event()
+
+        def watch(step: Step) -> None:
+            loop.call_soon_threadsafe(events.put_nowait, step)
+
+        answering = asyncio.create_task(
+            self.aask(question, watch=watch, stop=closed.is_set, **options), name="clew-stream"
+        )
+        answering.add_done_callback(lambda _: events.put_nowait(None))
         try:
-            while (event := await asyncio.to_thread(next, events, None)) is not None:
-                yield event
+            while (step := await events.get()) is not None:
+                yield step
+            yield await answering
         finally:
-            await asyncio.to_thread(events.close)
+            closed.set()
 
     def why_not(
         self,
