@@ -6,6 +6,7 @@ What comes with clew is tested where it matters: on the samples, in the README's
 
 import functools
 import gc
+import itertools
 import os
 
 import pytest
@@ -20,6 +21,8 @@ for profile, fixed in (("fixed", True), ("random", False)):
         profile, derandomize=fixed, deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+_CACHES = itertools.count()
 
 # Collecting makes a million objects that live to the end: looking among them for garbage takes a third of the time.
 gc.disable()
@@ -42,6 +45,21 @@ def without_encoder():
         patch.setenv("CLEW_ENCODER", "none")
         patch.setenv("CLEW_READER", "none")
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def caches(tmp_path_factory):
+    """The folder of all caches of model replies. No test may read or write the cache of the person who runs it."""
+    folder = tmp_path_factory.mktemp("caches")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLEW_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(caches, monkeypatch):
+    """Each test has its own cache: scripted servers get the same ports again, and with them the same names."""
+    monkeypatch.setenv("CLEW_CACHE", str(caches / str(next(_CACHES))))
 
 
 @pytest.fixture
