@@ -93,10 +93,47 @@ def answer(question):
         ("How many voyages to Oskell or Skerry?", [(4.0,)]),
         ("How many voyages except to Norling?", [(4.0,)]),
         ("Number of voyages per vessel", [("Gannet", 2.0), ("Heron Maid", 2.0), ("Tern", 2.0)]),
+        ("Total freight revenue in the first quarter of 1929", [(740.0,)]),
+        ("What was the total freight revenue since November 1929?", [(5050.0,)]),
+        ("total tons until July 1928", [(420.0,)]),
+        ("How many voyages departed in March?", [(2.0,)]),
+        ("total freight revenue from 1928-07-01 to 1929-01-31", [(1850.0,)]),
+        ("What was the total revenue after 1929-03-20?", [(5050.0,)]),
+        ("What was the total freight revenue between 1928 and 1929?", [(7540.5,)]),
+        ("What share of the freight revenue came from Norling?", [(pytest.approx(58.12389),)]),
+        ("bottom 2 vessels by tons", [("Tern", 175.0), ("Gannet", 410.0)]),
+        ("average tons per vessel", [("Gannet", 410.0), ("Heron Maid", 210.0), ("Tern", 87.5)]),
+        ("Who has the most voyages?", [("Ada Lund", 3.0)]),
+        ("List the voyages of Ada Lund", [("V1",), ("V3",), ("V5",)]),
     ],
 )
 def test_questions(question, rows):
     assert answer(question) == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("What was the population of Norway in 2020?", [5.4]),
+        ("average population of Sweden after 2019", [pytest.approx(10.35)]),
+        ("What was the highest population of Norway since 2020?", [5.5]),
+        ("total population between 2019 and 2020", [pytest.approx(31.2)]),
+        ("total population before 2020", [pytest.approx(15.5)]),
+        ("How many countries are there?", [2.0]),
+        ("Which country had the lowest population in 2019?", [5.3]),
+    ],
+)
+def test_years_are_the_cells_of_a_column(question, values):
+    rows = (("Norway", 5.3), ("Sweden", 10.2))
+    cells = tuple(
+        (name, str(year), f"{first + step / 10:.1f}")
+        for name, first in rows
+        for step, year in enumerate((2019, 2020, 2021))
+    )
+    table = replace(build_data_table(Table(("Country", "Year", "Population"), cells), "c:", 1), name="c")
+    arrays = TableArrays(table)
+    reading = TableVocabulary(arrays).read(question)
+    assert reading.is_sure and [row.value for row in arrays.run(reading.query)] == values
 
 
 @pytest.mark.parametrize(
@@ -109,6 +146,8 @@ def test_questions(question, rows):
         "How many voyages by the mate?",
         "How many voyages were insured without coal?",
         "What share of voyages?",
+        "What was the freight revenue in 1929?",  # of which of three voyages
+        "top 3 captains by insured",
         "How many tons were carried to Norling?",  # whether they were, no column says
     ],
 )

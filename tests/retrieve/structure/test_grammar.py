@@ -205,3 +205,79 @@ def test_labels_compare_across_their_spellings():
 )
 def test_headings_are_compared_without_their_labels(heading, terms):
     assert heading_terms(heading) == terms
+
+
+def describe_place(selector):
+    name = selector.label or selector.name or selector.number
+    text = selector.kind if name is None else f"{selector.kind} {name}".strip()
+    if selector.relation:
+        text += f" {selector.relation} ({describe_place(selector.anchor)})"
+    if selector.within:
+        text += f" on ({describe_place(selector.within)})"
+    return f"{text} of {selector.document}" if selector.document and selector.kind != "document" else text
+
+
+def describe_query(query):
+    places = ", ".join(map(describe_place, query.selectors))
+    parts = [query.operation, "not" if query.negated else "", query.kind, places, query.text, query.document]
+    return " ".join(filter(None, parts))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How many pages does the annual report have?", "count page document the annual report"),
+        ("how many pages is the lease", "count page document the lease"),
+        ("How long is the Verizon 10-K?", "count page document the Verizon 10-K"),
+        ("What is the number of tables in the lease?", "count table document the lease"),
+        ("total number of rows in table 2 of the ledger", "count row table 2 of the ledger"),
+        ("How many tables are there on page 3 of the report?", "count table page 3 of the report"),
+        ("how many documents are there?", "count document"),
+        ("which pages of the release have tables", "list page table the release"),
+        ("Which documents have no tables?", "list not document table"),
+        ("which documents contain a schedule of equipment", "list document section schedule of equipment"),
+        ("What documents do I have?", "list document"),
+        ("List the tables on page 5 of the lease", "list table page 5 of the lease"),
+        ("list all headings of the charter", "list section document the charter"),
+        ("which of my documents is the longest", "longest document"),
+        ("What is the shortest document?", "longest not document"),
+        (
+            "which section comes after Traffic in the annual report",
+            "neighbour section section after (section Traffic) of the annual report",
+        ),
+        (
+            "Which table stands before table 3 in the ledger?",
+            "neighbour table table before (table 3) of the ledger",
+        ),
+        ("On which page of the report is the balance sheet?", "locate page the balance sheet the report"),
+        ("what page has Note 5", "locate page section 5 Note 5"),
+        (
+            "where in the lease does it say who pays for repairs",
+            "locate page who pays for repairs the lease",
+        ),
+        ("Where can I find the risk factors in the 10-K?", "locate page the risk factors the 10-K"),
+        ("Where does Item 7 start in the Verizon 10-K?", "locate page section 7 Item 7 the Verizon 10-K"),
+        (
+            "what changed between the 2021 report and the 2022 report",
+            "changes document the 2021 report, document the 2022 report",
+        ),
+        (
+            "What changed in the 10-K of 2021 compared to the 10-K of 2020?",
+            "changes document the 10-K of 2021, document the 10-K of 2020",
+        ),
+        (
+            "How does page 8 of the Ulta release differ from page 10 of the Amcor release?",
+            "show page 8 of the Ulta release, page 10 of the Amcor release",
+        ),
+        ("page 4's table", "show table on (page 4)"),
+        ("the table on the last page of the lease", "show table on (page -1) of the lease"),
+        ("the page after page 3", "show page after (page 3)"),
+        ("the table before table 2 of the ledger", "show table before (table 2) of the ledger"),
+        ("Is there a table on page 2 of the lease?", "exists table on (page 2) of the lease"),
+        ("does the lease have a page 9", "exists page 9 of the lease"),
+        ("Does the charter contain an Article XI?", "exists section xi of the charter"),
+        ("Where does Ada Pell live?", ""),
+    ],
+)
+def test_what_is_done_with_structures(question, expected):
+    assert [describe_query(query) for query in parse_question(question)] == [expected] * bool(expected)

@@ -151,13 +151,16 @@ _SOLD = re.compile(r"\b(?:sell|sold|buy|bought|ordered|shipped|delivered)\b", re
 _ADDITIVE = frozenset(
     map(
         stem,
-        "total amount revenue sales turnover value quantity qty units pieces cost spend nights guests hours".split(),
+        "total amount revenue sales turnover value quantity qty units pieces cost spend nights guests hours passengers"
+        " tons tonnes kilograms kg litres gallons barrels miles kilometres km".split(),
     )
 )
 _YES, _NO = frozenset({"yes", "true", "y"}), frozenset({"no", "false", "n"})
 _ID = re.compile(r"\b(?:id|no|nr|number|code|key|ref|reference|sku)\b", re.IGNORECASE)
 _PERSON_HEADER = re.compile(
-    r"\b(?:name|person|employee|customer|client|player|author|manager)\b", re.IGNORECASE
+    r"\b(?:name|person|employee|customer|client|player|author|manager|owner|member|tenant|captain|master|driver|"
+    r"teacher|student|doctor|patient|director|artist|candidate|winner|seller|buyer|agent|contact)\b",
+    re.IGNORECASE,
 )
 
 
@@ -625,7 +628,7 @@ class _QuestionReader:
                 self._take_text(*match.span())
                 break
         limit = self._limit()
-        superlative = _SUPERLATIVE.search(self.text)
+        superlative = self._superlative()
         group = next((m for m in mentions if self._stands_after(m, _GROUP)), None)
         conditioned = {condition.column for condition, _ in self.conditions}
         # The noun of a cell ("the Bergen office") and the verb of a day ("hired after 2019") say no more.
@@ -671,6 +674,12 @@ class _QuestionReader:
 
     def _asks_who(self) -> bool:
         return re.match(r"\s*who\b", self.text, re.IGNORECASE) is not None
+
+    def _superlative(self) -> re.Match[str] | None:
+        """Return the first superlative that is not part of a condition, such as "first" of "the first quarter"."""
+        used = [self.tokens[number].start for number in self.used]
+        matches = _SUPERLATIVE.finditer(self.text)
+        return next((match for match in matches if match.start() not in used), None)
 
     def _limit(self) -> int | None:
         match = _LIMIT.search(self.text)
@@ -782,6 +791,9 @@ class _QuestionReader:
             return replace(query, aggregate="count")
         additive = bool(_ADDITIVE.intersection(self.source.headers[column]))
         if is_unique or not additive:
+            if not is_unique and (limit or 1) > 1:
+                header = self.table.columns[name].header
+                self.doubts.append(f"how the rows of one '{header}' are taken together is not clear")
             return replace(query, aggregate="values", column=column)
         return replace(query, aggregate="sum", column=column)
 
@@ -790,6 +802,8 @@ class _QuestionReader:
         texts = [n for n, column in enumerate(self.table.columns) if column.type == "text"]
         names = [n for n in texts if _PERSON_HEADER.search(headers[n]) and not _ID.search(headers[n])]
         keys = [n for n in texts if self.source.is_key(n)]
+        if self._asks_who() and not names:
+            self.doubts.append("which column has the people is not clear")
         return next(iter([*names, *keys]), None)
 
     def _lookup(

@@ -179,6 +179,9 @@ _LOCATED = "start on|begin on|start|starts|begin|begins|appear|appears|stand|sta
 _NEVER_IN_PLACE = frozenset(
     "did does do was were is are will would can could may to what which how where who when why between".split()
 )
+#: "where does Item 7 start", "on which page does it appear".
+_PLACING_VERBS = frozenset("start starts begin begins appear appears stand stands".split())
+_PLACING_WORDS = _PLACING_VERBS | {"on", "printed", "shown"}
 #: What a table is not, and a page is not.
 _NOT_TABLES = frozenset("tennis talk talks top tops cloth leg legs wine".split())
 _NOT_PAGES = frozenset("boy boys girl girls turner turners".split())
@@ -964,7 +967,7 @@ class _Parser:
         noun = self.noun_phrase((DOCUMENT,))
         if noun is None:
             return None
-        self.take("that|which|do|are there|exist")
+        self.take("that|which|do i have|do we have|have i|do|are there|are here|exist")
         if self.at_end():
             return Query("list", (), *noun)
         negated = False
@@ -1048,6 +1051,10 @@ class _Parser:
             return self.location(document)
         if self.take("where is|where are|where can i find|where do i find"):
             return self.location("", needs_document=True)
+        if self.take("where does|where do"):
+            # "Where does Item 7 start in the lease?" asks for a page, "Where does Ada Pell live?" for content.
+            rest = {token.lowercase for token in self.tokens[self.position :]}
+            return self.location("", needs_document=True) if rest & _PLACING_VERBS else None
         self.take("on")
         if not self.take("which page|what page|which pages|what pages|whats the page"):
             return None
@@ -1077,19 +1084,7 @@ class _Parser:
             document = self.text_between(position, last) if position < last else ""
             if not document:
                 text_end = last
-        while text_end > first and self.tokens[text_end - 1].lowercase in {
-            "start",
-            "starts",
-            "begin",
-            "begins",
-            "on",
-            "appear",
-            "appears",
-            "stand",
-            "stands",
-            "printed",
-            "shown",
-        }:
+        while text_end > first and self.tokens[text_end - 1].lowercase in _PLACING_WORDS:
             text_end -= 1
         text = self.text_between(first, text_end)
         if not text or (needs_document and not document):
