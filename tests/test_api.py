@@ -105,6 +105,7 @@ def test_many_names_of_documents_are_looked_up_in_a_single_list(kept, kept_files
     assert hits and {hit.node.document for hit in hits} == birds
 
 
+@pytest.mark.slow
 def test_a_name_that_is_nowhere_is_refused(kept) -> None:
     with pytest.raises(NotFound):
         kept.search("heron", documents=["bird.md"])
@@ -178,6 +179,7 @@ def test_steps_are_streamed_and_the_answer_is_last(base):
     assert not any(thread.name == "clew-stream" for thread in threading.enumerate())
 
 
+@pytest.mark.slow
 def test_questions_are_asked_from_an_event_loop(base):
     async def ask():
         answer = await base.aask("Where do storks nest?")

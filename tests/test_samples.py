@@ -317,6 +317,7 @@ def test_the_contract_has_clauses_and_an_unnumbered_table():
     assert rows_of(CONTRACT, schedule)[3].endswith("Bilge pump, brass: Number: 1; Value ($): 37.50")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in DOCUMENTS.iterdir()))
 def test_spans_point_at_the_words_of_their_nodes(name):
     document = read_sample(name)

@@ -91,6 +91,7 @@ def test_what_is_wrong_with_a_retriever_is_named(base, fault, problem):
         check_retriever(Wrong(base, fault), base)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_reader_is_named(base):
     with pytest.raises(AssertionError, match="leaves no step"):
         check_reader(Wrong(base, "order"), base)

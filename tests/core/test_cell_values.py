@@ -9,6 +9,7 @@ from clew.core.types import Table
 from clew.parse.documents.tables import complete_table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "kind", "number", "unit", "scale"),
     [

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from clew.core.component import Auto
 from clew.knowledge_base import registry
 from clew.knowledge_base.model_check import check_model, saved_settings
@@ -68,6 +70,7 @@ def babbler(request):
     return "Once upon a time there was a lighthouse, and many ships came by."
 
 
+@pytest.mark.slow
 def test_three_models_get_the_settings_that_they_can_live_with():
     expected = {
         able: ({"reader": "cited", "form": "fewshot", "paragraphs": "base"}, 20),

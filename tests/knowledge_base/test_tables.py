@@ -89,6 +89,7 @@ def test_the_source_of_a_row_is_its_node(base):
             assert all(cell in node.text for cell in row.cells if cell)
 
 
+@pytest.mark.slow
 def test_sheets_are_joined(base):
     result = base.tables.query(
         'select chief, "2023" from book_sales join book_staff using (region) order by chief'

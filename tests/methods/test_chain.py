@@ -111,6 +111,7 @@ def test_what_a_source_may_not_be_asked_stays_open(world):
     assert answer.abstained and sources(answer) == []
 
 
+@pytest.mark.slow
 def test_memory_fills_what_is_left_and_says_so(world):
     chain = f"{FILM} >> director >> #1; #1 >> favourite dish >> #2; final answer: #2"
     filled = f"{FILM} >> director >> Nobody; {DIRECTOR} >> favourite dish >> pickled herring; final answer: herring"

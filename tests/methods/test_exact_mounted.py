@@ -127,6 +127,7 @@ def test_an_answer_of_a_mounted_graph_has_its_evidence_its_funnel_and_its_reason
         assert other.constraints == exclusion.constraints and other.is_answer == exclusion.is_answer
 
 
+@pytest.mark.slow
 def test_an_empty_set_of_a_mounted_graph_is_an_answer(base):
     text = "#1 : section; #1 : package; #1 >> depends_on >> #1; not #1 >> depends_on >> #1; final answer: #1"
     answer = base.ask("", recipe="focus", chain=text, graphs=["there"])

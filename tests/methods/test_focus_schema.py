@@ -33,6 +33,7 @@ def test_properties_with_their_counts_and_types(graph):
     }
 
 
+@pytest.mark.slow
 def test_a_small_graph_is_shown_whole(graph):
     shown = describe_schema([graph], "Which film did David Lynch direct?")
     assert shown.text == (

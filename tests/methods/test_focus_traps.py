@@ -106,6 +106,7 @@ def test_a_relation_is_not_replaced_by_another_that_has_edges(base):
     assert firm(ask(base, f"Dunmere >> birth place of >> #1{END}")) == {"Ada", "Dot"}
 
 
+@pytest.mark.slow
 def test_a_relation_in_other_words_is_met_only_as_far_as_it_is_alike(base):
     films(base)
     met = check(

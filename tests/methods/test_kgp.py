@@ -366,6 +366,7 @@ def test_with_a_model_the_default_asks_it_for_the_next_evidence_and_follows_it(b
     assert ranks[0] <= ranks[1] and ranks[0] <= 2
 
 
+@pytest.mark.slow
 def test_passages_are_spread_over_pages_but_not_for_the_reader_that_chooses_itself(tmp_path) -> None:
     builder = DocumentBuilder()
     builder.add_page(1)

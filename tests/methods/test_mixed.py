@@ -72,6 +72,7 @@ def test_a_document_knows_the_first_hop_and_the_graph_the_second(base):
     assert ("#2", "graph", "Saltreach") in sources(answer)
 
 
+@pytest.mark.slow
 def test_sources_that_disagree_are_shown(base):
     answer = base.ask("In which year was the film that starred Ilse Varnholt released?", recipe="mixed")
     (conflict,) = (step for step in answer.trail if isinstance(step, ConflictStep) and step.unknown == "#2")

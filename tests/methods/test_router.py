@@ -46,6 +46,7 @@ def test_a_count_is_the_answer_of_how_many(base):
     assert base.ask("How many films did Ilse Varnholt direct?").text.startswith("3: ")
 
 
+@pytest.mark.slow
 def test_a_property_is_read_by_a_chain(base):
     answer = base.ask("What colour is The Tin Parade?")
     assert answer.values == ("red",) and any(step.name == "chain" for step in answer.trail)

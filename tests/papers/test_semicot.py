@@ -388,6 +388,7 @@ def test_a_run_that_broke_goes_on_and_ends_as_if_it_had_not(data, tmp_path):
         assert held[0] == held[1] and len(held[0]) == 3, recipe
 
 
+@pytest.mark.slow
 def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
     pytest.importorskip("pyoxigraph")
     text = "".join(

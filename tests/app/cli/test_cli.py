@@ -106,6 +106,7 @@ def test_a_model_answers_with_checked_quotes_and_a_fabricated_one_is_shown_as_re
     assert [quote["text"] for quote in answer["quotes"]] == ["the Hirer shall pay $9"]
 
 
+@pytest.mark.slow
 def test_search_prints_the_promised_shape(kb) -> None:
     hits = json.loads(run("search", "toll on live geese", "--kb", kb, "--json", "-k", "3").stdout)["hits"]
     assert len(hits) == 3

@@ -174,6 +174,7 @@ def test_python_has_the_same_results(base):
             opened.graphs.query("none", "ASK {}")
 
 
+@pytest.mark.slow
 def test_a_mounted_store_is_asked_in_its_own_terms(tmp_path):
     run("graph", "mount", "shop", store_turtle(tmp_path / "rdf", TURTLE), "--kb", tmp_path / "base")
     query = "PREFIX : <http://example.org/> SELECT ?x ?year { ?x :director ?d ; :year ?year }"

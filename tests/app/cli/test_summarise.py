@@ -61,6 +61,7 @@ def test_a_model_is_asked_only_after_the_cost_was_said_and_is_checked(run):
         assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_named_is_asked_for(run):
     result = run("summarise", "--summariser", "model", fails=True)
     assert "needs a language model" in result.stderr

@@ -129,6 +129,7 @@ def test_a_page_says_that_a_reply_could_not_be_used_and_what_was_read_in_its_pla
     assert note in page and "; no language model wrote it." in page
 
 
+@pytest.mark.slow
 def test_a_request_cannot_name_a_model_of_its_own(narrow) -> None:
     with ScriptedServer(["no"]) as other:
         for name in (other.llm, narrow.scripted.llm, "openai:gpt-4o", "http://169.254.169.254/#x", "read=x"):
@@ -170,6 +171,7 @@ def test_a_stopped_question_asks_the_model_no_more_and_says_that_it_was_stopped(
     assert len(requests) <= 4 and not any("abstain" in request.prompt for request in requests)
 
 
+@pytest.mark.slow
 def test_a_question_is_stopped_while_it_waits_and_while_it_runs(narrow, gate) -> None:
     running, waiting = (narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2))
     assert gate.asked.wait(60)

@@ -97,6 +97,7 @@ def test_a_document_may_be_named_like_a_home_that_nobody_has(opened):
         opened.ask("Does the ferry run?", documents=["~nobody"])
 
 
+@pytest.mark.slow
 def test_what_cannot_be_found_yet_while_another_process_indexes_is_said(opened):
     assert "Not searchable" not in list_contents(opened).text
     late = "Not searchable yet: 1 documents that were just added."

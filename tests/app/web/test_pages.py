@@ -18,6 +18,7 @@ CONTRACT, READINGS = "lighter-hire-contract.pdf", "gauge-readings-march-1929.csv
 SCRIPT = '<script>alert(1)</script><img src=x onerror="alert(2)">'
 
 
+@pytest.mark.slow
 def test_a_base_shows_its_documents_and_a_form(app, keys) -> None:
     page = fetch_page(app, f"/b/{app.base}/")
     assert {item["value"] for item in page.all("input", name="documents")} == set(keys.values())
@@ -351,6 +352,7 @@ def test_a_follow_up_is_shown_as_it_is_understood_with_what_was_asked_before(app
     assert text.startswith(QUESTION) and "$9" in text and f"[1] {CONTRACT}" in text
 
 
+@pytest.mark.slow
 def test_the_sidebar_finds_renames_and_pins(served) -> None:
     for question in (QUESTION, "Which travellers are to be carried for nothing?"):
         place, _ = ask_by_form(served, question=question)
@@ -381,6 +383,7 @@ def test_methods_that_need_a_model_are_grey_and_say_so(app) -> None:
     assert grey == need and "needs a language model, and none is set" in page.text
 
 
+@pytest.mark.slow
 def test_a_row_and_a_sentence_are_marked_and_pages_are_turned(app, keys) -> None:
     place, _ = ask_by_form(app, question=QUESTION)
     cited = fetch_page(app, f"{place}/cite/1?part=1")
@@ -414,6 +417,7 @@ def test_words_are_found_in_a_document_and_marked_on_its_pages(app, keys) -> Non
     assert "page" not in table.text.partition("Pellow")[2].lower() and len(table.all("li")) > 1
 
 
+@pytest.mark.slow
 def test_the_original_is_served_byte_for_byte_and_only_a_pdf_is_opened(app, keys) -> None:
     for name, way in ((CONTRACT, "inline"), (READINGS, "attachment")):
         status, headers, body = app.request("GET", f"{app.api}/documents/{keys[name]}/original")

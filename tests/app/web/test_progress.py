@@ -15,6 +15,7 @@ from serve_app import SAMPLES, ServedApp, waited_for
 FILINGS = Path(__file__).parents[4] / "shared" / "data" / "financebench" / "pdfs"
 
 
+@pytest.mark.slow
 def test_a_parser_reports_its_pages_to_the_last() -> None:
     reports: list[tuple[int, int]] = []
     receive_pages(lambda done, total: reports.append((done, total)))

@@ -95,6 +95,7 @@ def test_what_cannot_be_read_is_named_with_its_reason_and_the_rest_is_added(own,
     assert "between.txt" in names(own) and not {item[0] for item in small} & names(own)
 
 
+@pytest.mark.slow
 def test_too_large_too_many_and_empty_files_are_refused_one_by_one(tmp_path) -> None:
     limits = Limits(files=3, file_bytes=1_000, upload_bytes=100_000)
     with ServedApp(tmp_path / "kb", limits=limits) as app:

@@ -102,6 +102,7 @@ def test_no_jargon_on_the_first_screens(tmp_path) -> None:
         assert jargon_on(app, f"/b/{app.base}/") == set()
 
 
+@pytest.mark.slow
 def test_who_opens_an_address_gets_a_page_and_a_program_gets_json(app) -> None:
     for path in ("/nothing", "/api/bases/nothing", f"{app.api}/documents/{'0' * 32}/pages/1.png"):
         status, headers, body = app.request("GET", path, headers=BROWSER)

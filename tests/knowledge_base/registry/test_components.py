@@ -92,6 +92,7 @@ def test_collaborators_are_given_by_their_types(base):
     assert toy.sort == "words" and "sort=words" in toy.recipe and "count=4" in toy.recipe
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "problem"),
     [

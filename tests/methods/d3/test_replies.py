@@ -7,6 +7,7 @@ from clew.methods.d3.replies import parse_numbers, parse_verdict
 OFFERED = range(11, 31)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "chosen", "unknown"),
     [

@@ -255,6 +255,7 @@ def test_a_summariser_that_is_not_known_is_named():
         open_summaries(Resources(None, None, None), "extractiv", 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoded", [False, True])
 def test_a_base_can_be_drilled_before_and_after_its_passages_are_encoded(base, encoded):
     from clew.core.types import Question

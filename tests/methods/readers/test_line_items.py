@@ -110,6 +110,7 @@ def test_answers_over_several_years(lines, question, text, formula) -> None:
     assert len(answer.operands) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [
@@ -161,6 +162,7 @@ def test_ratios_are_computed_from_the_lines_of_statements(lines, question, text,
     assert (answer.text, answer.formula) == (text, formula)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [

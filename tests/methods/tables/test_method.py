@@ -84,6 +84,7 @@ def test_the_documents_answer_what_no_table_does(base):
     assert not answer.abstained and "Ada Lund" in answer.text and answer.recipe.startswith("kgp")
 
 
+@pytest.mark.slow
 def test_a_model_writes_sql_over_any_table(base):
     sql = 'select "2023" - "2022" from report where in_millions = \'Revenue\''
     answer, requests = ask(base, "By how much did revenue grow?", reply(sql))

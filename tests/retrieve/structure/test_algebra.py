@@ -26,6 +26,7 @@ def pages(result):
     return {(hit.node.document_name.split("_")[0], hit.node.page) for hit in result.hits}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "expected"),
     [

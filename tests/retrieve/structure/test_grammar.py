@@ -36,6 +36,7 @@ def sections(question):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "expected"),
     [

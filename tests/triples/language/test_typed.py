@@ -132,6 +132,7 @@ def test_names_that_look_like_something_else(text, name, count):
     assert read.quantifiers == ({} if count is None else {0: count})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -238,6 +239,7 @@ def test_a_malformed_reply_is_an_error_of_chains(name):
         parse_typed(MALFORMED[name])
 
 
+@pytest.mark.slow
 @given(st.text(alphabet=st.sampled_from(list("#?123 >-;:()[]\"'.=<~\nnotXab,|only")), max_size=60))
 def test_no_text_is_another_error(text):
     try:

@@ -8,6 +8,7 @@ from clew.triples.language.typed_parsing import parse_typed
 BY_NO = "not #1 >> directed_by >> Ilse Varnholt"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "meant"),
     [

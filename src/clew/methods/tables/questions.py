@@ -151,8 +151,8 @@ _SOLD = re.compile(r"\b(?:sell|sold|buy|bought|ordered|shipped|delivered)\b", re
 _ADDITIVE = frozenset(
     map(
         stem,
-        "total amount revenue sales turnover value quantity qty units pieces cost spend nights guests hours passengers"
-        " tons tonnes kilograms kg litres gallons barrels miles kilometres km".split(),
+        "total amount revenue sales turnover value quantity qty units pieces cost spend nights guests hours"
+        " passengers tons tonnes kilograms kg litres gallons barrels miles kilometres km".split(),
     )
 )
 _YES, _NO = frozenset({"yes", "true", "y"}), frozenset({"no", "false", "n"})
