@@ -278,6 +278,8 @@ def describe_query(query):
         ("does the lease have a page 9", "exists page 9 of the lease"),
         ("Does the charter contain an Article XI?", "exists section xi of the charter"),
         ("Where does Ada Pell live?", ""),
+        ("How long is the Bittern?", ""),
+        ("How long is lighter-hire-contract.pdf?", "count page document lighter-hire-contract.pdf"),
     ],
 )
 def test_what_is_done_with_structures(question, expected):

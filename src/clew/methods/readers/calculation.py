@@ -939,9 +939,28 @@ def find_periods(text: str) -> list[str]:
     return list(dict.fromkeys(periods))
 
 
+#: "How long is it?" asks for the column "Length".
+_DIMENSIONS = {
+    "long": "length",
+    "tall": "height",
+    "high": "height",
+    "deep": "depth",
+    "wide": "width",
+    "thick": "thickness",
+    "heavy": "weight",
+    "old": "age",
+    "far": "distance",
+    "large": "area",
+    "fast": "speed",
+}
+_HOW = re.compile(rf"\bhow ({'|'.join(_DIMENSIONS)})\b", re.IGNORECASE)
+
+
 def item_words(text: str) -> frozenset[str]:
     """Return the words of a question that may name a line item: stems, without periods and words of operations."""
-    words = frozenset(query_terms(_PERIOD.sub(" ", text)))
+    dimension = _HOW.search(text)
+    named = f" {_DIMENSIONS[dimension[1].lower()]}" if dimension else ""
+    words = frozenset(query_terms(_PERIOD.sub(" ", text) + named))
     return (words - _NOISE) | (words & _KEEP)
 
 

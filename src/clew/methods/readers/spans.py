@@ -741,6 +741,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _COUNT = re.compile(r"\bhow many\b")
 _UNIT = re.compile(r"%|percent|dollar|euro|pound|[mb]illion|thousand")
 _DAY = re.compile(r"\b(?:what|which) (?:\w+ )?(?:date|year)\b")
+#: Questions for a person or a place; the relation of a chain may end in "built by?".
+_NAMES = re.compile(r"^(?:(?:by|to|for|with|from|of|under|after|at|in) )?(?:who|whom|where)\b|\bby\?$")
 #: Kinds of things that have names with capitals.
 _KIND = re.compile(
     r"(?:\w+ )?which (?:firm|company|corporation|bank|agency|organi[sz]ation|exchange|auditor|person)\b"
@@ -770,7 +772,8 @@ _ACRONYMS = {
 
 def is_impossible(question: str, text: str) -> bool:
     """Return whether a text cannot answer a question, whatever it says: words that name nothing, a question for a
-    count or a date answered without one, a year for an amount, an office for who holds it, "a firm" for which firm.
+    count or a date answered without one, a year for an amount, a number for a person or a place, an office for who
+    holds it, "a firm" for which firm.
 
     >>> is_impossible("How many people work there?", "34.6%"), is_impossible("How many people work there?", "79,000")
     (True, False)
@@ -786,6 +789,8 @@ def is_impossible(question: str, text: str) -> bool:
         return is_other_unit or not contains_answer("amount", text, "")
     if _DAY.search(folded):
         return (not has_digit and parse_date(text) is None) or _OTHER_UNIT.search(text) is not None
+    if _NAMES.search(folded) and _is_date_or_number(text):
+        return True
     if _CALENDAR_YEAR.fullmatch(text.strip(" .")) and expected_kind(question) == "amount":
         return True
     if _KIND.match(folded):

@@ -142,6 +142,12 @@ _NOUNS = {
     **dict.fromkeys((*_SECTION_WORDS, "sec", "subsection", "heading"), SECTION),
 }
 _DOCUMENT_NOUNS = frozenset("document file report filing paper pdf".split())
+#: Documents by their sort, whose length is a number of pages.
+_LONG_NOUNS = _DOCUMENT_NOUNS | frozenset(
+    "contract agreement lease charter book manual article minute letter memo memorandum thesis study release "
+    "statement catalogue catalog spreadsheet workbook presentation policy licence license act chapter section "
+    "appendix annex 10k".split()
+)
 _NUMBERS = dict(
     zip(
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -883,6 +889,11 @@ class _Parser:
         """Parse "how many tables are there in the lease" and "how long is the lease"."""
         if self.take("how long is|how long are"):
             first = self.position
+            if not any(
+                token.sort == "file" or token.text == "K" or singular(token.text) in _LONG_NOUNS  # a 10-K
+                for token in self.tokens[first:]
+            ):
+                return None  # "How long is the Bittern?" is about a ship
             places = self.place_of(first, self.last_word())
             self.position = len(self.tokens)
             return Query("count", places, PAGE, "page") if places else None
