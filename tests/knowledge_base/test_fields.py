@@ -10,6 +10,7 @@ from reportlab.pdfgen import canvas
 
 import clew
 from clew.core.errors import NotFound, UsageError
+from clew.knowledge_base.trash import Trash
 from clew.parse.documents import markdown
 from clew.parse.documents.formats import document_formats, is_outdated
 
@@ -142,3 +143,28 @@ def test_a_citation_is_traced_by_its_words(tmp_path):
         assert base.trace_citation(id, "lease.md", words) == type(traced)("changed")
         base.remove("lease.md")
         assert base.trace_citation(id, "lease.md", words) == type(traced)("removed")
+
+
+def test_tags_follow_the_path_of_a_document_and_are_found_by_conditions(tmp_path):
+    file, other = tmp_path / "lease.txt", tmp_path / "offer.txt"
+    file.write_text(TEXT)
+    other.write_text(TEXT + " Ten.")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.add([file, other], workers=1)
+        before = base.info().digest
+        base.tag(str(file), add=["to sign", "To  Sign", "urgent"], remove=["nothing"])
+        assert base.info().digest == before
+        base.tag("lease.txt", remove=["URGENT"])
+        assert names(base, 'tag = "to sign"') == {"lease.txt"}
+        file.write_text(TEXT + " Eleven.")
+        base.add([file], workers=1)
+        assert [document.tags for document in base.documents()] == [("To Sign",), ()]
+        ids = Trash(base).add([str(file)])
+        assert base.store.tags() == {}
+        Trash(base).restore(*ids)
+        assert names(base, 'tag = "to sign"') == {"lease.txt"}
+        for bad in ("", "a,b", "x" * 61):
+            with pytest.raises(UsageError, match="is no tag"):
+                base.tag("lease.txt", add=[bad])
+        with pytest.raises(NotFound):
+            base.tag("nothing.txt", add=["x"])

@@ -13,7 +13,8 @@ import pytest
 
 import clew
 from clew.core.errors import NotFound
-from clew.knowledge_base.watch import FolderWatch, Trash
+from clew.knowledge_base.trash import Trash
+from clew.knowledge_base.watch import FolderWatch
 
 WORDS = "quay harbour lease weir mill ferry lamp keeper tide rope barge lock".split()
 

@@ -260,7 +260,7 @@ def document_fields(document: Document) -> dict[str, tuple[str, ...]]:
     the one that was added ("contracts", "contracts/2021"). The name of each of these folders is also a ``tag``.
     """
     values: dict[str, list[str]] = {}
-    for name, value in document.fields:
+    for name, value in (*document.fields, *(("tag", tag) for tag in document.tags)):
         values.setdefault(name, []).append(value)
     last = document.media_type.rpartition("/")[2]
     values["kind"] = [_KINDS.get(last, last.removeprefix("x-"))]

@@ -247,6 +247,8 @@ class Document:
     fields: tuple[tuple[str, str], ...] = ()
     #: Where it is below the folders that were added: "contracts/2021".
     folders: tuple[str, ...] = ()
+    #: What its reader calls it, besides the tags that the file itself states.
+    tags: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return names, sizes, and the paths where the document was found."""
@@ -262,6 +264,7 @@ class Document:
             "language": self.language,
             "fields": [list(pair) for pair in self.fields],
             "folders": list(self.folders),
+            "tags": list(self.tags),
         }
 
 

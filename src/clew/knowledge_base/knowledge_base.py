@@ -48,6 +48,8 @@ ENCODER_SETTING = "encoder"
 NO_ENCODER = "none"
 #: How many documents a notebook lists.
 SHOWN_DOCUMENTS = 20
+#: The most characters of a tag.
+MAX_TAG = 60
 #: How many texts are encoded to estimate how long all take.
 SAMPLE_SIZE = 24
 #: Several threads of a server may ask for an encoder, or for the files, first; one of them loads it.
@@ -298,6 +300,17 @@ class KnowledgeBase:
         self.files.forget_uploads(paths)
         self._update_extracted_graphs()
         return removed
+
+    def tag(self, *names: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+        """Give tags to documents (paths, folders, keys or file names), or take tags away. ``tag = lease`` in a
+        condition finds them, beside those that the files themselves state. Raises NotFound, UsageError."""
+        labels = [" ".join(label.split()) for label in add]
+        for label in labels:
+            if not label or len(label) > MAX_TAG or "," in label:
+                raise UsageError(f"'{label}' is no tag", f"A tag has 1 to {MAX_TAG} characters and no comma")
+        keys = self.document_keys(*names)
+        paths = [path for document in self.documents() if document.key in keys for path in document.paths]
+        self.store.tag(paths, labels, [" ".join(label.split()) for label in remove])
 
     def _update_extracted_graphs(self) -> None:
         """Remove the triples of removed documents from the graphs that were extracted from them."""

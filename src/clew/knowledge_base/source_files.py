@@ -111,7 +111,7 @@ class Uploads:
 
     def _commit(self, path: Path, place: str, parsed: ParsedDocument) -> str:
         """Commit a document. Its bytes are stored first: after a kill in between, the next upload finds them."""
-        copy = _upload_path(self._store.path, parsed.key)
+        copy = upload_path(self._store.path, parsed.key)
         copy.parent.mkdir(mode=0o700, exist_ok=True)
         if not copy.exists():
             part = copy.with_suffix(".part")
@@ -168,7 +168,7 @@ class SourceFiles:
         from clew.parse.documents.reader import read_bytes
 
         record = self._store.document(document)
-        uploaded = [_upload_path(self._store.path, record.key)]
+        uploaded = [upload_path(self._store.path, record.key)]
         elsewhere = [
             Path(path)
             for path in record.paths
@@ -202,7 +202,7 @@ class SourceFiles:
         for path in paths:
             place = container_path(path)
             member = path[len(place) :].split(MEMBER_SEPARATOR)[1:]
-            container = _upload_path(self._store.path, min(_upload_keys([place]), default=""))
+            container = upload_path(self._store.path, min(_upload_keys([place]), default=""))
             if not place.startswith(UPLOAD_PREFIX):
                 container = Path(place)
             if self._folder is None:
@@ -251,7 +251,7 @@ class SourceFiles:
             return
         for key in keys - _upload_keys(self._store.locations()):
             with suppress(FileNotFoundError):
-                _upload_path(self._store.path, key).unlink()
+                upload_path(self._store.path, key).unlink()
 
     def count_orphaned_uploads(self, repair: bool) -> int:
         """Return how many uploaded files belong to no document, as after a killed server; ``repair`` deletes them.
@@ -280,7 +280,8 @@ class SourceFiles:
                 self._pool = None
 
 
-def _upload_path(folder: Path, key: str) -> Path:
+def upload_path(folder: Path, key: str) -> Path:
+    """Return where the bytes of an upload are, in the folder of a base."""
     return folder / UPLOADS_FOLDER / key
 
 

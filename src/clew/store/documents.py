@@ -77,6 +77,7 @@ def read_entries(connection: sqlite3.Connection, first: int | None = None) -> li
     ):
         paths.setdefault(document, []).append(path)
         folders.setdefault(document, set()).add(_folder_below(path, root))
+    tags = read_tags(connection, None if first is None else paths.get(first, ()))
     rows = connection.execute(
         "SELECT first_row, nodes, key, stamp, title, media_type, parser, pages, language, fields FROM document"
         + where.format("first_row")
@@ -99,6 +100,7 @@ def read_entries(connection: sqlite3.Connection, first: int | None = None) -> li
             language or "",
             unpack_fields(stated),
             tuple(sorted(folders.get(start, set()) - {""})),
+            tuple(sorted({tag for path in sorted_paths for tag in tags.get(path, ())})) if tags else (),
         )
         entries.append(DocumentEntry(document, start, start + nodes, stamp))
     return entries
@@ -114,6 +116,30 @@ def _folder_below(path: str, root: str) -> str:
     if not place.startswith(root.rstrip("/") + "/"):
         return ""
     return place[len(root.rstrip("/")) + 1 :].rpartition("/")[0]
+
+
+#: The settings with the tags of a path: a document that is read again in another version keeps them.
+_TAGS = "tags:"
+
+
+def read_tags(connection: sqlite3.Connection, paths: Iterable[str] | None = None) -> dict[str, list[str]]:
+    """Return the tags that each path was given, of all paths or of these."""
+    if paths is None:
+        rows = connection.execute(
+            "SELECT name, value FROM setting WHERE name > ? AND name < 'tags;'", (_TAGS,)
+        ).fetchall()
+    else:
+        query = "SELECT name, value FROM setting WHERE name = ?"
+        rows = [row for path in paths for row in connection.execute(query, (_TAGS + path,)).fetchall()]
+    return {name.removeprefix(_TAGS): json.loads(value) for name, value in rows}
+
+
+def write_tags(connection: sqlite3.Connection, path: str, tags: Sequence[str]) -> None:
+    """Store the tags of a path; none remove them."""
+    connection.execute("DELETE FROM setting WHERE name = ?", (_TAGS + path,))
+    if tags:
+        packed = json.dumps(list(tags), ensure_ascii=False)
+        connection.execute("INSERT INTO setting VALUES (?, ?)", (_TAGS + path, packed))
 
 
 def pack_fields(fields: Iterable[tuple[str, str]]) -> str:

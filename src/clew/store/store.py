@@ -230,6 +230,23 @@ class Store:
             rows = connection.execute("SELECT key FROM document WHERE fields IS NULL").fetchall()
         return frozenset(key for (key,) in rows)
 
+    def tags(self) -> dict[str, list[str]]:
+        """Return the tags that each path was given with :meth:`tag`."""
+        with self.database.read_transaction() as connection:
+            return documents.read_tags(connection)
+
+    def tag(self, paths: Sequence[str], add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+        """Give tags to paths, and take tags away; a tag is compared without case."""
+        if not (paths and (add or remove)):
+            return
+        removed = {name.casefold() for name in (*remove, *add)}
+        with self.database.write_transaction() as connection:
+            tags = documents.read_tags(connection, paths)
+            for path in paths:
+                rest = [name for name in tags.get(path, ()) if name.casefold() not in removed]
+                by_word = {name.casefold(): name for name in (*rest, *add)}
+                documents.write_tags(connection, path, [by_word[word] for word in sorted(by_word)])
+
     def has_document(self, key: str) -> bool:
         """Return whether there is a document with this key."""
         with self.database.read_transaction() as connection:
@@ -292,7 +309,10 @@ class Store:
         with self.database.read_transaction() as connection:
             lines = sorted(row[0].hex() for row in connection.execute("SELECT digest FROM document"))
             lines += tables.graph_digest_lines(connection)
-            settings = connection.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
+            # Tags belong to paths, and locations are no part of the digest.
+            settings = connection.execute(
+                "SELECT name, value FROM setting WHERE name NOT LIKE 'tags:%' ORDER BY name"
+            ).fetchall()
         return hash_lines([*lines, *(dump_setting(name, value) for name, value in settings)]).hex()
 
     def info(self, *, digest: bool = True) -> StoreInfo:
@@ -350,6 +370,8 @@ class Store:
         """
         with self.database.write_transaction() as connection:
             removed = documents.remove_paths(connection, paths)
+            for path in documents.read_tags(connection, paths):
+                documents.write_tags(connection, path, ())
         self.finish_removals()
         return removed
 

@@ -389,7 +389,6 @@ def test_a_removed_document_is_gone_and_its_answers_keep_what_they_quote(served,
     wait_for_answer(page)
     home(page)
     page.locator(".documents li", has_text=CONTRACT).locator("button").click()
-    page.click("#confirm button[value=yes]")
     page.locator(".documents li", has_text=CONTRACT).wait_for(state="detached")
     assert json.dumps(served.get(f"{served.api}/documents")[1]).count(CONTRACT) == 0
     visit(page, ".questions a")

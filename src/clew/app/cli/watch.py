@@ -99,7 +99,7 @@ def _print_missing(changes: FolderChanges) -> None:
 @trash_app.command("list")
 def list_trash(kb: Kb = None, as_json: Json = False) -> None:
     """List what is in the trash, the latest first."""
-    from clew.knowledge_base.watch import Trash
+    from clew.knowledge_base.trash import Trash
 
     with clew.open(kb) as base:
         entries = Trash(base).documents()
@@ -127,7 +127,7 @@ def restore(
     kb: Kb = None,
 ) -> None:
     """Put documents back into the knowledge base. Files on the disk are not touched."""
-    from clew.knowledge_base.watch import Trash
+    from clew.knowledge_base.trash import Trash
 
     with clew.open(kb) as base:
         places = Trash(base).restore(*what)
@@ -143,7 +143,7 @@ def empty(
     kb: Kb = None,
 ) -> None:
     """Delete what is in the trash for good."""
-    from clew.knowledge_base.watch import Trash
+    from clew.knowledge_base.trash import Trash
 
     if not yes and not typer.confirm("Delete it for good?"):
         raise typer.Exit(EXIT_FAILED)

@@ -11,11 +11,12 @@ from fastapi.responses import FileResponse, Response
 from pydantic import Field
 
 from clew.app.answers.view import table_cells
-from clew.app.web.api.questions import KEY, Condition, Form, Key
+from clew.app.web.api.questions import KEY, Condition, Form, Key, Name
 from clew.app.web.method_choices import DEFAULT, resolve_retriever
 from clew.app.web.server import CurrentBase, CurrentServer, nearest_scale
 from clew.core.errors import NotFound, UsageError
 from clew.core.types import ROW, SECTION, TABLE, Document
+from clew.knowledge_base.trash import TRASH_DAYS, Trash, TrashedDocument
 
 router = APIRouter(prefix="/bases/{base}", tags=["documents"])
 
@@ -165,6 +166,72 @@ def original(key: KeyInPath, base: CurrentBase) -> FileResponse:
     )
 
 
+class Tagging(Form):
+    """Tags to give to documents (keys), and tags to take away."""
+
+    documents: Annotated[list[Key], Field(min_length=1, max_length=10_000)]
+    add: Annotated[list[Name], Field(max_length=20, default_factory=list)]
+    remove: Annotated[list[Name], Field(max_length=20, default_factory=list)]
+
+
+@router.post("/documents/tags")
+def tag(asked: Tagging, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
+    """Give tags to documents, or take tags away. ``tag = lease`` in a condition finds them."""
+    with server.open_for_writing(base) as writable:
+        writable.tag(*asked.documents, add=asked.add, remove=asked.remove)
+    return {"tagged": asked.documents}
+
+
+class Removal(Form):
+    """Documents (keys) to move to the trash."""
+
+    documents: Annotated[list[Key], Field(min_length=1, max_length=10_000)]
+
+
+@router.post("/documents/remove")
+def move_to_trash(asked: Removal, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
+    """Move documents to the trash, from which they can be restored for 30 days; ``trash`` are their ids there."""
+    with server.open_for_writing(base) as writable:
+        documents = {document.key: document for document in writable.documents()}
+        trash = Trash(writable)
+        trash.empty(TRASH_DAYS)
+        keys = writable.document_keys(*asked.documents)
+        ids = trash.add([path for key in keys for path in documents[key].paths])
+    for key in keys:
+        server.uploads.discard_document(base.name, key)
+        server.page_images.forget(base, key)
+    return {"removed": sorted(keys), "trash": ids}
+
+
+@router.get("/trash")
+def trash(base: CurrentBase) -> dict[str, Any]:
+    """List the documents in the trash, the latest first."""
+    return {"documents": [trashed_to_dict(entry) for entry in Trash(base.knowledge_base).documents()]}
+
+
+class Trashed(Form):
+    """Documents of the trash, by their ids there."""
+
+    ids: Annotated[list[Name], Field(min_length=1, max_length=10_000)]
+
+
+@router.post("/trash/restore")
+def restore(asked: Trashed, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
+    """Put documents of the trash back."""
+    with server.open_for_writing(base) as writable:
+        places = Trash(writable).restore(*asked.ids)
+    server.uploads.request_catch_up(base.name)
+    return {"restored": len(places)}
+
+
+@router.post("/trash/delete")
+def delete(asked: Trashed, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
+    """Delete documents of the trash for good."""
+    with server.open_for_writing(base) as writable:
+        Trash(writable).delete(*asked.ids)
+    return {"deleted": len(asked.ids)}
+
+
 @router.delete("/documents/{key}")
 def remove(
     key: KeyInPath,
@@ -207,6 +274,11 @@ def search(asked: Search, server: CurrentServer, base: CurrentBase) -> dict[str,
             asked.question, k=asked.k, retriever=retriever, documents=asked.documents, where=asked.where
         )
     return {"hits": [hit.to_dict() for hit in hits]}
+
+
+def trashed_to_dict(entry: TrashedDocument) -> dict[str, Any]:
+    """Return a document of the trash without the folders of its file."""
+    return {"id": entry.id, "document": entry.name, "title": entry.title, "when": entry.when}
 
 
 def _document_to_dict(document: Document) -> dict[str, Any]:

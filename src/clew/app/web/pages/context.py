@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 from clew.app.answers.view import table_cells
 from clew.app.web.method_choices import DEFAULT, NEED_MODEL, offered_methods
 from clew.app.web.pages.render import document_title, render_page
+from clew.core.document_filter import document_fields
 from clew.core.errors import ClewError
 from clew.core.text import shorten
 from clew.core.types import DOCUMENT, SECTION, TABLE, Document, Node
+from clew.knowledge_base.trash import Trash
 
 if TYPE_CHECKING:
     from fastapi.responses import HTMLResponse
@@ -68,10 +71,11 @@ def form_choices(server: Server) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the lists of a page show: documents whose name or title has ``find``, and questions ``before`` a time or
-    with ``words``."""
+    """What the lists of a page show: documents whose name, title or tags have ``find`` and that have the ``tag``, and
+    questions ``before`` a time or with ``words``."""
 
     find: str = ""
+    tag: str = ""
     before: float | None = None
     words: str = ""
 
@@ -99,7 +103,7 @@ def render_home(
         suggestions=suggest_questions(base),
         current=[],
         **question_lists(base, listing.before, listing.words),
-        **document_lists(server, base, listing.find),
+        **document_lists(server, base, listing.find, listing.tag),
         **upload_lists(server, base),
     )
 
@@ -167,7 +171,7 @@ def _cell_questions(cells: Sequence[Sequence[str]]) -> list[str]:
     if len(cells) < 2 or len(cells[0]) < 2:
         return []
     # A single noun in the singular reads well with any row: "the value of Bilge pump, brass".
-    noun = re.compile(r"(?!\w+ed\b)[A-Z][a-z]{2,}[^s\W](?: \(.+\))?")
+    noun = re.compile(r"(?!\w+ed\b|(?:Lost|Sold|Paid|Left|Built)\b)[A-Z][a-z]{2,}[^s\W](?: \(.+\))?")
     column = next((n for n, name in enumerate(cells[0]) if n and noun.fullmatch(name)), 0)
     rows = [
         row for row in cells[1:] if len(row) > column and re.fullmatch(r"[A-Za-z][\w ,.'-]{3,40}", row[0])
@@ -191,12 +195,27 @@ def name_day(seconds: float, now: float | None = None) -> str:
     return f"{day:%B %Y}"
 
 
-def document_lists(server: Server, base: ServedBase, find: str = "") -> dict[str, Any]:
-    """Return what the lists of documents and graphs show; ``find`` is a part of the documents' names or titles."""
+#: Tags that a page offers.
+_MAX_TAGS = 30
+
+
+def document_lists(server: Server, base: ServedBase, find: str = "", tag: str = "") -> dict[str, Any]:
+    """Return what the lists of documents and graphs show; ``find`` is a part of the documents' names, titles or tags,
+    and ``tag`` is one of their tags."""
     documents = base.knowledge_base.documents()
+    labels = {document.key: document_fields(document).get("tag", ()) for document in documents}
+    counts = Counter(label for names in labels.values() for label in names)
     wanted = find.casefold()
-    matches = [document for document in documents if wanted in f"{document.name} {document.title}".casefold()]
+    matches = [
+        document
+        for document in documents
+        if wanted in " ".join((document.name, document.title, *labels[document.key])).casefold()
+        and (not tag or tag in labels[document.key])
+    ]
     return {
+        "tag": tag,
+        "tags": sorted(counts.most_common(_MAX_TAGS), key=lambda item: item[0].casefold()),
+        "trashed": 0 if server.settings.read_only else Trash(base.knowledge_base).count(),
         "total": len(documents),
         "found": len(matches),
         "documents": matches[:MAX_DOCUMENTS],
@@ -259,6 +278,27 @@ def document_titles(base: ServedBase, keys: Iterable[str]) -> dict[str, str]:
             if (title := document_title(document)) != document.name:
                 titles[key] = title
     return titles
+
+
+@dataclass(frozen=True, slots=True)
+class PickedSource:
+    """A document or graph that a question is restricted to; ``kind`` is the name of its field in the form."""
+
+    kind: str
+    key: str
+    called: str
+
+
+def picked_sources(base: ServedBase, entry: Mapping[str, Any]) -> tuple[list[PickedSource], int]:
+    """Return what a question was restricted to, as far as it is still there, and how many documents there are."""
+    documents = {document.key: document for document in base.knowledge_base.documents()}
+    picked = [
+        PickedSource("documents", key, document_title(documents[key]))
+        for key in entry.get("documents") or ()
+        if key in documents
+    ]
+    picked += [PickedSource("graphs", name, name) for name in entry.get("graphs") or ()]
+    return picked, len(documents)
 
 
 def describe_scope(base: ServedBase, entry: Mapping[str, Any]) -> str:

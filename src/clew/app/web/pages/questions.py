@@ -26,6 +26,7 @@ from clew.app.web.pages.context import (
     document_titles,
     form_choices,
     node_labels,
+    picked_sources,
     question_lists,
     render_home,
 )
@@ -85,6 +86,7 @@ def question(id: str, server: CurrentServer, base: CurrentBase) -> HTMLResponse:
             entries.insert(0, server.questions.entry(base, entries[0]["beside"]))
     asked = entries[-1]["question"] or entries[-1]["chain"]
     contexts = [_entry_context(entry, base) for entry in entries]
+    picked, total = picked_sources(base, entries[-1])
     if len(contexts) > 1:
         for context, other in zip(contexts, reversed(contexts), strict=True):
             context["compared"] = _compare(context["view"], other["view"])
@@ -97,6 +99,8 @@ def question(id: str, server: CurrentServer, base: CurrentBase) -> HTMLResponse:
         asked=asked,
         current=[entry["id"] for entry in entries],
         limits=server.settings.limits,
+        picked=picked,
+        total=total,
         **question_lists(base),
     )
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Annotated
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from clew.app.answers.view import AnswerView
@@ -19,6 +19,7 @@ from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.errors import NotFound
 from clew.core.types import PASSAGE, SECTION, TABLE
 from clew.knowledge_base.graphs import entity_triples
+from clew.knowledge_base.trash import TRASH_DAYS, Trash
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 #: Seconds of delay after a wrong token, which make guessing slow.
@@ -43,16 +44,14 @@ def home(server: CurrentServer) -> Response:
 def base(
     server: CurrentServer,
     base: CurrentBase,
-    find: str = "",
+    listing: Annotated[Listing, Depends()],
     question: str = "",
     chain: str = "",
-    before: float | None = None,
-    words: str = "",
 ) -> HTMLResponse:
     """Show one base: the form, the questions (those ``before`` a time, or with these ``words``), the documents and
     graphs. ``question`` and ``chain`` fill the form."""
     form = {"question": question, "chain": chain}
-    return render_home(server, base, form, listing=Listing(find, before, words))
+    return render_home(server, base, form, listing=listing)
 
 
 @router.get("/b/{base}/part/history")
@@ -62,9 +61,19 @@ def history(base: CurrentBase, words: Annotated[str, Query(max_length=1_000)] = 
 
 
 @router.get("/b/{base}/part/documents")
-def documents(server: CurrentServer, base: CurrentBase, find: str = "") -> HTMLResponse:
+def documents(server: CurrentServer, base: CurrentBase, find: str = "", tag: str = "") -> HTMLResponse:
     """Return the lists of documents and graphs of the page of a base."""
-    return render_page("part-documents.html", base=base.name, **document_lists(server, base, find))
+    return render_page("part-documents.html", base=base.name, **document_lists(server, base, find, tag))
+
+
+@router.get("/b/{base}/removed")
+def removed(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
+    """Show the documents in the trash, which can be put back."""
+    server.require_writable()
+    entries = Trash(base.knowledge_base).documents()
+    return render_page(
+        "removed.html", title="Removed documents", base=base.name, entries=entries, days=TRASH_DAYS
+    )
 
 
 @router.get("/b/{base}/part/uploads")

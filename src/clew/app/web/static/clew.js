@@ -4,8 +4,30 @@ import { follow, showMarkedCells } from "./question.js";
 import { addViewer } from "./viewer.js";
 
 /** Say something to those who do not see the page. */
-function tell(text) {
+export function tell(text) {
   document.getElementById("told").textContent = text;
+}
+
+/** Show a message at the bottom of the page until the next one, with a button if it can be taken back. */
+export function show(text, action = "", act = null) {
+  const toast = document.getElementById("toast");
+  toast.textContent = text;
+  if (action) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = action;
+    button.addEventListener("click", () => {
+      button.disabled = true;
+      act();
+    });
+    toast.append(" ", button);
+  }
+  const away = document.createElement("button");
+  Object.assign(away, { type: "button", className: "quiet", textContent: "✕" });
+  away.setAttribute("aria-label", "Dismiss");
+  away.addEventListener("click", () => (toast.hidden = true));
+  toast.append(" ", away);
+  toast.hidden = false;
 }
 
 /** Ask before something is removed. */
@@ -20,7 +42,7 @@ function confirmed(question) {
 }
 
 /** Return what the server says is wrong. */
-async function problemOf(reply) {
+export async function problemOf(reply) {
   const told = await reply.json().catch(() => ({}));
   return [told.error || `the server replied ${reply.status}`, told.hint].filter(Boolean).join(". ");
 }
@@ -55,7 +77,23 @@ async function remove(button) {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-delete]");
   if (button) remove(button);
+  const trash = event.target.closest("[data-remove]");
+  if (trash) import("./scope.js").then((scope) => scope.remove([trash.dataset.remove], trash.dataset.baseApi, trash.dataset.then));
+  const trashed = event.target.closest("[data-trash] [data-api]");
+  if (trashed) leaveTrash(trashed);
 });
+
+/** Put a document of the trash back, or delete it for good. */
+async function leaveTrash(button) {
+  if (button.dataset.confirm && !(await confirmed(button.dataset.confirm))) return;
+  const line = button.closest("[data-trash]");
+  const body = JSON.stringify({ ids: [line.dataset.trash] });
+  const reply = await fetch(button.dataset.api, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+  if (!reply.ok) return show(await problemOf(reply));
+  show(button.dataset.confirm ? "Deleted." : "Put back.");
+  line.remove();
+  document.getElementById("main").focus();
+}
 
 // Enter asks, Shift+Enter begins a line; not while letters are being composed.
 document.addEventListener("keydown", (event) => {
@@ -122,5 +160,6 @@ if (viewer) addViewer(viewer);
 const form = document.querySelector("#ask[data-choices], .how-parts form[data-choices]");
 if (form) import("./choices.js").then(({ addChoices }) => addChoices(form, form.dataset.choices));
 if (document.querySelector(".walk")) import("./walk.js").then(({ addWalks }) => addWalks(document));
+if (document.querySelector(".scope")) import("./scope.js").then(({ addScope }) => addScope());
 const sidebar = document.getElementById("history");
 if (sidebar) import("./history.js").then(({ addHistory }) => addHistory(sidebar));

@@ -43,6 +43,7 @@ async function makeRoom(home) {
   home.classList.remove("empty");
   home.querySelector(".first").replaceWith(made.querySelector(".first"));
   addChoices(document.getElementById("ask"), home.dataset.base);
+  import("./scope.js").then(({ addScope }) => addScope());
 }
 
 /** Follow what becomes of uploads while the page is seen: a browser has six connections for all its tabs together. */
@@ -197,8 +198,7 @@ function fail(line, error, hint) {
   line.append(away, why);
 }
 
-/** Return what loads a list again, soon and not too often, and then calls ``after``; ticks and focus stay where they
- * were. */
+/** Return what loads a list again, soon and not too often, and then calls ``after``; the focus stays where it was. */
 function refresher(id, after) {
   const holder = document.getElementById(id);
   let timer = 0;
@@ -209,16 +209,13 @@ function refresher(id, after) {
       const reply = await fetch(holder.dataset.src).catch(() => null);
       if (!reply || !reply.ok) return;
       const html = await reply.text();
-      const ticked = [...holder.querySelectorAll("input:checked")].map((one) => one.id);
       const focused = holder.contains(document.activeElement) ? document.activeElement.id : "";
       // HTML of our own server, in which every text is escaped.
       holder.innerHTML = html;
-      for (const one of ticked) {
-        const box = document.getElementById(one);
-        if (box) box.checked = true;
-      }
       if (focused) document.getElementById(focused)?.focus();
-      after?.();
+      await after?.();
+      const total = holder.querySelector("[data-count]")?.dataset.count;
+      document.querySelector(".home").dispatchEvent(new CustomEvent("listed", { detail: total }));
     }, PAUSE);
   };
 }

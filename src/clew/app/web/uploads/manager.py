@@ -169,6 +169,10 @@ class UploadManager:
                 with suppress(NotFound):  # it has just left the spool
                     self.spools[base].forget(upload.id)
 
+    def request_catch_up(self, base: str) -> None:
+        """Make the worker index and encode what was written to a base by others."""
+        self._send(f"catch-up {base}")
+
     @contextmanager
     def pause_worker(self) -> Iterator[None]:
         """Make the worker release its locks, so that the caller can write."""

@@ -5,9 +5,9 @@ time and memory (:mod:`clew.parse.documents.pool`). This process writes, indexes
 does and is always free to answer.
 
 The first line of its input names the bases and limits. Each further line is a command: ``look`` (there is something
-new), ``pause`` (release the locks, as the server has to write), ``resume`` or ``cancel ID``. Its output is a line of
-JSON for each event. When its input ends, the server has ended, and this process ends too; what it was doing is in
-the spool, and the next server continues it."""
+new), ``pause`` (release the locks, as the server has to write), ``resume``, ``cancel ID``, or ``catch-up BASE`` (the
+server has written documents to it). Its output is a line of JSON for each event. When its input ends, the server has
+ended, and this process ends too; what it was doing is in the spool, and the next server continues it."""
 
 from __future__ import annotations
 
@@ -51,12 +51,14 @@ class _Interrupted(Exception):
 @dataclass(slots=True)
 class ServerCommands:
     """The commands of the server, and the file that is being read, to restore its record if the server ends.
-    ``cancelled`` are the ids of uploads that are no longer wanted; ``stop_reading`` ends the reading of a file."""
+    ``cancelled`` are the ids of uploads that are no longer wanted; ``stop_reading`` ends the reading of a file;
+    ``behind`` are the names of bases that the server has written to."""
 
     wake: threading.Event = field(default_factory=threading.Event)
     may_write: threading.Event = field(default_factory=threading.Event)
     current_upload: tuple[Spool, Upload] | None = None
     cancelled: set[str] = field(default_factory=set)
+    behind: set[str] = field(default_factory=set)
     stop_reading: Callable[[], None] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -90,6 +92,8 @@ class ServerCommands:
                 self.may_write.clear()
             elif command == "resume":
                 self.may_write.set()
+            elif command.startswith("catch-up "):
+                self.behind.add(command.removeprefix("catch-up "))
             elif command.startswith("cancel "):
                 self.cancel(command.removeprefix("cancel "))
             self.wake.set()
@@ -312,6 +316,9 @@ def run_forever(workers: list[UploadWorker], commands: ServerCommands, seconds: 
 
 def _step(worker: UploadWorker, seconds: float, memory: int) -> bool:
     """Do the next piece of work for a base; return whether there was any."""
+    if worker.name in worker.commands.behind:
+        worker.commands.behind.discard(worker.name)
+        worker.needs_catch_up = True
     waiting = [upload for upload in worker.spool.waiting_uploads() if upload.id not in worker.unindexed]
     if waiting:
         worker.read_upload(waiting[0], seconds, memory)

@@ -1,0 +1,218 @@
+// What a question is asked of: documents that are chosen in the list, as chips in the box; tags; removal with undo.
+
+import { problemOf, show, tell } from "./clew.js";
+
+/** Chips that are shown one by one; the rest is a number. */
+const SHOWN = 6;
+
+/** Return what a box asks, in words. */
+function words(documents, graphs, total) {
+  const all = total === 1 ? "the one document" : `all ${total.toLocaleString("en")} documents`;
+  if (!documents && !graphs) return total > 1 ? `Asking ${all}` : "";
+  const parts = [];
+  if (documents) parts.push(`${documents} of ${total.toLocaleString("en")} document${total === 1 ? "" : "s"}`);
+  if (graphs) parts.push(`${graphs} graph${graphs === 1 ? "" : "s"}`);
+  return `Asking ${parts.join(" and ")}`;
+}
+
+/** The chips below an answer: what its question was asked of, which a follow-up keeps unless it is taken away. */
+function addChips(scope) {
+  scope.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-unpick]");
+    if (!button) return;
+    const next = button.closest(".chip").nextElementSibling || button.closest(".chip").previousElementSibling;
+    button.closest(".chip").remove();
+    const count = (kind) => scope.querySelectorAll(`input[name=${kind}]`).length;
+    scope.querySelector(".what").textContent = words(count("documents"), count("graphs"), Number(scope.dataset.total));
+    tell(scope.querySelector(".what").textContent);
+    (next?.querySelector("button") || scope.closest("form").querySelector("textarea")).focus();
+  });
+}
+
+/** The home page: the list is where documents are chosen, and the choice stays while the list is searched. */
+function addPicking(home, scope) {
+  const store = `clew:picked:${home.dataset.base}`;
+  const holder = document.getElementById("documents");
+  const picked = new Map(readStored(store));
+
+  const boxes = () => [...holder.querySelectorAll("input[form=ask], input[data-box]")];
+  const keyOf = (box) => `${box.name || box.dataset.box} ${box.value}`;
+
+  /** Bring boxes, chips and buttons in line with the choice. */
+  function render() {
+    for (const box of boxes()) {
+      // The chips hold the fields of the form.
+      if (box.name) {
+        box.dataset.box = box.name;
+        box.removeAttribute("name");
+      }
+      box.checked = picked.has(keyOf(box));
+    }
+    const kinds = [...picked.keys()].map((key) => key.split(" ")[0]);
+    const documents = kinds.filter((kind) => kind === "documents").length;
+    const total = Number(scope.dataset.total);
+    const fresh = document.createElement("span");
+    fresh.className = "what";
+    fresh.textContent = words(documents, kinds.length - documents, total);
+    scope.replaceChildren(fresh);
+    let count = 0;
+    for (const [key, name] of picked) {
+      const chip = chipOf(key, name);
+      chip.hidden = ++count > SHOWN;
+      scope.append(" ", chip);
+    }
+    if (picked.size > SHOWN) {
+      const rest = document.createElement("span");
+      rest.textContent = ` and ${picked.size - SHOWN} more `;
+      scope.append(rest);
+    }
+    if (picked.size) {
+      const all = document.createElement("button");
+      all.type = "button";
+      all.className = "quiet";
+      all.dataset.pick = "clear";
+      all.textContent = "Ask all";
+      scope.append(all);
+    }
+    const bar = holder.querySelector(".picked");
+    if (bar) {
+      bar.hidden = !documents;
+      bar.querySelector(".count").textContent = `${documents} chosen`;
+    }
+    const every = document.getElementById("all-shown");
+    if (every) {
+      every.closest(".all").hidden = false;
+      const shown = boxes().filter((box) => box.dataset.box === "documents");
+      every.checked = shown.length > 0 && shown.every((box) => box.checked);
+      every.indeterminate = !every.checked && shown.some((box) => box.checked);
+    }
+    sessionStorage.setItem(store, JSON.stringify([...picked]));
+  }
+
+  function chipOf(key, name) {
+    const [kind, ...value] = key.split(" ");
+    const chip = document.createElement("span");
+    chip.className = "chip";
+    const called = document.createElement("bdi");
+    called.textContent = name;
+    const field = document.createElement("input");
+    Object.assign(field, { type: "hidden", name: kind, value: value.join(" ") });
+    const away = document.createElement("button");
+    Object.assign(away, { type: "button", className: "quiet", textContent: "✕" });
+    away.dataset.unpick = key;
+    away.setAttribute("aria-label", `Do not ask only ${name}`);
+    chip.append(called, field, away);
+    return chip;
+  }
+
+  function set(box, on) {
+    if (on) picked.set(keyOf(box), box.dataset.name);
+    else picked.delete(keyOf(box));
+  }
+
+  const keys = () => [...picked.keys()].filter((key) => key.startsWith("documents ")).map((key) => key.slice(10));
+
+  holder.addEventListener("change", (event) => {
+    if (event.target.id === "all-shown") {
+      for (const box of boxes()) if (box.dataset.box === "documents") set(box, event.target.checked);
+    } else if (event.target.dataset.box) {
+      set(event.target, event.target.checked);
+    } else return;
+    render();
+    tell(scope.querySelector(".what").textContent);
+  });
+
+  home.addEventListener("click", (event) => {
+    const away = event.target.closest("[data-unpick]");
+    const action = event.target.closest("[data-pick]")?.dataset.pick;
+    if (away) picked.delete(away.dataset.unpick);
+    else if (action === "clear") picked.clear();
+    else {
+      if (action === "ask") document.getElementById("question").focus();
+      else if (action === "remove") remove(keys());
+      else if (action === "tag") tag(keys());
+      return;
+    }
+    render();
+    tell(scope.querySelector(".what").textContent);
+    document.getElementById("question").focus();
+  });
+
+  home.addEventListener("removed", (event) => {
+    for (const key of event.detail) picked.delete(`documents ${key}`);
+  });
+  home.addEventListener("listed", (event) => {
+    if (event.detail) scope.dataset.total = event.detail;
+    render();
+  });
+
+  async function tag(documents) {
+    const dialog = document.getElementById("tagging");
+    const field = dialog.querySelector("input");
+    field.value = "";
+    dialog.returnValue = "";
+    dialog.querySelector("p").textContent = `Tag ${documents.length === 1 ? "this document" : `these ${documents.length} documents`}`;
+    dialog.showModal();
+    await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
+    const name = field.value.trim();
+    if (!name || !["add", "remove"].includes(dialog.returnValue)) return;
+    const reply = await send(`${home.dataset.api}/documents/tags`, { documents, [dialog.returnValue]: [name] });
+    if (!reply.ok) return show(await problemOf(reply));
+    show(dialog.returnValue === "add" ? `Tagged “${name}”.` : `The tag “${name}” was taken away.`);
+    home.dispatchEvent(new CustomEvent("changed"));
+  }
+
+  if (scope) render();
+}
+
+/** Where the page to go on with finds what was removed on the page before. */
+const UNDO = "clew:undo";
+
+/** Move documents to the trash, and offer to put them back: here, or on the page ``then``. */
+export async function remove(documents, api = "", then = "") {
+  const home = document.querySelector(".home");
+  const base = api || home.dataset.api;
+  const reply = await send(`${base}/documents/remove`, { documents });
+  if (!reply.ok) return show(await problemOf(reply));
+  const { trash } = await reply.json();
+  if (then) {
+    sessionStorage.setItem(UNDO, JSON.stringify([base, trash]));
+    location.assign(then);
+    return;
+  }
+  home.dispatchEvent(new CustomEvent("removed", { detail: documents }));
+  home.dispatchEvent(new CustomEvent("changed"));
+  offerUndo(base, trash);
+}
+
+function offerUndo(base, trash) {
+  const home = document.querySelector(".home");
+  const what = trash.length === 1 ? "1 document was removed." : `${trash.length} documents were removed.`;
+  show(what, "Undo", async () => {
+    const back = await send(`${base}/trash/restore`, { ids: trash });
+    show(back.ok ? "Put back." : await problemOf(back));
+    home.dispatchEvent(new CustomEvent("changed"));
+  });
+}
+
+function send(address, fields) {
+  return fetch(address, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields) });
+}
+
+function readStored(name) {
+  try {
+    return JSON.parse(sessionStorage.getItem(name)) || [];
+  } catch {
+    return [];
+  }
+}
+
+export function addScope() {
+  const home = document.querySelector(".home");
+  const scope = document.querySelector("#ask .scope");
+  if (home && scope) addPicking(home, scope);
+  const undone = readStored(UNDO);
+  sessionStorage.removeItem(UNDO);
+  if (home && undone.length) offerUndo(...undone);
+  for (const other of document.querySelectorAll(".follow .scope")) addChips(other);
+}

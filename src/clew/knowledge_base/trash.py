@@ -1,0 +1,234 @@
+"""The trash of a knowledge base: documents that were removed in the app, or whose file disappeared from a watched
+folder, with all that is needed to put them back.
+
+First the content of a document is written to a file of the trash, then it is removed. A process that is killed in
+between does it again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from clew.core.errors import NotFound
+from clew.core.types import Box, Location, ParsedDocument, ParsedNode, container_path
+from clew.knowledge_base.ingest.documents import has_vanished
+from clew.knowledge_base.source_files import UPLOAD_PREFIX, upload_path
+
+if TYPE_CHECKING:
+    from clew.knowledge_base.knowledge_base import KnowledgeBase
+
+TRASH_FOLDER = "trash"
+#: Days for which the trash keeps a document.
+TRASH_DAYS = 30.0
+_DAY = 86_400.0
+_SUFFIX = ".json.gz"
+#: The bytes of an uploaded file, beside its document.
+_ORIGINAL = ".original"
+#: A restored document whose file is gone has this before its path, so that no watch takes it for vanished again.
+RESTORED_PREFIX = "restored:"
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedDocument:
+    """A document in the trash: its ``id`` there, the path that it had, its title, and when it came there, in seconds
+    since 1970."""
+
+    id: str
+    path: str
+    title: str
+    when: float
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return PurePath(self.path).name
+
+
+class Trash:
+    """The trash of a knowledge base: one compressed file for each path that disappeared."""
+
+    def __init__(self, base: KnowledgeBase) -> None:
+        self._base = base
+        self._folder = base.path / TRASH_FOLDER
+
+    def add(self, paths: Sequence[str]) -> list[str]:
+        """Move the documents at ``paths``, and those within these files, to the trash; return their ids there. Raises
+        NotFound."""
+        locations = self._base.store.locations()
+        tags = self._base.store.tags()
+        gone = set(paths)
+        ids = [
+            self._write(location, key, tags.get(path, ()))
+            for path, (location, key) in sorted(locations.items())
+            if path in gone or container_path(path) in gone
+        ]
+        self._base.remove(*paths)
+        return ids
+
+    def count(self) -> int:
+        """Return how many documents are in the trash."""
+        return sum(1 for _ in self._folder.glob(f"*{_SUFFIX}"))
+
+    def documents(self) -> list[TrashedDocument]:
+        """Return what is in the trash, the latest first. A file that is damaged is left out."""
+        entries = []
+        for file in self._folder.glob(f"*{_SUFFIX}"):
+            try:
+                content = _read(file)
+                entries.append(
+                    TrashedDocument(
+                        file.name.removesuffix(_SUFFIX),
+                        content["location"]["path"],
+                        content["title"],
+                        content["when"],
+                    )
+                )
+            except (OSError, ValueError, KeyError, EOFError):
+                continue
+        return sorted(entries, key=lambda entry: (-entry.when, entry.path))
+
+    def restore(self, *names: str) -> list[str]:
+        """Put documents back, named by their ids or paths in the trash; return the paths that they have now.
+
+        Where the file of a document is there again, it has its own path, else one that begins with
+        :data:`RESTORED_PREFIX`. Raises NotFound.
+        """
+        entries = self.documents()
+        places = []
+        for name in names:
+            absolute = os.path.abspath(Path(name).expanduser())  # noqa: PTH100 - links stay, as when it was added
+            chosen = [entry for entry in entries if name in {entry.id, entry.path} or absolute == entry.path]
+            if not chosen:
+                raise NotFound(f"nothing in the trash is '{name}'", "See: clew trash list")
+            for entry in chosen:
+                file = self._folder / f"{entry.id}{_SUFFIX}"
+                content = _read(file)
+                location = Location(**content["location"])
+                if location.path.startswith(UPLOAD_PREFIX):
+                    self._restore_upload(entry.id, content["key"])
+                elif has_vanished(container_path(location.path)):
+                    location = Location(
+                        RESTORED_PREFIX + location.path, RESTORED_PREFIX, location.size, location.mtime_ns, 0
+                    )
+                self._base.store.put_document(_document_from_json(content), location)
+                self._base.store.tag([location.path], add=content.get("tags", ()))
+                places.append(location.path)
+                self._delete(entry.id)
+        self._base.store.catch_up()
+        return places
+
+    def empty(self, days: float = 0.0) -> int:
+        """Delete for good what has been in the trash for more than ``days``; return how many documents."""
+        before = time.time() - days * _DAY
+        old = [entry for entry in self.documents() if entry.when <= before]
+        for entry in old:
+            self._delete(entry.id)
+        return len(old)
+
+    def delete(self, *ids: str) -> None:
+        """Delete documents of the trash for good. Raises NotFound."""
+        known = {entry.id for entry in self.documents()}
+        for id in ids:
+            if id not in known:
+                raise NotFound(f"nothing in the trash is '{id}'", "See: clew trash list")
+            self._delete(id)
+
+    def _delete(self, id: str) -> None:
+        for suffix in (_SUFFIX, _ORIGINAL):
+            (self._folder / f"{id}{suffix}").unlink(missing_ok=True)
+
+    def _restore_upload(self, id: str, key: str) -> None:
+        """Put the bytes of an upload back, from which its pages are drawn."""
+        original, place = self._folder / f"{id}{_ORIGINAL}", upload_path(self._base.path, key)
+        if original.exists() and not place.exists():
+            place.parent.mkdir(mode=0o700, exist_ok=True)
+            unfinished = place.with_suffix(".part")
+            shutil.copyfile(original, unfinished)
+            unfinished.replace(place)
+
+    def _write(self, location: Location, key: str, tags: Sequence[str]) -> str:
+        parsed = self._base.store.parsed_document(key)
+        content = {
+            "when": time.time(),
+            "location": asdict(location),
+            "tags": list(tags),
+            **{
+                name: getattr(parsed, name)
+                for name in ("key", "title", "media_type", "parser", "text", "pages")
+            },
+            "fields": [list(pair) for pair in parsed.fields],
+            "nodes": [_node_to_json(node) for node in parsed.nodes],
+        }
+        self._folder.mkdir(exist_ok=True)
+        id = hashlib.blake2b(f"{location.path}\0{key}".encode(), digest_size=6).hexdigest()
+        uploaded = upload_path(self._base.path, key)
+        if location.path.startswith(UPLOAD_PREFIX) and uploaded.exists():
+            shutil.copyfile(uploaded, self._folder / f"{id}{_ORIGINAL}")
+        unfinished = self._folder / f"{id}.unfinished"
+        with unfinished.open("wb") as opened:
+            opened.write(gzip.compress(json.dumps(content, ensure_ascii=False).encode()))
+            opened.flush()
+            os.fsync(opened.fileno())
+        unfinished.replace(self._folder / f"{id}{_SUFFIX}")
+        return id
+
+
+def _read(file: Path) -> dict[str, Any]:
+    content = json.loads(gzip.decompress(file.read_bytes()))
+    if not isinstance(content, dict):
+        raise ValueError("no document")
+    return content
+
+
+def _node_to_json(node: ParsedNode) -> list[Any]:
+    boxes = [box.to_list() for box in node.boxes]
+    cells = [None if box is None else box.to_list() for box in node.cells]
+    return [
+        node.kind,
+        node.text,
+        node.parent,
+        node.name,
+        node.level,
+        node.page,
+        list(node.span),
+        boxes,
+        cells,
+    ]
+
+
+def _node_from_json(values: list[Any]) -> ParsedNode:
+    kind, text, parent, name, level, page, (first, last), boxes, cells = values
+    return ParsedNode(
+        kind,
+        text,
+        parent,
+        name,
+        level,
+        page,
+        (first, last),
+        tuple(Box(*box) for box in boxes),
+        cells=tuple(None if box is None else Box(*box) for box in cells),
+    )
+
+
+def _document_from_json(content: dict[str, Any]) -> ParsedDocument:
+    nodes = tuple(map(_node_from_json, content["nodes"]))
+    return ParsedDocument(
+        content["key"],
+        content["title"],
+        content["media_type"],
+        content["parser"],
+        content["text"],
+        nodes,
+        content["pages"],
+        fields=tuple((name, value) for name, value in content["fields"]),
+    )
