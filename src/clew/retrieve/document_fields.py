@@ -138,6 +138,7 @@ _GENERIC = frozenset(
     presentation transcript call statement statements financial financials consolidated proxy supplement letter
     shareholder shareholders investor investors untitled pdf doc docx for of the and in on to by from with""".split()
 ) | frozenset(_MONTHS)
+_PART_END = re.compile(r":\s|\s[-–—|]\s")
 _BOILERPLATE = re.compile(r"united states securities and exchange commission|microsoft word", re.IGNORECASE)
 _REGISTRANT = re.compile(r"\(\s*exact name of (?:the )?registrant", re.IGNORECASE)
 _LISTED = re.compile(r"\(\s*(?:NYSE|NASDAQ|Nasdaq|LSE|AMEX|TSX)(?:\s\w+)?\s*:\s*([A-Z]{1,5})\s*\)")
@@ -178,14 +179,17 @@ def read_document_fields(name: str, title: str, cover: str) -> DocumentFields:
 
 
 def _about(text: str) -> str:
-    """Return the longest run of words that say neither a period nor a kind of document."""
-    runs = [""]
-    for word in _NAME_WORD.findall(_BOILERPLATE.sub(" ", text)):
-        if word.isdigit() or word.casefold() in _GENERIC:
-            runs.append("")
-        else:
-            runs[-1] += f" {word}"
-    return max(runs, key=len).strip()
+    """Return the run of words that say neither a period nor a kind of document: that with most capitals, of equal
+    ones the longest. A colon or a dash ends a run: "Oskell Passage Company: ledger of freight and crew"."""
+    runs = []
+    for part in _PART_END.split(_BOILERPLATE.sub(" ", text)):
+        runs.append("")
+        for word in _NAME_WORD.findall(part):
+            if word.isdigit() or word.casefold() in _GENERIC:
+                runs.append("")
+            else:
+                runs[-1] += f" {word}"
+    return max(runs, key=lambda run: (sum(word[0].isupper() for word in run.split()), len(run))).strip()
 
 
 def _name_words(text: str) -> tuple[str, ...]:
@@ -194,7 +198,9 @@ def _name_words(text: str) -> tuple[str, ...]:
     words = [word for word in words if word and word not in ("&", "and", "the")]
     while len(words) > 1 and words[-1] in _LEGAL:
         words.pop()
-    proper = 0 < len(words) <= _MAX_NAME_WORDS and len("".join(words)) > 1 and words[0] not in _GENERIC
+    proper = (
+        0 < len(words) <= _MAX_NAME_WORDS and len("".join(words)) > 1 and words[0] not in _GENERIC | _LEGAL
+    )
     return tuple(words) if proper else ()
 
 

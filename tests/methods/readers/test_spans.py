@@ -6,7 +6,13 @@ import clew
 from clew.core.trail import SpanReadStep, TrailRecorder
 from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Hit, Node, Question, Span
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.spans import SpanAnswerReader, is_impossible, is_of_another_role, passage_of_hit
+from clew.methods.readers.spans import (
+    SpanAnswerReader,
+    is_impossible,
+    is_label,
+    is_of_another_role,
+    passage_of_hit,
+)
 
 
 def hit(number, text, kind=PASSAGE, headings=(), name="notes.md"):
@@ -160,6 +166,41 @@ def test_alternatives_do_not_overlap_the_answer_or_repeat_it():
     assert [other.text for other in answer.alternatives] == ["Ada", "Bo Lind"][1:]
 
 
+OFFICERS = (
+    "The board:\n- Ada Pell, chairman;\n- Bo Lind, deputy chairman;\n- Cy Moe, engineer.\n1. The board meets."
+)
+
+
+def officers_span(text):
+    start = OFFICERS.index(text)
+    return Span(text, "text", 0, start, start + len(text), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "left_out", "names"),
+    [
+        ("Who is the chairman?", ["Bo Lind", "Cy Moe"], ["Ada Pell"]),
+        ("Who is the deputy chairman?", ["Ada Pell", "Cy Moe"], ["Bo Lind"]),
+        ("Who is the engineer of the Tern?", ["Ada Pell", "Bo Lind"], ["Cy Moe"]),
+        ("Who is the mate of the Tern?", [], ["Ada Pell", "Bo Lind", "Cy Moe"]),
+    ],
+)
+def test_an_item_of_a_list_tells_who_has_which_role(question, left_out, names):
+    node = hit(0, OFFICERS).node
+    others = [
+        span.text
+        for span in map(officers_span, ("Ada Pell", "Bo Lind", "Cy Moe"))
+        if is_of_another_role(question, span, node)
+    ]
+    assert others == left_out and not set(others) & set(names)
+
+
+def test_numbers_of_items_and_pieces_of_two_items_are_no_answers():
+    node = hit(0, OFFICERS).node
+    for text, expected in (("1", True), ("Ada Pell, chairman;\n- Bo Lind", True), ("Bo Lind", False)):
+        assert is_label(officers_span(text), node) == expected
+
+
 @pytest.mark.parametrize(
     ("question", "impossible", "possible"),
     [
@@ -183,6 +224,11 @@ def test_alternatives_do_not_overlap_the_answer_or_repeat_it():
         ),
         ("Who built the lighter?", ["1919", "May 1, 1919"], ["Tolland Yard", "the 3rd Engineers"]),
         ("The Lighter: built by?", ["1919"], ["Tolland Yard"]),
+        (
+            "At what time did it sink?",
+            ["1912", "the harbour"],
+            ["ten to eight", "7:40", "6pm", "half past six"],
+        ),
         ("Where was it built?", ["1919", "71"], ["Tolland Yard", "21 Mill Lane"]),
         ("What was the weight of the man who built it?", [], ["71"]),
         ("Which firm is the auditor?", ["another qualified firm", "Our accounting firm"], ["KPMG LLP", "3M"]),

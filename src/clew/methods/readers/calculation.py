@@ -536,8 +536,12 @@ class TableCalculator:
         )
 
     def _lookup_by_words(self, question: str, periods: list[str]) -> Calculation | None:
-        """Return the cell whose row and column both have words of the question, where columns are no periods."""
-        if self._in_rows or (any(line.periods for line in self._columns) and periods):
+        """Return the cell whose row and column both have words of the question, where columns are no periods.
+
+        A single column with a period, "Output in 1907" beside "Owner" and "Hands", makes the others none.
+        """
+        of_periods = sum(bool(line.periods) for line in self._columns)
+        if self._in_rows or (periods and (of_periods > 1 or of_periods == 1 == len(self._columns) - 1)):
             return None
         rows = self._rank(question, self._rows, self._has_row_values)
         columns = self._rank(question, self._columns, self._has_column_values)

@@ -741,6 +741,12 @@ _WORD = re.compile(r"[^\W\d_]+")
 _COUNT = re.compile(r"\bhow many\b")
 _UNIT = re.compile(r"%|percent|dollar|euro|pound|[mb]illion|thousand")
 _DAY = re.compile(r"\b(?:what|which) (?:\w+ )?(?:date|year)\b")
+_TIME = re.compile(r"\b(?:what|which) (?:time|hour) (?:did|does|do|is|was|will|were|are)\b")
+_TIME_OF_DAY = re.compile(
+    r"\d\s?[:.]\s?\d\d|(?<![a-z])[ap]\.?m\b|o'clock|\b(?:past|to|noon|midday|midnight|morning|evening|afternoon|night|dawn|dusk"
+    r"|sunrise|sunset|hours?|minutes?|quarter|half)\b",
+    re.IGNORECASE,
+)
 #: Questions for a person or a place; the relation of a chain may end in "built by?".
 _NAMES = re.compile(r"^(?:(?:by|to|for|with|from|of|under|after|at|in) )?(?:who|whom|where)\b|\bby\?$")
 #: Kinds of things that have names with capitals.
@@ -757,6 +763,14 @@ _OFFICE = re.compile(
     r"|controller|counsel|auditor))\b",
     re.IGNORECASE,
 )
+#: "Who was the engineer of the steamer?"
+_ROLE = re.compile(
+    r"^who(?:'s| is| was| are| were) (?:the |its |their |her |his )?(?:\w+ ){0,2}?(?P<role>\w{3,})"
+    r"(?:\?| (?:of|at|in|for|on)\b)",
+    re.IGNORECASE,
+)
+_LIST_ITEM = re.compile(r"(?:^|\n)\s*(?:[-•*]|\d{1,2}[.)])\s+")
+_NO_DEPUTY = "".join(f"(?<!\\b{word}[ -])" for word in ("deputy", "vice", "assistant", "former"))
 _OFFICE_WORDS = frozenset(
     "chief executive financial operating technology accounting commercial information product legal human resources "
     "officer director president vice senior managing general chair chairman chairwoman chairperson treasurer "
@@ -791,6 +805,8 @@ def is_impossible(question: str, text: str) -> bool:
         return (not has_digit and parse_date(text) is None) or _OTHER_UNIT.search(text) is not None
     if _NAMES.search(folded) and _is_date_or_number(text):
         return True
+    if _TIME.search(folded) and _TIME_OF_DAY.search(text) is None:
+        return not has_digit or re.search(r"\d{3}", text) is not None
     if _CALENDAR_YEAR.fullmatch(text.strip(" .")) and expected_kind(question) == "amount":
         return True
     if _KIND.match(folded):
@@ -800,23 +816,37 @@ def is_impossible(question: str, text: str) -> bool:
 
 
 def is_label(span: Span, node: Node) -> bool:
-    """Return whether a span is the number of a section, a note or an exhibit."""
-    return span.kind == "text" and _LABEL.search(node.text[max(span.start - 12, 0) : span.start]) is not None
+    """Return whether a span is the number of a section, a note, an exhibit, or of an item of a list; or runs
+    from item to item."""
+    if span.kind != "text":
+        return False
+    if _LIST_ITEM.search(span.text):
+        return True
+    if span.text.isdigit() and node.text[span.end : span.end + 2] in {". ", ") "}:
+        return node.text[: span.start].rstrip(" (").endswith("\n") or not node.text[: span.start].strip(" (")
+    return _LABEL.search(node.text[max(span.start - 12, 0) : span.start]) is not None
 
 
 def is_of_another_role(question: str, span: Span, node: Node) -> bool:
-    """Return whether a question asks who holds an office, and the text around the span does not name that office.
+    """Return whether a question asks who has a role, and the text around the span does not name that role.
 
-    The text around it is the sentence or, in a row, the cell; a name that labels a row holds the offices in it.
+    The text around it is the item of a list, the cell of a row, or the sentence; a name that labels a row has the
+    roles in it. A role that is no office counts between the items of a list: "- Ada Pell, master; - Bo Lind, engineer".
     """
-    match = _OFFICE.search(question)
-    if match is None or span.kind != "text":
+    office, role = _OFFICE.search(question), _ROLE.search(question)
+    if span.kind != "text" or not (office or role):
         return False
-    office = " ".join(match["office"].casefold().split())
-    full = next((name for name, acronym in _ACRONYMS.items() if acronym == office), office)
+    text, item = node.text, _list_item(node.text, span)
+    if office is None:
+        pattern = re.compile(rf"\b{re.escape(role['role'] if role else '')}s?\b", re.IGNORECASE)
+        return bool(item) and pattern.search(item) is None and pattern.search(text) is not None
+    asked = " ".join(office["office"].casefold().split())
+    full = next((name for name, acronym in _ACRONYMS.items() if acronym == asked), asked)
     names = [full, *([_ACRONYMS[full]] if full in _ACRONYMS else [])]
-    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b", re.IGNORECASE)
-    text = node.text
+    # The deputy chairman is not the chairman, unless "deputy" is asked for.
+    pattern = re.compile(_NO_DEPUTY + r"\b(?:" + "|".join(map(re.escape, names)) + r")\b", re.IGNORECASE)
+    if item:
+        return pattern.search(item) is None
     if node.kind == ROW and span.end <= (text.find(": ") + 1 or len(text)):
         return pattern.search(text) is None
     if node.kind == ROW:
@@ -824,6 +854,15 @@ def is_of_another_role(question: str, span: Span, node: Node) -> bool:
         return pattern.search(text[start : end if end >= 0 else None]) is None
     around = [text[start:end] for start, end in sentence_spans(text) if start < span.end and span.start < end]
     return bool(around) and pattern.search(" ".join(around)) is None
+
+
+def _list_item(text: str, span: Span) -> str:
+    """Return the item of a list of several in which a span stands, "" for other texts."""
+    marks = list(_LIST_ITEM.finditer(text))
+    start = max((mark.end() for mark in marks if mark.end() <= span.start), default=None)
+    if start is None or len(marks) < 2:
+        return ""
+    return text[start : min((mark.start() for mark in marks if mark.start() >= span.end), default=None)]
 
 
 def _is_date_or_number(text: str) -> bool:
