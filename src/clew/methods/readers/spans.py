@@ -831,7 +831,7 @@ def is_of_another_role(question: str, span: Span, node: Node) -> bool:
     """Return whether a question asks who has a role, and the text around the span does not name that role.
 
     The text around it is the item of a list, the cell of a row, or the sentence; a name that labels a row has the
-    roles in it. A role that is no office counts between the items of a list: "- Ada Pell, master; - Bo Lind, engineer".
+    roles in it. A role that is no office counts between the items of a list: "- Ada Pell, master; - Bo Lind, mate".
     """
     office, role = _OFFICE.search(question), _ROLE.search(question)
     if span.kind != "text" or not (office or role):
