@@ -177,6 +177,9 @@ def test_unknown_names_are_errors(tmp_path):
         ("a contorted face", "contort", "contorted"),
         ("Paris", "ari", "Paris"),
         ("It cost $1,024.50.", "$1,024.50", "$1,024.50"),
+        ("It cost $1,024.50.", "024", "1,024.50"),
+        ("Built in 1912, it sank", "1912", "1912"),
+        ("Flood (1928.11) is large", "1928", "1928.11"),
         ("東京都の人口", "人口", "人口"),
     ],
 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -215,17 +216,22 @@ def best_spans(
 
 
 def widen_to_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the range of the whole words that text[start:end] touches; scripts without spaces keep their range."""
-    while 0 < start < len(text) and _joins(text[start - 1 : start + 1]):
+    """Return the range of the whole words and numbers that text[start:end] touches; scripts without spaces keep their
+    range."""
+    while 0 < start < len(text) and _joins(text, start):
         start -= 1
-    while 0 < end < len(text) and _joins(text[end - 1 : end + 1]):
+    while 0 < end < len(text) and _joins(text, end):
         end += 1
     return start, end
 
 
-def _joins(pair: str) -> bool:
+def _joins(text: str, place: int) -> bool:
+    """Return whether the characters before and after a place belong to the same word, or to a number (1,928.11)."""
+    before, after = text[place - 1], text[place]
+    if before in ".," or after in ".,":
+        return re.match(r"\d[.,]\d", text[max(place - 2, 0) if before in ".," else place - 1 :]) is not None
     # From Thai (U+0E00) on there are scripts that put no spaces between words.
-    return pair.isalnum() and max(pair) < "\u0e00"
+    return before.isalnum() and after.isalnum() and max(before, after) < "\u0e00"
 
 
 class SpanReader:

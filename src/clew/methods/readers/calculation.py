@@ -137,8 +137,8 @@ _OPERATION_WORDS: tuple[tuple[Operation, str], ...] = (
         r"\b(?:change|differen\w+|increase|decrease|growth|decline|improvement|fluctuation|movement|drop"
         r"|reduction)\b.*\b(?:in|of|from|between|for)\b|\bhow much (?:more|less|higher|lower)\b"
         r"|\bhow many (?:more|less|fewer)\b|\bby how much\b"
-        r"|\bhow much (?:has|have|did|had)\b.*"
-        r"\b(?:chang|gr[eo]w|increas|decreas|declin|f[ae]ll|r[io]s[ei]|drop)\w*",
+        r"|\bhow (?:much|far) (?:has|have|did|had)\b.*"
+        r"\b(?:chang|gr[eo]w|increas|decreas|declin|f[ae]ll|r[io]s[ei]|drop|mov|travel|shift)\w*",
     ),
     (
         "sum",

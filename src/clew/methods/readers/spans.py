@@ -613,6 +613,8 @@ def _trim_span(span: Span, node: Node) -> Span:
     # The full stop of "U.S." and of "Acme Inc." belongs to the name.
     if not _ABBREVIATION.search(text):
         text = text.rstrip(" .,;:")
+    if text.endswith(")") and "(" not in text:
+        text = text[:-1]
     return replace(span, text=text, end=span.start + len(text)) if text else span
 
 
@@ -747,6 +749,9 @@ _TIME_OF_DAY = re.compile(
     r"|sunrise|sunset|hours?|minutes?|quarter|half)\b",
     re.IGNORECASE,
 )
+#: "Who earns more, Ada Pell or Bo Lind?"
+_CHOICE = re.compile(r"^(?:who|which|what)\b[^,]*,\s*([^,?]+? or [^,?]+?)\s*\??$")
+_DECIMAL = re.compile(r"\d+\.\d+")
 #: Questions for a person or a place; the relation of a chain may end in "built by?".
 _NAMES = re.compile(r"^(?:(?:by|to|for|with|from|of|under|after|at|in) )?(?:who|whom|where)\b|\bby\?$")
 #: Kinds of things that have names with capitals.
@@ -786,8 +791,8 @@ _ACRONYMS = {
 
 def is_impossible(question: str, text: str) -> bool:
     """Return whether a text cannot answer a question, whatever it says: words that name nothing, a question for a
-    count or a date answered without one, a year for an amount, a number for a person or a place, an office for who
-    holds it, "a firm" for which firm.
+    count or a date answered without one, a year for an amount, a number for a person or a place, something else
+    than what is offered ("Ada Pell or Bo Lind?"), an office for who holds it, "a firm" for which firm.
 
     >>> is_impossible("How many people work there?", "34.6%"), is_impossible("How many people work there?", "79,000")
     (True, False)
@@ -805,6 +810,10 @@ def is_impossible(question: str, text: str) -> bool:
         return (not has_digit and parse_date(text) is None) or _OTHER_UNIT.search(text) is not None
     if _NAMES.search(folded) and _is_date_or_number(text):
         return True
+    if folded.startswith("when ") and _DECIMAL.match(text):
+        return True
+    if choice := _CHOICE.search(folded):
+        return set(query_terms(text)).isdisjoint(query_terms(choice[1]))
     if _TIME.search(folded) and _TIME_OF_DAY.search(text) is None:
         return not has_digit or re.search(r"\d{3}", text) is not None
     if _CALENDAR_YEAR.fullmatch(text.strip(" .")) and expected_kind(question) == "amount":
