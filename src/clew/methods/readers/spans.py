@@ -810,7 +810,7 @@ def is_impossible(question: str, text: str) -> bool:
         return (not has_digit and parse_date(text) is None) or _OTHER_UNIT.search(text) is not None
     if _NAMES.search(folded) and _is_date_or_number(text):
         return True
-    if folded.startswith("when ") and _DECIMAL.match(text):
+    if folded.startswith("when ") and _DECIMAL.search(text):
         return True
     if choice := _CHOICE.search(folded):
         return set(query_terms(text)).isdisjoint(query_terms(choice[1]))
