@@ -48,6 +48,27 @@ def test_a_value_of_a_year_stands_in_the_column_of_that_year_alone() -> None:
     assert answer is not None and answer.text == "31,072"
 
 
+QUARTERS = build_data_table(
+    Table(
+        ("", "Three months ended May 31, 2022", "Twelve months ended May 31, 2022"),
+        (("Resort revenue", "991", "3,815"),),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("period", "value"),
+    [
+        ("2022", "3,815"),
+        ("the fourth quarter of 2022", "991"),
+        ("the three months ended May 31, 2022", "991"),
+    ],
+)
+def test_a_year_is_the_whole_year_where_the_table_has_it(period: str, value: str) -> None:
+    answer = answer_from_tables(f"What was the resort revenue in {period}?", [QUARTERS])
+    assert answer is not None and answer.text == value
+
+
 def small_table(caption, *rows):
     return build_data_table(Table(("", "2022", "2021"), rows, caption))
 

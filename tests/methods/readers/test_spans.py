@@ -289,6 +289,29 @@ def test_a_number_does_not_rest_on_a_table_with_uncertain_headers_alone():
     assert read(words, "Which line is the first?", [row])[0].text == "Adjusted profit"
 
 
+def test_of_values_that_are_given_respectively_that_of_the_year_is_the_answer():
+    text = (
+        "Advertising cost $1.04 billion, $865 million and $592 million in fiscal 2022, 2021 and 2020, respectively. "
+        "The dividend was $0.55 and $0.50 in 2022 and 2021."
+    )
+    marked = {"What": {"$1.04 billion, $865 million": 8.0}, "Which": {"$0.55 and $0.50": 8.0}}
+    for year, value in ((2022, "$1.04 billion"), (2021, "$865 million"), (2020, "$592 million")):
+        answer, _ = read(marked, f"What did advertising cost in {year}?", [hit(0, text)])
+        assert answer.text == value
+        assert text[slice(*answer.quotes[0].answer)] == value
+    for question in ("What did advertising cost in 2019?", "What did advertising cost in 2021 and 2020?"):
+        assert read(marked, question, [hit(0, text)])[0].text == "$1.04 billion, $865 million"
+    assert read(marked, "Which dividend was paid in 2021?", [hit(0, text)])[0].text == "$0.55 and $0.50"
+
+
+def test_the_number_of_a_page_is_not_read():
+    model = ScriptedModel({})
+    reader = SpanAnswerReader(model, passages=2)
+    hits = [hit(0, "6"), hit(1, "— 7 —"), hit(2, "The ferry is red."), hit(3, "第 6 頁")]
+    chosen = reader._choose_passages("Which colour is the ferry?", hits)
+    assert [piece.node.text for piece in chosen] == ["The ferry is red.", "第 6 頁"]
+
+
 def test_yes_and_no_answer_questions_that_ask_for_them_alone():
     text = "The weir is closed in winter. Boats pay a toll."
     answers = {"Is": {"yes": 9.0, "winter": 9.5}, "When": {"yes": 9.9, "winter": 9.0}}

@@ -132,6 +132,16 @@ def test_names(question, kind, name):
     assert any(selector.endswith(name) or selector.startswith(name) for selector in results)
 
 
+def test_under_names_a_heading_unless_the_question_asks_for_content():
+    for question, names in (
+        ("What is listed under Risk Factors?", ["Risk Factors"]),
+        ("How often must the board meet under Jersey law?", []),
+        ("Is a director free to leave under Delaware Law?", []),
+        ("How often is it said under the heading Dues?", ["Dues"]),
+    ):
+        assert [selector.name for selector in find_selectors(question)] == names
+
+
 @pytest.mark.parametrize(
     "question",
     [

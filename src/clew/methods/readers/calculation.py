@@ -430,6 +430,13 @@ class TableCalculator:
             if not fitting:  # a fiscal year may end in January
                 later = re.compile(rf"\bjan\w*\.? \d+,? {int(period[-4:]) + 1}\b", re.IGNORECASE)
                 fitting = [number for number in numbers if later.search(lines[number].label)]
+            is_part = period.startswith("q") or _PART_OF_YEAR.search(question) is not None
+            as_long = [
+                number
+                for number in fitting
+                if (_PART_OF_YEAR.search(lines[number].label) is not None) == is_part
+            ]
+            fitting = as_long or fitting
             of_unit = [
                 number
                 for number in fitting
@@ -888,6 +895,11 @@ def _line(label: str, around: str, is_total: bool = False) -> _Line:
 
 
 _BARE = frozenset({"note"})
+#: A year alone means the whole year, where a table has that beside its quarters.
+_PART_OF_YEAR = re.compile(
+    r"\b(?:(?:three|six|nine|[369])[ -]months?|(?:thirteen|twenty-six|thirty-nine|13|26|39)[ -]weeks?|quarters?)\b",
+    re.IGNORECASE,
+)
 
 
 def _period_name(line: _Line) -> str:

@@ -51,6 +51,7 @@ from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
 from clew.methods.readers.values import (
     EITHER,
     POLAR,
+    find_respective_value,
     has_certain_support,
     mentions_name,
     parse_date,
@@ -208,7 +209,11 @@ class SpanAnswerReader:
 
     def _choose_passages(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits that are read together: half of them the best ones, half those with most of the question's
-        words among the others. A walk may rank what leads on from its first passage above what answers."""
+        words among the others. A walk may rank what leads on from its first passage above what answers.
+
+        A passage without a letter, such as the number of a page, is not read.
+        """
+        hits = [hit for hit in hits if any(map(str.isalpha, hit.node.text))]
         best = list(hits[: (self.passages + 1) // 2])
         others = [hit for hit in hits[: 4 * self.passages] if hit not in best]
         return [*best, *_sort_by_words(question, others)[: self.passages - len(best)]]
@@ -378,7 +383,12 @@ class SpanAnswerReader:
         for context, spans in zip(contexts, spans_by_context, strict=True):
             group = [hits[position] for position in context]
             trimmed = [
-                _trim_span(span, group[span.passage].node) if span.passage >= 0 else span for span in spans
+                _respective_span(
+                    question, _trim_span(span, group[span.passage].node), group[span.passage].node
+                )
+                if span.passage >= 0
+                else span
+                for span in spans
             ]
             for span in _fitting_spans(question, trimmed, group):
                 reading = self._reading(question, span, group)
@@ -616,6 +626,22 @@ def _trim_span(span: Span, node: Node) -> Span:
     if text.endswith(")") and "(" not in text:
         text = text[:-1]
     return replace(span, text=text, end=span.start + len(text)) if text else span
+
+
+def _respective_span(question: str, span: Span, node: Node) -> Span:
+    """Return a span in a list of values that are given for several years, "respectively", moved to the value of the
+    year that the question names; any other span as it is."""
+    if span.kind != "text" or node.kind != PASSAGE or "respectively" not in node.text:
+        return span
+    for start, end in sentence_spans(node.text):
+        if start <= span.start < end:
+            place = find_respective_value(
+                question, node.text[start:end], span.start - start, span.end - start
+            )
+            if place is not None:
+                first, last = start + place[0], start + place[1]
+                return replace(span, text=node.text[first:last], start=first, end=last)
+    return span
 
 
 def passage_of_hit(hit: Hit, question: str) -> ReaderPassage:

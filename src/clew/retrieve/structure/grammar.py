@@ -176,6 +176,11 @@ _ENDS_NAME = frozenset(
 )
 _AFTER = ("after", "following", "follows", "behind")
 _BEFORE = ("before", "preceding", "precedes")
+#: What a question begins with that asks for a number, a time, a person, a place, a reason, or yes or no.
+_ASKS_CONTENT = frozenset(
+    "how when who whom whose where why is are was were does do did must may can could shall should will would has "
+    "have had".split()
+)
 _SEATS = frozenset("at around under beneath on onto to from".split())
 _HOLDS = (
     "holds|hold|has|have|contains|contain|shows|show|gives|give|lists|list|mentions|mention|covers|cover|discusses|"
@@ -1321,7 +1326,11 @@ class _Parser:
         return self.text_between(index, last)
 
     def under(self, index: int) -> Iterator[Selector]:
-        """Yield what "under Risk Factors" or "under the heading 'Dues'" names."""
+        """Yield what "under Risk Factors" or "under the heading 'Dues'" names.
+
+        In a question for a number, a time, a person or a yes, only a heading that is called one is meant: "how often
+        must it meet under Jersey law" asks about content.
+        """
         behind = index + 1
         words = [token.lowercase for token in self.tokens[behind : behind + 3]]
         behind += bool(words) and words[0] == "the"
@@ -1334,8 +1343,11 @@ class _Parser:
         }
         behind += heading
         behind += heading and behind < len(self.tokens) and self.tokens[behind].lowercase == "of"
+        by_name = index == 0 or self.tokens[0].lowercase not in _ASKS_CONTENT
         if behind < len(self.tokens) and (
-            heading or self.tokens[behind].text[0].isupper() or self.tokens[behind].sort == "quote"
+            heading
+            or (by_name and self.tokens[behind].text[0].isupper())
+            or self.tokens[behind].sort == "quote"
         ):
             name = self.words_from(behind)
             if self.tokens[behind].sort == "quote":
