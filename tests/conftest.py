@@ -53,6 +53,7 @@ def caches(tmp_path_factory):
     folder = tmp_path_factory.mktemp("caches")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLEW_CACHE", str(folder))
+        patch.setenv("CLEW_DATA", str(folder / "data"))  # projects and settings of the web app
         yield folder
 
 

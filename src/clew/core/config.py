@@ -46,6 +46,19 @@ def cache_path() -> Path:
     return Path(environment("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
 
 
+def data_path() -> Path:
+    """Return the folder for what the web app keeps for its user: ``CLEW_DATA``, else the user's data folder."""
+    folder = environment("CLEW_DATA")
+    if folder:
+        return Path(folder).expanduser().absolute()
+    return Path(environment("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "clew"
+
+
+def projects_path() -> Path:
+    """Return the folder of the projects that are made in the web app."""
+    return data_path() / "projects"
+
+
 #: The encoder that comes with clew.
 DEFAULT_ENCODER = "clew:hops"
 

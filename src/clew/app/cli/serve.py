@@ -11,7 +11,7 @@ import typer
 
 from clew.app.cli.options import BudgetCalls, BudgetMoney, BudgetTokens
 from clew.app.cli.output import print_note
-from clew.core.config import environment, knowledge_base_path, server_token
+from clew.core.config import environment, knowledge_base_path, projects_path, server_token
 
 if TYPE_CHECKING:
     from clew.app.web.settings import Settings
@@ -96,6 +96,8 @@ def serve(
 ) -> None:
     r"""Start the web app: add documents, ask questions, and see the evidence on the page it comes from.
 
+    Without --kb, the projects that were made in the app are served, too.
+
     Prints its address and runs until Ctrl-C. By default the server accepts local connections only. With --host,
     other machines can connect; they need the token that is printed. Users can choose only the models that you name
     here, and a budget applies to each question. The JSON API is described at /api/docs; OpenAI clients can use /v1.
@@ -128,7 +130,8 @@ def serve(
     default_llm = environment("CLEW_LLM")
     models = llm or ([default_llm] if default_llm else [])
     settings = Settings(
-        bases=name_bases(kb or [knowledge_base_path()]),
+        bases=name_bases(kb or [knowledge_base_path(), *find_projects()]),
+        projects=projects_path(),
         models=name_models(models),
         encoder=encoder,
         recipes=tuple(recipe or ()),
@@ -143,6 +146,14 @@ def serve(
         if model.leaves:
             print_note(f"the questions and passages that {model.id} reads: {model.goes}")
     _run(settings)
+
+
+def find_projects() -> list[Path]:
+    """Return the folders of the projects that were made in the app."""
+    from clew.store.store import Store
+
+    folder = projects_path()
+    return sorted(path for path in folder.iterdir() if Store.exists(path)) if folder.is_dir() else []
 
 
 def _run(settings: Settings) -> None:

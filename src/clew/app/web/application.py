@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -51,8 +52,11 @@ def make_app(settings: Settings) -> FastAPI:
         openapi_url="/api/openapi.json",
         lifespan=_lifespan,
     )
-    app.state.settings, app.state.models = settings, ModelPool(settings)
+    app.state.models = ModelPool(settings)
     app.state.bases = ServedBases(settings)
+    # A project that another server has is left out.
+    settings = replace(settings, bases={name: settings.bases[name] for name in app.state.bases.names()})
+    app.state.settings = settings
     install_error_handlers(app, error_page)
     for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
@@ -60,14 +64,23 @@ def make_app(settings: Settings) -> FastAPI:
     app.state.chat_threads = ThreadPoolExecutor(
         settings.limits.asks + settings.limits.waiting + 1, "clew-chat"
     )
-    for make_routers in (make_chat_routers, make_embeddings_routers):
-        for prefix, router in make_routers(app, settings, app.state.chat_threads):
-            app.include_router(router, prefix=prefix)
+    add_base_routes(app, list(settings.bases))
     app.include_router(routes.router)
     app.mount("/static", RevalidatedStaticFiles(directory=_STATIC), name="static")
     app.add_middleware(CompressedPages)
     app.add_middleware(RequestGuard, settings=settings)
     return app
+
+
+def add_base_routes(app: FastAPI, names: Sequence[str]) -> None:
+    """Add the routes of other programs' protocols for bases. They stay when a base is deleted, and answer 404."""
+    known: set[str] = getattr(app.state, "routed_bases", set())
+    app.state.routed_bases = known
+    fresh = [name for name in names if name not in known]
+    known.update(fresh)
+    for make_routers in (make_chat_routers, make_embeddings_routers):
+        for prefix, router in make_routers(app, app.state.settings, app.state.chat_threads, fresh):
+            app.include_router(router, prefix=prefix)
 
 
 @asynccontextmanager

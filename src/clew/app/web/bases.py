@@ -13,9 +13,10 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 import clew
+from clew.app.web.errors import LOG
 from clew.app.web.history import QuestionHistory
 from clew.app.web.settings import Settings
-from clew.core.errors import ClewError, Locked, NotFound
+from clew.core.errors import ClewError, Locked, NotFound, StoreError
 from clew.core.types import Question
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.registry import build_retriever
@@ -23,6 +24,8 @@ from clew.models import leaves_machine
 from clew.store.store import Store
 
 LOCK = "serve.lock"
+#: The setting of a base with the title that it was given in the app.
+TITLE_SETTING = "title"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,12 @@ class ServedBase:
     name: str
     knowledge_base: KnowledgeBase
     history: QuestionHistory
+    resources: ExitStack
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return self.knowledge_base.store.get_setting(TITLE_SETTING) or self.name
 
     @property
     def api_path(self) -> str:
@@ -45,24 +54,41 @@ class ServedBases:
 
     def __init__(self, settings: Settings) -> None:
         """Open the bases. Raises StoreError if one cannot be opened, Locked if another server has it."""
+        self._settings = settings
         self._bases: dict[str, ServedBase] = {}
-        self._resources = ExitStack()
-        with ExitStack() as stack:
+        try:
             for name, path in settings.bases.items():
-                base = stack.enter_context(open_served_base(settings, name))
-                history = stack.enter_context(QuestionHistory(path))
-                if not settings.read_only:
-                    stack.enter_context(_exclusive(path))
-                    base.store.index_on_snapshot = False  # the upload worker does it
+                try:
+                    self.open(name, path)
+                except StoreError as error:
+                    if path.parent != settings.projects:
+                        raise
+                    LOG.warning("the project %s is left out: %s", name, error)
+        except BaseException:
+            self.close()
+            raise
+
+    def open(self, name: str, path: Path) -> ServedBase:
+        """Open a base, which is created if it does not exist. Raises StoreError, and Locked if another server has
+        it."""
+        settings = self._settings
+        with ExitStack() as stack:
+            base = stack.enter_context(open_served_base(settings, path))
+            history = stack.enter_context(QuestionHistory(path))
+            if not settings.read_only:
+                stack.enter_context(_exclusive(path))
+                base.store.index_on_snapshot = False  # the upload worker does it
+                history.mark_interrupted()
+            else:
+                # Otherwise the open questions belong to the other server.
+                with suppress(Locked), _exclusive(path):
                     history.mark_interrupted()
-                else:
-                    with (
-                        suppress(Locked),
-                        _exclusive(path),
-                    ):  # otherwise the open questions belong to the other server
-                        history.mark_interrupted()
-                self._bases[name] = ServedBase(name, base, history)
-            self._resources = stack.pop_all()
+            self._bases[name] = ServedBase(name, base, history, stack.pop_all())
+        return self._bases[name]
+
+    def drop(self, name: str) -> None:
+        """Close a base, and serve it no more."""
+        self._bases.pop(name).resources.close()
 
     def __getitem__(self, name: str) -> ServedBase:
         """Return a base. Raises NotFound."""
@@ -70,13 +96,21 @@ class ServedBases:
             raise NotFound(f"no knowledge base named '{name}'", "See: /api/bases")
         return self._bases[name]
 
+    def names(self) -> list[str]:
+        """Return the names of all bases."""
+        return list(self._bases)
+
     def all(self) -> list[ServedBase]:
         """Return all bases, in the order of the settings."""
         return list(self._bases.values())
 
     def close(self) -> None:
         """Close the bases."""
-        self._resources.close()
+        for name in reversed(list(self._bases)):
+            self.drop(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._bases
 
 
 @contextmanager
@@ -94,9 +128,8 @@ def _exclusive(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def open_served_base(settings: Settings, name: str) -> KnowledgeBase:
+def open_served_base(settings: Settings, path: Path) -> KnowledgeBase:
     """Open a base in a connection of its own; it is created if it does not exist."""
-    path = settings.bases[name]
     fresh = not Store.exists(path)
     base = clew.open(path, create=True)
     if fresh and settings.encoder is not None:

@@ -126,9 +126,9 @@ def _usage(texts: Sequence[str]) -> dict[str, int]:
 
 
 def make_embeddings_routers(
-    app: FastAPI, settings: Settings, executor: Executor
+    app: FastAPI, settings: Settings, executor: Executor, bases: Sequence[str]
 ) -> Iterator[tuple[str, APIRouter]]:
-    """Yield the routes of each base with their prefix; the first base has them twice."""
+    """Yield the routes of each of the ``bases`` with their prefix; the server's first base has them twice."""
 
     @contextmanager
     def lend(base: str) -> Iterator[Encoder]:
@@ -136,8 +136,8 @@ def make_embeddings_routers(
         with server.questions.search_slots.admit():
             yield server.bases[base].knowledge_base.encoding.require()
 
-    for number, name in enumerate(settings.bases):
+    for name in bases:
         router = make_embeddings_router(partial(lend, name), executor)
-        if number == 0:
+        if name == next(iter(settings.bases)):
             yield "", router
         yield f"/api/bases/{name}", router

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import os
 import socket
 import time
 from collections.abc import MutableMapping
@@ -32,6 +33,7 @@ from clew.app.web.errors import LOG, SERVER_FAULT, BodyTimeout, BodyTooLarge, er
 from clew.app.web.settings import SLOWEST, Settings, is_loopback_host
 
 if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: A browser may load from this server and from nowhere else. The pages have no inline scripts or styles.
@@ -231,6 +233,54 @@ def parse_host(header: str) -> str | None:
         return host[1:-1] if host.endswith("]") and _is_address(host[1:-1]) else None
     valid = host.isascii() and all(character.isalnum() or character in "-._" for character in host)
     return host if host and valid else None
+
+
+#: Headers by which a proxy says that it asks for somebody else.
+_FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+
+
+def is_local_user(settings: Settings, request: HTTPConnection) -> bool:
+    """Return whether a request comes from the person who runs the server, on this machine.
+
+    Only such a person may choose folders and models: the server has to listen to this machine alone and be called by
+    a name of it, no proxy may stand in between, and, where the system says whose a connection is (Linux), it is that
+    of the user who runs the server.
+    """
+    if not is_loopback_host(settings.host) or settings.hosts or settings.read_only or request.client is None:
+        return False
+    host = parse_host(request.headers.get("host", ""))
+    named_locally = host is not None and is_loopback_host(host)
+    if not named_locally or any(name in request.headers for name in _FORWARDING):
+        return False
+    if not is_loopback_host(request.client.host):
+        return False
+    owner = connection_owner(request.client.port)
+    return owner is None or owner == os.getuid()
+
+
+def connection_owner(port: int) -> int | None:
+    """Return the user id of the process on this machine that connects from a loopback ``port``, None where the system
+    does not say."""
+    local = f":{port:04X}"
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table, encoding="ascii") as lines:  # noqa: PTH123 - quicker, and no file of a person
+                for line in lines:
+                    fields = line.split()
+                    if fields[1].endswith(local) and _is_loopback_field(fields[1]):
+                        return int(fields[7])
+        except (OSError, ValueError, IndexError):
+            continue
+    return None
+
+
+def _is_loopback_field(field: str) -> bool:
+    """Return whether an address as /proc/net/tcp writes it, little-endian, is of this machine."""
+    address = field.partition(":")[0]
+    return address.endswith("7F") or address in {
+        "00000000000000000000000001000000",
+        "0000000000000000FFFF00000100007F",
+    }
 
 
 def _is_address(host: str) -> bool:

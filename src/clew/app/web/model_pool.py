@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.core.errors import BudgetExceeded
+from clew.app.web.settings import NO_MODEL
+from clew.core.errors import BudgetExceeded, unknown_name_error
 from clew.core.protocols import Completion, LanguageModel, Prompt
 from clew.knowledge_base import registry
 
@@ -59,7 +60,26 @@ class ModelPool:
 
     def __init__(self, settings: Settings) -> None:
         self._budget = settings.budget
-        self._loaded = [self._load(choice) for choice in settings.models]
+        self._loaded: list[LanguageModel] = []
+        self.choices: tuple[ModelChoice, ...] = ()
+        self.choose(settings.models)
+
+    def choose(self, choices: Sequence[ModelChoice]) -> None:
+        """Offer these models from now on, the first by default. Raises UsageError for one that cannot be used."""
+        self._loaded = [self._load(choice) for choice in choices]
+        self.choices = tuple(choices)
+
+    def choice(self, id: str | None) -> ModelChoice | None:
+        """Return the model that a request names, None for no model; an ``id`` of None names the first. Raises
+        UsageError."""
+        if id == NO_MODEL or (id is None and not self.choices):
+            return None
+        if id is None:
+            return self.choices[0]
+        for choice in self.choices:
+            if choice.id == id:
+                return choice
+        raise unknown_name_error("model", id, [NO_MODEL, *(choice.id for choice in self.choices)])
 
     def lend(self, choice: ModelChoice | None, stop: Callable[[], bool]) -> LentModel | None:
         """Return a model for one question, until ``stop`` returns true; None for no model."""

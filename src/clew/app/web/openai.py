@@ -645,23 +645,24 @@ class BaseChatBackend:
         """Return the question as it was asked, and the answer. Raises ClewError, ServerBusy where too many ask."""
         server: Server = self.app.state.server
         with server.questions.chat_slots.admit():
-            model = server.questions.models.lend(server.settings.model(None), stop)
+            model = server.questions.models.lend(server.questions.models.choice(None), stop)
             asked = rewrite_standalone(turns, model)
             base = server.bases[self.base].knowledge_base
             return asked, base.ask(asked.question, llm=model, recipe=recipe, watch=watch, stop=stop)
 
 
 def make_chat_routers(
-    app: FastAPI, settings: Settings, executor: Executor
+    app: FastAPI, settings: Settings, executor: Executor, bases: Sequence[str]
 ) -> Iterator[tuple[str, APIRouter]]:
-    """Yield the routes of each base with their prefix; the first base has them twice. Raises UsageError."""
+    """Yield the routes of each of the ``bases`` with their prefix; the server's first base has them twice. Raises
+    UsageError."""
     methods = (
         offered_methods(settings.recipes) if settings.recipes else evidence_methods(bool(settings.models))
     )
     recipes = {name: choice.recipe for name, choice in methods.items() if name != DEFAULT}
-    for number, name in enumerate(settings.bases):
+    for name in bases:
         router = make_chat_router(BaseChatBackend(app, name), recipes, executor)
-        if number == 0:
+        if name == next(iter(settings.bases)):
             yield "", router
         # Not quoted: addresses are compared after they were decoded.
         yield f"/api/bases/{name}", router

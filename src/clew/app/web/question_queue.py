@@ -182,6 +182,14 @@ class QuestionQueue:
             self._finish(job, problem={"error": "stopped before it was its turn", "hint": ""})
         return job
 
+    def stop_base(self, base: ServedBase) -> None:
+        """Stop all questions of a base, and wait a little for them to end."""
+        with self._lock:
+            jobs = [job for job in self._open.values() if job.base is base]
+        for job in jobs:
+            self.stop(base, job.id)
+        wait([job.future for job in jobs if job.future is not None], _GRACE)
+
     def queue_lengths(self) -> dict[str, int]:
         """Return how many questions are being answered, and how many wait."""
         running = sum(job.state == history.RUNNING for job in list(self._open.values()))

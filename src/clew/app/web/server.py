@@ -15,6 +15,7 @@ from fastapi import Depends, Path, Request
 from clew.app.web.bases import ServedBase, ServedBases, open_served_base
 from clew.app.web.errors import RequestRefused, ServerBusy
 from clew.app.web.events import StreamLimiter
+from clew.app.web.guard import is_local_user
 from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.settings import Settings
 from clew.app.web.uploads.manager import UploadManager
@@ -22,6 +23,8 @@ from clew.core.errors import UnreadableFile
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
+
     from clew.parse.documents.pdf.page_images import PageImage
 
 
@@ -42,6 +45,13 @@ class Server:
         for channel in self.uploads.events.values():
             channel.close()
 
+    def require_local_user(self, request: HTTPConnection) -> None:
+        """Raise RequestRefused unless a request comes from the person who runs the server, on this machine."""
+        if not is_local_user(self.settings, request):
+            raise RequestRefused(
+                403, "only the person who runs this server can do that, on the machine where it runs"
+            )
+
     def require_writable(self) -> None:
         """Raise RequestRefused if the server is read-only."""
         if self.settings.read_only:
@@ -54,7 +64,10 @@ class Server:
         Raises RequestRefused if the server is read-only.
         """
         self.require_writable()
-        with self.uploads.pause_worker(), open_served_base(self.settings, base.name) as writable:
+        with (
+            self.uploads.pause_worker(),
+            open_served_base(self.settings, base.knowledge_base.path) as writable,
+        ):
             yield writable
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
 from clew.core.config import knowledge_base_name
-from clew.core.errors import UsageError, unknown_name_error
+from clew.core.errors import UsageError
 from clew.core.text import slugify
 from clew.models import describe_destination, leaves_machine, parse_roles
 
@@ -18,6 +18,8 @@ MIB = 1 << 20
 MIN_TOKEN_LENGTH = 16
 #: Bytes a second that a request's body has to arrive at, on average.
 SLOWEST = 1 << 10
+#: Characters of a name in paths.
+_MAX_NAME = 60
 #: The choice of no language model.
 NO_MODEL = "none"
 
@@ -81,13 +83,15 @@ class Settings:
     """The settings of a server.
 
     ``bases`` are the folders of knowledge bases by the names that pages and requests use; a missing one is created,
-    with ``encoder``. ``models`` are the models that may be chosen, the first by default; without any, answers are
+    with ``encoder``. ``projects`` is the folder for those that are made in the app, None where none can be made.
+    ``models`` are the models that may be chosen, the first by default; without any, answers are
     extracted. ``recipes`` are the methods that may be chosen; empty for all that do not search the web. ``hosts`` are
     further host names that the server answers to. With a ``token``, requests without it are refused. With
     ``read_only``, documents and graphs can neither be added nor removed.
     """
 
     bases: Mapping[str, Path]
+    projects: Path | None = None
     models: tuple[ModelChoice, ...] = ()
     encoder: str | None = None
     recipes: tuple[str, ...] = ()
@@ -113,18 +117,6 @@ class Settings:
                 f"Take at least {MIN_TOKEN_LENGTH}, or leave it out: one is made",
             )
 
-    def model(self, id: str | None) -> ModelChoice | None:
-        """Return the model that a request names, None for no model; an ``id`` of None names the first. Raises
-        UsageError."""
-        if id == NO_MODEL or (id is None and not self.models):
-            return None
-        if id is None:
-            return self.models[0]
-        for model in self.models:
-            if model.id == id:
-                return model
-        raise unknown_name_error("model", id, [NO_MODEL, *(model.id for model in self.models)])
-
 
 def is_loopback_host(host: str) -> bool:
     """Return whether a server that is bound to ``host`` can be reached only from this machine."""
@@ -147,13 +139,18 @@ def name_bases(folders: Sequence[Path]) -> dict[str, Path]:
     bases: dict[str, Path] = {}
     for folder in folders:
         path = folder.expanduser().absolute()
-        stem = slugify(knowledge_base_name(path)) or "base"
-        name, number = stem, 2
-        while name in bases:
-            name, number = f"{stem}-{number}", number + 1
         if path not in bases.values():
-            bases[name] = path
+            bases[free_name(knowledge_base_name(path), bases)] = path
     return bases
+
+
+def free_name(title: str, taken: Container[str]) -> str:
+    """Return the name that paths use for a title, with a number if it is taken."""
+    stem = slugify(title)[:_MAX_NAME].strip("-") or "base"
+    name, number = stem, 2
+    while name in taken:
+        name, number = f"{stem}-{number}", number + 1
+    return name
 
 
 def name_models(names: Sequence[str]) -> tuple[ModelChoice, ...]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
+from pydantic import Field
 
+from clew.app.web.api.questions import Form
 from clew.app.web.bases import ServedBase
 from clew.app.web.errors import error_to_dict
 from clew.app.web.method_choices import offered_methods, offered_retrievers
+from clew.app.web.projects import create_project, create_sample, delete_project, rename_project
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.app.web.settings import NO_MODEL
 
@@ -19,12 +22,10 @@ router = APIRouter(tags=["bases"])
 @router.get("/config")
 def config(server: CurrentServer) -> dict[str, Any]:
     """Return what may be chosen, and what the server takes on. ``models`` may be empty; ``none`` is always one."""
-    settings = server.settings
+    settings, models = server.settings, server.questions.models.choices
     return {
-        "models": [
-            {"id": model.id, "goes": model.goes, "leaves_machine": model.leaves} for model in settings.models
-        ],
-        "model": settings.models[0].id if settings.models else NO_MODEL,
+        "models": [{"id": model.id, "goes": model.goes, "leaves_machine": model.leaves} for model in models],
+        "model": models[0].id if models else NO_MODEL,
         "recipes": list(map(asdict, offered_methods(settings.recipes).values())),
         "retrievers": list(map(asdict, offered_retrievers().values())),
         "limits": asdict(settings.limits),
@@ -45,6 +46,43 @@ def base(base: CurrentBase) -> dict[str, Any]:
     return _base_to_dict(base)
 
 
+class ProjectTitle(Form):
+    """What a project is called."""
+
+    title: Annotated[str, Field(max_length=200)]
+
+
+@router.post("/bases", status_code=201)
+def create(asked: ProjectTitle, request: Request, server: CurrentServer) -> dict[str, Any]:
+    """Make a project; only for the person who runs the server, on its machine."""
+    server.require_local_user(request)
+    return _base_to_dict(create_project(request.app, asked.title))
+
+
+@router.post("/bases/sample", status_code=201)
+def sample(request: Request, server: CurrentServer) -> dict[str, Any]:
+    """Make a project of the sample documents; only for the person who runs the server, on its machine."""
+    server.require_local_user(request)
+    return _base_to_dict(create_sample(request.app))
+
+
+@router.patch("/bases/{base}")
+def rename(asked: ProjectTitle, request: Request, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
+    """Rename a project; only for the person who runs the server, on its machine."""
+    server.require_local_user(request)
+    rename_project(server, base, asked.title)
+    return {"base": base.name, "title": base.title}
+
+
+@router.delete("/bases/{base}")
+def delete(request: Request, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
+    """Delete a project that was made in the app, with its documents and questions; only for the person who runs the
+    server, on its machine."""
+    server.require_local_user(request)
+    delete_project(server, base)
+    return {"deleted": base.name}
+
+
 @router.get("/bases/{base}/recipes")
 def recipes(
     server: CurrentServer,
@@ -52,7 +90,7 @@ def recipes(
     model: Annotated[str | None, Query(max_length=200, description="A name of /config; the default.")] = None,
 ) -> dict[str, Any]:
     """List the methods that may be chosen for this base with this model; ``problem`` says why one cannot be asked."""
-    chosen = server.settings.model(model)
+    chosen = server.questions.models.choice(model)
     with server.questions.search_slots.admit():
         offered = []
         for choice in offered_methods(server.settings.recipes).values():
@@ -66,6 +104,7 @@ def _base_to_dict(served: ServedBase) -> dict[str, Any]:
     info = base.info(digest=False)
     return {
         "base": served.name,
+        "title": served.title,
         "documents": info.documents,
         "pages": info.pages,
         "passages": info.nodes.get("passage", 0),

@@ -91,7 +91,7 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     recipe = asked.recipe
     if asked.chain and recipe == DEFAULT:
         recipe = method_for_triples(asked.chain)
-    model = server.settings.model(asked.model)
+    model = server.questions.models.choice(asked.model)
     # Checked here, while the client still waits for the reply.
     for name in asked.graphs or ():
         base.knowledge_base.graphs.get(name)

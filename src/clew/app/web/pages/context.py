@@ -64,7 +64,7 @@ def form_choices(server: Server) -> dict[str, Any]:
         "default": methods[DEFAULT],
         "own": [methods[name] for name in _OWN if name in methods],
         "others": [choice for name, choice in methods.items() if name not in {*_OWN, DEFAULT}],
-        "models": server.settings.models,
+        "models": server.questions.models.choices,
         "need_model": NEED_MODEL,
     }
 
@@ -92,14 +92,14 @@ def render_home(
     return render_page(
         "base.html",
         status=status,
-        title=base.name,
+        title=base.title,
         base=base.name,
         form=dict(form or {}),
         problem=problem,
         choices=form_choices(server),
-        bases=[other.name for other in server.bases.all()],
         locked=server.settings.token is not None,
         limits=server.settings.limits,
+        offers_sample=server.settings.projects is not None,
         suggestions=suggest_questions(base),
         current=[],
         **question_lists(base, listing.before, listing.words),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from clew.app.answers.view import format_confidence, format_count
 from clew.app.web.errors import retry_headers, status_code
+from clew.app.web.guard import is_local_user
 from clew.app.web.pages.answer import STEP_WORDS
 from clew.core.errors import ClewError
 from clew.core.text import shorten
@@ -48,7 +50,9 @@ def template_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"theme": current_theme, "is_local": is_for_local_user}
     environment.filters |= {
+        "project": project_title,
         "part": lambda text: quote(str(text), safe=""),
         "when": format_time,
         "count": format_count,
@@ -79,6 +83,34 @@ def code_markup(text: str) -> Markup:
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))
 
 
+#: The request that is being answered with a page.
+_REQUEST: ContextVar[Request | None] = ContextVar("request", default=None)
+#: The cookie with the theme that a browser was set to, and the themes.
+THEME_COOKIE, THEMES = "clew_theme", ("light", "dark")
+
+
+def current_theme() -> str:
+    """Return the theme that the browser was set to, "" for that of its system."""
+    request = _REQUEST.get()
+    theme = "" if request is None else request.cookies.get(THEME_COOKIE, "")
+    return theme if theme in THEMES else ""
+
+
+def is_for_local_user() -> bool:
+    """Return whether the page is for the person who runs the server, on its machine."""
+    request = _REQUEST.get()
+    return request is not None and is_local_user(request.app.state.settings, request)
+
+
+def project_title(name: str) -> str:
+    """Return what people call the base ``name``."""
+    request = _REQUEST.get()
+    if request is None or name not in request.app.state.bases:
+        return name
+    title: str = request.app.state.bases[name].title
+    return title
+
+
 def render_fragment(name: str, **context: Any) -> str:
     """Return the text of a template."""
     return template_environment().get_template(name).render(**context)
@@ -97,6 +129,7 @@ class PageRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def handle_errors(request: Request) -> Response:
+            _REQUEST.set(request)
             try:
                 return await handle(request)
             except ClewError as error:

@@ -15,6 +15,7 @@ from clew.app.web.pages import questions
 from clew.app.web.pages.context import Listing, document_lists, question_lists, render_home, upload_lists
 from clew.app.web.pages.render import PageRoute, document_title, render_page
 from clew.app.web.pages.source import find_places, view_page, view_source
+from clew.app.web.projects import SAMPLE_TITLE, is_deletable
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.errors import NotFound
 from clew.core.types import PASSAGE, SECTION, TABLE
@@ -36,8 +37,34 @@ def home(server: CurrentServer) -> Response:
     bases = server.bases.all()
     if len(bases) == 1:
         return RedirectResponse(f"/b/{bases[0].name}/", status_code=303)
-    sizes = [(base.name, base.knowledge_base.info(digest=False)) for base in bases]
-    return render_page("home.html", title="clew", bases=sizes, locked=server.settings.token is not None)
+    return projects(server)
+
+
+@router.get("/projects")
+def projects(server: CurrentServer) -> HTMLResponse:
+    """Show the projects, and where to make one."""
+    lines = []
+    for base in server.bases.all():
+        info = base.knowledge_base.info(digest=False)
+        lines.append(
+            {
+                "name": base.name,
+                "title": base.title,
+                "documents": info.documents,
+                "pages": info.pages,
+                "deletable": is_deletable(server, base),
+                "folder": base.knowledge_base.path,
+            }
+        )
+    return render_page(
+        "projects.html",
+        title="Projects",
+        projects=lines,
+        makes=server.settings.projects is not None,
+        folder=server.settings.projects,
+        sample=any(line["title"] == SAMPLE_TITLE for line in lines),
+        locked=server.settings.token is not None,
+    )
 
 
 @router.get("/b/{base}/")

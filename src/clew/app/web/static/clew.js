@@ -79,8 +79,17 @@ document.addEventListener("click", (event) => {
   if (button) remove(button);
   const trash = event.target.closest("[data-remove]");
   if (trash) import("./scope.js").then((scope) => scope.remove([trash.dataset.remove], trash.dataset.baseApi, trash.dataset.then));
+  const sample = event.target.closest("[data-sample]");
+  if (sample) import("./projects.js").then(({ openSample }) => openSample(sample));
+  const renamed = event.target.closest("[data-project-rename]");
+  if (renamed) import("./projects.js").then(({ renameProject }) => renameProject(renamed));
   const trashed = event.target.closest("[data-trash] [data-api]");
   if (trashed) leaveTrash(trashed);
+});
+
+document.getElementById("new-project")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  import("./projects.js").then(({ createProject }) => createProject(event.target));
 });
 
 /** Put a document of the trash back, or delete it for good. */

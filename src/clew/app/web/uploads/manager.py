@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, Any
 
 from clew.app.web.errors import LOG, RequestRefused, ServerBusy
@@ -23,6 +24,8 @@ from clew.core.errors import NotFound
 _LISTED = 500
 #: States in which an upload can be found by a search.
 _SEARCHABLE = (ENCODING, DONE)
+#: Seconds that the worker gets to leave a base alone.
+_CLOSE_SECONDS = 15.0
 #: Seconds before the worker is restarted if it ended by itself: the first time, and at most.
 _FIRST_DELAY, _MAX_DELAY = 1.0, 60.0
 
@@ -51,10 +54,39 @@ class UploadManager:
         self._process: subprocess.Popen[str] | None = None
         self._closing = threading.Event()
         self._delay = _FIRST_DELAY
+        self._paths = dict(settings.bases)
+        self._closed_bases: dict[str, threading.Event] = {}
         for name, spool in self.spools.items():
-            if not settings.read_only:
-                spool.delete_leftovers()
-            self._known[name] = OrderedDict((upload.id, upload) for upload in spool.all_uploads())
+            self._read_spool(name, spool)
+
+    def _read_spool(self, name: str, spool: Spool) -> None:
+        if not self._settings.read_only:
+            spool.delete_leftovers()
+        self._known[name] = OrderedDict((upload.id, upload) for upload in spool.all_uploads())
+
+    def add_base(self, name: str, path: Path) -> None:
+        """Take uploads into a further base."""
+        self.spools[name] = Spool(path)
+        self.events[name] = EventChannel(keep=200)
+        self._arriving[name] = 0
+        self._read_spool(name, self.spools[name])
+        self._paths[name] = path
+        self._send(json.dumps({"open": {name: str(path)}}))
+
+    def drop_base(self, name: str) -> None:
+        """Take uploads into a base no more; nothing of it is open afterwards. Raises ServerBusy where the worker is
+        busy with a file of it for too long."""
+        for upload in self.all_uploads(name):
+            with suppress(NotFound, ServerBusy):
+                self.forget(name, upload["id"])
+        closed = self._closed_bases[name] = threading.Event()
+        self._send(json.dumps({"close": name}))
+        if self._process is not None and not closed.wait(_CLOSE_SECONDS):
+            raise ServerBusy("documents are being added to this project", 10)
+        self._closed_bases.pop(name, None)
+        self.events[name].close()
+        for known in (self.spools, self.events, self._arriving, self._known, self._paths, self._encoding):
+            known.pop(name, None)
 
     def start(self) -> None:
         """Start the worker, which also finishes what an earlier one left."""
@@ -217,7 +249,7 @@ class UploadManager:
     def _start(self) -> None:
         limits = self._settings.limits
         setup = {
-            "bases": {name: str(path) for name, path in self._settings.bases.items()},
+            "bases": {name: str(path) for name, path in self._paths.items()},
             "seconds": limits.parse_seconds,
             "memory": limits.parse_memory,
         }
@@ -248,22 +280,29 @@ class UploadManager:
             self._delay = min(2 * self._delay, _MAX_DELAY)
             self._start()
 
+    def _note_progress(self, base: str, message: dict[str, Any]) -> None:
+        if progress := message.get("encoding"):
+            self._encoding[base] = progress
+            self.events[base].send("encoding", progress)
+            if progress["done"] >= progress["total"]:
+                self._encoding.pop(base, None)
+        if pages := message.get("pages"):
+            began = self._pages.get(pages["id"], (0, 0, time.monotonic()))[2]
+            self._pages[pages["id"]] = pages["done"], pages["total"], began
+            self.events[base].send("pages", pages)
+
     def _receive(self, lines: IO[str]) -> None:
         for line in lines:
             message = json.loads(line)
             base = message["base"]
-            if "encoding" in message:
-                progress = message["encoding"]
-                self._encoding[base] = progress
-                self.events[base].send("encoding", progress)
-                if progress["done"] >= progress["total"]:
-                    self._encoding.pop(base, None)
+            if "closed" in message:
+                if base in self._closed_bases:
+                    self._closed_bases[base].set()
                 continue
-            if "pages" in message:
-                pages = message["pages"]
-                began = self._pages.get(pages["id"], (0, 0, time.monotonic()))[2]
-                self._pages[pages["id"]] = pages["done"], pages["total"], began
-                self.events[base].send("pages", pages)
+            if base not in self._known:  # it was deleted meanwhile
+                continue
+            if "encoding" in message or "pages" in message:
+                self._note_progress(base, message)
                 continue
             if "forgotten" in message:
                 with self._lock:

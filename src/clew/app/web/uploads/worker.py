@@ -5,9 +5,10 @@ time and memory (:mod:`clew.parse.documents.pool`). This process writes, indexes
 does and is always free to answer.
 
 The first line of its input names the bases and limits. Each further line is a command: ``look`` (there is something
-new), ``pause`` (release the locks, as the server has to write), ``resume``, ``cancel ID``, or ``catch-up BASE`` (the
-server has written documents to it). Its output is a line of JSON for each event. When its input ends, the server has
-ended, and this process ends too; what it was doing is in the spool, and the next server continues it."""
+new), ``pause`` (release the locks, as the server has to write), ``resume``, ``cancel ID``, ``catch-up BASE`` (the
+server has written documents to it), or JSON with a base to ``open`` or to ``close``. Its output is a line of JSON for
+each event. When its input ends, the server has ended, and this process ends too; what it was doing is in the spool,
+and the next server continues it."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, TextIO
 
 import clew
@@ -52,13 +54,14 @@ class _Interrupted(Exception):
 class ServerCommands:
     """The commands of the server, and the file that is being read, to restore its record if the server ends.
     ``cancelled`` are the ids of uploads that are no longer wanted; ``stop_reading`` ends the reading of a file;
-    ``behind`` are the names of bases that the server has written to."""
+    ``behind`` are the names of bases that the server has written to, and ``changes`` the bases to open or close."""
 
     wake: threading.Event = field(default_factory=threading.Event)
     may_write: threading.Event = field(default_factory=threading.Event)
     current_upload: tuple[Spool, Upload] | None = None
     cancelled: set[str] = field(default_factory=set)
     behind: set[str] = field(default_factory=set)
+    changes: SimpleQueue[dict[str, Any]] = field(default_factory=SimpleQueue)
     stop_reading: Callable[[], None] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -92,6 +95,8 @@ class ServerCommands:
                 self.may_write.clear()
             elif command == "resume":
                 self.may_write.set()
+            elif command.startswith("{"):
+                self.changes.put(json.loads(command))
             elif command.startswith("catch-up "):
                 self.behind.add(command.removeprefix("catch-up "))
             elif command.startswith("cancel "):
@@ -296,11 +301,29 @@ def as_store_error(error: StoreError | OSError) -> StoreError:
     return StoreError(f"the base cannot be written to: {error.strerror or error}", "Is the disk full?")
 
 
-def run_forever(workers: list[UploadWorker], commands: ServerCommands, seconds: float, memory: int) -> None:
+def _apply_changes(workers: list[UploadWorker], commands: ServerCommands, out: TextIO) -> None:
+    """Open and close bases as the server has said."""
+    while not commands.changes.empty():
+        change = commands.changes.get()
+        for name, path in change.get("open", {}).items():
+            workers.append(UploadWorker(name, clew.open(path), Spool(Path(path)), out, commands))
+        if name := change.get("close"):
+            for worker in [worker for worker in workers if worker.name == name]:
+                workers.remove(worker)
+                worker.stop_parser()
+                worker.base.close()
+            out.write(json.dumps({"base": name, "closed": True}) + "\n")
+            out.flush()
+
+
+def run_forever(
+    workers: list[UploadWorker], commands: ServerCommands, out: TextIO, seconds: float, memory: int
+) -> None:
     """Read, index and encode, forever."""
     while True:
         commands.wake.clear()
         idle = True
+        _apply_changes(workers, commands, out)
         for worker in workers:
             commands.may_write.wait()
             try:
@@ -346,7 +369,7 @@ def main() -> None:
     ]
     threading.Thread(target=commands.listen, args=(sys.stdin,), daemon=True).start()
     commands.may_write.wait()
-    run_forever(workers, commands, setup["seconds"], setup["memory"])
+    run_forever(workers, commands, out, setup["seconds"], setup["memory"])
 
 
 if __name__ == "__main__":
