@@ -56,6 +56,8 @@ class FolderWatch:
     trash_days: float = TRASH_DAYS
     workers: int | None = None
     _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    _changed_at: float = 0.0
+    _pending_since: float | None = 0.0  # the first look is a change: nothing has been seen
 
     def __post_init__(self) -> None:
         self.folders = [Path(os.path.abspath(Path(folder).expanduser())) for folder in self.folders]  # noqa: PTH100
@@ -107,23 +109,26 @@ class FolderWatch:
         progress: Progress | None = None,
     ) -> Iterator[tuple[Report, FolderChanges]]:
         """Poll each ``every`` seconds, and yield what was done whenever something changed."""
-        self._seen = {}
-        pending_since: float | None = 0.0  # the first look is a change: nothing has been seen
-        changed_at = 0.0
+        self._seen, self._pending_since = {}, 0.0
         while not should_stop():
-            now = time.monotonic()
-            files, _ = self._scan()
-            if files != self._seen:
-                self._seen, changed_at = files, now
-                pending_since = now if pending_since is None else pending_since
-            is_due = pending_since is not None and (
-                now - changed_at >= self.quiet or now - pending_since >= self.patience or not pending_since
-            )
-            if is_due:
-                pending_since = None
-                if self.changes():
-                    yield self.synchronise(progress)
+            if self.is_due() and self.changes():
+                yield self.synchronise(progress)
             time.sleep(every)
+
+    def is_due(self) -> bool:
+        """Look at the folders, and return whether a change of them is to be taken up now."""
+        now = time.monotonic()
+        files, _ = self._scan()
+        if files != self._seen:
+            self._seen, self._changed_at = files, now
+            self._pending_since = now if self._pending_since is None else self._pending_since
+        since = self._pending_since
+        is_due = since is not None and (
+            now - self._changed_at >= self.quiet or now - since >= self.patience or not since
+        )
+        if is_due:
+            self._pending_since = None
+        return is_due
 
     def _scan(self) -> tuple[dict[str, tuple[int, int, int]], list[str]]:
         """Return size, time and inode of each file that is read, and the folders that are missing."""

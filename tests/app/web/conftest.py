@@ -39,6 +39,24 @@ def served(made_base, tmp_path):
         yield app
 
 
+@pytest.fixture(scope="session")
+def own_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("own")
+
+
+@pytest.fixture(scope="session")
+def running(own_folder, without_encoder):
+    """The app of a person on this machine, who may make projects, follow folders and choose models."""
+    with ServedApp(own_folder / "kb", encoder="none", projects=own_folder / "projects") as app:
+        yield app
+
+
+@pytest.fixture
+def own(running):
+    yield running
+    running.base = "kb"
+
+
 @pytest.fixture(scope="module")
 def keys(app):
     """The documents' keys by name."""

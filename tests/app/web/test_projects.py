@@ -13,24 +13,7 @@ from page_reader import fetch_page
 from serve_app import FILES, QUESTION, SAMPLES, ServedApp, waited_for
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("own")
-
-
-@pytest.fixture(scope="module")
-def running(folder):
-    with ServedApp(folder / "kb", encoder="none", projects=folder / "projects") as app:
-        yield app
-
-
-@pytest.fixture
-def own(running):
-    yield running
-    running.base = "kb"
-
-
-def test_a_project_is_made_filled_renamed_and_deleted(own, folder) -> None:
+def test_a_project_is_made_filled_renamed_and_deleted(own, own_folder) -> None:
     status, project = own.post("/api/bases", {"title": "Lease of  the quay"})
     assert (
         status == 201 and project["base"] == "lease-of-the-quay" and project["title"] == "Lease of the quay"
@@ -46,9 +29,9 @@ def test_a_project_is_made_filled_renamed_and_deleted(own, folder) -> None:
     assert "The lighter" in page.text and "1 document, 2 pages" in page.text
     assert "The lighter" in fetch_page(own, f"/b/{own.base}/").text
     assert own.delete(own.api) == (200, {"deleted": "lease-of-the-quay"})
-    assert own.get(own.api)[0] == 404 and not (folder / "projects" / "lease-of-the-quay").exists()
+    assert own.get(own.api)[0] == 404 and not (own_folder / "projects" / "lease-of-the-quay").exists()
     # A folder of the person is no project of the app.
-    assert own.delete(f"/api/bases/{first}")[0] == 403 and (folder / "kb").exists()
+    assert own.delete(f"/api/bases/{first}")[0] == 403 and (own_folder / "kb").exists()
     # The name is free again, and its routes lead to the new one.
     assert own.post("/api/bases", {"title": "Lease of the quay"})[1]["documents"] == 0
     assert own.get("/api/bases/lease-of-the-quay/v1/models")[0] == 200
@@ -95,8 +78,8 @@ def test_the_owner_of_a_connection_is_known_on_linux(own) -> None:
 
 
 @pytest.mark.slow
-def test_a_project_that_another_server_has_is_left_out(own, folder) -> None:
+def test_a_project_that_another_server_has_is_left_out(own, own_folder) -> None:
     own.post("/api/bases", {"title": "Quay"})
-    folders = [folder / "other", folder / "projects" / "quay"]
-    with ServedApp(*folders, encoder="none", projects=folder / "projects") as second:
+    folders = [own_folder / "other", own_folder / "projects" / "quay"]
+    with ServedApp(*folders, encoder="none", projects=own_folder / "projects") as second:
         assert [base["base"] for base in second.get("/api/bases")[1]["bases"]] == ["other"]

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +16,7 @@ from typing import Self
 import uvicorn
 from fastapi import FastAPI
 
-from clew.app.web.api import bases, documents, graphs, questions, uploads
+from clew.app.web.api import bases, documents, graphs, questions, sources, uploads
 from clew.app.web.bases import BaseWarmer, ServedBases
 from clew.app.web.connection import BoundedConnection
 from clew.app.web.embeddings import make_embeddings_routers
@@ -30,6 +31,7 @@ from clew.app.web.pages.render import CompressedPages, RevalidatedStaticFiles, e
 from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.server import PageImageCache, Server
 from clew.app.web.settings import Settings
+from clew.app.web.sources.manager import SourceManager
 from clew.app.web.uploads.manager import UploadManager
 from clew.core.errors import UsageError
 
@@ -58,13 +60,14 @@ def make_app(settings: Settings) -> FastAPI:
     settings = replace(settings, bases={name: settings.bases[name] for name in app.state.bases.names()})
     app.state.settings = settings
     install_error_handlers(app, error_page)
-    for part in (bases, documents, graphs, questions, uploads):
+    for part in (bases, documents, graphs, questions, sources, uploads):
         app.include_router(part.router, prefix="/api")
     # One thread more than there are places: in it, a question without a place is refused.
     app.state.chat_threads = ThreadPoolExecutor(
         settings.limits.asks + settings.limits.waiting + 1, "clew-chat"
     )
-    add_base_routes(app, list(settings.bases))
+    app.state.add_routes = partial(add_base_routes, app)
+    app.state.add_routes(list(settings.bases))
     app.include_router(routes.router)
     app.mount("/static", RevalidatedStaticFiles(directory=_STATIC), name="static")
     app.add_middleware(CompressedPages)
@@ -93,7 +96,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     upload_manager = UploadManager(settings, warmer.schedule)
     images = PageImageCache(settings.limits.page_cache)
     streams = StreamLimiter(settings.limits.streams, settings.limits.client_streams)
-    app.state.server = Server(settings, served, queue, upload_manager, images, streams)
+
+    def note_source(base: str, is_fresh: bool) -> None:
+        if base in upload_manager.events:
+            upload_manager.events[base].send("source", {"documents": is_fresh})
+        if is_fresh:
+            warmer.schedule(base)
+
+    source_manager = SourceManager(settings.bases, note_source, read_only=settings.read_only)
+    app.state.server = Server(settings, served, queue, upload_manager, source_manager, images, streams)
     try:
         upload_manager.start()
         for base in served.all():
@@ -103,6 +114,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         queue.close()
         app.state.chat_threads.shutdown(wait=False, cancel_futures=True)
         upload_manager.close()
+        source_manager.close()
         warmer.close()
         served.close()
 

@@ -26,8 +26,6 @@ SAMPLE_TITLE = "Sample: the river Oskell"
 
 def create_project(app: FastAPI, title: str) -> ServedBase:
     """Make an empty project and serve it. Raises UsageError, RequestRefused where none can be made, StoreError."""
-    from clew.app.web.application import add_base_routes
-
     server: Server = app.state.server
     folder = server.settings.projects
     if folder is None:
@@ -40,7 +38,8 @@ def create_project(app: FastAPI, title: str) -> ServedBase:
     base = server.bases.open(name, folder / name)
     base.knowledge_base.store.set_setting(TITLE_SETTING, title)
     server.uploads.add_base(name, folder / name)
-    add_base_routes(app, [name])
+    server.sources.add_base(name, folder / name)
+    app.state.add_routes([name])
     return base
 
 
@@ -90,6 +89,7 @@ def delete_project(server: Server, base: ServedBase) -> None:
         path = base.knowledge_base.path
         raise RequestRefused(403, f"'{base.title}' was not made here: it is the folder {path}")
     server.questions.stop_base(base)
+    server.sources.drop_base(base.name)
     server.uploads.drop_base(base.name)
     server.bases.drop(base.name)
     shutil.rmtree(base.knowledge_base.path)

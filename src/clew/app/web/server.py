@@ -18,6 +18,7 @@ from clew.app.web.events import StreamLimiter
 from clew.app.web.guard import is_local_user
 from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.settings import Settings
+from clew.app.web.sources.manager import SourceManager
 from clew.app.web.uploads.manager import UploadManager
 from clew.core.errors import UnreadableFile
 from clew.knowledge_base.knowledge_base import KnowledgeBase
@@ -36,6 +37,7 @@ class Server:
     bases: ServedBases
     questions: QuestionQueue
     uploads: UploadManager
+    sources: SourceManager
     page_images: PageImageCache
     streams: StreamLimiter
 

@@ -105,6 +105,7 @@ def render_home(
         **question_lists(base, listing.before, listing.words),
         **document_lists(server, base, listing.find, listing.tag),
         **upload_lists(server, base),
+        sources=server.sources.sources(base.name),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs
 
@@ -101,6 +102,19 @@ def removed(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
     return render_page(
         "removed.html", title="Removed documents", base=base.name, entries=entries, days=TRASH_DAYS
     )
+
+
+@router.get("/b/{base}/part/add")
+def add(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
+    """Return the forms for folders, web pages and text."""
+    server.require_writable()
+    return render_page("part-add.html", base=base.name, home=Path.home())
+
+
+@router.get("/b/{base}/part/sources")
+def sources(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
+    """Return the list of sources of the page of a base."""
+    return render_page("part-sources.html", base=base.name, sources=server.sources.sources(base.name))
 
 
 @router.get("/b/{base}/part/uploads")

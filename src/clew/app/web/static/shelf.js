@@ -7,10 +7,13 @@ const PAUSE = 300;
 /** Files that are sent at a time. */
 const AT_ONCE = 3;
 
+const loadSources = () => import("./sources.js");
+
 function addShelf(home) {
   const drop = document.getElementById("drop");
-  const refresh = { uploads: refresher("uploads"), documents: refresher("documents", () => makeRoom(home)) };
+  const refresh = { uploads: refresher("uploads"), sources: refresher("sources"), documents: refresher("documents", () => makeRoom(home)) };
   home.addEventListener("changed", () => refresh.documents());
+  home.addEventListener("sourced", () => refresh.sources());
   if (!drop) return;
   const sending = sender(document.getElementById("sending"), () => {
     refresh.uploads();
@@ -58,6 +61,10 @@ function follow(address, refresh) {
     });
     events.addEventListener("encoding", () => refresh.uploads());
     events.addEventListener("pages", () => refresh.uploads());
+    events.addEventListener("source", (event) => {
+      refresh.sources();
+      if (JSON.parse(event.data).documents) refresh.documents();
+    });
     events.addEventListener("forgotten", () => refresh.uploads());
   };
   const close = () => {
@@ -68,6 +75,7 @@ function follow(address, refresh) {
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return close();
     refresh.uploads();
+    refresh.sources();
     refresh.documents();
     open();
   });
@@ -218,6 +226,22 @@ function refresher(id, after) {
       document.querySelector(".home").dispatchEvent(new CustomEvent("listed", { detail: total }));
     }, PAUSE);
   };
+}
+
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("[data-source-kind]")) return;
+  event.preventDefault();
+  loadSources().then(({ addSource }) => addSource(event.target));
+});
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-source-change]");
+  if (button) loadSources().then(({ changeSource }) => changeSource(button));
+});
+document.addEventListener("focusin", (event) => offer(event.target));
+document.addEventListener("input", (event) => offer(event.target));
+
+function offer(field) {
+  if (field.matches?.("[data-folders] [name=place]")) loadSources().then(({ offerFolders }) => offerFolders(field));
 }
 
 addShelf(document.querySelector(".home"));

@@ -1,0 +1,141 @@
+"""Folders that a project follows, web pages and pasted text: added through the server, read by its worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from clew.app.web.sources.manager import FILE, SourceManager
+from page_reader import fetch_page
+from serve_app import ServedApp, waited_for
+
+WEIR = "# The weir\n\nThe weir at Oxlade was raised by Ines Harrow in 1911.\n"
+
+
+def source(app, id):
+    return next(one for one in app.get(f"{app.api}/sources")[1]["sources"] if one["id"] == id)
+
+
+def state(app, id):
+    return source(app, id)["state"]
+
+
+def names(app):
+    return sorted(document["document"] for document in app.get(f"{app.api}/documents")[1]["documents"])
+
+
+def test_a_folder_is_followed_with_its_subfolders(own, tmp_path) -> None:
+    folder = tmp_path / "papers"
+    (folder / "old").mkdir(parents=True)
+    (folder / "old" / "weir.md").write_text(WEIR)
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
+    own.base = own.post("/api/bases", {"title": "Followed"})[1]["base"]
+    status, reply = own.post(
+        f"{own.api}/sources", {"kind": "folder", "place": str(folder), "tags": ["river"]}
+    )
+    assert status == 202
+    waited_for(lambda: state(own, reply["id"]).get("files") == 1)
+    assert state(own, reply["id"])["failed"][0][0] == "broken.pdf" and names(own) == ["weir.md"]
+    [document] = own.get(f"{own.api}/documents")[1]["documents"]
+    assert document["tags"] == ["river"] and document["folders"] == []
+    page = fetch_page(own, f"/b/{own.base}/")
+    assert "followed, 1 file" in page.text and "1 file was not added" in page.text
+    # What cannot be a source says why.
+    for place in (
+        "papers",
+        str(tmp_path / "nothing"),
+        str(folder / "broken.pdf"),
+        str(own.settings.projects),
+    ):
+        status, problem = own.post(f"{own.api}/sources", {"kind": "folder", "place": place})
+        assert status in {400, 404} and problem["error"]
+    assert own.post(f"{own.api}/sources", {"kind": "folder", "place": str(folder)})[0] == 400
+    # Who is not the person at this machine can neither add a folder, nor look for one, nor change one.
+    proxied = {"X-Forwarded-For": "203.0.113.7"}
+    assert own.post(f"{own.api}/sources", {"kind": "folder", "place": "/etc"}, **proxied)[0] == 403
+    assert own.get(f"{own.api}/folders?start=/", **proxied)[0] == 403
+    assert own.delete(f"{own.api}/sources/{reply['id']}", **proxied)[0] == 403
+    assert own.get(f"{own.api}/folders?start={folder}/o")[1] == {"folders": [str(folder / "old")]}
+    assert own.get(f"{own.api}/folders?start=papers")[1] == {"folders": []}
+    assert own.delete(f"{own.api}/sources/{reply['id']}")[0] == 200 and names(own) == ["weir.md"]
+    assert own.get(f"{own.api}/sources")[1] == {"sources": []}
+    assert own.delete(own.api)[0] == 200
+
+
+@pytest.mark.slow
+def test_what_changes_and_disappears_in_a_followed_folder(own, tmp_path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "weir.md").write_text(WEIR)
+    own.base = own.post("/api/bases", {"title": "Changing"})[1]["base"]
+    id = own.post(f"{own.api}/sources", {"kind": "folder", "place": str(folder)})[1]["id"]
+    waited_for(lambda: state(own, id).get("files") == 1)
+    assert "Harrow" in own.ask("Who raised the weir at Oxlade?")["answer"]
+    (folder / "weir.md").write_text(WEIR.replace("Ines Harrow", "Otto Pell"))
+    (folder / "mill.md").write_text("# The mill\n\nThe mill burned in 1920.\n")
+    waited_for(lambda: state(own, id).get("files") == 2)
+    waited_for(lambda: "Pell" in own.ask("Who raised the weir at Oxlade?")["answer"])
+    (folder / "mill.md").unlink()
+    waited_for(lambda: names(own) == ["weir.md"])
+    [entry] = own.get(f"{own.api}/trash")[1]["documents"]
+    assert own.post(f"{own.api}/trash/restore", {"ids": [entry["id"]]}) == (200, {"restored": 1})
+    assert names(own) == ["mill.md", "weir.md"]
+    # A worker that is killed is started again; one that is paused does nothing.
+    process = own.serving.app.state.server.sources._process
+    os.kill(process.pid, signal.SIGKILL)
+    (folder / "lock.md").write_text("# The lock\n\nThe lock has two gates.\n")
+    waited_for(lambda: "lock.md" in names(own))
+    assert own.json("PATCH", f"{own.api}/sources/{id}", {"paused": True})[0] == 200
+    waited_for(lambda: state(own, id)["state"] == "paused")
+    folder.rename(tmp_path / "elsewhere")
+    assert own.json("PATCH", f"{own.api}/sources/{id}", {"paused": False})[0] == 200
+    waited_for(lambda: state(own, id)["state"] == "missing")
+    assert len(names(own)) == 3
+    assert own.delete(own.api)[0] == 200
+
+
+@pytest.mark.slow
+def test_sources_are_followed_again_after_the_server_ended(tmp_path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "weir.md").write_text(WEIR)
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        id = app.post(f"{app.api}/sources", {"kind": "folder", "place": str(folder)})[1]["id"]
+        waited_for(lambda: state(app, id).get("files") == 1)
+    (folder / "mill.md").write_text("# The mill\n\nThe mill burned in 1920.\n")
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        waited_for(lambda: names(app) == ["mill.md", "weir.md"])
+
+
+def test_text_is_pasted_and_a_page_that_must_not_be_read_says_why(own) -> None:
+    own.base = own.post("/api/bases", {"title": "Pasted"})[1]["base"]
+    status, reply = own.post(f"{own.api}/texts", {"text": WEIR})
+    assert status == 202 and own.ended(reply["upload"]["id"])["state"] == "done"
+    assert names(own) == ["The weir.md"]
+    titled = own.post(f"{own.api}/texts", {"text": "The lamp is lit at dusk.", "title": "Lamp/rules"})[1]
+    assert own.ended(titled["upload"]["id"])["state"] == "done" and "Lamp rules.md" in names(own)
+    assert own.post(f"{own.api}/texts", {"text": " "})[0] == 422
+    # An address of this machine is refused, as by clew add.
+    status, reply = own.post(
+        f"{own.api}/sources", {"kind": "page", "place": f"http://127.0.0.1:{own.port}/login"}
+    )
+    waited_for(lambda: state(own, reply["id"])["state"] == "failed")
+    assert "on this machine" in state(own, reply["id"])["error"]
+    assert own.json("PATCH", f"{own.api}/sources/{reply['id']}", {"again": True})[0] == 200
+    waited_for(lambda: source(own, reply["id"])["read"])
+    for place in ("ftp://example.org/a", "file:///etc/passwd", "https://"):
+        assert own.post(f"{own.api}/sources", {"kind": "page", "place": place})[0] == 400
+    assert own.json("PATCH", f"{own.api}/sources/nothing", {"again": True})[0] == 404
+    assert own.delete(f"{own.api}/sources/nothing")[0] == 404
+    assert own.delete(own.api)[0] == 200
+
+
+def test_a_damaged_list_of_sources_is_no_reason_not_to_start(tmp_path) -> None:
+    (tmp_path / FILE).write_text("[{")
+    manager = SourceManager({"kb": tmp_path}, lambda base, fresh: None, read_only=False)
+    assert manager.sources("kb") == [] and manager.sources("other") == []
+    (tmp_path / FILE).write_text(json.dumps([{"id": "1"}]))
+    assert SourceManager({"kb": tmp_path}, lambda base, fresh: None, read_only=False).sources("kb") == []
