@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from clew.knowledge_base.graphs import KnowledgeGraphs
     from clew.knowledge_base.ingest.estimate import Estimate
     from clew.knowledge_base.ingest.report import Progress, Report
+    from clew.knowledge_base.name_profile import NameProfile
     from clew.knowledge_base.source_files import SourceFiles
     from clew.knowledge_base.tables import KnowledgeTables
     from clew.methods.focus.exact import ExactReading
@@ -426,6 +427,30 @@ class KnowledgeBase:
             yield await answering
         finally:
             closed.set()
+
+    def about(
+        self,
+        name: str,
+        *,
+        documents: Iterable[str] | None = None,
+        where: str = "",
+        graphs: Iterable[str] | None = None,
+    ) -> NameProfile:
+        """Return everything said of a person, company or term: sentences in the order of their dates, other names,
+        who it occurs with, and its triples (:mod:`clew.knowledge_base.name_profile`).
+
+        ``documents`` and ``where`` restrict the documents; ``graphs`` are by default all imported graphs. A misspelt
+        name has no statements, but ``suggestions``. Raises UsageError for an empty name, NotFound.
+        """
+        from clew.knowledge_base.name_profile import describe_name
+
+        snapshot = self.store.snapshot()
+        scope = self._question(name, documents, graphs, where).scope if name.strip() else Scope()
+        names = snapshot.graphs() if scope.graphs is None else sorted(scope.graphs)
+        opened = [snapshot.graph(graph) for graph in names]
+        if scope.graphs is None:
+            opened = [graph for graph in opened if not graph.is_mounted]
+        return describe_name(snapshot, name, documents=scope.documents, graphs=opened)
 
     def why_not(
         self,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from clew.app.cli import (
+    about,
     ask,
     documents,
     encoder,
@@ -69,6 +70,7 @@ app.command("ask")(ask.ask)
 app.command("chat")(ask.chat)
 app.command("search")(ask.search)
 app.command("show")(documents.show)
+app.command("about")(about.about)
 app.command("list")(documents.list_documents)
 app.command("tables")(tables.list_tables)
 app.command("sql")(tables.sql)

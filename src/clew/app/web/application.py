@@ -16,7 +16,7 @@ from typing import Self
 import uvicorn
 from fastapi import FastAPI
 
-from clew.app.web.api import bases, documents, graphs, questions, sources, uploads
+from clew.app.web.api import bases, documents, evidence, graphs, questions, sources, uploads
 from clew.app.web.bases import BaseWarmer, ServedBases
 from clew.app.web.connection import BoundedConnection
 from clew.app.web.embeddings import make_embeddings_routers
@@ -60,7 +60,7 @@ def make_app(settings: Settings) -> FastAPI:
     settings = replace(settings, bases={name: settings.bases[name] for name in app.state.bases.names()})
     app.state.settings = settings
     install_error_handlers(app, error_page)
-    for part in (bases, documents, graphs, questions, sources, uploads):
+    for part in (bases, documents, evidence, graphs, questions, sources, uploads):
         app.include_router(part.router, prefix="/api")
     # One thread more than there are places: in it, a question without a place is refused.
     app.state.chat_threads = ThreadPoolExecutor(

@@ -82,6 +82,48 @@ def parse_date(text: str) -> Date | None:
     return None
 
 
+_MONTH_NAME = _NAMED.replace("?P<month>", "?:")
+_ORDINAL_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_DATES_WITHIN = re.compile(
+    rf"(?<![\w.,/-])(?:\d{{4}}-\d{{2}}-\d{{2}}(?![\w-])|{_ORDINAL_DAY}\s+(?:of\s+)?{_MONTH_NAME},?\s+\d{{4}}\b"
+    rf"|{_MONTH_NAME}\s+(?:{_ORDINAL_DAY},?\s+)?\d{{4}}\b)|(?P<bare>(?<![\w$€£.,])(?:FY)?(?:1\d|20)\d{{2}}\b)",
+    re.IGNORECASE,
+)
+#: What stands before and behind a number that is a year and no amount.
+_BEFORE_YEAR = re.compile(
+    r"(?:^|[(\[]|\d[-–]|\b(?:in|since|until|till|from|by|of|to|and|or|during|between|before|after|fiscal|year|around|late"
+    r"|early|through|FY|spring|summer|autumn|winter),?\s)$",
+    re.IGNORECASE,
+)
+_BEHIND_YEAR = re.compile(
+    r"[.,/]\d|-?%|\s*(?:feet|foot|metres|meters|tons?|miles|per\s?cent|shares|people|persons|dollars|pounds|men)\b"
+)
+
+#: A range, the end of a bracket or a cell, and the colon behind the name of a column.
+_ENDS_YEAR = re.compile(r"[-–]\d{2}(?:\d{2})?\b|:\s|[);]|$")
+
+
+def find_dates(text: str) -> list[tuple[Date, int, int]]:
+    """Return the dates within a text, each with its start and end, in order. A bare year counts behind a word that
+    dates have before them, as an end of a range, or as the name of a column: "1950 tons" is none.
+
+    >>> find_dates("She sailed on 3 May 1919 and again in 1921 with 1950 tons.")
+    [(Date(year=1919, month=5, day=3), 14, 24), (Date(year=1921, month=0, day=0), 38, 42)]
+    """
+    dates = []
+    for match in _DATES_WITHIN.finditer(text):
+        written = match.group()
+        if match["bare"]:
+            before, behind = text[max(0, match.start() - 12) : match.start()], text[match.end() :]
+            stands_alone = _ENDS_YEAR.match(behind) or _BEFORE_YEAR.search(before)
+            if not stands_alone or _BEHIND_YEAR.match(behind):
+                continue
+            written = written[-4:]
+        if (date := parse_date(written)) is not None:
+            dates.append((date, *match.span()))
+    return dates
+
+
 def parse_number(text: str) -> float | None:
     """Return the number that a text begins with, or None.
 
