@@ -93,6 +93,8 @@ class ScriptedServer:
     def __init__(self, script: Script = (), *, refuses: Sequence[str] = (), dimension: int = 8) -> None:
         self.requests: list[Request] = []
         self.refuses = tuple(refuses)
+        self.key: str | None = None
+        self.models = ["scripted", "nomic-embed-text"]
         self.dimension = dimension
         self._script = script
         self._used = 0
@@ -167,6 +169,21 @@ def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
         # Headers and body are two writes: without this the second waits 40 ms for the first to be acknowledged.
         disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            """List the models, to whoever has the key if there is one."""
+            key = server.key
+            is_let_in = key is None or self.headers.get("Authorization") == f"Bearer {key}"
+            body = json.dumps(
+                {"object": "list", "data": [{"id": name, "object": "model"} for name in server.models]}
+                if is_let_in
+                else {"error": {"message": "wrong key", "type": "scripted", "param": None, "code": None}}
+            ).encode()
+            self.send_response(200 if is_let_in else 401)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["Content-Length"]))

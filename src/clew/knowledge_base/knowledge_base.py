@@ -663,6 +663,7 @@ class Encoding:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._encoder: Encoder | None = None
+        self._loaded = ""  # the name of the encoder that is loaded; another process may set another one
 
     @property
     def name(self) -> str | None:
@@ -673,11 +674,14 @@ class Encoding:
     def encoder(self) -> Encoder | None:
         """Return the encoder, loaded, or None where the base has none."""
         name = self.name
-        if name and self._encoder is None:
+        if not name:
+            return None
+        if self._loaded != name:
             from clew.knowledge_base.registry import load_encoder
 
             with _LOADING:
-                self._encoder = self._encoder or load_encoder(name)
+                if self._loaded != name:
+                    self._encoder, self._loaded = load_encoder(name), name
         return self._encoder
 
     def require(self) -> Encoder:
@@ -697,7 +701,8 @@ class Encoding:
 
         self._encoder = load_encoder(name) if name else None
         # A folder's path is stored absolute: the base may be opened from anywhere.
-        self._store.set_setting(ENCODER_SETTING, absolute_name(name) if name else NO_ENCODER)
+        self._loaded = absolute_name(name) if name else ""
+        self._store.set_setting(ENCODER_SETTING, self._loaded or NO_ENCODER)
 
     def suggest(self) -> str:
         """Return in a sentence that another encoder finds more in this base, "" where none is known to: most of its

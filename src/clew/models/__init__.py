@@ -135,23 +135,35 @@ def parse_roles(text: str) -> dict[str, ModelName]:
     return names
 
 
-def resolve_endpoint(name: ModelName) -> Endpoint:
-    """Return the endpoint of a remote model. Raises UsageError where its key is not set.
+def resolve_endpoint(name: ModelName, key: str | None = None) -> Endpoint:
+    """Return the endpoint of a remote model, with this ``key`` or its own. Raises UsageError where OpenAI has none.
 
     ``OPENAI_API_KEY`` is sent to OpenAI (or to ``OPENAI_BASE_URL``, if that is set) and nowhere else. All other
-    endpoints get ``CLEW_API_KEY``, if it is set.
+    endpoints get ``CLEW_API_KEY``, if it is set. An address of another machine without one gets the key that was kept
+    for it in the system's keyring (:mod:`clew.models.keys`).
     """
     if name.scheme == "openai":
-        key = environment("OPENAI_API_KEY")
         url = _openai_url()
+        key = key or environment("OPENAI_API_KEY") or _stored_key(url)
         if key is None and not is_loopback(url):
-            raise UsageError(f"'{name}' needs a key", "Set OPENAI_API_KEY")
+            raise UsageError(
+                f"'{name}' needs a key", "Set OPENAI_API_KEY, or keep it in the settings of clew serve"
+            )
         canonical = name.canonical if url == OPENAI else f"{url}#{name.rest}"
         return Endpoint(canonical, url, name.rest, key, "OPENAI_API_KEY")
     if name.scheme == "ollama":
-        return Endpoint(name.canonical, OLLAMA, name.rest, environment("CLEW_API_KEY"))
+        return Endpoint(name.canonical, OLLAMA, name.rest, key or environment("CLEW_API_KEY"))
     url, _, model = name.rest.partition("#")
-    return Endpoint(name.canonical, url, model, environment("CLEW_API_KEY"))
+    return Endpoint(name.canonical, url, model, key or environment("CLEW_API_KEY") or _stored_key(url))
+
+
+def _stored_key(url: str) -> str | None:
+    """Return the key that was kept for an address of another machine."""
+    if is_loopback(url):
+        return None
+    from clew.models.keys import read_key
+
+    return read_key(url)
 
 
 def describe_destination(name: str) -> str:

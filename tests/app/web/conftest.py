@@ -47,7 +47,8 @@ def own_folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def running(own_folder, without_encoder):
     """The app of a person on this machine, who may make projects, follow folders and choose models."""
-    with ServedApp(own_folder / "kb", encoder="none", projects=own_folder / "projects") as app:
+    settings = {"projects": own_folder / "projects", "own_settings": own_folder / "settings.json"}
+    with ServedApp(own_folder / "kb", encoder="none", model_servers=(), **settings) as app:
         yield app
 
 
@@ -55,6 +56,15 @@ def running(own_folder, without_encoder):
 def own(running):
     yield running
     running.base = "kb"
+
+
+@pytest.fixture
+def own_served(made_base, tmp_path):
+    """A base of three documents, with a person on this machine."""
+    shutil.copytree(made_base, tmp_path / "harbour")
+    settings = {"projects": tmp_path / "projects", "own_settings": tmp_path / "settings.json"}
+    with ServedApp(tmp_path / "harbour", model_servers=(), **settings) as app:
+        yield app
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from clew.app.web.api.questions import render_markdown
 from clew.app.web.history import QuestionHistory
 from clew.app.web.mcp.tools import ToolContext, make_tools
 from clew.app.web.openai import reply_parts
-from clew.app.web.pages.answer import TableRow, make_answer_page, row_cell_at
+from clew.app.web.pages.answer import TableRow, make_answer_page, row_cell_at, whole_table
 from clew.app.web.pages.render import render_fragment
 from clew.app.web.pages.source import table_rows
 from clew.core.trail import SpanReadStep
@@ -314,7 +314,10 @@ def test_of_a_long_table_the_rows_around_the_answer_are_shown() -> None:
     assert html.count('<mark class="exact">1030</mark>') == 2
     (block,) = page.evidence
     ((row, column),) = block.marked_cells
-    assert block.cells[row][column] == "1030" and row < 12 and block.cells[0] == ("when", "sum")
+    assert block.cells[row][column] == "1030" and row <= 12 and block.cells[0] == ("when", "sum")
+    assert block.rows == (29, 40, 40) and len(block.cells) == 13 and "Rows 29 to 40 of 40: show all" in html
+    cells, marked = whole_table(block.evidence)
+    assert len(cells) == 41 and [cells[row][column] for row, column in marked] == ["1030"]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import typer
 
 from clew.app.cli.options import BudgetCalls, BudgetMoney, BudgetTokens
 from clew.app.cli.output import print_note
-from clew.core.config import environment, knowledge_base_path, projects_path, server_token
+from clew.core.config import data_path, environment, knowledge_base_path, projects_path, server_token
 
 if TYPE_CHECKING:
     from clew.app.web.settings import Settings
@@ -132,6 +132,7 @@ def serve(
     settings = Settings(
         bases=name_bases(kb or [knowledge_base_path(), *find_projects()]),
         projects=projects_path(),
+        own_settings=data_path() / "settings.json",
         models=name_models(models),
         encoder=encoder,
         recipes=tuple(recipe or ()),

@@ -16,13 +16,13 @@ from typing import Self
 import uvicorn
 from fastapi import FastAPI
 
-from clew.app.web.api import bases, documents, evidence, graphs, questions, sources, uploads
+from clew.app.web.api import bases, documents, evidence, graphs, questions, setup, sources, uploads
 from clew.app.web.bases import BaseWarmer, ServedBases
 from clew.app.web.connection import BoundedConnection
 from clew.app.web.embeddings import make_embeddings_routers
 from clew.app.web.errors import install_error_handlers
 from clew.app.web.events import StreamLimiter
-from clew.app.web.guard import RequestGuard
+from clew.app.web.guard import RequestGuard, is_for_this_machine
 from clew.app.web.method_choices import offered_methods
 from clew.app.web.model_pool import ModelPool
 from clew.app.web.openai import make_chat_routers
@@ -31,6 +31,7 @@ from clew.app.web.pages.render import CompressedPages, RevalidatedStaticFiles, e
 from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.server import PageImageCache, Server
 from clew.app.web.settings import Settings
+from clew.app.web.setup import ModelSetup
 from clew.app.web.sources.manager import SourceManager
 from clew.app.web.uploads.manager import UploadManager
 from clew.core.errors import UsageError
@@ -60,7 +61,7 @@ def make_app(settings: Settings) -> FastAPI:
     settings = replace(settings, bases={name: settings.bases[name] for name in app.state.bases.names()})
     app.state.settings = settings
     install_error_handlers(app, error_page)
-    for part in (bases, documents, evidence, graphs, questions, sources, uploads):
+    for part in (bases, documents, evidence, graphs, questions, setup, sources, uploads):
         app.include_router(part.router, prefix="/api")
     # One thread more than there are places: in it, a question without a place is refused.
     app.state.chat_threads = ThreadPoolExecutor(
@@ -104,7 +105,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             warmer.schedule(base)
 
     source_manager = SourceManager(settings.bases, note_source, read_only=settings.read_only)
-    app.state.server = Server(settings, served, queue, upload_manager, source_manager, images, streams)
+    model_setup = None
+    if settings.own_settings is not None and is_for_this_machine(settings):
+        model_setup = ModelSetup(settings.own_settings, app.state.models, settings.models)
+    app.state.server = Server(
+        settings, served, queue, upload_manager, source_manager, images, streams, model_setup
+    )
     try:
         upload_manager.start()
         for base in served.all():

@@ -246,7 +246,7 @@ def is_local_user(settings: Settings, request: HTTPConnection) -> bool:
     a name of it, no proxy may stand in between, and, where the system says whose a connection is (Linux), it is that
     of the user who runs the server.
     """
-    if not is_loopback_host(settings.host) or settings.hosts or settings.read_only or request.client is None:
+    if not is_for_this_machine(settings) or request.client is None:
         return False
     host = parse_host(request.headers.get("host", ""))
     named_locally = host is not None and is_loopback_host(host)
@@ -256,6 +256,11 @@ def is_local_user(settings: Settings, request: HTTPConnection) -> bool:
         return False
     owner = connection_owner(request.client.port)
     return owner is None or owner == os.getuid()
+
+
+def is_for_this_machine(settings: Settings) -> bool:
+    """Return whether a server is one person's own: it listens to this machine alone, and may be written to."""
+    return is_loopback_host(settings.host) and not settings.hosts and not settings.read_only
 
 
 def connection_owner(port: int) -> int | None:

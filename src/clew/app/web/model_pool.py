@@ -69,6 +69,10 @@ class ModelPool:
         self._loaded = [self._load(choice) for choice in choices]
         self.choices = tuple(choices)
 
+    def check(self, choice: ModelChoice) -> None:
+        """Raise UsageError for a model that cannot be used."""
+        self._load(choice)
+
     def choice(self, id: str | None) -> ModelChoice | None:
         """Return the model that a request names, None for no model; an ``id`` of None names the first. Raises
         UsageError."""

@@ -18,6 +18,7 @@ from clew.app.web.events import StreamLimiter
 from clew.app.web.guard import is_local_user
 from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.settings import Settings
+from clew.app.web.setup import ModelSetup
 from clew.app.web.sources.manager import SourceManager
 from clew.app.web.uploads.manager import UploadManager
 from clew.core.errors import UnreadableFile
@@ -40,6 +41,7 @@ class Server:
     sources: SourceManager
     page_images: PageImageCache
     streams: StreamLimiter
+    setup: ModelSetup | None = None
 
     def end_streams(self) -> None:
         """End all streams of events, before the server ends."""

@@ -20,6 +20,12 @@ MIN_TOKEN_LENGTH = 16
 SLOWEST = 1 << 10
 #: Characters of a name in paths.
 _MAX_NAME = 60
+#: Servers of language models for one's own machine, at the ports that they have unless they are set otherwise.
+MODEL_SERVERS = (
+    ("Ollama", "http://127.0.0.1:11434"),
+    ("LM Studio", "http://127.0.0.1:1234"),
+    ("llama.cpp", "http://127.0.0.1:8080"),
+)
 #: The choice of no language model.
 NO_MODEL = "none"
 
@@ -84,6 +90,8 @@ class Settings:
 
     ``bases`` are the folders of knowledge bases by the names that pages and requests use; a missing one is created,
     with ``encoder``. ``projects`` is the folder for those that are made in the app, None where none can be made.
+    ``own_settings`` is the file with the models that the person who runs the server chooses in the app, and
+    ``model_servers`` are the titles and addresses of servers of models that are looked for on this machine.
     ``models`` are the models that may be chosen, the first by default; without any, answers are
     extracted. ``recipes`` are the methods that may be chosen; empty for all that do not search the web. ``hosts`` are
     further host names that the server answers to. With a ``token``, requests without it are refused. With
@@ -93,6 +101,8 @@ class Settings:
     bases: Mapping[str, Path]
     projects: Path | None = None
     models: tuple[ModelChoice, ...] = ()
+    own_settings: Path | None = None
+    model_servers: tuple[tuple[str, str], ...] = MODEL_SERVERS
     encoder: str | None = None
     recipes: tuple[str, ...] = ()
     host: str = "127.0.0.1"

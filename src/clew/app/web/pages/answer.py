@@ -111,7 +111,7 @@ def _conflicts(steps: Sequence[StepView]) -> dict[str, list[tuple[str, str]]]:
 
 #: Ranked answers that a page lists.
 _MAX_ROWS = 100
-#: Rows of a table, with its header, that are shown of it as evidence.
+#: Rows of a table that are shown of it as evidence, before all are asked for.
 _MAX_TABLE_ROWS = 12
 #: Pieces of evidence that are cited where the answer quotes none.
 _MAX_CITED = 3
@@ -145,7 +145,8 @@ CellPosition = tuple[int, int]
 class EvidenceBlock:
     """A piece of evidence. ``cells`` are those of a table, or of a row below the header of its table; ``ends`` are
     head, relation and tail of a triple; ``pieces`` is the text, cut and marked. ``marked_cells`` are the cells that
-    the answer stands in."""
+    the answer stands in. Of a long table ``rows`` are the first and the last row in ``cells``, and how many there
+    are."""
 
     evidence: Evidence
     pieces: tuple[TextPiece, ...]
@@ -153,6 +154,7 @@ class EvidenceBlock:
     caption: str = ""
     ends: tuple[str, ...] = ()
     marked_cells: tuple[CellPosition, ...] = ()
+    rows: tuple[int, int, int] | None = None
 
     @property
     def number(self) -> int:
@@ -335,11 +337,17 @@ def _evidence_block(item: Evidence, row: TableRow | None) -> EvidenceBlock:
     node, triple = item.node, item.node.kind == TRIPLE
     cells = row.cells if row else table_cells(node.text) if node.kind == TABLE else ()
     marked = _marked_cells(node, row, item.answers)
-    if len(cells) > _MAX_TABLE_ROWS and (skipped := max(0, max((row for row, _ in marked), default=0) - 2)):
-        # Of a long table the header and the rows around the answer are shown.
-        cells = (cells[0], *cells[skipped + 1 :])
+    total = len(cells) - 1
+    rows: tuple[int, int, int] | None = None
+    if total > _MAX_TABLE_ROWS:
+        # Of a long table the header and the rows around the answer are shown; the others on demand.
+        skipped = max(0, min(max((row for row, _ in marked), default=0) - 2, total - _MAX_TABLE_ROWS))
+        rows = (skipped + 1, skipped + _MAX_TABLE_ROWS, total)
+        cells = (cells[0], *cells[rows[0] : rows[1] + 1])
         marked = tuple(
-            (row - skipped if row else 0, column) for row, column in marked if row > skipped or not row
+            (row - skipped if row else 0, column)
+            for row, column in marked
+            if rows[0] <= row <= rows[1] or not row
         )
     return EvidenceBlock(
         item,
@@ -348,7 +356,13 @@ def _evidence_block(item: Evidence, row: TableRow | None) -> EvidenceBlock:
         row.caption if row else node.name,
         tuple(node.text.split(" >> ")) if triple else (),
         marked,
+        rows,
     )
+
+
+def whole_table(item: Evidence) -> tuple[tuple[tuple[str, ...], ...], tuple[CellPosition, ...]]:
+    """Return all rows of a table that is evidence, the header first, and the cells that the answer stands in."""
+    return table_cells(item.node.text), _marked_cells(item.node, None, item.answers)
 
 
 def _support_block(support: SupportView, rows: Mapping[str, TableRow]) -> SupportBlock:

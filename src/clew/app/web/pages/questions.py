@@ -20,7 +20,7 @@ from clew.app.web.api.questions import Ask, ask
 from clew.app.web.bases import ServedBase
 from clew.app.web.errors import RequestRefused, status_code
 from clew.app.web.events import CountedEventStream, EventChannel, parse_last_event_id
-from clew.app.web.pages.answer import EvidenceBlock, describe_step, make_answer_page
+from clew.app.web.pages.answer import EvidenceBlock, describe_step, make_answer_page, whole_table
 from clew.app.web.pages.context import (
     describe_scope,
     document_titles,
@@ -31,10 +31,10 @@ from clew.app.web.pages.context import (
     render_home,
 )
 from clew.app.web.pages.render import PageRoute, render_fragment, render_page
-from clew.app.web.pages.source import SourceView, table_rows, view_source
+from clew.app.web.pages.source import ALL_ROWS, SourceView, table_rows, view_source
 from clew.app.web.server import CurrentBase, CurrentServer, Server
 from clew.core.errors import ClewError, NotFound, UsageError
-from clew.core.types import ROW, Quote
+from clew.core.types import ROW, TABLE, Quote
 from clew.knowledge_base.graphs import entity_triples
 from clew.knowledge_base.results import EntityTriples
 
@@ -187,6 +187,18 @@ async def _steps_as_html(channel: EventChannel, after: int) -> AsyncIterator[str
             yield event
 
 
+@router.get("/q/{id}/table/{number}")
+def table(id: str, number: int, base: CurrentBase) -> HTMLResponse:
+    """Return the whole table of a piece of evidence, of which the page of the answer shows some rows."""
+    stored = base.history.get(id)["answer"]
+    evidence = () if stored is None else AnswerView.from_dict(stored).evidence
+    chosen = next((item for item in evidence if item.number == number and item.node.kind == TABLE), None)
+    if chosen is None:
+        raise NotFound(f"this answer has no table number {number}")
+    cells, marked = whole_table(chosen)
+    return render_page("part-table.html", cells=cells, caption=chosen.node.name, marked=marked)
+
+
 @router.get("/q/{id}/cite/{number}")
 def cite(
     id: str,
@@ -195,7 +207,7 @@ def cite(
     base: CurrentBase,
     part: bool = False,
     alternative: Annotated[int, Query(ge=0)] = 0,
-    rows: Annotated[int | None, Query(ge=0)] = None,
+    rows: Annotated[int | None, Query(ge=ALL_ROWS)] = None,
 ) -> HTMLResponse:
     """Show a piece of evidence where it stands, with the quoted words marked; with ``alternative``, a number from 1,
     those of that alternative. ``part``: without a page around it."""

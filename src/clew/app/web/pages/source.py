@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 SCALE = 1.5
 #: Pages of one node that are shown.
 _MAX_PAGES = 3
-#: Rows of a long table that are shown at a time.
+#: Rows of a long table that are shown at a time, and the number of the first row that stands for all of them.
 _ROWS_AT_ONCE = 200
+ALL_ROWS = -1
 #: Characters of text before and after a node that are shown with it.
 _AROUND = 3_000
 _PDF = "application/pdf"
@@ -380,7 +381,7 @@ def _block(
             places = [table_cell_at(part.text, *answer) for answer in answers if here]
         marked = tuple(place for place in places if place is not None)
         total = len(cells) - 1
-        if total <= _ROWS_AT_ONCE:
+        if total <= _ROWS_AT_ONCE or (start == ALL_ROWS and (inside or here)):
             return SourceBlock(part.id, TABLE, (), 0, cells, part.name, row, inside or here, marked)
         # A long table is shown in parts: that with the row, or from the row that was asked for.
         wanted = row or max((place[0] for place in marked), default=1)

@@ -150,9 +150,10 @@ async function fill(details) {
   }
   // HTML of our own server, in which every text is escaped.
   place.innerHTML = await reply.text();
-  const [{ addWalks }, { addChoices }] = await Promise.all([import("./walk.js"), import("./choices.js")]);
-  addWalks(place);
-  for (const form of place.querySelectorAll("form[data-choices]")) addChoices(form, form.dataset.choices);
+  showMarkedCells(place);
+  if (place.querySelector(".walk")) import("./walk.js").then(({ addWalks }) => addWalks(place));
+  const forms = place.querySelectorAll("form[data-choices]");
+  if (forms.length) import("./choices.js").then(({ addChoices }) => forms.forEach((form) => addChoices(form, form.dataset.choices)));
 }
 
 for (const article of document.querySelectorAll(".entry")) follow(article);
