@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import types
+from importlib import import_module
+from typing import Any
 
 import pytest
 
@@ -24,6 +26,7 @@ class Backend:
 
     def __init__(self):
         self.entries = {}
+        self.errors = types.SimpleNamespace(KeyringError=type("KeyringError", (Exception,), {}))
 
     def get_keyring(self):
         return self
@@ -43,7 +46,6 @@ class Backend:
 def memory(monkeypatch):
     """The package keyring, as far as it is used, over a backend in memory."""
     backend = Backend()
-    backend.errors = types.SimpleNamespace(KeyringError=type("KeyringError", (Exception,), {}))
     monkeypatch.setattr(keys, "find_spec", lambda name: True)
     monkeypatch.setattr(keys, "import_module", lambda name: backend)
     return backend
@@ -126,11 +128,10 @@ def test_without_a_keyring_that_is_what_is_told(monkeypatch) -> None:
 
 
 def test_the_package_keyring_itself(monkeypatch) -> None:
-    keyring = pytest.importorskip("keyring", reason="keyring is not installed: pip install 'clew[keys]'")
-    from keyring.backends import fail
-    from keyring.errors import PasswordDeleteError
+    keyring: Any = pytest.importorskip("keyring", reason="keyring is not installed: pip install 'clew[keys]'")
+    fail: Any = import_module("keyring.backends.fail")
 
-    class Memory(keyring.backend.KeyringBackend):
+    class Memory(keyring.backend.KeyringBackend):  # type: ignore[misc]
         priority = 1
         name = "Memory"
 
@@ -146,7 +147,7 @@ def test_the_package_keyring_itself(monkeypatch) -> None:
 
         def delete_password(self, service, username):
             if self.entries.pop((service, username), None) is None:
-                raise PasswordDeleteError("no such entry")
+                raise keyring.errors.PasswordDeleteError("no such entry")
 
     before = keyring.get_keyring()
     try:
