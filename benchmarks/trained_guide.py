@@ -5,16 +5,16 @@ cosine with the query of the encoder, how well a passage matches what the path l
 path, the strength and the kinds of edges, and how long the path is. Its coefficients b make the next gold passages
 likeliest among the candidates of a step, softmax(b x); a candidate's opinion is then that softmax, steeper by a
 factor. The steps are those after the gold passages of each question: one alone, and in their order two and three.
+*trained 1.5* walks by that opinion alone, *mixed*, which is the guide `trained` of clew, by its mean with `residual`.
 
 Every question is asked with the encoder of its own fold, which did not see it (benchmarks/folds.py), also where its
-steps teach the guide; the guide of a fold learns from the other four, and its factor is the best one on those. So
-neither encoder, coefficients nor factor saw the question. Paths that are not encoded have coefficients without the
-parts that need a query of the encoder.
+steps teach the guide; the guide of a fold learns from the other four. So neither encoder nor coefficients saw the
+question. Paths that are not encoded have coefficients without the parts that need a query of the encoder.
 
     python benchmarks/trained_guide.py --folds FOLDER --out guide             # with what folds.py made; an hour
     python benchmarks/trained_guide.py --folds FOLDER --out guide --report    # the tables again
 
-Killed, it continues where it was.
+Killed, it continues at the next question.
 """
 
 from __future__ import annotations
@@ -45,8 +45,14 @@ from clew.store.store import Store
 from guides import conditional_logit
 
 METRICS = ("recall@2", "recall@5", "recall@10", "all-gold@5")
-#: How much steeper than learned the opinion of the guide may be, since a walk multiplies its steps.
-FACTORS = (1.0, 1.5)
+#: The walks that are compared: *trained* alone, steeper than learned by a factor, since a walk multiplies its steps;
+#: and *mixed*. `trained 1.0` and `encoder`, which takes long, are asked for by name.
+WALKS = ("residual", "trained 1.5", "mixed")
+RECIPES = {"residual": "kgp(guide=residual)", "encoder": "kgp(guide=encoder, prior=0.3, sharpness=20)"}
+
+
+#: What is known of the candidates of a step, and which of them are gold.
+Step = tuple[np.ndarray, list[int]]
 
 
 class Study:
@@ -76,8 +82,8 @@ class Study:
         ]
         return [row for _, row in sorted(places)]
 
-    def steps(self) -> Iterator[tuple[np.ndarray, list[int], bool]]:
-        """Yield what is known of the candidates of each step, which are gold, and whether it is a later one."""
+    def steps(self) -> Iterator[Step]:
+        """Yield the steps of every question that have a gold candidate."""
         for name, some in self.examples.items():
             walk = self.walk(name, "kgp(guide=trained)")
             guide: TrainedGuide = walk.guide
@@ -88,40 +94,41 @@ class Study:
                 paths += [gold[:3]] * (len(gold) > 3)
                 for path in paths:
                     near = guide.graph.neighbours(path[-1])
-                    near = near[allowed[near]]
-                    described = guide.describe(
-                        Question(example.question), [path], [near], OpenCandidates(100, allowed)
-                    )
-                    ((rows, known, _),) = described
-                    usable = ~np.isin(rows, path)
-                    targets = np.flatnonzero(np.isin(rows[usable], gold)).tolist()
+                    near, question = near[allowed[near]], Question(example.question)
+                    (known,) = guide.describe(question, [path], [near], OpenCandidates(100, allowed))
+                    usable = ~np.isin(known.rows, path)
+                    targets = np.flatnonzero(np.isin(known.rows[usable], gold)).tolist()
                     if targets:
-                        yield known[usable], targets, len(path) > 1
+                        yield known.features[usable], targets
 
-    def ask(self, label: str, walks: dict[str, Any]) -> Iterator[dict[str, object]]:
-        """Yield a record of each question, asked with the walk of its set."""
+    def ask(
+        self, label: str, walks: dict[str, Any], asked: set[tuple[str, str]]
+    ) -> Iterator[dict[str, object]]:
+        """Yield a record of each question that was not asked yet, asked with the walk of its set."""
         for name, some in self.examples.items():
             for example in some:
-                started = time.perf_counter()
+                if (name, example.id) in asked:
+                    continue
+                started, cpu = time.perf_counter(), time.process_time()
                 hits = walks[name].retrieve(Question(example.question), 10)
-                seconds = time.perf_counter() - started
+                seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
                 gold = GoldEvidence(example)
                 result = Result(example, hit_pieces=[gold.matching_pieces(hit.node) for hit in hits])
                 measures = {metric: parse_metric(metric).measure(result) for metric in METRICS}
                 yield {"walk": label, "fold": self.fold, "set": name, "id": example.id, "type": example.question_type,
-                       "seconds": seconds, **measures}  # fmt: skip
+                       "seconds": seconds, "cpu": cpu, **measures}  # fmt: skip
 
 
-def learn(steps: Sequence[tuple[np.ndarray, list[int], bool]], columns: int) -> np.ndarray:
+def learn(steps: Sequence[Step], columns: int) -> np.ndarray:
     """Return the coefficients of the first ``columns`` features: each gold passage of a step is a choice, the others
     of it left out; features are scaled to a standard deviation of 1, with a penalty of 1."""
-    scale = np.concatenate([known[:, :columns] for known, _, _ in steps]).std(axis=0) + 1e-9
+    scale = np.concatenate([known[:, :columns] for known, _ in steps]).std(axis=0) + 1e-9
     choices = []
-    for known, targets, _ in steps:
+    for known, targets in steps:
         for target in targets:
-            kept = np.ones(len(known), dtype=np.bool_)
-            kept[[other for other in targets if other != target]] = False
-            choices.append(((known[:, :columns] / scale)[kept], int(np.count_nonzero(kept[:target]))))
+            usable = np.ones(len(known), dtype=np.bool_)
+            usable[[other for other in targets if other != target]] = False
+            choices.append(((known[:, :columns] / scale)[usable], int(np.count_nonzero(usable[:target]))))
     learnt: np.ndarray = conditional_logit(choices, penalty=1.0) / scale
     return learnt
 
@@ -149,70 +156,51 @@ def measure(options: argparse.Namespace, examples: folds.Examples) -> None:
         study: Study | None = None
         learnt_from = [step for other, some in enumerate(steps_of) if other != fold for step in some]
         pair = learn(learnt_from, len(FEATURES)), learn(learnt_from, WITHOUT_QUERY)
-        np.savez(options.out / f"coefficients{fold}.npz", *pair)
-        for label in [*(f"trained {factor}" for factor in FACTORS), "encoder"]:
+        for label in options.walk or WALKS:
             path = options.out / f"{label.replace(' ', '-')}-fold{fold}.jsonl"
-            if path.exists() or (options.walk and label not in options.walk):
+            asked = {(record["set"], record["id"]) for record in read_lines(path)}
+            if len(asked) == sum(map(len, own[fold].values())):
                 continue
             study = study or Study(options.folds, own[fold], fold)
             walks = {}
             for name in examples:
-                options_of = (
-                    "guide=encoder, prior=0.3, sharpness=20" if label == "encoder" else "guide=trained"
-                )
-                recipe = f"kgp({options_of})"
-                walk = study.walk(name, recipe)
-                if label.startswith("trained"):
-                    factor = float(label.partition(" ")[2])
-                    learnt = Coefficients(*(factor * some for some in pair))
-                    walk = replace(walk, guide=replace(walk.guide, coefficients=learnt))
-                walks[name] = walk
-            records = list(study.ask(label, walks))
-            path.write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
+                walk = study.walk(name, RECIPES.get(label, "kgp(guide=trained)"))
+                if label in {"residual", "encoder"}:
+                    walks[name] = walk
+                    continue
+                guide = replace(walk.guide, coefficients=Coefficients(*pair))
+                if label != "mixed":
+                    guide = replace(guide, steepness=float(label.partition(" ")[2]), trust=1.0)
+                walks[name] = replace(walk, guide=guide)
+            with path.open("a", encoding="utf-8") as file:
+                for record in study.ask(label, walks, asked):
+                    print(json.dumps(record), file=file, flush=True)
             print(f"fold {fold}, {label}: asked", flush=True)
 
 
-def read_residual(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what folds.py recorded of the default walk over the pool of each set: the guide `residual`."""
-    for fold in range(folds.FOLDS):
-        for line in (folder / f"fold{fold}.jsonl").read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            if (record["recipe"], record["pool"]) == ("kgp", "own"):
-                yield {**record, "walk": "residual", "fold": fold}
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the records of a file; none where it is not there."""
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    )
 
 
-def read_records(folder: Path, of_folds: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the records of each guide about the questions that all were asked; of `trained`, each fold by the factor
-    that is best on the other folds."""
-    every: dict[str, list[dict[str, Any]]] = {"residual": list(read_residual(of_folds))}
+def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the records of each guide."""
+    every: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("*-fold?.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
+        for record in read_lines(path):
             every.setdefault(record["walk"], []).append(record)
-    asked = {
-        (record["set"], record["id"]) for label in every for record in every[label] if label != "residual"
+    return {
+        label: every[label]
+        for label in sorted(every, key=lambda label: (label not in WALKS, label != "residual"))
     }
-    every["residual"] = [record for record in every["residual"] if (record["set"], record["id"]) in asked]
-    factors = [label for label in every if label.startswith("trained")]
-    chosen: list[dict[str, Any]] = []
-    for fold in range(folds.FOLDS):
-        means = {
-            label: np.mean([
-                np.mean([r["recall@5"] for r in every[label] if r["set"] == name and r["fold"] != fold])
-                for name in folds.SETS
-            ])
-            for label in factors
-        }  # fmt: skip
-        if means:
-            best = max(means, key=lambda label: means[label])
-            chosen += [record for record in every[best] if record["fold"] == fold]
-    return {**every, "trained, factor chosen on the other folds": chosen} if chosen else every
 
 
-def report(folder: Path, of_folds: Path) -> None:
+def report(folder: Path) -> None:
     """Print the tables."""
-    every = read_records(folder, of_folds)
-    print(f"| guide | data | questions | {' | '.join(METRICS)} | ms | recall@5, less residual |")
+    every = read_records(folder)
+    print(f"| guide | data | questions | {' | '.join(METRICS)} | ms of CPU | recall@5, less residual |")
     print("|" + "---|" * (len(METRICS) + 5))
     base = {(r["set"], r["id"]): r["recall@5"] for r in every["residual"]}
     for label, records in every.items():
@@ -222,11 +210,13 @@ def report(folder: Path, of_folds: Path) -> None:
                 continue
             cells = [bootstrap_interval([record[metric] for record in some]) for metric in METRICS]
             text = " | ".join(f"{100 * c.mean:.1f} [{100 * c.low:.1f}, {100 * c.high:.1f}]" for c in cells)
+            measured = [r["cpu"] for r in some if "cpu" in r]
+            milliseconds = f"{1000 * np.mean(measured):.0f}" if measured else ""
             gap = bootstrap_interval(
                 [r["recall@5"] - base[name, r["id"]] for r in some if (name, r["id"]) in base]
             )
             print(
-                f"| {label} | {name} | {len(some)} | {text} | {1000 * np.mean([r['seconds'] for r in some]):.0f} | "
+                f"| {label} | {name} | {len(some)} | {text} | {milliseconds} | "
                 f"{100 * gap.mean:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}] |"
             )
     folds.by_type(every)
@@ -261,7 +251,7 @@ def main() -> None:
             for name, file in folds.SETS.items()
         }
         measure(options, examples)
-    report(options.out, options.folds)
+    report(options.out)
 
 
 if __name__ == "__main__":

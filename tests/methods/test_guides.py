@@ -122,7 +122,7 @@ def test_a_trained_guide_adds_up_what_is_known_of_a_candidate_and_asks_the_encod
     assert isinstance(walk, KGP)
     guide = walk.guide
     assert isinstance(guide, TrainedGuide)
-    assert walk.prior == 0.0
+    assert walk.prior == 1.0
     snapshot = base.snapshot()
     allowed = snapshot.mask(Scope(), RETRIEVED_KINDS)
     rows = np.flatnonzero(allowed)
@@ -132,23 +132,25 @@ def test_a_trained_guide_adds_up_what_is_known_of_a_candidate_and_asks_the_encod
     known = list(guide.describe(QUESTION, paths, near, OpenCandidates(100, allowed)))
     # The question, and the two likeliest paths.
     assert len(encoder.asked) == 3
-    assert [has_query for _, _, has_query in known] == [True, True, False, False]
+    assert [some.has_query for some in known] == [True, True, False, False]
     residual = guide.residual.score_neighbours(QUESTION, paths, near, OpenCandidates(100, allowed)).scores
-    scores = guide.score_neighbours(QUESTION, paths, near, OpenCandidates(100, allowed)).scores
+    scored = guide.score_neighbours(QUESTION, paths, near, OpenCandidates(100, allowed))
     column = {feature: number for number, feature in enumerate(FEATURES)}
-    for path, (candidates, features, has_query), (pool, alone), (scored, score) in zip(
-        paths, known, residual, scores, strict=True
+    for path, some, (pool, alone), (rows, score), opinion in zip(
+        paths, known, residual, scored.scores, scored.opinions, strict=True
     ):
-        assert candidates.tolist() == pool.tolist() == scored.tolist()
+        candidates, features = some.rows, some.features
+        assert candidates.tolist() == pool.tolist() == rows.tolist()
         assert features.shape == (len(candidates), len(FEATURES))
-        assert features[:, column["residual"]] == pytest.approx(alone)
+        assert score == pytest.approx(alone)
         strengths = walk.graph.strengths(path[-1], candidates)
         strengths[~np.isin(candidates, walk.graph.neighbours(path[-1]))] = 0.0
         assert features[:, column["strength"]] == pytest.approx(strengths)
         assert features[:, column["strength, later"]] == pytest.approx(strengths * (len(path) > 1))
-        learnt = COEFFICIENTS.with_query if has_query else COEFFICIENTS.without
-        by_hand = [sum(a * b for a, b in zip(some, learnt, strict=False)) for some in features.tolist()]
-        assert score * walk.sharpness == pytest.approx(by_hand)
+        learnt = COEFFICIENTS.with_query if some.has_query else COEFFICIENTS.without
+        by_hand = [sum(a * b for a, b in zip(known, learnt, strict=False)) for known in features.tolist()]
+        assert opinion.scores == pytest.approx(by_hand)
+        assert (opinion.calibration.edge, opinion.trust) == (0.0, 0.5)
     assert guide.missing(QUESTION, paths) == guide.residual.missing(QUESTION, paths)
     assert [hit.node.id for hit in walk.retrieve(QUESTION, 3)]
 

@@ -50,7 +50,7 @@ from clew.methods.kgp.guides import (
     ResidualGuide,
     create_guide,
 )
-from clew.methods.kgp.trained import create_trained_guide
+from clew.methods.kgp.trained import create_trained_guide, fits_trained_guide
 from clew.methods.readers.extractive import ContentsReader
 from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.ranking import as_hits
@@ -168,14 +168,13 @@ class KGP:
             _require_sentences(resources.snapshot)
         chosen, recipe = resources.choose_reader(recipe, "paper" if recipe.name == "kgp-paper" else "cited")
         seeds_from = resources.local_retriever(seeding, recipe.name, "seeding")
-        if guide == AUTO:
-            guide = resources.choose(Auto("combined", "residual"))
-            recipe = recipe.with_options(guide=guide)
         joins = resources.graph(graph)
+        if guide == AUTO:
+            ranks_by_probability = sharpness is not None and fits_trained_guide(resources, joins)
+            guide = resources.choose(Auto("combined", "trained" if ranks_by_probability else "residual"))
+            recipe = recipe.with_options(guide=guide)
         if guide.name == "trained":
-            ranking: Guide = create_trained_guide(resources, seeds_from, joins, sharpness)
-            # What an edge is worth is learned.
-            prior = None if prior is None else 0.0
+            ranking: Guide = create_trained_guide(resources, seeds_from, joins)
         else:
             ranking = create_guide(guide, resources, seeds_from)
         open_search = getattr(ranking, "residual", ranking)

@@ -5,6 +5,10 @@ It needs no language model, but the multi-hop encoder that comes with clew. For 
 passage of the path, the words it shares with that passage, and the edges that lead to it, each with a learned
 coefficient; the softmax of the sums is the probability that the candidate is the next passage. A candidate that only
 repeats the question or the path so counts less than one that answers what is left.
+
+Its probabilities and those of `residual` are mixed half and half. What is learned on paragraphs of an encyclopaedia
+is too sure of itself elsewhere, and in questions that compare; a mixture follows it where it has found the next
+passage, and keeps the order of `residual` where it has not.
 """
 
 from __future__ import annotations
@@ -19,7 +23,14 @@ import numpy as np
 from clew.core.arrays import cosines
 from clew.core.errors import UsageError
 from clew.graph.mentions import MentionGraph
-from clew.methods.kgp.guides import MDR, NeighbourScores, OpenCandidates, ResidualGuide
+from clew.methods.kgp.guides import (
+    MDR,
+    Calibration,
+    NeighbourScores,
+    OpenCandidates,
+    Opinion,
+    ResidualGuide,
+)
 from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.lexical import TfIdf
 
@@ -31,40 +42,46 @@ if TYPE_CHECKING:
     from clew.core.protocols import Graph, Retriever
     from clew.core.types import Question
 
-    #: What is known of the candidates of a path: their rows, (n,), the features, (n, m), and whether the encoder made
-    #: a query of the path.
-    KnownCandidates = tuple[Rows, Floats, bool]
-
 #: Kinds of edges that count beside the strength, with their direction (true: back).
 _EDGES = (("title", False), ("title", True), ("name", False))
 #: What is known of a candidate, with its coefficient, and that for a path that the encoder made no query of. *Later*:
-#: the path has two passages or more. Learned from 1,899 steps of 700 questions of HotpotQA, MuSiQue and
+#: the path has two passages or more. Learned from 2,046 steps of 700 questions of HotpotQA, MuSiQue and
 #: 2WikiMultihopQA, each with an encoder that had not seen the question
 #: (``python benchmarks/trained_guide.py --folds FOLDER --out FOLDER --report``).
 _LEARNED = {
-    "residual": (10.53, 21.23),
-    "words left open": (43.34, 34.88),
-    "words": (-41.41, -44.32),
-    "document": (-1.09, -11.87),
-    "question, rest of it": (0.71, -0.75),
-    "question": (-5.01, -4.72),
-    "last passage": (-8.38, -9.73),
-    "words of the last passage": (3.34, 3.01),
-    "strength": (5.39, 2.31),
-    "title": (2.29, 2.16),
-    "title, back": (0.43, 0.24),
-    "name": (1.42, 1.33),
-    "names shared": (-0.02, -0.03),
-    "strength, later": (-1.08, -0.88),
-    "words left open, later": (5.41, 7.72),
-    "question, later": (-9.16, -7.48),
-    "query": (10.97, 0),
-    "query, later": (10.75, 0),
-    "query and edge": (-7.83, 0),
+    "residual": (10.47, 21.28),
+    "words left open": (44.37, 35.82),
+    "words": (-42.12, -45.09),
+    "document": (-1.19, -12.01),
+    "question, rest of it": (1.27, -0.3),
+    "question": (-4.85, -4.51),
+    "last passage": (-8.62, -9.99),
+    "words of the last passage": (3.75, 3.31),
+    "strength": (5.34, 2.34),
+    "title": (2.43, 2.31),
+    "title, back": (0.49, 0.33),
+    "name": (1.41, 1.31),
+    "names shared": (-0.02, -0.04),
+    "strength, later": (-0.99, -0.79),
+    "words left open, later": (5.38, 7.35),
+    "question, later": (-9.59, -7.76),
+    "query": (10.84, 0),
+    "query, later": (11.15, 0),
+    "query and edge": (-7.57, 0),
 }
 FEATURES = tuple(_LEARNED)
 #: The features before this one need no query of the encoder.
 WITHOUT_QUERY = FEATURES.index("query")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCandidates:
+    """What is known of the candidates of a path: their rows, (n,), and features, (n, m), and whether the encoder made
+    a query of the path. The first feature is the score of `residual`."""
+
+    rows: Rows
+    features: Floats
+    has_query: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +92,28 @@ class Coefficients:
     without: NDArray[np.float64]
 
 
-#: How much steeper the opinion is than learned, since a walk multiplies its steps: chosen among 1 and 1.5.
-_STEEPNESS = 1.5
 COEFFICIENTS = Coefficients(
-    _STEEPNESS * np.array([with_query for with_query, _ in _LEARNED.values()]),
-    _STEEPNESS * np.array([without for _, without in _LEARNED.values()][:WITHOUT_QUERY]),
+    np.array([with_query for with_query, _ in _LEARNED.values()]),
+    np.array([without for _, without in _LEARNED.values()][:WITHOUT_QUERY]),
 )
+#: How much steeper than learned the opinion is, since a walk multiplies its steps: chosen among 1 and 1.5, before the
+#: mixture, which was given equal shares without a trial.
+_STEEPNESS, _TRUST = 1.5, 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedGuide:
-    """Scores candidates by learned coefficients.
+    """Scores candidates by `residual`, and by learned coefficients as a second opinion with the share ``trust``.
 
-    ``residual`` proposes the candidates, and says what is missing. The scores are divided by the ``sharpness`` of the
-    walk, which multiplies them again; the walk adds no prior of its own for edges.
+    ``residual`` proposes the candidates, and says what is missing.
     """
 
     residual: ResidualGuide
     graph: MentionGraph
     words: TfIdf
-    coefficients: Coefficients
-    sharpness: float
+    coefficients: Coefficients = COEFFICIENTS
+    steepness: float = _STEEPNESS
+    trust: float = _TRUST
 
     def score_neighbours(
         self,
@@ -104,12 +122,15 @@ class TrainedGuide:
         neighbours: Sequence[Rows],
         open_candidates: OpenCandidates,
     ) -> NeighbourScores:
-        """Score the candidates of each path: the log of their odds."""
-        scores = []
-        for rows, known, has_query in self.describe(question, paths, neighbours, open_candidates):
-            learnt = self.coefficients.with_query if has_query else self.coefficients.without
-            scores.append((rows, known[:, : len(learnt)] @ learnt / self.sharpness))
-        return NeighbourScores(scores)
+        """Score the candidates of each path by `residual`, with the learned opinion beside it."""
+        scores, opinions = [], []
+        # What an edge is worth is among the features.
+        calibration = Calibration(self.steepness, 0.0)
+        for known in self.describe(question, paths, neighbours, open_candidates):
+            learnt = self.coefficients.with_query if known.has_query else self.coefficients.without
+            scores.append((known.rows, known.features[:, 0]))
+            opinions.append(Opinion(known.features[:, : len(learnt)] @ learnt, calibration, self.trust))
+        return NeighbourScores(scores, opinions=opinions)
 
     def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
         """Return what `residual` says."""
@@ -126,11 +147,11 @@ class TrainedGuide:
         queries = self.residual.hop_vectors(question, paths)
         pools = self.residual.score_neighbours(question, paths, neighbours, open_candidates, queries).scores
         for path, (rows, scores), query in zip(paths, pools, queries, strict=True):
-            yield rows, self._describe_path(question, path, rows, scores, query), query is not None
+            yield self._describe_path(question, path, rows, scores, query)
 
     def _describe_path(
         self, question: Question, path: Sequence[int], rows: Rows, scores: Floats, query: Vectors | None
-    ) -> Floats:
+    ) -> KnownCandidates:
         search = self.residual.search
         weighed = search.weigh_question(question)
         every = np.unique(np.concatenate([rows, np.array(path, np.int64)]))
@@ -146,7 +167,7 @@ class TrainedGuide:
         (passage,) = search.snapshot.nodes(np.array([path[-1]]))
         strength, kinds = self._describe_edges(path[-1], rows)
         later = float(len(path) > 1)
-        return np.stack(
+        features = np.stack(
             [
                 scores,
                 left,
@@ -167,6 +188,7 @@ class TrainedGuide:
             ],
             axis=1,
         )
+        return KnownCandidates(rows, features, query is not None)
 
     def _describe_edges(self, row: int, rows: Rows) -> tuple[Floats, list[Floats]]:
         """Return the strength of the edges from a row to others, 0 without one, whether each kind is among them, and
@@ -185,9 +207,13 @@ class TrainedGuide:
         return strength, [*kinds.values(), shared]
 
 
-def create_trained_guide(
-    resources: Resources, seeding: Retriever, graph: Graph, sharpness: float | None
-) -> TrainedGuide:
+def fits_trained_guide(resources: Resources, graph: Graph) -> bool:
+    """Return whether the guide can walk here: with a multi-hop encoder, over the graph that it was trained on."""
+    encoder = resources.encoder
+    return encoder is not None and encoder.objective == MDR and isinstance(graph, MentionGraph)
+
+
+def create_trained_guide(resources: Resources, seeding: Retriever, graph: Graph) -> TrainedGuide:
     """Return the guide for a walk over a graph. Raises UsageError without a multi-hop encoder, and for another graph
     than `mentions`."""
     encoder = resources.require_encoder("guide=trained")
@@ -201,6 +227,4 @@ def create_trained_guide(
     search = (
         seeding if isinstance(seeding, ContextualSearch) else ContextualSearch(resources.snapshot, encoder)
     )
-    return TrainedGuide(
-        ResidualGuide(search), graph, TfIdf(resources.snapshot), COEFFICIENTS, sharpness or 1.0
-    )
+    return TrainedGuide(ResidualGuide(search), graph, TfIdf(resources.snapshot))
