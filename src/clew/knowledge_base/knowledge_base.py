@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from clew.knowledge_base.source_files import SourceFiles
     from clew.knowledge_base.tables import KnowledgeTables
     from clew.methods.focus.exact import ExactReading
+    from clew.retrieve.structure.comparison import Comparison
     from clew.store.store import Finding, Store, StoreInfo
 
 #: The setting of a base that names its encoder.
@@ -451,6 +452,16 @@ class KnowledgeBase:
         if scope.graphs is None:
             opened = [graph for graph in opened if not graph.is_mounted]
         return describe_name(snapshot, name, documents=scope.documents, graphs=opened)
+
+    def compare(self, before: str, after: str) -> Comparison:
+        """Return what changed from one document to another: headings, clauses, numbers
+        (:mod:`clew.retrieve.structure.comparison`). Documents are named by path, key or file name.
+
+        Raises NotFound, and UsageError for a name that several documents have.
+        """
+        from clew.retrieve.structure.comparison import compare_nodes
+
+        return compare_nodes(self.tree(before), self.tree(after))
 
     def why_not(
         self,

@@ -9,6 +9,7 @@ import typer
 from clew.app.cli import (
     about,
     ask,
+    diff,
     documents,
     encoder,
     enrich,
@@ -71,6 +72,7 @@ app.command("chat")(ask.chat)
 app.command("search")(ask.search)
 app.command("show")(documents.show)
 app.command("about")(about.about)
+app.command("diff")(diff.diff)
 app.command("list")(documents.list_documents)
 app.command("tables")(tables.list_tables)
 app.command("sql")(tables.sql)

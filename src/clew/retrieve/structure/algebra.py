@@ -7,7 +7,6 @@ merely points at is left to a reader. A structure that a named document does not
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import numpy as np
 
 from clew.core.text import hash_term, normalise, query_terms
 from clew.core.types import DOCUMENT, KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE, Document, Node, Scope
+from clew.retrieve.structure.comparison import compare_nodes
 from clew.retrieve.structure.grammar import Query, Selector
 from clew.retrieve.structure.outline import LABEL_WORDS, Outline
 from clew.retrieve.structure.resolver import Reference, ReferenceResolver, best_matches, match_score
@@ -426,20 +426,15 @@ class Evaluator:
         if any(len(documents) != 1 for documents in sides) or sides[0] == sides[1]:
             return NOTHING
         (first,), (second,) = sides
-        before, after = self._content(first), self._content(second)
+        nodes = (
+            self._snapshot.nodes(np.arange(*self._snapshot.document_rows(document.key)))
+            for document in (first, second)
+        )
         lines = [f"Changes from {first.name} to {second.name}:"]
         references: list[Reference] = []
-        matcher = difflib.SequenceMatcher(
-            None, [text for _, text in before], [text for _, text in after], False
-        )
-        for tag, low, high, new_low, new_high in matcher.get_opcodes():
-            if tag == "equal":
-                continue
-            for sign, changed, document in (
-                ("-", before[low:high], first),
-                ("+", after[new_low:new_high], second),
-            ):
-                for node, _ in changed:
+        for change in compare_nodes(*nodes).changes:
+            for sign, node, document in (("-", change.before, first), ("+", change.after, second)):
+                if node is not None and change.kind != "moved":
                     where = node.headings[-1] if node.headings else document.title
                     lines.append(f"{sign} {shorten(where, 60)}: {shorten(node.text, 200)}")
                     references.append(self._refer(node, document.name))
@@ -449,12 +444,6 @@ class Evaluator:
         elif len(lines) > MAX_CHANGES + 1:
             lines = [*lines[: MAX_CHANGES + 1], f"({len(lines) - MAX_CHANGES - 1} more changes)"]
         return Finding(tuple(references), "\n".join(lines), listed=True)
-
-    def _content(self, document: Document) -> list[tuple[Node, str]]:
-        start, end = self._snapshot.document_rows(document.key)
-        kinds = self._snapshot.column("kind")[start:end]
-        rows = np.flatnonzero((kinds == KINDS.index(PASSAGE)) | (kinds == KINDS.index(ROW))) + start
-        return [(node, normalise(node.text)) for node in self._snapshot.nodes(rows)]
 
     def find_longest(self, query: Query) -> Finding:
         """Name the document with the most pages, or the fewest; without pages, the most nodes."""

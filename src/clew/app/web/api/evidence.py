@@ -1,4 +1,4 @@
-"""What is said of a name, as the page and programs are given it."""
+"""What is said of a name, and what changed between two documents."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ router = APIRouter(prefix="/bases/{base}", tags=["evidence"])
 
 #: Sentences in one reply.
 _MAX_STATEMENTS = 5_000
+#: Changes in one reply.
+_MAX_CHANGES = 2_000
 
 
 @router.get("/about")
@@ -36,3 +38,21 @@ def about(
         profile = base.knowledge_base.about(name, documents=documents, where=where)
     statements = profile.statements[start : start + limit]
     return replace(profile, statements=statements).to_dict() | {"total": len(profile.statements)}
+
+
+@router.get("/diff")
+def diff(
+    server: CurrentServer,
+    base: CurrentBase,
+    before: Annotated[Key, Query(description="The key of the earlier document.")],
+    after: Annotated[Key, Query(description="The key of the later document.")],
+    start: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=_MAX_CHANGES)] = 200,
+) -> dict[str, Any]:
+    """Return what changed between two documents: counts, headings, and for each change the quotes of both sides with
+    their places, the ranges that differ, and the numbers. ``total`` counts all changes."""
+    with server.questions.search_slots.admit():
+        comparison = base.knowledge_base.compare(before, after)
+    changes = comparison.changes[start : start + limit]
+    shown = replace(comparison, changes=changes).to_dict()
+    return shown | {"counts": comparison.counts(), "total": len(comparison.changes)}
