@@ -289,6 +289,15 @@ def test_a_page_shows_the_row_with_the_cell_marked() -> None:
     assert '2021: <mark class="exact">815</mark>; 2020' in shown_page(FROM_ROW)[1]
 
 
+def test_two_cells_of_a_row_are_marked_in_one_row() -> None:
+    computed = answer(quote(TOTALS, "815"), quote(TOTALS, "795"), quote(PROSE_NODE, "815", SENTENCE))
+    row, sentence = shown_page(computed, {"costco:7": TableRow("Warehouses", CELLS)})[0].supports
+    assert (row.marked_cells, row.support.number) == (((1, 2), (1, 3)), 1)
+    assert brackets(sentence.pieces) == SENTENCE.replace("815", "[815]")
+    words, _ = shown_page(computed)[0].supports
+    assert brackets(words.pieces) == ROW_TEXT.replace("815", "[815]").replace("795", "[795]")
+
+
 def test_a_page_shows_the_sentence_and_folds_the_alternatives() -> None:
     _, html = shown_page(FROM_PROSE)
     assert 'The company operated <mark class="exact">815</mark> of them worldwide' in html

@@ -316,10 +316,13 @@ def test_yes_and_no_answer_questions_that_ask_for_them_alone():
     text = "The weir is closed in winter. Boats pay a toll."
     answers = {"Is": {"yes": 9.0, "winter": 9.5}, "When": {"yes": 9.9, "winter": 9.0}}
     polar, _ = read(answers, "Is the weir closed in winter?", [hit(0, text)])
-    assert polar.text == "yes"
+    assert polar.text == "Yes"
     assert polar.quotes[0].text == "The weir is closed in winter."
     assert polar.quotes[0].answer is None
     assert read(answers, "When is the weir closed?", [hit(0, text)])[0].text == "winter"
+    text = "It has judged the effectiveness of the lock in May. It found that the lock was effective in May."
+    polar, _ = read({"Was": {"yes": 9.0}}, "Was the lock effective in May?", [hit(0, text)])
+    assert polar.quotes[0].text == "It found that the lock was effective in May."
 
 
 def test_the_name_of_a_file_is_no_answer_but_the_title_of_an_article_is():

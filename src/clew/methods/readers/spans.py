@@ -350,7 +350,7 @@ class SpanAnswerReader:
         if not text:
             return None
         return Answer(
-            text,
+            text.capitalize() if text in {"yes", "no"} else text,
             tuple(dict.fromkeys(reading.hit for reading in readings)),
             tuple(dict.fromkeys(reading.quote for reading in readings)),
             reader="span",
@@ -423,10 +423,9 @@ class SpanAnswerReader:
         if span.passage < 0:
             # "yes" and "no" stand nowhere: their quote is the sentence that shares most words with the question.
             hit, quote = _supporting_quote(question, hits)
-        else:
-            hit = hits[span.passage]
-            quote = quote_around(hit.node, span, question)
-        return Reading(span.text, confidence, hit, quote)
+            return Reading(span.text.capitalize(), confidence, hit, quote)
+        hit = hits[span.passage]
+        return Reading(span.text, confidence, hit, quote_around(hit.node, span, question))
 
 
 def _refuse_other_years(question: str, answer: Answer) -> Answer:
@@ -940,16 +939,24 @@ def _quotable_spans(node: Node) -> list[tuple[int, int]]:
 
 
 def _supporting_quote(question: str, hits: Sequence[Hit]) -> tuple[Hit, Quote]:
-    words = frozenset(query_terms(question))
     quotes = [(hit, _best_sentence(question, hit.node)) for hit in hits]
-    return max(quotes, key=lambda pair: len(words & frozenset(query_terms(pair[1].text))))
+    return max(quotes, key=lambda pair: _shared_words(question, pair[1].text))
 
 
 def _best_sentence(question: str, node: Node) -> Quote:
-    words = frozenset(query_terms(question))
     start, end = max(
         _quotable_spans(node) or [(0, len(node.text))],
-        key=lambda span: len(words & frozenset(query_terms(node.text[slice(*span)]))),
+        key=lambda span: _shared_words(question, node.text[slice(*span)]),
     )
     end = min(end, start + _LONG_QUOTE)
     return Quote(node.id, node.text[start:end], (start, end))
+
+
+def _shared_words(question: str, text: str) -> tuple[int, int]:
+    """Return how many of the question's words a text has, and how many of them letter by letter: "effective" is not
+    "effectiveness"."""
+    forms = frozenset(_WORD.findall(question.casefold()))
+    return (
+        len(frozenset(query_terms(question)) & frozenset(query_terms(text))),
+        len(forms & frozenset(_WORD.findall(text.casefold()))),
+    )

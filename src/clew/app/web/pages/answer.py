@@ -322,9 +322,9 @@ def make_answer_page(view: AnswerView, rows: Mapping[str, TableRow] = MappingPro
         tuple(_evidence_block(item, rows.get(item.node.id)) for item in view.evidence),
         view_chain(view.steps),
         tuple(_ranked_rows(view))[:_MAX_ROWS],
-        tuple(_support_block(support, rows) for support in view.supports if view.answer_first),
+        _support_blocks(view.supports, rows) if view.answer_first else (),
         tuple(
-            AlternativeBlock(number, item.text, item.confidence, _support_block(item.support, rows))
+            AlternativeBlock(number, item.text, item.confidence, _support_block([item.support], rows))
             for number, item in enumerate(view.alternatives, 1)
         ),
         describe_search(view),
@@ -365,22 +365,38 @@ def whole_table(item: Evidence) -> tuple[tuple[tuple[str, ...], ...], tuple[Cell
     return table_cells(item.node.text), _marked_cells(item.node, None, item.answers)
 
 
-def _support_block(support: SupportView, rows: Mapping[str, TableRow]) -> SupportBlock:
-    node, answer = support.node, support.quote.answer
-    row = rows.get(support.quote.node)
-    answers = () if answer is None else (answer,)
+def _support_blocks(
+    supports: Sequence[SupportView], rows: Mapping[str, TableRow]
+) -> tuple[SupportBlock, ...]:
+    """Return the quotations, each once: of two cells of one row the row, with both marked."""
+    groups: dict[tuple[str, tuple[int, int]], list[SupportView]] = {}
+    for support in supports:
+        groups.setdefault((support.quote.node, support.quote.span), []).append(support)
+    return tuple(_support_block(group, rows) for group in groups.values())
+
+
+def _support_block(supports: Sequence[SupportView], rows: Mapping[str, TableRow]) -> SupportBlock:
+    """Return quotations of the same words, which may have different answers, as one."""
+    support = supports[0]
+    node, quote = support.node, support.quote
+    row = rows.get(quote.node)
+    answers = [item.quote.answer for item in supports if item.quote.answer is not None]
+    pieces = support.pieces
+    if len(supports) > 1:
+        ranges = [(first - quote.span[0], last - quote.span[0]) for first, last in answers]
+        pieces = excerpt(quote.text, ranges, around=None, answers=ranges)
     if node is not None and row is not None:
         marked = _marked_cells(node, row, answers)
         # The words have the answer marked, even where no single cell does.
         if marked or not answers:
             caption = ": ".join(part for part in (row.caption, row.group) if part)
-            return SupportBlock(support, support.pieces, row.cells, caption, marked)
-    if node is not None and node.kind == TABLE and answer is not None:
+            return SupportBlock(support, pieces, row.cells, caption, marked)
+    if node is not None and node.kind == TABLE and len(answers) == 1:
         cells = table_cells(node.text)
-        if (place := table_cell_at(node.text, *answer)) is not None and place[0]:
+        if (place := table_cell_at(node.text, *answers[0])) is not None and place[0]:
             cells, marked = (cells[0], cells[place[0]]), ((1, place[1]),)
-            return SupportBlock(support, support.pieces, cells, node.name, marked)
-    return SupportBlock(support, support.pieces)
+            return SupportBlock(support, pieces, cells, node.name, marked)
+    return SupportBlock(support, pieces)
 
 
 def _marked_cells(
