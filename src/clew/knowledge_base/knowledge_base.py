@@ -33,6 +33,7 @@ from clew.knowledge_base.results import CitedSource, DocumentMatches, GraphSize,
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import Encoder, LanguageModel
+    from clew.knowledge_base.basket import Basket
     from clew.knowledge_base.extraction import ExtractionReport
     from clew.knowledge_base.graphs import KnowledgeGraphs
     from clew.knowledge_base.ingest.estimate import Estimate
@@ -126,6 +127,13 @@ class KnowledgeBase:
         from clew.knowledge_base.tables import KnowledgeTables
 
         return KnowledgeTables(self.store)
+
+    @property
+    def basket(self) -> Basket:
+        """The quotes that were put aside for a memo."""
+        from clew.knowledge_base.basket import Basket
+
+        return Basket(self.store)
 
     @property
     def files(self) -> SourceFiles:

@@ -26,3 +26,21 @@ def test_two_documents_are_compared_a_part_at_a_time(app, keys):
     assert same["changes"] == [] and same["counts"]["same"] > 20
     assert app.get(f"{app.api}/diff?before={contract}&after={'0' * 32}")[0] == 404
     assert app.get(f"{app.api}/diff?before={contract}&after=../etc")[0] == 422
+
+
+def test_quotes_are_put_aside_noted_exported_and_taken_out(app, keys):
+    path = f"{app.api}/basket"
+    _, said = app.get(f"{app.api}/about?name=Hirer&limit=1")
+    [statement] = said["statements"]
+    status, pinned = app.post(path, {"node": statement["id"], "text": statement["text"], "question": "Who?"})
+    assert status == 201 and pinned["text"] == statement["text"] and pinned["key"] == statement["key"]
+    assert app.json("PUT", f"{path}/{pinned['id']}", {"note": "Mine."})[0] == 200
+    assert app.get(path)[1] == {"quotes": [pinned | {"note": "Mine."}], "missing": 0}
+    assert app.post(path, {"node": statement["id"], "text": "never said"})[0] == 400
+    assert app.post(path, {"node": "0" * 32 + ":1"})[0] == 404
+    status, headers, content = app.request("GET", f"{app.api}/memo?form=md&title=Hire")
+    assert status == 200 and headers["content-disposition"] == 'attachment; filename="memo.md"'
+    assert content.decode().startswith("# Hire\n\n## Who?\n\nMine.") and pinned["key"] in content.decode()
+    assert app.request("GET", f"{app.api}/memo")[2].startswith(b"PK")
+    assert app.delete(f"{path}/{pinned['id']}")[0] == 200 and app.delete(f"{path}/{pinned['id']}")[0] == 404
+    assert app.delete(path)[1] == {"removed": 0}

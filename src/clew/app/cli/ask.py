@@ -28,7 +28,7 @@ from clew.app.cli.options import (
     configured_model,
     describe_encoder_input,
 )
-from clew.app.cli.output import describe_unsearchable, make_console, print_json, print_note
+from clew.app.cli.output import describe_unsearchable, format_count, make_console, print_json, print_note
 from clew.core.component import parse_recipe
 from clew.core.errors import NotFound, UsageError
 from clew.core.types import EVIDENCE_FOR, EVIDENCE_FOR_ALL
@@ -116,6 +116,9 @@ def ask(
             show_default=False,
         ),
     ] = None,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Put the quotes of the answer aside for a memo; see clew memo.")
+    ] = False,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="Print at most N pieces of evidence.")
     ] = 5,
@@ -225,6 +228,9 @@ def ask(
                 watch=watch,
             )
         view = AnswerView.from_answer(answer)
+        if pin:
+            count = len(base.basket.pin_answer(answer, question or chain or triples))
+            remarks.append(f"{format_count(count, 'quote')} put aside; to see them: clew memo")
         with _print_answer(view, k, alternatives, as_json) as added_json:
             if out is not None:
                 _write_file(out, view)

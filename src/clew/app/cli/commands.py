@@ -18,6 +18,7 @@ from clew.app.cli import (
     grid,
     info,
     mcp,
+    memo,
     serve,
     tables,
     train,
@@ -73,6 +74,7 @@ app.command("search")(ask.search)
 app.command("show")(documents.show)
 app.command("about")(about.about)
 app.command("diff")(diff.diff)
+app.command("memo")(memo.memo)
 app.command("list")(documents.list_documents)
 app.command("tables")(tables.list_tables)
 app.command("sql")(tables.sql)

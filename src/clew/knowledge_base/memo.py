@@ -1,0 +1,187 @@
+"""A memo of the pinned quotes, as Markdown or DOCX, each with a footnote to document, page and digest."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from xml.sax.saxutils import escape
+
+from clew.core.errors import UsageError
+from clew.knowledge_base.basket import PinnedQuote
+
+SUFFIXES = (".md", ".docx")
+TITLE = "Memo"
+#: A part of a memo: its kind, its text, and the number of the footnote at its end, 0 for none.
+Block = tuple[Literal["title", "question", "note", "quote"], str, int]
+#: Characters that XML cannot hold.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]")
+#: Characters that Markdown reads as marks.
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_LINE_MARK = re.compile(r"^(\s*)([-+=]|\d+[.)])", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """Quotes by the questions that they answer, in the order in which they were pinned."""
+
+    quotes: Sequence[PinnedQuote]
+    title: str = TITLE
+
+    def footnotes(self) -> list[str]:
+        """Return for each quote, in the order of the memo, where it is from."""
+        return [f"{quote.place}. Digest of the document: {quote.digest}." for quote in self._by_question()]
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the parts of the memo in order."""
+        yield "title", self.title, 0
+        question = ""
+        for number, quote in enumerate(self._by_question(), 1):
+            if quote.question != question:
+                question = quote.question
+                yield "question", question, 0
+            if quote.note:
+                yield "note", quote.note, 0
+            yield "quote", quote.text, number
+
+    def write(self, path: Path) -> None:
+        """Write the memo to a file. Raises UsageError for an ending that is neither .md nor .docx."""
+        suffix = path.suffix.lower()
+        if suffix not in SUFFIXES:
+            raise UsageError(f"cannot write a memo to '{path.name}'", f"Known endings: {', '.join(SUFFIXES)}")
+        path.write_bytes(self.to_docx() if suffix == ".docx" else self.to_markdown().encode())
+
+    def to_markdown(self) -> str:
+        """Return the memo as Markdown with footnotes (``[^1]``)."""
+        parts = []
+        for kind, text, number in self.blocks():
+            marked = _escape_markdown(text)
+            if kind == "quote":
+                parts.append("\n".join(f"> {line}".rstrip() for line in f"{marked}[^{number}]".splitlines()))
+            else:
+                prefix = {"title": "# ", "question": "## "}.get(kind, "")
+                parts.append(prefix + (" ".join(marked.split()) if prefix else marked))
+        notes = [f"[^{number}]: {_escape_markdown(text)}" for number, text in enumerate(self.footnotes(), 1)]
+        return "\n\n".join([*parts, *notes]) + "\n"
+
+    def to_docx(self) -> bytes:
+        """Return the memo as a Word file with footnotes. The same quotes give the same bytes."""
+        body = "".join(
+            _paragraph(_STYLE_OF[kind], text, _footnote_mark("footnoteReference", number) if number else "")
+            for kind, text, number in self.blocks()
+        )
+        notes = "".join(
+            f'<w:footnote w:id="{number}">'
+            + _paragraph(
+                "FootnoteText",
+                f" {text}",
+                before='<w:r><w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr><w:footnoteRef/></w:r>',
+            )
+            + "</w:footnote>"
+            for number, text in enumerate(self.footnotes(), 1)
+        )
+        parts = _PARTS | {
+            "word/document.xml": f"<w:document {_NAMESPACE}><w:body>{body}<w:sectPr/></w:body></w:document>",
+            "word/footnotes.xml": f"<w:footnotes {_NAMESPACE}>{_SEPARATORS}{notes}</w:footnotes>",
+        }
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, xml in parts.items():
+                entry = zipfile.ZipInfo(name)  # of 1980: no time of writing
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(entry, _HEAD + xml)
+        return file.getvalue()
+
+    def _by_question(self) -> list[PinnedQuote]:
+        order = {
+            question: place for place, question in enumerate(dict.fromkeys(q.question for q in self.quotes))
+        }
+        # Quotes without a question stand first: they would belong to the question above them.
+        return sorted(self.quotes, key=lambda quote: (quote.question != "", order[quote.question]))
+
+
+def _escape_markdown(text: str) -> str:
+    marked = _MARKS.sub(r"\\\1", text)
+    return _LINE_MARK.sub(lambda match: f"{match[1]}{match[2][:-1]}\\{match[2][-1]}", marked)
+
+
+# DOCX: Office Open XML, ECMA-376, Part 1, 17 (WordprocessingML); footnotes are 17.11.
+
+_STYLE_OF = {"title": "Title", "question": "Heading1", "note": "Normal", "quote": "Quote"}
+_HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_NAMESPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+_OFFICE = "application/vnd.openxmlformats-officedocument.wordprocessingml"
+_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_SEPARATORS = (
+    '<w:footnote w:type="separator" w:id="-1"><w:p><w:r><w:separator/></w:r></w:p></w:footnote>'
+    '<w:footnote w:type="continuationSeparator" w:id="0"><w:p><w:r><w:continuationSeparator/></w:r></w:p>'
+    "</w:footnote>"
+)
+
+
+def _style(id: str, name: str, looks: str, kind: str = "paragraph") -> str:
+    default = ' w:default="1"' if id == "Normal" else ""
+    based = "" if id == "Normal" or kind != "paragraph" else '<w:basedOn w:val="Normal"/>'
+    return (
+        f'<w:style w:type="{kind}"{default} w:styleId="{id}"><w:name w:val="{name}"/>{based}{looks}</w:style>'
+    )
+
+
+_STYLES = "".join(
+    (
+        _style(
+            "Normal", "Normal", '<w:pPr><w:spacing w:after="160"/></w:pPr><w:rPr><w:sz w:val="22"/></w:rPr>'
+        ),
+        _style("Title", "Title", '<w:rPr><w:b/><w:sz w:val="36"/></w:rPr>'),
+        _style(
+            "Heading1",
+            "heading 1",
+            '<w:pPr><w:keepNext/><w:spacing w:before="320"/><w:outlineLvl w:val="0"/></w:pPr>'
+            '<w:rPr><w:b/><w:sz w:val="26"/></w:rPr>',
+        ),
+        _style("Quote", "Quote", '<w:pPr><w:ind w:left="567" w:right="567"/></w:pPr><w:rPr><w:i/></w:rPr>'),
+        _style("FootnoteText", "footnote text", '<w:rPr><w:sz w:val="18"/></w:rPr>'),
+        _style(
+            "FootnoteReference",
+            "footnote reference",
+            '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>',
+            "character",
+        ),
+    )
+)
+_PARTS = {
+    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Default Extension="xml" ContentType="application/xml"/>'
+    + "".join(
+        f'<Override PartName="/word/{part}.xml" ContentType="{_OFFICE}.{kind}+xml"/>'
+        for part, kind in (("document", "document.main"), ("styles", "styles"), ("footnotes", "footnotes"))
+    )
+    + "</Types>",
+    "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1" '
+    f'Type="{_RELATIONS}/officeDocument" Target="word/document.xml"/></Relationships>',
+    "word/_rels/document.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
+    + "".join(
+        f'<Relationship Id="rId{number}" Type="{_RELATIONS}/{part}" Target="{part}.xml"/>'
+        for number, part in enumerate(("styles", "footnotes"), 1)
+    )
+    + "</Relationships>",
+    "word/styles.xml": f"<w:styles {_NAMESPACE}>{_STYLES}</w:styles>",
+}
+
+
+def _footnote_mark(element: str, number: int) -> str:
+    style = '<w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr>'
+    return f'<w:r>{style}<w:{element} w:id="{number}"/></w:r>'
+
+
+def _paragraph(style: str, text: str, after: str = "", before: str = "") -> str:
+    clean = escape(_CONTROL.sub(" ", text))
+    lines = "<w:br/>".join(f'<w:t xml:space="preserve">{line}</w:t>' for line in clean.split("\n"))
+    look = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>'
+    return f"<w:p>{look}{before}<w:r>{lines}</w:r>{after}</w:p>"
