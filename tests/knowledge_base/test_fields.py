@@ -11,6 +11,7 @@ from reportlab.pdfgen import canvas
 import clew
 from clew.core.errors import NotFound, UsageError
 from clew.knowledge_base.trash import Trash
+from clew.knowledge_base.watch import FolderWatch
 from clew.parse.documents import markdown
 from clew.parse.documents.formats import document_formats, is_outdated
 
@@ -168,3 +169,34 @@ def test_tags_follow_the_path_of_a_document_and_are_found_by_conditions(tmp_path
                 base.tag("lease.txt", add=[bad])
         with pytest.raises(NotFound):
             base.tag("nothing.txt", add=["x"])
+
+
+@pytest.mark.slow
+def test_a_cited_text_is_shown_as_it_was_after_its_file_changed_or_was_removed(tmp_path):
+    file = tmp_path / "papers" / "lease.md"
+    file.parent.mkdir()
+    file.write_text(f"# Lease\n\n## Keys\n\n{TEXT}\n\nThe rent is due in June.\n")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.encoding.set(None)
+        watch = FolderWatch(base, [file.parent], quiet=0)
+        watch.synchronise()
+        cited = base.search("harbour keys")[0].node
+        before = base.tree(cited.document)
+        assert base.earlier_nodes(cited.document) == []
+        file.write_text("# Lease\n\nNothing of it is left.\n")
+        watch.synchronise()
+        assert base.trace_citation(cited.id, "lease.md", cited.text).state == "changed"
+        assert base.earlier_nodes(cited.document) == before
+        second = base.search("nothing left")[0].node
+        file.unlink()
+        watch.synchronise()
+        assert base.trace_citation(second.id, "lease.md", second.text).state == "removed"
+        assert base.earlier_nodes(second.document)[second.position] == second
+        # Who removes a document for good removes its earlier versions.
+        file.write_text(f"# Lease\n\n{TEXT}\n")
+        watch.synchronise()
+        file.write_text("# Lease\n\nShort.\n")
+        watch.synchronise()
+        assert list((tmp_path / "kb" / "versions").iterdir())
+        base.remove("lease.md")
+        assert not list((tmp_path / "kb" / "versions").iterdir())

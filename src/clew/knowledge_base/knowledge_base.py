@@ -290,7 +290,8 @@ class KnowledgeBase:
         return keys
 
     def remove(self, *names: str) -> list[Document]:
-        """Remove paths, folders, file names or keys, and return the documents that have no path left.
+        """Remove paths, folders, file names or keys, and return the documents that have no path left. Their earlier
+        versions are deleted, too.
 
         Raises NotFound for a name that nothing has, and UsageError for a file name that several documents have.
         """
@@ -307,6 +308,10 @@ class KnowledgeBase:
                 )
             paths.update(matches.paths)
         removed = self.store.remove(sorted(paths))
+        if (self.path / "versions").is_dir():
+            from clew.knowledge_base.trash import Trash
+
+            Trash(self).forget_versions(paths)
         self.files.forget_uploads(paths)
         self._update_extracted_graphs()
         return removed
@@ -321,6 +326,13 @@ class KnowledgeBase:
         keys = self.document_keys(*names)
         paths = [path for document in self.documents() if document.key in keys for path in document.paths]
         self.store.tag(paths, labels, [" ".join(label.split()) for label in remove])
+
+    def earlier_nodes(self, document: str) -> list[Node]:
+        """Return the nodes of a document (a key) that was changed or removed, as it was when a watched folder changed
+        or it was moved to the trash; [] where that was not kept."""
+        from clew.knowledge_base.trash import Trash
+
+        return Trash(self).earlier_nodes(document)
 
     def _update_extracted_graphs(self) -> None:
         """Remove the triples of removed documents from the graphs that were extracted from them."""

@@ -1,5 +1,5 @@
 """The trash of a knowledge base: documents that were removed in the app, or whose file disappeared from a watched
-folder, with all that is needed to put them back.
+folder, with all that is needed to put them back; and earlier versions of watched documents, which answers quote.
 
 First the content of a document is written to a file of the trash, then it is removed. A process that is killed in
 between does it again.
@@ -13,20 +13,28 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import NotFound
-from clew.core.types import Box, Location, ParsedDocument, ParsedNode, container_path
+from clew.core.types import (
+    SECTION,
+    Box,
+    Location,
+    Node,
+    ParsedDocument,
+    ParsedNode,
+    container_path,
+)
 from clew.knowledge_base.ingest.documents import has_vanished
 from clew.knowledge_base.source_files import UPLOAD_PREFIX, upload_path
 
 if TYPE_CHECKING:
     from clew.knowledge_base.knowledge_base import KnowledgeBase
 
-TRASH_FOLDER = "trash"
+TRASH_FOLDER, VERSIONS_FOLDER = "trash", "versions"
 #: Days for which the trash keeps a document.
 TRASH_DAYS = 30.0
 _DAY = 86_400.0
@@ -58,7 +66,7 @@ class Trash:
 
     def __init__(self, base: KnowledgeBase) -> None:
         self._base = base
-        self._folder = base.path / TRASH_FOLDER
+        self._folder, self._versions = base.path / TRASH_FOLDER, base.path / VERSIONS_FOLDER
 
     def add(self, paths: Sequence[str]) -> list[str]:
         """Move the documents at ``paths``, and those within these files, to the trash; return their ids there. Raises
@@ -67,7 +75,7 @@ class Trash:
         tags = self._base.store.tags()
         gone = set(paths)
         ids = [
-            self._write(location, key, tags.get(path, ()))
+            self._write(self._folder, _trash_id(location, key), location, key, tags.get(path, ()))
             for path, (location, key) in sorted(locations.items())
             if path in gone or container_path(path) in gone
         ]
@@ -132,6 +140,9 @@ class Trash:
         old = [entry for entry in self.documents() if entry.when <= before]
         for entry in old:
             self._delete(entry.id)
+        for file in self._versions.glob(f"*{_SUFFIX}"):
+            if file.stat().st_mtime <= before:
+                file.unlink(missing_ok=True)
         return len(old)
 
     def delete(self, *ids: str) -> None:
@@ -155,7 +166,32 @@ class Trash:
             shutil.copyfile(original, unfinished)
             unfinished.replace(place)
 
-    def _write(self, location: Location, key: str, tags: Sequence[str]) -> str:
+    def keep_versions(self, paths: Iterable[str]) -> None:
+        """Keep the documents at ``paths`` as they are now, before their files are read again."""
+        locations = self._base.store.locations()
+        for path in paths:
+            if path in locations:
+                location, key = locations[path]
+                self._write(self._versions, key, location, key, ())
+
+    def forget_versions(self, paths: Iterable[str]) -> None:
+        """Delete the earlier versions of ``paths``."""
+        gone = set(paths)
+        for file in self._versions.glob(f"*{_SUFFIX}"):
+            content = _read_or_none(file)
+            if content is not None and content["location"]["path"] in gone:
+                file.unlink(missing_ok=True)
+
+    def earlier_nodes(self, key: str) -> list[Node]:
+        """Return the nodes of a document that was changed or removed, as it was; [] where it was not kept."""
+        version = self._versions / f"{key}{_SUFFIX}"
+        for file in (version, *self._folder.glob(f"*{_SUFFIX}")):
+            content = _read_or_none(file)
+            if content is not None and content["key"] == key:
+                return _nodes_from_json(content)
+        return []
+
+    def _write(self, folder: Path, id: str, location: Location, key: str, tags: Sequence[str]) -> str:
         parsed = self._base.store.parsed_document(key)
         content = {
             "when": time.time(),
@@ -168,18 +204,21 @@ class Trash:
             "fields": [list(pair) for pair in parsed.fields],
             "nodes": [_node_to_json(node) for node in parsed.nodes],
         }
-        self._folder.mkdir(exist_ok=True)
-        id = hashlib.blake2b(f"{location.path}\0{key}".encode(), digest_size=6).hexdigest()
+        folder.mkdir(exist_ok=True)
         uploaded = upload_path(self._base.path, key)
-        if location.path.startswith(UPLOAD_PREFIX) and uploaded.exists():
-            shutil.copyfile(uploaded, self._folder / f"{id}{_ORIGINAL}")
-        unfinished = self._folder / f"{id}.unfinished"
+        if folder == self._folder and location.path.startswith(UPLOAD_PREFIX) and uploaded.exists():
+            shutil.copyfile(uploaded, folder / f"{id}{_ORIGINAL}")
+        unfinished = folder / f"{id}.unfinished"
         with unfinished.open("wb") as opened:
             opened.write(gzip.compress(json.dumps(content, ensure_ascii=False).encode()))
             opened.flush()
             os.fsync(opened.fileno())
-        unfinished.replace(self._folder / f"{id}{_SUFFIX}")
+        unfinished.replace(folder / f"{id}{_SUFFIX}")
         return id
+
+
+def _trash_id(location: Location, key: str) -> str:
+    return hashlib.blake2b(f"{location.path}\0{key}".encode(), digest_size=6).hexdigest()
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -187,6 +226,43 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("no document")
     return content
+
+
+def _read_or_none(file: Path) -> dict[str, Any] | None:
+    """Return the content of a file, None where it is damaged or has just been deleted."""
+    try:
+        return _read(file)
+    except (OSError, ValueError, EOFError):
+        return None
+
+
+def _nodes_from_json(content: dict[str, Any]) -> list[Node]:
+    key, name = content["key"], PurePath(content["location"]["path"]).name
+    nodes: list[Node] = []
+    for position, parsed in enumerate(map(_node_from_json, content["nodes"])):
+        above = None if parsed.parent is None else nodes[parsed.parent]
+        headings: tuple[str, ...] = ()
+        if above is not None:
+            headings = (*above.headings, above.name) if above.kind == SECTION else above.headings
+        nodes.append(
+            Node(
+                f"{key}:{position}",
+                parsed.kind,
+                parsed.text,
+                key,
+                name,
+                position,
+                None if above is None else above.id,
+                parsed.name,
+                parsed.level,
+                parsed.page,
+                headings,
+                parsed.span,
+                parsed.boxes,
+                parsed.cells,
+            )
+        )
+    return nodes
 
 
 def _node_to_json(node: ParsedNode) -> list[Any]:

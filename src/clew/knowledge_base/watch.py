@@ -90,11 +90,13 @@ class FolderWatch:
         return FolderChanges(tuple(sorted(new)), tuple(vanished), tuple(missing))
 
     def synchronise(self, progress: Progress | None = None) -> tuple[Report, FolderChanges]:
-        """Add what is new, move what is gone to the trash, and delete what has been there too long.
+        """Add what is new, keep earlier versions of what changed, move what is gone to the trash, and delete what has
+        been there too long.
 
         Files are added first: a file that was moved is then another path of its document, which stays.
         """
         present = [folder for folder in self.folders if folder.is_dir()]
+        self.trash.keep_versions(self.changes().new)
         report = self.base.add(present, workers=self.workers, progress=progress)
         changes = self.changes()
         if changes.vanished:

@@ -31,7 +31,7 @@ from clew.app.web.pages.context import (
     render_home,
 )
 from clew.app.web.pages.render import PageRoute, render_fragment, render_page
-from clew.app.web.pages.source import ALL_ROWS, SourceView, table_rows, view_source
+from clew.app.web.pages.source import ALL_ROWS, SourceView, table_rows, view_earlier, view_source
 from clew.app.web.server import CurrentBase, CurrentServer, Server
 from clew.core.errors import ClewError, NotFound, UsageError
 from clew.core.types import ROW, TABLE, Quote
@@ -258,7 +258,10 @@ def _view_citation(
         happened = (
             "source removed" if today.state == "removed" else "source changed, and these words are gone"
         )
-        return None, f"{happened}: {node.document}"
+        earlier = view_earlier(base, node.id, quotes)
+        if earlier is not None:
+            happened += "; this is how it was when it was cited"
+        return earlier, f"{happened}: {node.document}"
     if today.state == "unchanged":
         return view_source(server, base, node.id, quotes, evidence, cited.number, rows), ""
     place = "" if today.node.page is None else f", now on page {today.node.page}"

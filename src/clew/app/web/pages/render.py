@@ -69,6 +69,7 @@ def template_environment() -> Environment:
         "doing": lambda name: STEP_WORDS.get(name, name.capitalize()),
         "sureness": grade_confidence,
         "plainly": omit_command_line,
+        "for_people": omit_command_parts,
         "called": document_title,
     }
     return environment
@@ -254,6 +255,15 @@ def omit_command_line(hint: str) -> str:
     if re.search(r"--llm|CLEW_LLM", hint):
         return "It needs a language model, which whoever runs this server can set"
     return "" if re.search(r"(?<!\w)--\w|\bclew \w+|\bpip install\b|`", hint) else hint
+
+
+def omit_command_parts(reason: str) -> str:
+    """Return the reason of a failure without the parts that only a person at a command line can use.
+
+    >>> omit_command_parts("the host is on a private network; If it is meant so: --allow-private")
+    'the host is on a private network'
+    """
+    return "; ".join(part for part in reason.split("; ") if omit_command_line(part) == part)
 
 
 def document_title(document: Document) -> str:

@@ -82,7 +82,8 @@ class SourceBlock:
 class SourceView:
     """What is shown of a node. ``problem`` says why a page of it has no picture; ``before`` and ``after`` are the
     positions of the text before and after what is shown, None where there is none. ``pages`` counts the pages of a
-    PDF, ``labels`` are the numbers that are printed on them where they differ."""
+    PDF, ``labels`` are the numbers that are printed on them where they differ. ``is_earlier``: this is how the
+    document was, before it was changed or removed."""
 
     node: Node
     title: str
@@ -93,6 +94,19 @@ class SourceView:
     after: int | None = None
     pages: int = 0
     labels: tuple[str, ...] = ()
+    is_earlier: bool = False
+
+
+def view_earlier(base: ServedBase, id: str, quotes: Sequence[Quote] = ()) -> SourceView | None:
+    """Return a node of a document that was changed or removed among the text around it, as it was when it was cited;
+    None where that was not kept."""
+    key, _, position = id.rpartition(":")
+    tree = base.knowledge_base.earlier_nodes(key)
+    if not position.isdecimal() or int(position) >= len(tree):
+        return None
+    node = tree[int(position)]
+    blocks, _, _ = _surrounding_blocks(tree, node, quotes, ALL_ROWS)
+    return SourceView(node, tree[0].document_name, (), tuple(blocks), is_earlier=True)
 
 
 def view_source(

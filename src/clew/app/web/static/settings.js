@@ -46,7 +46,7 @@ form?.addEventListener("submit", (event) => {
   event.preventDefault();
   const { service, url, model, key } = form.elements;
   const name = service.value === "openai" ? `openai:${model.value.trim()}` : `${url.value.trim()}#${model.value.trim()}`;
-  use(name, key.value, form.querySelector("[type=submit]"), form);
+  use(name, key?.value ?? "", form.querySelector("[type=submit]"), form);
 });
 
 document.addEventListener("click", async (event) => {

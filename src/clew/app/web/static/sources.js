@@ -30,7 +30,7 @@ export async function addSource(form) {
     return;
   }
   form.reset();
-  form.closest("details").open = false;
+  form.closest(".add-more").open = false;
   show(isText ? "The text is being added." : "It is being read.");
   home.dispatchEvent(new CustomEvent("sourced"));
   home.dispatchEvent(new CustomEvent("changed"));
