@@ -4,6 +4,7 @@
     python benchmarks/reading.py gold --draw docs/images/reading-confidence.svg       # and draws the confidence
     python benchmarks/reading.py pooled --encoder onnx:folds/fold0/onnx       # over the pool of each set
     python benchmarks/reading.py filings --kb FOLDER --show      # 60 questions about eight filings
+    python benchmarks/reading.py respective       # lists of values "respectively", in all of TAT-QA
     python benchmarks/reading.py speed
     python benchmarks/reading.py train --fold 1 --from all-MiniLM-L6-v2 --out FOLDER     # an hour of one core
     python benchmarks/reading.py gold --fold 1 --model onnx:FOLDER/onnx
@@ -32,6 +33,7 @@ import numpy as np
 
 import folds
 from clew.app.cli.output import show_progress
+from clew.core.text import sentence_spans
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Question, ReaderPassage
 from clew.evaluate.corpora import pool_paragraphs
@@ -41,6 +43,7 @@ from clew.evaluate.metrics.answers import exact_match, f1, normalise_answer
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base import registry
+from clew.methods.readers.values import find_respective_value
 from clew.models.span_reader import create_span_reader
 from clew.store.store import Store
 from clew.train.reader import ReaderSettings, is_right, train_reader
@@ -179,6 +182,37 @@ def gold(options: argparse.Namespace) -> None:
     print_calibration(confidence_of, right)
     if options.draw:
         draw_confidence(confidence_of, right, options.draw)
+
+
+def respective(options: argparse.Namespace) -> None:
+    """Print how answers to TAT-QA's questions about texts that say "respectively" change when the values of such a
+    list are put in order."""
+    model = create_span_reader(options.model)
+    asked = [
+        question
+        for _, context in tatqa_contexts(options.data)
+        for question in tatqa_questions(context)
+        if question.places
+        and not question.verdict
+        and any("respectively" in passage.text for passage in question.passages)
+    ]
+    before, after = [], []
+    for example in asked:
+        spans = model.read(example.question, [example.passages])[0]
+        if not spans or spans[0].kind != "text":
+            continue
+        text, start, end = example.passages[spans[0].passage].text, spans[0].start, spans[0].end
+        first, last = next(
+            (span for span in sentence_spans(text) if span[0] <= start < span[1]), (0, len(text))
+        )
+        place = find_respective_value(example.question, text[first:last], start - first, end - first)
+        if place is not None and (value := text[first:last][slice(*place)]) != spans[0].text:
+            before.append(max(f1(spans[0].text, answer) for answer in example.answers))
+            after.append(max(f1(value, answer) for answer in example.answers))
+            if options.show:
+                print(f"{example.question} {spans[0].text} -> {value} {example.answers[:1]}")
+    scores = f"F1 {np.mean(before):.2f} before, {np.mean(after):.2f} after"
+    print(f"{len(asked)} questions, {len(before)} answers changed: {scores}")
 
 
 def speed(options: argparse.Namespace) -> None:
@@ -362,7 +396,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=("gold", "pooled", "filings", "train", "speed"))
+    parser.add_argument("part", choices=("gold", "pooled", "filings", "train", "respective", "speed"))
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--model", default="clew:reader")
     parser.add_argument("--encoder", default="clew:hops")
@@ -382,7 +416,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="train: the folder of the reader")
     parser.add_argument("--scale", type=float, default=1.0, help="train: multiply the numbers of examples")
     options = parser.parse_args()
-    parts = {"gold": gold, "pooled": pooled, "filings": filings, "train": train, "speed": speed}
+    parts = {
+        "gold": gold, "pooled": pooled, "filings": filings, "train": train, "respective": respective, "speed": speed
+    }  # fmt: skip
     parts[options.part](options)
 
 
