@@ -138,7 +138,8 @@ def broken_file(page: Any, app: ServedApp) -> None:
     """Files of which one could not be added."""
     app.send_files(("torn.pdf", b"%PDF-1.7 and then nothing"), ("note.md", b"# Note\n\nThe tide is low.\n"))
     page.wait_for_selector(".upload.failed .why")
-    page.locator(".upload.failed").scroll_into_view_if_needed()
+    page.wait_for_selector(".documents li:nth-child(13)")
+    page.evaluate("document.querySelector('.failures').scrollIntoView()")
 
 
 def at(path: str, wait: str = "main") -> Steps:
@@ -164,6 +165,22 @@ def document(page: Any, app: ServedApp) -> None:
     page.locator(".documents a", has_text="Annual Report").click()
     page.locator(".outline .is-table a").first.click()
     page.wait_for_selector(".viewer .source")
+
+
+def changed(page: Any, app: ServedApp) -> None:
+    """Two versions of a lease, compared."""
+    lease = "# Lease\n\n## Rent\n\nThe rent is ${} a month, due on the first day.\n\n## Keys\n\n{}\n"
+    first = app.upload("lease-1933.md", lease.format(100, "The owner keeps a key.").encode())["key"]
+    second = app.upload("lease-1934.md", lease.format(120, "The tenant keeps all keys.").encode())["key"]
+    go(page, app, f"/b/{app.base}/changes?before={first}&after={second}")
+
+
+def put_aside(page: Any, app: ServedApp) -> None:
+    """A quote that was put aside, with a note."""
+    ask(page, LATE)
+    page.locator(".citations .pin").first.click()
+    page.click("#toast >> text=Show")
+    page.fill("[data-note]", "for the meeting")
 
 
 def forget(page: Any, app: ServedApp) -> None:
@@ -201,6 +218,8 @@ STATES: tuple[tuple[str, int, str, bool, Steps], ...] = (
     ("viewer-390-light", 390, "light", False, answer(LATE, ".answer .cite", ".viewer .sheet rect")),
     ("table-1440-light", 1440, "light", False, document),
     ("about-1440-light", 1440, "light", False, at("{b}/about?name=Hesper+Marrable")),
+    ("changes-1440-light", 1440, "light", False, changed),
+    ("put-aside-390-dark", 390, "dark", False, put_aside),
     ("history-1440-light", 1440, "light", False, forget),
     ("missing-1440-light", 1440, "light", False, at("{b}/q/nothing")),
 )

@@ -49,7 +49,7 @@ def test_no_page_has_a_barrier(own_served, browser, axe, width, scheme) -> None:
         if objections := violations(page, axe):
             problems[name] = objections
 
-    page.locator(".documents input[data-box]").first.check()
+    page.locator(".documents input[form=ask]").first.check()
     page.locator(".more summary").click()
     page.locator(".add-more > summary").click()
     page.wait_for_selector(".add-source")
@@ -76,6 +76,7 @@ def test_no_page_has_a_barrier(own_served, browser, axe, width, scheme) -> None:
     for path in (
         "/removed",
         "/about?name=lighter",
+        "/basket",
         "/../../projects",
         "/../../settings",
         "/nothing",
@@ -86,5 +87,8 @@ def test_no_page_has_a_barrier(own_served, browser, axe, width, scheme) -> None:
     document = own_served.get(f"{own_served.api}/documents")[1]["documents"][0]["key"]
     page.goto(f"{base}/d/{document}")
     check("document")
+    keys = [one["key"] for one in own_served.get(f"{own_served.api}/documents")[1]["documents"]]
+    page.goto(f"{base}/changes?before={keys[0]}&after={keys[1]}")
+    check("changes")
     page.close()
     assert problems == {}

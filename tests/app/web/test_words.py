@@ -88,6 +88,9 @@ def test_no_jargon_outside_advanced(app, keys) -> None:
         f"/b/{app.base}/q/nothing",
         f"/b/{app.base}/part/uploads?x=",
     ]
+    new = [f"/b/{app.base}/{name}" for name in ("removed", "about?name=Bittern", "basket", "part/add")]
+    new += [f"/b/{app.base}/changes?before={key}&after={key}", "/projects", "/settings"]
+    paths = [*new, *paths]
     found = {path: words for path in paths[:-1] if (words := jargon_on(app, path))}
     assert found == {}
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 #: The methods of the papers, which stand before the baselines.
 _OWN = ("kgp", "chain", "focus", "drill", "kgp-paper", "drill-paper")
-#: Documents that a page lists; more are found by their names.
-MAX_DOCUMENTS = 300
+#: Documents that a page lists at first, and at most; more are found by their names.
+MAX_DOCUMENTS, ALL_DOCUMENTS = 100, 3_000
 #: Questions that a page lists; the older ones are on further pages.
 QUESTIONS_PER_PAGE = 30
 #: Nodes whose texts a page of an answer holds.
@@ -200,9 +200,11 @@ def name_day(seconds: float, now: float | None = None) -> str:
 _MAX_TAGS = 30
 
 
-def document_lists(server: Server, base: ServedBase, find: str = "", tag: str = "") -> dict[str, Any]:
+def document_lists(
+    server: Server, base: ServedBase, find: str = "", tag: str = "", shown: int = MAX_DOCUMENTS
+) -> dict[str, Any]:
     """Return what the lists of documents and graphs show; ``find`` is a part of the documents' names, titles or tags,
-    and ``tag`` is one of their tags."""
+    and ``tag`` is one of their tags; the first ``shown`` are listed."""
     documents = base.knowledge_base.documents()
     labels = {document.key: document_fields(document).get("tag", ()) for document in documents}
     counts = Counter(label for names in labels.values() for label in names)
@@ -219,7 +221,7 @@ def document_lists(server: Server, base: ServedBase, find: str = "", tag: str = 
         "trashed": 0 if server.settings.read_only else Trash(base.knowledge_base).count(),
         "total": len(documents),
         "found": len(matches),
-        "documents": matches[:MAX_DOCUMENTS],
+        "documents": matches[:shown],
         "find": find,
         "graphs": base.knowledge_base.graphs.infos(),
         "read_only": server.settings.read_only,

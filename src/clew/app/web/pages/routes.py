@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from clew.app.answers.view import AnswerView, excerpt
+from clew.app.answers.view import AnswerView
 from clew.app.web.api.setup import ENCODERS
 from clew.app.web.guard import cookie_name, is_local_user, secrets_equal, session_value
-from clew.app.web.pages import questions
+from clew.app.web.pages import evidence, questions
 from clew.app.web.pages.context import (
+    ALL_DOCUMENTS,
+    MAX_DOCUMENTS,
     Listing,
     document_lists,
-    document_titles,
     question_lists,
     render_home,
     upload_lists,
@@ -135,46 +136,14 @@ def history(base: CurrentBase, words: Annotated[str, Query(max_length=1_000)] = 
 
 
 @router.get("/b/{base}/part/documents")
-def documents(server: CurrentServer, base: CurrentBase, find: str = "", tag: str = "") -> HTMLResponse:
-    """Return the lists of documents and graphs of the page of a base."""
-    return render_page("part-documents.html", base=base.name, **document_lists(server, base, find, tag))
-
-
-#: Sentences about a name that a page shows.
-_MAX_STATEMENTS = 200
-
-
-@router.get("/b/{base}/about")
-def about(
-    server: CurrentServer, base: CurrentBase, name: Annotated[str, Query(max_length=500)] = ""
+def documents(
+    server: CurrentServer, base: CurrentBase, find: str = "", tag: str = "", every: bool = False
 ) -> HTMLResponse:
-    """Show what the documents and graphs say of a name, by the dates of the sentences."""
-    profile, statements = None, []
-    if name.strip():
-        with server.questions.search_slots.admit():
-            profile = base.knowledge_base.about(name.strip())
-        statements = list(profile.statements[:_MAX_STATEMENTS])
-    periods: dict[str, list[dict[str, Any]]] = {}
-    for statement in statements:
-        start = max(statement.text.find(statement.form), 0)
-        span = (start, start + len(statement.form))
-        line = {"node": statement.node, "pieces": excerpt(statement.text, [span], around=None)}
-        periods.setdefault(statement.date_text or "Without a date", []).append(line)
-    aliases: dict[str, list[str]] = {}
-    for alias in profile.aliases if profile is not None else ():
-        aliases.setdefault(alias.name, []).append(alias.source)
+    """Return the lists of documents and graphs of the page of a base, ``every`` document of it."""
     return render_page(
-        "about.html",
-        title=name or "About a name",
+        "part-documents.html",
         base=base.name,
-        asked=name.strip(),
-        profile=profile,
-        statements=statements,
-        total=0 if profile is None else len(profile.statements),
-        documents=len({s.node.document for s in profile.statements}) if profile is not None else 0,
-        periods=list(periods.items()),
-        aliases=[(other, ", ".join(dict.fromkeys(places))) for other, places in aliases.items()],
-        titles=document_titles(base, (statement.node.document for statement in statements)),
+        **document_lists(server, base, find, tag, ALL_DOCUMENTS if every else MAX_DOCUMENTS),
     )
 
 
@@ -336,6 +305,7 @@ def graph(
 
 
 router.include_router(questions.router)
+router.include_router(evidence.router)
 
 
 @router.get("/b/{base}/{rest:path}")

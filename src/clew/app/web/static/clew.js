@@ -79,6 +79,8 @@ document.addEventListener("click", (event) => {
   if (button) remove(button);
   const trash = event.target.closest("[data-remove]");
   if (trash) import("./scope.js").then((scope) => scope.remove([trash.dataset.remove], trash.dataset.baseApi, trash.dataset.then));
+  const pin = event.target.closest("[data-pin]");
+  if (pin) putAside(pin);
   const sample = event.target.closest("[data-sample]");
   if (sample) import("./projects.js").then(({ openSample }) => openSample(sample));
   const renamed = event.target.closest("[data-project-rename]");
@@ -96,9 +98,8 @@ document.getElementById("new-project")?.addEventListener("submit", (event) => {
 async function leaveTrash(button) {
   if (button.dataset.confirm && !(await confirmed(button.dataset.confirm))) return;
   const line = button.closest("[data-trash]");
-  const body = JSON.stringify({ ids: [line.dataset.trash] });
-  const reply = await fetch(button.dataset.api, { method: "POST", headers: { "Content-Type": "application/json" }, body });
-  if (!reply.ok) return show(await problemOf(reply));
+  const reply = await send("POST", button.dataset.api, { ids: [line.dataset.trash] });
+  if (!reply?.ok) return show(reply ? await problemOf(reply) : "The server could not be reached.");
   show(button.dataset.confirm ? "Deleted." : "Put back.");
   line.remove();
   document.getElementById("main").focus();
@@ -110,6 +111,27 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || !field.matches?.("[data-submits]")) return;
   event.preventDefault();
   if (field.value.trim() || field.form.elements.chain?.value.trim()) field.form.requestSubmit();
+});
+
+function send(method, address, fields) {
+  const headers = { "Content-Type": "application/json" };
+  return fetch(address, { method, headers, body: JSON.stringify(fields) }).catch(() => null);
+}
+
+/** Put a quote aside for a memo. */
+async function putAside(button) {
+  const { node, text, question } = button.dataset;
+  const reply = await send("POST", button.dataset.pin, { node, text, question });
+  if (!reply?.ok) return show(reply ? await problemOf(reply) : "The server could not be reached.");
+  button.textContent = "Put aside ✓";
+  show("Put aside.", "Show", () => location.assign(button.dataset.pin.replace("/api/bases/", "/b/")));
+}
+
+document.addEventListener("change", async (event) => {
+  const field = event.target.closest("[data-note]");
+  if (!field) return;
+  const reply = await send("PUT", field.dataset.note, { note: field.value });
+  show(reply?.ok ? "The note is saved." : reply ? await problemOf(reply) : "The server could not be reached.");
 });
 
 /** Copy the text at an address, and say so on the button. */
@@ -170,6 +192,14 @@ if (viewer) addViewer(viewer);
 const form = document.querySelector("#ask[data-choices], .how-parts form[data-choices]");
 if (form) import("./choices.js").then(({ addChoices }) => addChoices(form, form.dataset.choices));
 if (document.querySelector(".walk")) import("./walk.js").then(({ addWalks }) => addWalks(document));
-if (document.querySelector(".scope")) import("./scope.js").then(({ addScope }) => addScope());
+// The chips are needed once something is chosen, or the list has changed.
+const home = document.querySelector(".home");
+const loadScope = () => import("./scope.js").then(({ addScope }) => addScope());
+const isChosen = Object.keys(sessionStorage).some((key) => /^clew:(picked|undo)/.test(key));
+if (document.querySelector(".follow .chip") || (home && isChosen)) loadScope();
+else {
+  document.getElementById("documents")?.addEventListener("change", loadScope, { once: true });
+  home?.addEventListener("listed", loadScope, { once: true });
+}
 const sidebar = document.getElementById("history");
 if (sidebar) import("./history.js").then(({ addHistory }) => addHistory(sidebar));

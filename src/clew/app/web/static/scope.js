@@ -30,27 +30,31 @@ function addChips(scope) {
 }
 
 /** The home page: the list is where documents are chosen, and the choice stays while the list is searched. */
-function addPicking(home, scope) {
+function addPicking(home) {
   const store = `clew:picked:${home.dataset.base}`;
   const holder = document.getElementById("documents");
   const picked = new Map(readStored(store));
+  // An empty project gets its box with the first document.
+  const box = () => document.querySelector("#ask .scope") || document.createElement("div");
+  const what = () => box().querySelector(".what").textContent;
 
   const boxes = () => [...holder.querySelectorAll("input[form=ask], input[data-box]")];
-  const keyOf = (box) => `${box.name || box.dataset.box} ${box.value}`;
+  const keyOf = (each) => `${each.name || each.dataset.box} ${each.value}`;
 
   /** Bring boxes, chips and buttons in line with the choice. */
   function render() {
-    for (const box of boxes()) {
+    for (const each of boxes()) {
       // The chips hold the fields of the form.
-      if (box.name) {
-        box.dataset.box = box.name;
-        box.removeAttribute("name");
+      if (each.name) {
+        each.dataset.box = each.name;
+        each.removeAttribute("name");
       }
-      box.checked = picked.has(keyOf(box));
+      each.checked = picked.has(keyOf(each));
     }
     const kinds = [...picked.keys()].map((key) => key.split(" ")[0]);
     const documents = kinds.filter((kind) => kind === "documents").length;
-    const total = Number(scope.dataset.total);
+    const scope = box();
+    const total = Number(holder.querySelector("[data-count]").dataset.count);
     const fresh = document.createElement("span");
     fresh.className = "what";
     fresh.textContent = words(documents, kinds.length - documents, total);
@@ -77,16 +81,17 @@ function addPicking(home, scope) {
     const bar = holder.querySelector(".picked");
     if (bar) {
       bar.hidden = !documents;
+      bar.querySelector("[data-pick=compare]").hidden = documents !== 2;
       bar.querySelector(".count").textContent = `${documents} chosen`;
     }
     const every = document.getElementById("all-shown");
     if (every) {
-      every.closest(".all").hidden = false;
-      const shown = boxes().filter((box) => box.dataset.box === "documents");
-      every.checked = shown.length > 0 && shown.every((box) => box.checked);
-      every.indeterminate = !every.checked && shown.some((box) => box.checked);
+      const shown = boxes().filter((each) => each.dataset.box === "documents");
+      every.checked = shown.length > 0 && shown.every((each) => each.checked);
+      every.indeterminate = !every.checked && shown.some((each) => each.checked);
     }
-    sessionStorage.setItem(store, JSON.stringify([...picked]));
+    if (picked.size) sessionStorage.setItem(store, JSON.stringify([...picked]));
+    else sessionStorage.removeItem(store);
   }
 
   function chipOf(key, name) {
@@ -105,21 +110,21 @@ function addPicking(home, scope) {
     return chip;
   }
 
-  function set(box, on) {
-    if (on) picked.set(keyOf(box), box.dataset.name);
-    else picked.delete(keyOf(box));
+  function set(each, on) {
+    if (on) picked.set(keyOf(each), each.dataset.name);
+    else picked.delete(keyOf(each));
   }
 
   const keys = () => [...picked.keys()].filter((key) => key.startsWith("documents ")).map((key) => key.slice(10));
 
   holder.addEventListener("change", (event) => {
     if (event.target.id === "all-shown") {
-      for (const box of boxes()) if (box.dataset.box === "documents") set(box, event.target.checked);
+      for (const each of boxes()) if (each.dataset.box === "documents") set(each, event.target.checked);
     } else if (event.target.dataset.box) {
       set(event.target, event.target.checked);
     } else return;
     render();
-    tell(scope.querySelector(".what").textContent);
+    tell(what());
   });
 
   home.addEventListener("click", (event) => {
@@ -130,21 +135,22 @@ function addPicking(home, scope) {
     else {
       if (action === "ask") document.getElementById("question").focus();
       else if (action === "remove") remove(keys());
+      else if (action === "compare") {
+        const [before, after] = keys();
+        location.assign(`/b/${encodeURIComponent(home.dataset.base)}/changes?before=${before}&after=${after}`);
+      }
       else if (action === "tag") tag(keys());
       return;
     }
     render();
-    tell(scope.querySelector(".what").textContent);
+    tell(what());
     document.getElementById("question").focus();
   });
 
   home.addEventListener("removed", (event) => {
     for (const key of event.detail) picked.delete(`documents ${key}`);
   });
-  home.addEventListener("listed", (event) => {
-    if (event.detail) scope.dataset.total = event.detail;
-    render();
-  });
+  home.addEventListener("listed", render);
 
   async function tag(documents) {
     const dialog = document.getElementById("tagging");
@@ -162,7 +168,10 @@ function addPicking(home, scope) {
     home.dispatchEvent(new CustomEvent("changed"));
   }
 
-  if (scope) render();
+  // What was ticked before this was loaded.
+  const every = document.getElementById("all-shown");
+  for (const each of boxes()) if (each.checked || (every?.checked && each.name === "documents")) set(each, true);
+  render();
 }
 
 /** Where the page to go on with finds what was removed on the page before. */
@@ -207,10 +216,13 @@ function readStored(name) {
   }
 }
 
+let added = false;
+
 export function addScope() {
+  if (added) return;
+  added = true;
   const home = document.querySelector(".home");
-  const scope = document.querySelector("#ask .scope");
-  if (home && scope) addPicking(home, scope);
+  if (home) addPicking(home);
   const undone = readStored(UNDO);
   sessionStorage.removeItem(UNDO);
   if (home && undone.length) offerUndo(...undone);

@@ -13,6 +13,11 @@ function addShelf(home) {
   const drop = document.getElementById("drop");
   const refresh = { uploads: refresher("uploads"), sources: refresher("sources"), documents: refresher("documents", () => makeRoom(home)) };
   home.addEventListener("changed", () => refresh.documents());
+  home.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-list-all]")) return;
+    document.getElementById("documents").dataset.src += "&every=1";
+    refresh.documents();
+  });
   home.addEventListener("sourced", () => refresh.sources());
   if (!drop) return;
   const sending = sender(document.getElementById("sending"), () => {
@@ -46,7 +51,6 @@ async function makeRoom(home) {
   home.classList.remove("empty");
   home.querySelector(".first").replaceWith(made.querySelector(".first"));
   addChoices(document.getElementById("ask"), home.dataset.base);
-  import("./scope.js").then(({ addScope }) => addScope());
 }
 
 /** Follow what becomes of uploads while the page is seen: a browser has six connections for all its tabs together. */
@@ -222,8 +226,7 @@ function refresher(id, after) {
       holder.innerHTML = html;
       if (focused) document.getElementById(focused)?.focus();
       await after?.();
-      const total = holder.querySelector("[data-count]")?.dataset.count;
-      document.querySelector(".home").dispatchEvent(new CustomEvent("listed", { detail: total }));
+      document.querySelector(".home").dispatchEvent(new CustomEvent("listed"));
     }, PAUSE);
   };
 }
