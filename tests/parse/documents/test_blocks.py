@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -145,8 +147,13 @@ def test_no_word_is_lost_whatever_comes_together(given_blocks: list[Block]) -> N
                 expected += text.count("a")
             case ListBlock(items):
                 expected += sum(item.text.count("a") for item in items)
-    # A caption stands before each of its table's rows: here there is one.
-    assert letters.count("a") == expected
+    # A caption stands before each of its table's rows: here there is one. So does a line that introduces the table.
+    repeated = sum(
+        str(above).count("a")
+        for above, block in pairwise(given_blocks)
+        if block is TABLE and ":" in str(above)
+    )
+    assert expected <= letters.count("a") <= expected + repeated
 
 
 @pytest.mark.parametrize(

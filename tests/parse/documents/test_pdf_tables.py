@@ -11,7 +11,11 @@ from reportlab.pdfgen.canvas import Canvas
 
 from clew.core.cell_values import cell_value
 from clew.core.types import HEADERS_UNCERTAIN, ROW, TABLE, ParsedDocument, Table
+from clew.parse.documents.pdf.cells import Cell, Row
+from clew.parse.documents.pdf.headers import read_header
+from clew.parse.documents.pdf.lines import Line
 from clew.parse.documents.pdf.reader import parse
+from clew.parse.documents.pdf.words import Word
 from clew.parse.documents.tables import place_rows, row_texts
 
 
@@ -307,3 +311,70 @@ def test_marks_of_notes_end_labels_and_headings_stand_above_their_groups():
 def _rows_and_places(document: ParsedDocument):
     table = table_of(document)
     return table.rows, table.row_places
+
+
+def test_a_listing_is_read_by_the_columns_of_its_characters():
+    """What a program printed: one space between names, numbers that follow labels closely, commands around it."""
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=(612, 792))
+    lines = """
+> fit <- lm(weight ~ age + sex + age:sex, data = pupils)
+> summary(fit)
+
+Coefficients:
+            Estimate Std. Error t value Pr(>|t|)
+(Intercept)   6.5667     1.2095   5.429 2.83e-07 ***
+age          -2.6866     1.4515  -1.851  0.06654 .
+age:sexmale2 14.8100     0.2819   2.873  0.00478 **
+
+Residual standard error: 1.144 on 125 degrees of freedom
+
+> table(pupils$year, pupils$sex)
+     female male
+2021     14   11
+2022     17   12
+2023     19   10
+""".strip().splitlines()
+    for number, line in enumerate(lines):
+        canvas.setFont("Courier", 9)
+        canvas.drawString(60, 740 - 11 * number, line)
+    canvas.save()
+    document = parse(stream.getvalue(), name="listing")
+    first, second = (node.table for node in document.nodes if node.table is not None)
+    assert first.header == ("", "Estimate", "Std. Error", "t value", "Pr(>|t|)", "")
+    assert [row[:5] for row in first.rows] == [
+        ("(Intercept)", "6.5667", "1.2095", "5.429", "2.83e-07"),
+        ("age", "-2.6866", "1.4515", "-1.851", "0.06654"),
+        ("age:sexmale2", "14.8100", "0.2819", "2.873", "0.00478"),
+    ]
+    assert second.header == ("", "female", "male")
+    assert second.rows == (("2021", "14", "11"), ("2022", "17", "12"), ("2023", "19", "10"))
+    assert not first.headers_uncertain and not second.headers_uncertain
+
+
+def test_numbers_that_follow_labels_closely_are_cells_and_dates_are_whole():
+    sheet = Sheet()
+    sheet.line("The lease began on October 17, ", (250, "2018. Subject to"), step=40)
+    sheet.line("", (200, "N"), (300, "Mean"))
+    sheet.line("treated, relapse", (200, "693"), (300, "4.3"))
+    for label, values in {
+        "untreated, in remission,": ("739", "5.6"),
+        "due 2023 - 2042": ("45", "6.1"),
+    }.items():
+        width = sheet.canvas.stringWidth(label, "Helvetica", 9)
+        sheet.line(label, (200, values[0]), (300, values[1]), at=200 - 15 - width - 4)
+    table = table_of(sheet.read())
+    assert table.rows == (
+        ("treated, relapse", "693", "4.3"),
+        ("untreated, in remission,", "739", "5.6"),
+        ("> 10 years, 2023 - 2042", "45", "6.1"),
+    )
+
+
+def test_a_column_without_width_is_read():
+    # The glyphs of some fonts have no width: a column of them may have none either.
+    columns = [(200.0, 200.0), (300.0, 320.0)]
+    words = [Word("Both", 195, 325, 100, 9, 0)]
+    row = Row(Line(1, tuple(words)), (Cell(1, "Both", tuple(words)),))
+    header = read_header([row], columns, [(190.0, 102.0, 330.0, 102.5)])
+    assert [column.path for column in header.columns[1:]] == [("Both",), ("Both",)]

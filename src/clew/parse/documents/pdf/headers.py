@@ -17,7 +17,7 @@ from itertools import pairwise
 from clew.core.cell_values import read_scale, read_unit
 from clew.core.types import Column
 from clew.parse.documents.pdf.cells import Cell, Row
-from clew.parse.documents.pdf.words import Rule
+from clew.parse.documents.pdf.words import Rule, Word
 
 #: The left and right edge of a column.
 Edges = tuple[float, float]
@@ -96,8 +96,13 @@ def is_numbering(row: Row) -> bool:
     return len(texts) > 1 and texts == [str(number) for number in range(1, len(texts) + 1)]
 
 
-def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[Rule]) -> Header:
-    """Return the header of a table from its header lines, the edges of its value columns, and horizontal rules."""
+def read_header(
+    rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[Rule], left: float = 0.0
+) -> Header:
+    """Return the header of a table from its header lines, the edges of its value columns, and horizontal rules.
+
+    ``left`` is where its rows begin: a line that begins there and runs over columns is about the table.
+    """
     underlines = _join_rules(rules)
     edges = _widen_to_rules(columns, underlines)
     label: list[str] = []
@@ -111,6 +116,9 @@ def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[R
         label = [cell.text for cell in labels] + label
         if len(cells) == 1 and (read_scale(cells[0].text) is not None or _REMARK.match(cells[0].text)):
             remarks.insert(0, cells[0].text)
+            continue
+        if _is_about_table(row, columns, left):
+            remarks.insert(0, row.line.text)
             continue
         below = [_path(lines, number) for number in range(len(columns))]
         if all(path and _YEAR.match(path[-1]) for path in below) and all(
@@ -136,6 +144,13 @@ def read_header(rows: Sequence[Row], columns: Sequence[Edges], rules: Sequence[R
             (name, *path) if path and _YEAR.match(path[0]) and len(path[0]) < 10 else path for path in paths
         ]
     return Header((Column((name,) if name else ()), *map(Column, paths)), remarks, is_shared)
+
+
+def _is_about_table(row: Row, columns: Sequence[Edges], left: float) -> bool:
+    """Return whether a line of the header is running text that begins where the labels do and ends over columns."""
+    size = max(row.line.size, 4.0)
+    begins_left = row.line.x0 < left + size and columns[0][0] - left > 2 * size
+    return len(row.cells) == 1 and begins_left and row.line.x1 > columns[0][0] + size
 
 
 def _share_a_column(spans: Sequence[Span]) -> bool:
@@ -207,6 +222,9 @@ def _spans(
     for cell, own in zip(cells, over, strict=True):
         covered = _underlined_columns(cell, cells, columns, underlines)
         parts = cell.split() if len(own) > 1 and not covered else []
+        if len(own) > 1 and not covered and len(parts) != len(own):
+            is_lowest = not any(has_name[n] for n in own)
+            parts = _split_at_edges(cell, [columns[n] for n in own]) if is_lowest else parts
         if len(parts) == 1 and all(_YEAR.fullmatch(word.text) for word in cell.words):
             parts = [Cell(cell.page, word.text, (word,)) for word in cell.words]
         if len(covered) > 1:
@@ -229,6 +247,22 @@ def _spans(
         chosen = run if is_wide else own
         spans.append(Span(chosen[0], chosen[-1], cell.text, cell.x0, cell.x1))
     return sorted(spans, key=lambda span: span.first)
+
+
+def _split_at_edges(cell: Cell, columns: Sequence[Edges]) -> list[Cell]:
+    """Return the parts of a cell that each end where the numbers of a column do; none if they do not.
+
+    Names that a single space separates head columns so, where all are set flush right.
+    """
+    parts: list[list[Word]] = [[]]
+    for word in cell.words:
+        parts[-1].append(word)
+        tolerance = (0.35 if word.is_fixed else 0.2) * max(word.size, 4.0)
+        if len(parts) <= len(columns) and abs(word.x1 - columns[len(parts) - 1][1]) < tolerance:
+            parts.append([])
+    if parts[-1] or len(parts) != len(columns) + 1:
+        return []
+    return [Cell(cell.page, " ".join(word.text for word in part), tuple(part)) for part in parts[:-1]]
 
 
 def _as_line_of_name(
@@ -306,7 +340,7 @@ def _underlined_columns(
             continue
         if any(other is not cell and x0 < other.centre < x1 for other in line):
             continue
-        overlaps = [(min(x1, right) - max(x0, left)) / (right - left) for left, right in columns]
+        overlaps = [(min(x1, right) - max(x0, left)) / max(right - left, 0.1) for left, right in columns]
         covered = [n for n, overlap in enumerate(overlaps) if overlap > 0.5]
         # A rule under a whole line of the header says nothing about the only name that stands in it.
         if covered and abs((x0 + x1) / 2 - cell.centre) <= max(4.0, 0.1 * (x1 - x0)):

@@ -61,6 +61,11 @@ class Line:
         )
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether most of its words are in a font of one width, as in listings."""
+        return 2 * sum(word.is_fixed for word in self.words) > len(self.words)
+
+    @property
     def box(self) -> Box:
         """The rectangle around it, estimated from baseline and font size."""
         return words_box(self.page, self.words)

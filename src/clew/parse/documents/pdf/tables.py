@@ -17,7 +17,7 @@ from statistics import median
 
 from clew.core.cell_values import read_scale
 from clew.core.types import Box, Table, union_box
-from clew.parse.documents.pdf.cells import Cell, Row
+from clew.parse.documents.pdf.cells import Cell, Row, is_number
 from clew.parse.documents.pdf.headers import Edges, are_uncertain, is_numbering, read_header, split_label
 from clew.parse.documents.pdf.lines import Line, bounding_box
 from clew.parse.documents.pdf.words import BOLD, Rule
@@ -41,6 +41,8 @@ def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
         end, last = start + 1, start
         while (
             end < len(rows)
+            and not rows[end].is_command
+            and not _follows_blank_line(rows[end - 1], rows[end])
             and _continues(rows[last], rows[end], end - last)
             and not _introduces_table(rows, end)
         ):
@@ -60,6 +62,12 @@ def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
     return tables
 
 
+def _follows_blank_line(before: Row, row: Row) -> bool:
+    """Return whether a line of a listing stands below a blank one, which ends what a program printed as a table."""
+    is_listing = before.line.is_fixed and row.line.is_fixed
+    return is_listing and row.line.y - before.line.y > 1.8 * max(row.line.size, 4.0)
+
+
 def _ends_label(row: Row, following: Row) -> bool:
     """Return whether a line is the rest of the label of a table's last row."""
     size = max(following.line.size, 4.0)
@@ -77,8 +85,11 @@ def _start_of_header(
         line, next_line = rows[start - 1].line, rows[start].line
         size = max(line.size, 4.0)
         is_near = line.page == next_line.page and 0 < next_line.y - line.y < 1.8 * size
-        is_above = line.x0 > columns[0][0] - 2 * size and line.x1 < columns[-1][1] + 2 * size
-        if not is_near or not is_above or len(line.text) > 80 or not rows[start - 1].is_heading_like:
+        # A name in a listing may be longer than the numbers below it, which are set flush right.
+        left = rows[start].cells[0].x1 if line.is_fixed else columns[0][0] - 2 * size
+        is_above = line.x0 > left and line.x1 < columns[-1][1] + 2 * size
+        is_long = len(line.text) > 80 or rows[start - 1].is_command
+        if not is_near or not is_above or is_long or not rows[start - 1].is_heading_like:
             break
         start -= 1
     return start
@@ -105,6 +116,10 @@ def _is_same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> 
     if not first.numeric_cells or first.is_heading_like or any(len(row.line.text) > 200 for row in between):
         return False
     if any(_introduces_table(rows, number) for number in range(before[1], start)):
+        return False
+    if any(row.is_command for row in between):
+        return False
+    if any(_follows_blank_line(above, row) for above, row in pairwise(rows[before[1] - 1 : start + 1])):
         return False
     above = _find_columns([row for row in rows[before[0] : before[1]] if row.is_tabular])
     below = _find_columns([first])
@@ -247,7 +262,8 @@ def build_table(rows: Sequence[Row], caption: str, rules: Sequence[Rule] = ()) -
     """
     columns = _find_columns([row for row in rows if row.is_tabular])
     head = _count_header_lines(rows, columns)
-    header = read_header(rows[:head], columns, _rules_of_header(rows, head, rules))
+    left = min((row.line.x0 for row in rows[head:]), default=0.0)
+    header = read_header(rows[:head], columns, _rules_of_header(rows, head, rules), left)
     body = _join_lines([_TableRow([row.line], _place_cells(row, columns)) for row in rows[head:]])
     cells = tuple(row.texts for row in body)
     has_remark = read_scale(caption) is not None
@@ -260,7 +276,7 @@ def build_table(rows: Sequence[Row], caption: str, rules: Sequence[Rule] = ()) -
     header.name_percents([bool(texts) and "%" in texts[0] for texts in numbers])
     header.set_units([_unit_of_column(texts) for texts in numbers])
     counts = [
-        len(texts) if column.path or len(texts) >= _SPARSE * len(body) else 0
+        len(texts) if column.path or (len(texts) >= _SPARSE * len(body) and not _are_marks(texts)) else 0
         for texts, column in zip(numbers, header.columns[1:], strict=True)
     ]
     return Table(
@@ -275,6 +291,11 @@ def build_table(rows: Sequence[Row], caption: str, rules: Sequence[Rule] = ()) -
         headers_uncertain=header.is_shared
         or are_uncertain([column.path for column in header.columns[1:]], counts),
     )
+
+
+def _are_marks(texts: Sequence[str]) -> bool:
+    """Return whether all cells of a column are marks, as of significance, which need no name."""
+    return all(not any(character.isalnum() for character in text) and "*" in text for text in texts)
 
 
 def _unit_of_column(texts: Sequence[str]) -> str:
@@ -320,11 +341,36 @@ def _rules_of_header(rows: Sequence[Row], head: int, rules: Sequence[Rule]) -> l
     return [rule for rule in rules if top < rule[1] < bottom and rule[2] - rule[0] > 2 * (rule[3] - rule[1])]
 
 
+def _split_at_columns(cells: Sequence[Cell], columns: Sequence[Edges]) -> list[Cell]:
+    """Return the cells of a row; numbers that follow words closely, each in a column that is free, are cells of
+    their own."""
+    parts: list[Cell] = []
+    for cell in reversed(cells):
+        rest = cell
+        while len(rest.words) > 1 and not rest.is_numeric and is_number(rest.words[-1].text):
+            word = rest.words[-1]
+            place = next(
+                (edges for edges in columns if edges[0] - 1 <= word.x0 and word.x1 <= edges[1] + 1), None
+            )
+            before = rest.words[-2]
+            is_word = any(character.isalpha() for character in before.text)
+            # "2023 - 2042" stays whole.
+            follows_words = is_word or before.text[-1].isdigit() or before.text[-1] in ")]:"
+            if place is None or before.x1 > place[0] + 0.5 or not follows_words:
+                break
+            if any(other.x0 < place[1] and other.x1 > place[0] for other in cells if other is not cell):
+                break
+            parts.append(Cell(cell.page, word.text, (word,)))
+            rest = rest.without_last_word()
+        parts.append(rest)
+    return parts[::-1]
+
+
 def _place_cells(row: Row, columns: Sequence[Edges]) -> list[list[Cell]]:
     """Return the cells of a row by their place: its label, then each column."""
     left = columns[0][0]
     slots: list[list[Cell]] = [[] for _ in range(len(columns) + 1)]
-    for number, cell in enumerate(row.cells):
+    for number, cell in enumerate(_split_at_columns(row.cells, columns)):
         over = [n for n, (x0, x1) in enumerate(columns) if cell.x0 < x1 and cell.x1 > x0]
         if not over and cell.text in "$€£¥":
             # A currency far left of its number.
@@ -480,6 +526,10 @@ def is_chart(table: Table) -> bool:
 
     Rows of a real table may be numbered, but are full.
     """
+    values = [cell for row in table.rows for cell in row[1:]]
+    has_names = any(column.path for column in table.columns[1:])
+    if table.headers_uncertain and not has_names and 2 * sum(map(bool, values)) <= len(values):
+        return True
     rows = [row for row in table.rows if any(row[1:])]
     if any(character.isalpha() for row in rows for character in row[0]):
         return False

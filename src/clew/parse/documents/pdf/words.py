@@ -22,8 +22,14 @@ Rule = tuple[float, float, float, float]
 _WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi", re.IGNORECASE)
 _ITALIC = re.compile(r"ital|obli", re.IGNORECASE)
+_FIXED = re.compile(
+    r"mono|courier|typewriter|\bcmtt|\bec?tt|sltt|consol|menlo|inconsolata|\bpcr|txtt|lmtt|fixed",
+    re.IGNORECASE,
+)
 #: Flags for the emphasis of a word; they add up.
 ITALIC, BOLD = 1, 2
+#: The flag of a font of a file (PDF 32000-1, table 123) whose characters are all of one width.
+_FIXED_PITCH = 1
 #: A page of text has no more characters; further ones are left out.
 MAX_CHARACTERS = 60_000
 #: So many objects of a page are searched for ruling lines.
@@ -34,7 +40,8 @@ MAX_OBJECTS = 20_000
 class Word:
     """A word: its text, left and right edge, baseline, font size as seen, and emphasis (ITALIC, BOLD, both).
 
-    ``confidence`` is how sure text recognition is of it, None where it is text of the file.
+    ``confidence`` is how sure text recognition is of it, None where it is text of the file. ``is_fixed``: its font
+    gives all characters the same width, as in listings.
     """
 
     text: str
@@ -44,6 +51,7 @@ class Word:
     size: float
     emphasis: int
     confidence: float | None = None
+    is_fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +133,7 @@ def _read_words(textpage: Any, view: PageView) -> list[Word]:
     x, y = ctypes.c_double(), ctypes.c_double()
     references = [ctypes.byref(value) for value in box]
     words: list[Word] = []
-    emphasis, scale, last_end = 0, 1.0, -1
+    emphasis, is_fixed, scale, last_end = 0, False, 1.0, -1
     for match in _WORD.finditer(text):
         first, last = match.start(), match.end() - 1
         if not raw.FPDFText_GetCharBox(handle, first, *references):
@@ -136,13 +144,17 @@ def _read_words(textpage: Any, view: PageView) -> list[Word]:
         x1 = view.map_box(box[0].value, box[2].value, box[1].value, box[3].value)[2]
         raw.FPDFText_GetCharOrigin(handle, first, ctypes.byref(x), ctypes.byref(y))
         if first != last_end + 2 or "\n" in text[last_end + 1 : first]:
-            emphasis, scale = _emphasis(handle, first), _scale(handle, first)
+            # The sign before a number may be of a font of symbols.
+            sign = len(match.group()) > 1 and match.group()[0] in "−–-"
+            emphasis, is_fixed = _read_font(handle, first + sign)
+            scale = _scale(handle, first)
         last_end = last
         size = raw.FPDFText_GetFontSize(handle, first) * scale
         if x1 <= x0 and len(match.group()) > 1:
             continue  # rotated or mirrored: an axis label, a stamp
         if clean := _clean_text(match.group()):
-            words.append(Word(clean, x0, max(x1, x0), view.map_point(x.value, y.value)[1], size, emphasis))
+            baseline = view.map_point(x.value, y.value)[1]
+            words.append(Word(clean, x0, max(x1, x0), baseline, size, emphasis, is_fixed=is_fixed))
     return words
 
 
@@ -151,13 +163,15 @@ def _clean_text(text: str) -> str:
     return joined.replace("\x02", "-").replace("\ufffe", "-").replace("\x00", "").replace("\xad", "-")
 
 
-def _emphasis(handle: Any, index: int) -> int:
+def _read_font(handle: Any, index: int) -> tuple[int, bool]:
+    """Return the emphasis of a character, and whether all characters of its font have the same width."""
     buffer = ctypes.create_string_buffer(96)
     flags = ctypes.c_int()
     raw.FPDFText_GetFontInfo(handle, index, buffer, 96, ctypes.byref(flags))
     name = buffer.value.decode("utf-8", "ignore")
     bold = raw.FPDFText_GetFontWeight(handle, index) >= 600 or bool(_BOLD.search(name))
-    return BOLD * bold + ITALIC * bool(_ITALIC.search(name))
+    is_fixed = bool(flags.value & _FIXED_PITCH or _FIXED.search(name))
+    return BOLD * bold + ITALIC * bool(_ITALIC.search(name)), is_fixed
 
 
 def _scale(handle: Any, index: int) -> float:
