@@ -1,6 +1,7 @@
 """Questions over tables: TAT-QA without a model, and twenty questions over large tables by SQL.
 
     python benchmarks/tables.py tatqa            # given the context: every row and paragraph of it is evidence
+    python benchmarks/tables.py tatqa --fold 1 --model onnx:FOLDER    # a reader of the other folds (reading.py)
     python benchmarks/tables.py tatqa --pooled   # one base of all contexts, the default method
     python benchmarks/tables.py large            # a CSV of 100,000 rows, a workbook of ten sheets
     python benchmarks/tables.py filings --kb FOLDER   # FinanceBench's answers with a number, to be graded by eye
@@ -52,15 +53,16 @@ from clew.store.store import Store
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 
 
-def held_out_titles(path: Path) -> set[str]:
-    """Return the contexts that the shipped reader has not seen and the rules were not written for."""
+def titles_of_fold(path: Path, fold: int) -> set[str]:
+    """Return the contexts of a fold. Those of fold 0 the shipped reader has not seen, and the rules were not written
+    for them."""
     contexts = json.loads(path.read_text(encoding="utf-8"))
     order = list(range(len(contexts)))
     random.Random(0).shuffle(order)
     return {
         context["table"]["uid"]
         for position, context in zip(order, contexts, strict=True)
-        if position % 5 == 0
+        if position % 5 == fold
     }
 
 
@@ -82,7 +84,7 @@ def operands_of(example: Example) -> set[str]:
 def tatqa(options: argparse.Namespace) -> None:
     """Print TAT-QA's exact match and F1 by type and source of the answer."""
     path = options.data / "tatqa" / "dev.json"
-    held_out = held_out_titles(path)
+    held_out = titles_of_fold(path, options.fold)
     examples = list(read_tatqa(path))
     if options.part != "all":
         examples = [
@@ -93,7 +95,7 @@ def tatqa(options: argparse.Namespace) -> None:
     if options.limit:
         examples = random.Random(0).sample(examples, options.limit)
     scores: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-    results: list[bool] = []
+    results: dict[str, list[bool]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "base", create=True) as store:
         for document in build_documents(pool_paragraphs(examples)):
             store.put_document(document, document_location(document))
@@ -109,7 +111,7 @@ def tatqa(options: argparse.Namespace) -> None:
             )
         else:
             reader = SpanAnswerReader(
-                create_span_reader("clew:reader"), snapshot=store.snapshot(), calculate=not options.plain
+                create_span_reader(options.model), snapshot=store.snapshot(), calculate=not options.plain
             )
             answers = read_given_context(examples, store, reader)
         for example, answer in zip(examples, answers, strict=True):
@@ -119,12 +121,12 @@ def tatqa(options: argparse.Namespace) -> None:
             part = "held out" if example.corpus[0].title in held_out else "seen"
             for key in (("all", part), (kind, part), (f"  from {source}", part)):
                 scores[key].append(pair)
-            if kind == "arithmetic" and part in {"held out", "seen"}:
+            if kind == "arithmetic":
                 quoted = " ".join(quote.text for quote in answer.quotes)
                 cells = {
                     canonical_value(match) for match in _NUMBER.findall(quoted if answer.formula else "")
                 }
-                results.append(operands_of(example) <= cells)
+                results[part].append(operands_of(example) <= cells)
             if options.verbose:
                 print(round(pair[1], 2), kind, "|", example.question, "|", example.answers[0], "|", answer.text,
                       "|", answer.formula, "|", example.meta["derivation"])  # fmt: skip
@@ -136,11 +138,9 @@ def tatqa(options: argparse.Namespace) -> None:
             f"| {part} | {name} | {len(pairs)} | {100 * em.mean:.1f} ({100 * em.low:.1f} to {100 * em.high:.1f}) "
             f"| {100 * f1.mean:.1f} ({100 * f1.low:.1f} to {100 * f1.high:.1f}) |"
         )
-    if results:
-        print(
-            f"all operands among the quoted rows: {100 * sum(results) / len(results):.1f} % "
-            f"of {len(results)} computed"
-        )
+    for part, present in sorted(results.items()):
+        share = 100 * sum(present) / len(present)
+        print(f"{part}: all operands among the quoted rows: {share:.1f} % of {len(present)} computed")
 
 
 #: Twenty questions over the generated files, written before anything was run, each with its SQL.
@@ -436,6 +436,8 @@ def main() -> None:
     command = commands.add_parser("tatqa")
     command.add_argument("--part", choices=("all", "seen", "held-out"), default="all")
     command.add_argument("--pooled", action="store_true")
+    command.add_argument("--fold", type=int, default=0, help="the fifth of the contexts that is held out")
+    command.add_argument("--model", default="clew:reader", help="the reader, trained on the other folds")
     command.add_argument(
         "--plain", action="store_true", help="the trained reader alone, without tables as data"
     )

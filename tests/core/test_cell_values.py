@@ -52,6 +52,7 @@ def test_a_cell_is_read_as_it_is_printed(text, kind, number, unit, scale):
         ("(Dollars in Millions)", 1e6, "$"),
         ("$ in thousands", 1e3, "$"),
         ("($000s)", 1e3, "$"),
+        ("30 June 2019 $’000", 1e3, "$"),
         ("(US$ million)", 1e6, "$"),
         ("Thousands of dollars", 1e3, "$"),
         ("$ billions", 1e9, "$"),

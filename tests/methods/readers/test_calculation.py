@@ -43,6 +43,31 @@ CHANGES = build_data_table(
 )
 
 
+#: A scale over the columns, a label that mentions a year, costs in parentheses, parts of a total.
+OUTFLOWS = build_data_table(
+    Table(
+        ("", "Total", "2023 (in thousands)", "2022"),
+        (
+            ("Fuel expenses", "(90)", "(50)", "(40)"),
+            ("Tax at 19 % (2017/18: 19 %) and other rates of earlier years", "7", "3", "4"),
+            ("Tax at 21 % (2018/19: 20 %) and other rates of later years", "8", "4", "4"),
+            ("Income attributable to the owners", "300", "200", "100"),
+            ("Average crew", "25", "12", "13"),
+        ),
+    )
+)
+LEASES = build_data_table(
+    Table(
+        ("", "Total", "Less than 1 year", "More than 5 years"),
+        (
+            ("Operating leases", "$ 400", "100", "50"),
+            ("Purchases", "600", "200", "30"),
+            ("Total", "1,000", "300", "80"),
+        ),
+    )
+)
+
+
 def test_a_value_of_a_year_stands_in_the_column_of_that_year_alone() -> None:
     answer = answer_from_tables("What were total operating revenues in 2022?", [CHANGES])
     assert answer is not None and answer.text == "31,072"
@@ -162,6 +187,21 @@ def test_answers_of_a_statement(question, text, formula):
         (REGIONS, "What is the sum of North and East in 2023?", "80"),
         (REGIONS, "What is the difference between North and South in 2023?", "50"),
         (REGIONS, "How much did North change from 2022 to 2023?", "30"),
+        (OUTFLOWS, "What were the average fuel expenses in 2022 and 2023?", "45 thousand"),
+        (OUTFLOWS, "What was the change in fuel expenses from 2022 to 2023?", "10 thousand"),
+        (OUTFLOWS, "What was the % change in fuel expenses from 2022 to 2023?", "25%"),
+        (
+            OUTFLOWS,
+            "What was the percentage change in income attributable to the owners from 2022 to 2023?",
+            "100%",
+        ),
+        (OUTFLOWS, "What was the change in the average crew from 2022 to 2023?", "-1 thousand"),
+        (OUTFLOWS, "What is the 2023 average income attributable to the owners?", "150 thousand"),
+        (
+            LEASES,
+            "What is the percentage of operating leases of more than 5 years in total operating leases?",
+            "12.5%",
+        ),
     ],
 )
 def test_answers_of_other_shapes(table, question, text):

@@ -104,7 +104,7 @@ _OPERATION_WORDS: tuple[tuple[Operation, str], ...] = (
     ),
     (
         "percent change",
-        r"\b(?:percent(?:age)?|%|proportional|relative) (?:of )?(?:change|increase|decrease|growth"
+        r"(?:\b(?:percent(?:age)?|proportional|relative)|%) (?:of )?(?:change|increase|decrease|growth"
         r"|decline|difference|reduction)|\b(?:change|increase|decrease|grow\w*|decline)d? (?:in"
         r"|by) (?:percent\w*|%)"
         r"|\bby what percent|\bgrowth rate|\brate of (?:change|growth|increase|decrease)"
@@ -156,7 +156,7 @@ _NOISE = frozenset(
         " percentage percent difference increase decrease growth average mean sum total ratio proportion"
         " respectively respective company group table larger largest higher highest lower lowest smaller"
         " smallest greater greatest exceed more less than thousand million billion december september june"
-        " march january between across expressed level year on both end ending ended number"
+        " march january between across expressed level year on both end ending ended number fy fys nominal"
     )
 )
 _KEEP = frozenset(query_terms("total average number amount value growth change ending"))
@@ -194,7 +194,7 @@ _SPLIT_RATIO: tuple[re.Pattern[str], ...] = tuple(
 _NO_CELL = re.compile(
     r"^(?:why|where|when)\b|\breasons?\b|\bcauses?d?\b|^how (?:is|are|was|were|does|do|did|can|has) |\bdue to\b"
     r"|\bled to\b"
-    r"|\bmean\?$|\bdefin\w+|\bdescri\w+|\battribut\w+ to\b|\bdriven by\b|\bwhat (?:does|do) ",
+    r"|\bmean\?$|\bdefin\w+|\bdescri\w+|\battributed to\b|\battributable to\s*\?|\bdriven by\b|\bwhat (?:does|do) ",
     re.IGNORECASE,
 )
 #: Captions of tables about a part of a company, and how much less such a table fits a question about the whole, or
@@ -213,10 +213,16 @@ _RATE = re.compile(
 _HOW_MANY = re.compile(r"\bhow many\b|\bnumber of\b", re.IGNORECASE)
 _CURRENCIES = frozenset("$€£¥₹")
 _OUTFLOW = re.compile(r"\b(?:loss|losses|deficit|expenses?|costs?|used)\b", re.IGNORECASE)
+#: What is taken off: printed in parentheses, and asked for as an amount.
+_DEDUCTION = re.compile(
+    r"\b(?:expenses?|costs?|losses|allowances?|depreciation|amorti[sz]ation|impairments?|provisions?)\b",
+    re.IGNORECASE,
+)
 _LEAD = re.compile(r"^\W*(?:did|does|has|have|had|is|are|was|were)\b", re.IGNORECASE)
 _ANNOUNCED_SCALE = re.compile(
     r"\bin (?:[$€£]|US|dollars|euros| )*(?:thousand|million|billion)s\b", re.IGNORECASE
 )
+_BRACKETED_SCALE = re.compile(r"\(\s*in\s*(?:thousand|million|billion)s\b[^)]*\)", re.IGNORECASE)
 _ASKED = re.compile(r"\b(?:what|how much) (?:is|was|were|are|percent\w* is)\s+(?:the )?", re.IGNORECASE)
 
 
@@ -241,7 +247,10 @@ class TableCalculator:
         #: Whether the caption or the heading says that the table is about a part of the company.
         self._company_part = _PART.search(table.table.caption) or _PART_HEADING.search(name)
         self._known = frozenset(word for text in around for word in query_terms(text))
-        self._scale = announced_scale(context)
+        headers = " ".join(column.header for column in table.columns)
+        bracketed = _BRACKETED_SCALE.search(headers)
+        #: A scale in brackets, centred over the columns, stands in the header of one of them.
+        self._scale = announced_scale(context) if bracketed is None else read_scale(bracketed[0]) or 1.0
         self._rows = [_line(row.label, " ".join(row.place.groups), row.is_total) for row in table.rows]
         self._columns = [
             _line(column.header, "") if place else _line("", "") for place, column in enumerate(table.columns)
@@ -250,9 +259,9 @@ class TableCalculator:
         size = max(len(self._rows) + len(self._columns), 2)
         self._weights = {word: math.log(1 + size / count) for word, count in counts.items()}
         #: Periods head the columns, or, in a table that lists years, the rows.
-        self._in_rows = sum(bool(line.periods) for line in self._rows) > sum(
-            bool(line.periods) for line in self._columns
-        )
+        #: A long label that mentions a year is no period.
+        dated = sum(bool(line.periods) and len(line.label.split()) < 7 for line in self._rows)
+        self._in_rows = dated > sum(bool(line.periods) for line in self._columns)
 
     def answer(self, question: str) -> Calculation | None:
         """Return the answer that the table gives, None where its rows or columns do not fit the question."""
@@ -579,22 +588,20 @@ class TableCalculator:
             if len(cells) < 2 or not cells[0] or not cells[-1]:
                 return None
             second, first = cells[0][0], cells[-1][0]
-        new, old = first.number or 0.0, second.number or 0.0
+        (first_text, new), (second_text, old) = _terms([first, second])
         if operation == "percent change":
             unit, _ = self._unit_of([first, second])
             if unit == "%":
                 return self._result(
-                    "change", new - old, f"{_show(first)} - {_show(second)}", [first, second], confidence
+                    "change", new - old, f"{first_text} - {second_text}", [first, second], confidence
                 )
             if not old:
                 return None
-            formula = f"({_show(first)} - {_show(second)}) / {_show(second)}"
+            formula = f"({first_text} - {second_text}) / {second_text}"
             return self._result(
                 operation, 100 * (new - old) / old, formula, [first, second], confidence, True
             )
-        return self._result(
-            "change", new - old, f"{_show(first)} - {_show(second)}", [first, second], confidence
-        )
+        return self._result("change", new - old, f"{first_text} - {second_text}", [first, second], confidence)
 
     def _two_items(self, question: str, periods: list[str]) -> tuple[Operand, Operand, float] | None:
         """Return the operands of "difference between A and B"."""
@@ -644,6 +651,9 @@ class TableCalculator:
                 return None  # a total in one period is a row of its own
             if not periods:
                 periods = self._all_periods()
+            if operation == "average" and len(periods) == 1 and _AVERAGE_OF_YEAR.search(question):
+                # The average of a year's balance is that of its end and of the end before.
+                periods = [periods[0], str(int(periods[0][-4:]) - 1)]
             if not periods or confidence < 0.4:
                 return self._aggregate_column(operation, question)
             places = self._places(item[1], periods, question)
@@ -667,8 +677,9 @@ class TableCalculator:
         units = {self.table.cell(operand.row, operand.column).unit == "%" for operand in operands}
         if len(operands) < 2 or len(units) > 1:
             return None
-        total = sum(operand.number or 0.0 for operand in operands)
-        formula = " + ".join(map(_show, operands))
+        terms = _terms(operands)
+        total = sum(number for _, number in terms)
+        formula = " + ".join(text for text, _ in terms)
         if operation == "average":
             return self._result(
                 "average", total / len(operands), f"({formula}) / {len(operands)}", operands, confidence
@@ -711,8 +722,11 @@ class TableCalculator:
             )
             if part is None or whole is None or part[0] == whole[0] or not whole[0].number:
                 continue
-            value = (part[0].number or 0.0) / whole[0].number
-            formula = f"{_show(part[0])} / {_show(whole[0])}"
+            if self._unit_of([whole[0]])[0] == "%" != self._unit_of([part[0]])[0]:
+                continue  # no share of a percentage
+            ((text, number),) = _terms([part[0]])
+            value = number / whole[0].number
+            formula = f"{text} / {_show(whole[0])}"
             operands = [part[0], whole[0]]
             confidence = min(part[1], whole[1])
             if operation == "ratio" or (
@@ -720,7 +734,39 @@ class TableCalculator:
             ):
                 return self._result("ratio", value, formula, operands, confidence)
             return self._result("percentage", 100 * value, formula, operands, confidence, True)
-        return None
+        return self._share_of_total(question, periods) if operation == "percentage" else None
+
+    def _share_of_total(self, question: str, periods: list[str]) -> Calculation | None:
+        """Return the share that a cell has of the total of its column, or of its row: "the percentage of leases due
+        after 5 years in the total leases"."""
+        if not re.search(r"\b(?:total|overall|all)\b", question, re.IGNORECASE):
+            return None
+        rows = self._rank(
+            question, self._rows, lambda n: self._has_row_values(n) and not self._rows[n].is_total
+        )
+        columns = self._rank(
+            question,
+            self._columns,
+            lambda n: self._has_column_values(n) and not _TOTAL_NAME.match(self._columns[n].label),
+        )
+        if not rows or not columns:
+            return None
+        (row_score, row), (column_score, column) = rows[0], columns[0]
+        own = frozenset(find_periods(question))
+        if own and not own & (self._columns[column].periods | self._rows[row].periods):
+            return None
+        names = [n for n, line in enumerate(self._columns) if n and _TOTAL_NAME.match(line.label)]
+        totals = [n for n in range(row + 1, len(self._rows)) if self._rows[n].is_total]
+        places = [(row, names[0])] if len(names) == 1 else [(totals[0], column)] if totals else []
+        operands = self._numbers([(row, column), *places])
+        if len(operands) < 2 or not operands[1].number:
+            return None
+        (text, part), (whole_text, whole) = _terms(operands)
+        if not 0 <= part / whole <= 1:
+            return None
+        formula = f"{text} / {whole_text}"
+        confidence = min(1.0, (row_score + column_score) / 2 + 0.2)
+        return self._result("percentage", 100 * part / whole, formula, operands, confidence, True)
 
     def _candidates(
         self, question: str, periods: list[str]
@@ -880,6 +926,25 @@ def number_test(question: str, scale: float) -> Callable[[float], bool] | None:
     return lambda number: number * factor < limit if below else number * factor > limit
 
 
+def _terms(operands: Sequence[Operand]) -> list[tuple[str, float]]:
+    """Return the numbers of operands with their texts, as a formula has them.
+
+    Expenses, losses and allowances that are all printed in parentheses are amounts: how much they changed or were on
+    average is asked, not how the statement adds them up.
+    """
+    texts = [operand.text.replace("$ (", "$(") for operand in operands]
+    are_deductions = all(
+        text.lstrip("$€£").startswith("(") and _DEDUCTION.search(operand.row.label)
+        for text, operand in zip(texts, operands, strict=True)
+    )
+    if not are_deductions:
+        return [(operand.text, operand.number or 0.0) for operand in operands]
+    return [
+        (text.replace("(", "").replace(")", ""), abs(operand.number or 0.0))
+        for text, operand in zip(texts, operands, strict=True)
+    ]
+
+
 def _show(operand: Operand) -> str:
     return operand.text
 
@@ -919,11 +984,19 @@ def find_operation(question: str) -> Operation:
     """
     if _AVERAGE_FIRST.match(question):
         return "average"
+    if _CHANGE_OF_AVERAGE.search(question):
+        return "change"
     if _RESPECTIVE.search(question):
         return "lookup"
     return next((operation for operation, form in _OPERATIONS if form.search(question)), "lookup")
 
 
+_TOTAL_NAME = re.compile(r"^\W*(?:grand )?totals?\b(?: \(.*\))?\W*$", re.IGNORECASE)
+_AVERAGE_OF_YEAR = re.compile(rf"\b{_YEAR} average\b", re.IGNORECASE)
+#: The average is a row of the table.
+_CHANGE_OF_AVERAGE = re.compile(
+    r"\bwhat (?:is|was) the (?:change|difference|increase|decrease) in (?:the )?average\b", re.I
+)
 #: "What is the average percentage of ..." asks for an average.
 _AVERAGE_FIRST = re.compile(
     r"(?:what|how much) (?:is|was|were|are) the (?:\w+ )?average\b(?!.*\bchange\b)", re.IGNORECASE
