@@ -133,6 +133,7 @@ def test_names_are_the_longest_and_as_the_graph_writes_them(graph):
         ("the films of What Women Want were released in which years", (3, 4, 5), ["years"], ""),
         ("what are the main languages in the films", (), ["main", "languages"], ""),
         ("films by Ada Pell", (), ["films"], ""),
+        ("films written by Ada Pell", (), ["films"], ""),
         ("when was Kismet released", (), ["kismet", "released"], "time"),
     ],
 )

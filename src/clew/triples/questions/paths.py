@@ -296,13 +296,19 @@ _ASKING = frozenset(_KINDS) | {"which", "what", "how"}
 _COMMANDS = frozenset("list name find give show tell all".split())
 
 
+_PARTICIPLES = frozenset(
+    "written made built sung shot drawn won held led spoken known born begun given taken sold bought taught found "
+    "shown grown worn flown driven chosen lent sent met".split()
+)
+
+
 def _noun_phrase(words: Sequence[Word], begin: int) -> tuple[int, ...]:
     """Return the places of the content words of the phrase that begins at a place."""
     places: list[int] = []
     for place in range(begin, min(begin + 5, len(words))):
         word = words[place]
-        if places and word.text.endswith(("ed", "ing")):
-            break  # "packages maintained by"
+        if places and (word.text.endswith(("ed", "ing")) or word.text in _PARTICIPLES):
+            break  # "packages maintained by", "films written by"
         if word.text in _BREAKS and (places or word.text not in {"of", "in"}):
             break
         if word.is_content and (word.text not in QUESTION_WORDS):
