@@ -50,6 +50,84 @@ CSL = [
     },
 ]
 
+#: The form of Zotero's own translator: an article with an attachment, a note and tags, a book, a chapter.
+ZOTERO = """<rdf:RDF
+ xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+ xmlns:z="http://www.zotero.org/namespaces/export#"
+ xmlns:dcterms="http://purl.org/dc/terms/"
+ xmlns:dc="http://purl.org/dc/elements/1.1/"
+ xmlns:bib="http://purl.org/net/biblio#"
+ xmlns:foaf="http://xmlns.com/foaf/0.1/"
+ xmlns:link="http://purl.org/rss/1.0/modules/link/"
+ xmlns:prism="http://prismstandard.org/namespaces/1.2/basic/"
+ xmlns:vcard="http://nwalsh.com/rdf/vCard#">
+    <bib:Article rdf:about="#item_12">
+        <z:itemType>journalArticle</z:itemType>
+        <dcterms:isPartOf rdf:resource="urn:issn:0000-1234"/>
+        <bib:authors><rdf:Seq>
+            <rdf:li><foaf:Person>
+                <foaf:surname>Strake</foaf:surname><foaf:givenName>Ada</foaf:givenName>
+            </foaf:Person></rdf:li>
+            <rdf:li><foaf:Person><foaf:surname>Harbour Office</foaf:surname></foaf:Person></rdf:li>
+        </rdf:Seq></bib:authors>
+        <dcterms:isReferencedBy rdf:resource="#item_15"/>
+        <link:link rdf:resource="#item_13"/>
+        <link:link rdf:resource="#item_14"/>
+        <dc:subject>weirs</dc:subject>
+        <dc:subject><z:AutomaticTag><rdf:value>north</rdf:value></z:AutomaticTag></dc:subject>
+        <dc:title>Weirs of the North</dc:title>
+        <dcterms:abstract>They were
+          built of oak.</dcterms:abstract>
+        <dc:date>2021-05-03</dc:date>
+        <z:language>en</z:language>
+        <dc:identifier><dcterms:URI><rdf:value>https://example.org/weirs</rdf:value></dcterms:URI></dc:identifier>
+        <dc:description>Citation Key: strake21
+cites: wu19, item_20</dc:description>
+        <bib:pages>1-9</bib:pages>
+    </bib:Article>
+    <bib:Journal rdf:about="urn:issn:0000-1234">
+        <prism:volume>7</prism:volume>
+        <dc:title>Journal of Weirs</dc:title>
+        <dc:identifier>DOI 10.1000/w1</dc:identifier>
+        <dc:identifier>ISSN 0000-1234</dc:identifier>
+    </bib:Journal>
+    <z:Attachment rdf:about="#item_13">
+        <z:itemType>attachment</z:itemType>
+        <dc:identifier><dcterms:URI><rdf:value>https://example.org/weirs</rdf:value></dcterms:URI></dc:identifier>
+        <z:linkMode>3</z:linkMode>
+    </z:Attachment>
+    <z:Attachment rdf:about="#item_14">
+        <z:itemType>attachment</z:itemType>
+        <rdf:resource rdf:resource="files/14/strake21.pdf"/>
+        <dc:title>strake21.pdf</dc:title>
+        <link:type>application/pdf</link:type>
+    </z:Attachment>
+    <bib:Memo rdf:about="#item_15"><rdf:value>&lt;p&gt;To read.&lt;/p&gt;</rdf:value></bib:Memo>
+    <bib:Book rdf:about="urn:isbn:978-0-00-000000-2">
+        <z:itemType>book</z:itemType>
+        <dc:publisher><foaf:Organization>
+            <vcard:adr><vcard:Address><vcard:locality>Corran</vcard:locality></vcard:Address></vcard:adr>
+            <foaf:name>Oxlade Press</foaf:name>
+        </foaf:Organization></dc:publisher>
+        <bib:editors><rdf:Seq><rdf:li><foaf:Person>
+            <foaf:surname>Brun</foaf:surname><foaf:givenName>Élodie</foaf:givenName>
+        </foaf:Person></rdf:li></rdf:Seq></bib:editors>
+        <z:citationKey>brun</z:citationKey>
+        <dc:title>A quay in May</dc:title>
+        <dc:date>March 2015</dc:date>
+    </bib:Book>
+    <bib:BookSection rdf:about="#item_20">
+        <z:itemType>bookSection</z:itemType>
+        <dcterms:isPartOf><bib:Book><dc:title>Tides of the World</dc:title></bib:Book></dcterms:isPartOf>
+        <dc:title>Tides</dc:title>
+    </bib:BookSection>
+    <z:Collection rdf:about="#collection_1">
+        <dc:title>Rivers</dc:title>
+        <dcterms:hasPart rdf:resource="#item_12"/>
+    </z:Collection>
+</rdf:RDF>
+"""
+
 
 def read_twin(path, content):
     path.write_text(content, encoding="utf-8")
@@ -115,3 +193,48 @@ def test_graphs_of_both_formats(tmp_path):
     for name, content in (("empty.bib", "nothing here"), ("no.json", '[{"title": 1, "issued": 2}')):
         with pytest.raises(UnreadableFile):
             read_twin(tmp_path / name, content)
+
+
+def test_an_export_of_zotero_as_rdf(tmp_path):
+    twin = read_twin(tmp_path / "library.rdf", ZOTERO)
+    papers = {id: node for id, node in twin.nodes.items() if "paper" in node.get("types", ())}
+    assert papers.keys() == {"strake21", "brun", "item_20"}
+    first = papers["strake21"]
+    assert (first["name"], first["text"]) == ("Weirs of the North", "They were built of oak.")
+    assert first["properties"] == {
+        "kind": "journalArticle",
+        "year": 2021,
+        "doi": "10.1000/w1",
+        "url": "https://example.org/weirs",
+        "file": "files/14/strake21.pdf",
+    }
+    assert set(twin.edges) == {
+        ("strake21", "author", "person:Ada Strake"),
+        ("strake21", "author", "person:Harbour Office"),
+        ("strake21", "published in", "venue:Journal of Weirs"),
+        ("strake21", "keyword", "keyword:weirs"),
+        ("strake21", "keyword", "keyword:north"),
+        ("strake21", "cites", "wu19"),
+        ("strake21", "cites", "item_20"),
+        ("brun", "editor", "person:Élodie Brun"),
+        ("brun", "published in", "venue:Oxlade Press"),
+        ("item_20", "published in", "venue:Tides of the World"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (ZOTERO.replace("</bib:Memo>", ""), "Opening and ending tag mismatch"),
+        (ZOTERO.partition("<bib:Article")[0] + "</rdf:RDF>", "holds no works"),
+        (ZOTERO.replace("<dc:title>Tides</dc:title>", ""), "is a work without a title"),
+        ('<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>' + ZOTERO.replace("oak", "&e;"), None),
+    ],
+)
+def test_what_is_wrong_in_an_export_of_zotero_is_said_and_nothing_is_fetched(tmp_path, content, reason):
+    if reason is None:
+        twin = read_twin(tmp_path / "library.rdf", content)
+        assert "root:" not in twin.nodes["strake21"]["text"]
+        return
+    with pytest.raises(UnreadableFile, match=reason):
+        read_twin(tmp_path / "library.rdf", content)

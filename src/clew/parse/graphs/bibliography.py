@@ -1,4 +1,4 @@
-r"""Bibliographies: BibTeX, and CSL JSON as Zotero and other programs export it.
+r"""Bibliographies: BibTeX, CSL JSON as Zotero and other programs export it, and Zotero RDF.
 
 A work becomes a node of type ``paper`` with its key as id, its title as name, its abstract as text, and ``year``,
 ``kind`` (article, book, ...), ``doi``, ``url`` and ``file`` as properties. Edges lead from it to persons (``author``,
@@ -17,12 +17,15 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UnreadableFile
 from clew.core.protocols import GraphSink
 from clew.parse.graphs.files import RowErrors, empty_file_error, open_graph_file
 from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
 
 PAPER, PERSON, VENUE, KEYWORD = "paper", "person", "venue", "keyword"
 CITES = "cites"
@@ -366,7 +369,126 @@ def _work_from_csl(item: Mapping[str, Any]) -> Work:
     )
 
 
+# Zotero RDF: the form of its translator "Zotero RDF". It is no valid RDF/XML (the path of an attachment stands in an
+# element rdf:resource, addresses are relative without a base), so that it is read as XML.
+
+_RDF, _DC, _TERMS = (
+    f"{{http://{name}}}"
+    for name in ("www.w3.org/1999/02/22-rdf-syntax-ns#", "purl.org/dc/elements/1.1/", "purl.org/dc/terms/")
+)
+_BIB, _FOAF, _ZOTERO = (
+    f"{{http://{name}}}"
+    for name in ("purl.org/net/biblio#", "xmlns.com/foaf/0.1/", "www.zotero.org/namespaces/export#")
+)
+_LINK = "{http://purl.org/rss/1.0/modules/link/}"
+_ABOUT, _RESOURCE = f"{_RDF}about", f"{_RDF}resource"
+_CITATION_KEY = re.compile(r"^\s*citation key\s*:\s*(\S+)", re.IGNORECASE | re.MULTILINE)
+
+
+def _is_zotero(path: Path) -> bool:
+    """Return whether an RDF file is one that Zotero exported."""
+    if path.suffix.lower() not in {".rdf", ".xml"} or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as opened:
+            return _ZOTERO.strip("{}").encode() in opened.read(20_000)
+    except OSError:
+        return False
+
+
+def _read_zotero(
+    path: Path,
+    sink: GraphSink,
+    options: GraphReadOptions,
+    errors: RowErrors,
+    report_progress: Callable[[int], None],
+) -> None:
+    """Read an export of Zotero as RDF. Raises UnreadableFile, BadRows."""
+    from lxml import etree
+
+    with open_graph_file(path, report_progress) as file:
+        content = b"".join(file.read_blocks())
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
+    try:
+        root = etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        raise UnreadableFile(f"{path}: {error}") from error
+    described = {element.get(_ABOUT): element for element in root.iter() if element.get(_ABOUT)}
+    count = 0
+    for element in root:
+        kind = element.findtext(f"{_ZOTERO}itemType", "")
+        if not kind or kind in {"attachment", "note"}:  # a journal, a collection, an attachment, a note
+            continue
+        if not element.findtext(f"{_DC}title"):
+            line = element.sourceline
+            errors.add(path, line if isinstance(line, int) else 0, "is a work without a title")
+            continue
+        _work_from_zotero(element, kind, described).add_to(sink)
+        count += 1
+    if not count and not errors.count:
+        raise UnreadableFile(f"{path} holds no works")
+
+
+def _work_from_zotero(element: _Element, kind: str, described: Mapping[str | None, _Element]) -> Work:
+    def text(name: str, of: _Element = element) -> str:
+        return " ".join((of.findtext(name) or "").split())
+
+    def persons(role: str) -> list[str]:
+        names = [
+            (
+                text(f"{_FOAF}givenName", person) or text(f"{_FOAF}givenname", person),
+                text(f"{_FOAF}surname", person),
+            )
+            for person in element.iterfind(f"{_BIB}{role}//{_FOAF}Person")
+        ]
+        return [" ".join(filter(None, name)) for name in names if any(name)]
+
+    def targets(name: str) -> Iterator[_Element]:
+        """Yield what a property leads to: an element within it, or the one that it names."""
+        for leading in element.iterfind(name):
+            if leading.get(_RESOURCE) in described:
+                yield described[leading.get(_RESOURCE)]
+            yield from leading
+
+    containers = [title for part in targets(f"{_TERMS}isPartOf") if (title := text(f"{_DC}title", part))]
+    identifiers = [
+        text(".", each)
+        for part in (element, *targets(f"{_TERMS}isPartOf"))
+        for each in part.iterfind(f"{_DC}identifier")
+    ]
+    doi = next((each.removeprefix("DOI").strip() for each in identifiers if each.startswith("DOI")), "")
+    files = [
+        resource.get(_RESOURCE) or ""
+        for attachment in targets(f"{_LINK}link")
+        for resource in attachment.iterfind(f"{_RDF}resource")
+    ]
+    year = _YEAR.search(text(f"{_DC}date"))
+    values = {
+        "doi": doi,
+        "url": text(f"{_DC}identifier/{_TERMS}URI/{_RDF}value"),
+        "file": next((file for file in files if "://" not in file), ""),
+    }
+    extra = element.findtext(f"{_DC}description") or ""
+    key = text(f"{_ZOTERO}citationKey") or next(iter(_CITATION_KEY.findall(extra)), "")
+    subjects = (
+        text(".", each) or text(f".//{_RDF}value", each) for each in element.iterfind(f"{_DC}subject")
+    )
+    return Work(
+        key or (element.get(_ABOUT) or "").lstrip("#") or text(f"{_DC}title"),
+        kind,
+        text(f"{_DC}title"),
+        persons("authors"),
+        persons("editors"),
+        next(iter(containers), "") or text(f"{_DC}publisher//{_FOAF}name"),
+        text(f"{_TERMS}abstract"),
+        [subject for subject in subjects if subject],
+        [cited for line in _CITES_LINE.findall(extra) for cited in _LIST.split(line.strip()) if cited],
+        ({"year": int(year[1])} if year else {}) | {name: value for name, value in values.items() if value},
+    )
+
+
 FORMATS = (
     GraphFormat("bibtex", _read_bibtex, (".bib", ".bibtex")),
     GraphFormat("csl-json", _read_csl, matches=_is_csl),
+    GraphFormat("zotero-rdf", _read_zotero, matches=_is_zotero),
 )
