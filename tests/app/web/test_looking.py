@@ -3,6 +3,7 @@
 import pytest
 
 import clew
+from clew.app.web.mcp import resources
 from clew.app.web.mcp.lookups import MAX_CHARACTERS, list_contents, search_passages, show_target
 from clew.core.errors import NotFound, UsageError
 from clew.core.types import Table
@@ -43,6 +44,22 @@ def test_an_outline_gives_ids_by_which_sections_pages_and_tables_are_shown(opene
     table = show_target(opened, ids["Table 1. Boats"])
     assert "May" in table.text and "Receipts" not in table.text
     assert show_target(opened, ids["A report"]).text == outline.text
+
+
+def test_documents_and_their_pages_are_resources_that_are_listed_in_parts(opened, monkeypatch):
+    bases = {"my notes": opened}
+    monkeypatch.setattr(resources, "LISTED", 2)
+    first, start = resources.list_resources(bases)
+    rest, end = resources.list_resources(bases, start)
+    assert [item.document for item in (*first, *rest)] == opened.documents() and (start, end) == (2, None)
+    [report] = [item for item in (*first, *rest) if item.document.name == "report.txt"]
+    assert report.uri == f"clew://my%20notes/{report.document.key}"
+    assert resources.read_resource(bases, report.uri) == show_target(opened, "report.txt").text
+    page = resources.read_resource(bases, f"{report.uri}/page/2")
+    assert page == show_target(opened, "report.txt", page=2).text and "Receipts rose." in page
+    for wrong in ("clew://other/x", "http://my%20notes/x", f"{report.uri}/page/9", f"{report.uri}/sheet/1"):
+        with pytest.raises((NotFound, UsageError)):
+            resources.read_resource(bases, wrong)
 
 
 def test_what_is_long_comes_in_parts_that_add_up(opened):

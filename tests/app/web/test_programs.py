@@ -3,6 +3,7 @@
 import shutil
 from urllib.parse import quote
 
+import numpy as np
 import openai
 import pytest
 
@@ -36,6 +37,29 @@ def test_the_first_base_answers_and_each_has_an_address_of_its_own(app):
     assert own.choices[0].message.content == reply.choices[0].message.content
     other = client(app, "/api/bases/two").chat.completions.create(**asked)
     assert other.model_extra["clew"]["abstained"]
+
+
+def test_a_running_server_embeds_and_ranks_with_the_encoder_of_its_base(tmp_path):
+    """As OpenAI's client asks for vectors, and a plain request for an order."""
+    texts = ["The stork nests on chimneys.", "Herring swim in shoals."]
+    body = {"model": "clew", "query": "Where does the stork nest?", "documents": texts[::-1], "top_n": 1}
+    with ServedApp(tmp_path / "birds", encoder="clew:hops") as app, client(app) as asked:
+        vectors = [item.embedding for item in asked.embeddings.create(model="clew", input=texts).data]
+        encoder = app.serving.app.state.bases["birds"].knowledge_base.encoding.require()
+        np.testing.assert_allclose(vectors, encoder.encode(texts), atol=1e-6)
+        cosine = float(encoder.encode([body["query"]], query=True)[0] @ np.array(vectors[0]))
+        for path in ("", "/api/bases/birds"):
+            status, ranked = app.post(f"{path}/v1/rerank", body)
+            [best] = ranked["results"]
+            assert (status, best["index"]) == (200, 1)
+            assert best["relevance_score"] == pytest.approx(cosine, abs=1e-5)
+        assert app.post("/v1/rerank", body | {"documents": []})[0] == 400
+
+
+@pytest.mark.slow
+def test_a_base_without_an_encoder_says_so(app):
+    with client(app) as asked, pytest.raises(openai.BadRequestError, match="has no encoder"):
+        asked.embeddings.create(model="clew", input="a text")
 
 
 @pytest.mark.slow
