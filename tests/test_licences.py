@@ -21,7 +21,8 @@ def licence(package: str) -> str:
     classifiers = [
         text.rpartition("::")[2].strip() for text in metadata.get_all("Classifier") or () if "License" in text
     ]
-    return metadata["License-Expression"] or " ".join(classifiers) or (metadata["License"] or "")[:80]
+    stated = {name: (metadata.get_all(name) or [""])[0] for name in ("License-Expression", "License")}
+    return stated["License-Expression"] or " ".join(classifiers) or stated["License"][:80]
 
 
 def is_permissive(words: str) -> bool:

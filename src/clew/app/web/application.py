@@ -16,12 +16,13 @@ from typing import Self
 import uvicorn
 from fastapi import FastAPI
 
-from clew.app.web.api import bases, documents, evidence, graphs, questions, setup, sources, uploads
+from clew.app.web.api import bases, documents, evidence, graphs, grids, questions, setup, sources, uploads
 from clew.app.web.bases import BaseWarmer, ServedBases
 from clew.app.web.connection import BoundedConnection
 from clew.app.web.embeddings import make_embeddings_routers
 from clew.app.web.errors import install_error_handlers
 from clew.app.web.events import StreamLimiter
+from clew.app.web.grids import GridRunner
 from clew.app.web.guard import RequestGuard, is_for_this_machine
 from clew.app.web.method_choices import offered_methods
 from clew.app.web.model_pool import ModelPool
@@ -61,7 +62,7 @@ def make_app(settings: Settings) -> FastAPI:
     settings = replace(settings, bases={name: settings.bases[name] for name in app.state.bases.names()})
     app.state.settings = settings
     install_error_handlers(app, error_page)
-    for part in (bases, documents, evidence, graphs, questions, setup, sources, uploads):
+    for part in (bases, documents, evidence, graphs, grids, questions, setup, sources, uploads):
         app.include_router(part.router, prefix="/api")
     # One thread more than there are places: in it, a question without a place is refused.
     app.state.chat_threads = ThreadPoolExecutor(
@@ -105,11 +106,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             warmer.schedule(base)
 
     source_manager = SourceManager(settings.bases, note_source, read_only=settings.read_only)
+    grid_runner = GridRunner(queue)
     model_setup = None
     if settings.own_settings is not None and is_for_this_machine(settings):
         model_setup = ModelSetup(settings.own_settings, app.state.models, settings.models)
     app.state.server = Server(
-        settings, served, queue, upload_manager, source_manager, images, streams, model_setup
+        settings, served, queue, upload_manager, source_manager, images, streams, grid_runner, model_setup
     )
     try:
         upload_manager.start()
@@ -117,6 +119,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             warmer.schedule(base.name)
         yield
     finally:
+        grid_runner.close()
         queue.close()
         app.state.chat_threads.shutdown(wait=False, cancel_futures=True)
         upload_manager.close()

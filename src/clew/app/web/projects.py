@@ -88,6 +88,7 @@ def delete_project(server: Server, base: ServedBase) -> None:
     if not is_deletable(server, base):
         path = base.knowledge_base.path
         raise RequestRefused(403, f"'{base.title}' was not made here: it is the folder {path}")
+    server.grids.stop_base(base)
     server.questions.stop_base(base)
     server.sources.drop_base(base.name)
     server.uploads.drop_base(base.name)

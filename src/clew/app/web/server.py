@@ -15,6 +15,7 @@ from fastapi import Depends, Path, Request
 from clew.app.web.bases import ServedBase, ServedBases, open_served_base
 from clew.app.web.errors import RequestRefused, ServerBusy
 from clew.app.web.events import StreamLimiter
+from clew.app.web.grids import GridRunner
 from clew.app.web.guard import is_local_user
 from clew.app.web.question_queue import QuestionQueue
 from clew.app.web.settings import Settings
@@ -41,6 +42,7 @@ class Server:
     sources: SourceManager
     page_images: PageImageCache
     streams: StreamLimiter
+    grids: GridRunner
     setup: ModelSetup | None = None
 
     def end_streams(self) -> None:

@@ -1,4 +1,5 @@
-"""The pages about a name, of what changed between two documents, and of the quotes that were put aside."""
+"""The pages about a name, of what changed between two documents, of quotes that were put aside, and of tables of
+answers."""
 
 from __future__ import annotations
 
@@ -119,5 +120,45 @@ def basket(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
         missing=quotes.missing(),
         memo_title=TITLE,
         titles=document_titles(base, (quote.node.document for quote in pinned)),
+        read_only=server.settings.read_only,
+    )
+
+
+@router.get("/b/{base}/grids")
+def grids(
+    server: CurrentServer,
+    base: CurrentBase,
+    documents: Annotated[list[str] | None, Query(max_length=ALL_DOCUMENTS)] = None,
+) -> HTMLResponse:
+    """Show where to ask many documents the same questions, and what was asked so before."""
+    return render_page(
+        "grid.html",
+        title="Table of answers",
+        base=base.name,
+        documents=[(item.key, document_title(item)) for item in base.knowledge_base.documents()],
+        picked=set(documents or ()),
+        grids=server.grids.all_grids(base),
+        read_only=server.settings.read_only,
+    )
+
+
+@router.get("/b/{base}/grids/{id}")
+def grid(id: str, server: CurrentServer, base: CurrentBase, part: bool = False) -> HTMLResponse:
+    """Show a table of answers, as far as it is. ``part``: without a page around it."""
+    # The state is read first: where it has ended, all its cells are there.
+    now = server.grids.progress(id)
+    read = server.grids.read(base, id)
+    rows = [(document, read.row(document)) for document in read.documents]
+    return render_page(
+        "part-grid.html" if part else "grid-answers.html",
+        title="Table of answers",
+        base=base.name,
+        id=id,
+        now=now,
+        questions=read.questions,
+        rows=rows,
+        cells=len(rows) * len(read.questions),
+        filled=sum(bool(cell.answer) for _, row in rows for cell in row),
+        missing=len(read.missing()),
         read_only=server.settings.read_only,
     )
