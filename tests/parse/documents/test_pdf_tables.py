@@ -359,7 +359,7 @@ def test_numbers_that_follow_labels_closely_are_cells_and_dates_are_whole():
     sheet.line("treated, relapse", (200, "693"), (300, "4.3"))
     for label, values in {
         "untreated, in remission,": ("739", "5.6"),
-        "due 2023 - 2042": ("45", "6.1"),
+        "> 10 years, 2023 - 2042": ("45", "6.1"),
     }.items():
         width = sheet.canvas.stringWidth(label, "Helvetica", 9)
         sheet.line(label, (200, values[0]), (300, values[1]), at=200 - 15 - width - 4)

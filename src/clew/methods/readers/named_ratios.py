@@ -206,6 +206,7 @@ _NOISE = frozenset(
         " fall fell fallen increase increased decrease decreased change changed develop developed grow grew higher"
         " lower reasonably healthy liquidity based data calculate compute value rate please give state name trend"
         " over total overall much consolidated according report year-end reported look good strong terms measured"
+        " high low"
     )
 )
 _DAY = re.compile(

@@ -27,7 +27,9 @@ from clew.methods.readers.calculation import (
 from clew.methods.readers.line_items import LineItem, LineItems
 from clew.parse.data_tables import SCALE_NAMES
 
-Kind = Literal["development", "always", "rises", "highest", "average", "median", "sum", "growth", "count"]
+Kind = Literal[
+    "development", "always", "rises", "highest", "average", "median", "sum", "growth", "count", "percent"
+]
 
 _YEAR = r"(?:19|20)\d\d"
 _BETWEEN = re.compile(
@@ -51,6 +53,7 @@ _DOWN = (
 )
 _KINDS: tuple[tuple[Kind, str], ...] = (
     ("growth", r"\bcompound(?:ed)? (?:annual )?growth|\bCAGR\b|\baverage annual growth rate\b"),
+    ("percent", r"\bby what percent"),
     ("always", rf"^\W*(?:did|has|have|was|were|is|does)\b.*\b(?:{_UP}|{_DOWN})\b.*\b(?:every|each) year\b"
                rf"|^\W*(?:did|has|have)\b.*\b(?:consistently|steadily|continuously|always)\b.*\b(?:{_UP}|{_DOWN})\b"),
     ("count", r"\bhow many\b.*\byears\b|\bin how many years\b|\bnumber of years\b"),
@@ -85,7 +88,8 @@ _NOISE = frozenset(
         " totals combined cumulative up add compound compounded annual growth rate cagr increase increased"
         " increases rise rises rose risen grow grew grown decrease decreased decline declined fall fell fallen"
         " drop dropped peak best worst many number above below million billion thousand than more less fiscal"
-        " company company's what which how saw seen see period gone went go come came down"
+        " company company's what which how saw seen see period gone went go come came down percent"
+        " percentage"
     )
 )
 #: The label of a line item has to fit the words of the question so well.
@@ -121,11 +125,16 @@ def parse_series_question(text: str) -> SeriesQuestion | None:
     is_span = kind in {"highest", "rises", "development", "always", "count", "growth"}
     if (match := _BETWEEN.search(text)) and is_span and int(match[1]) < int(match[2]) < int(match[1]) + 12:
         years = [str(year) for year in range(int(match[1]), int(match[2]) + 1)]
+    if kind == "percent":
+        # Neighbouring years are two columns of one table, which is read as a table.
+        if match is None or int(match[2]) - int(match[1]) < 2:
+            return None
+        years = [match[1], match[2]]
     if match := _NUMBER_OF_YEARS.search(text):
         count = _COUNTS.get(match[1].lower()) or int(match[1])
         latest = 0 if len(years) >= count else count
     is_open = bool(_SINCE.search(text)) or (not years and bool(_ALL_YEARS.search(text)))
-    if not latest and not is_open and len(years) < (3 if kind != "growth" else 2):
+    if not latest and not is_open and len(years) < (2 if kind in {"growth", "percent"} else 3):
         return None
     words = (item_words(text) | frozenset(query_terms(text))) - _NOISE
     words = frozenset(word for word in words if not word.isdigit() and not is_stop_term(word))
@@ -201,6 +210,7 @@ def _compute(
         "sum": lambda: _total(cells, unit, 1),
         "growth": lambda: _compound_growth(years, cells),
         "count": lambda: _count(question.text, years, cells, unit),
+        "percent": lambda: _percent_change(cells, unit),
     }
     values, formula = solvers[question.kind]()
     if not values or (question.kind == "sum" and unit[0] == "%"):
@@ -297,6 +307,14 @@ def _compound_growth(years: Sequence[str], cells: Sequence[Operand]) -> tuple[tu
         return (), ""
     text = f"{format_number(100 * ((last / first) ** (1 / span) - 1))}%"
     return (text,), f"({cells[-1].text} / {cells[0].text}) ^ (1/{span}) - 1 = {text}"
+
+
+def _percent_change(cells: Sequence[Operand], unit: tuple[str, float]) -> tuple[tuple[str, ...], str]:
+    first, last = cells[0].number or 0.0, cells[-1].number or 0.0
+    if first <= 0 or unit[0] == "%":
+        return (), ""
+    text = f"{format_number(100 * (last - first) / first)}%"
+    return (text,), f"({cells[-1].text} - {cells[0].text}) / {cells[0].text} = {text}"
 
 
 def _count(
