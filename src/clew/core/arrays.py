@@ -162,6 +162,17 @@ def write_arrays(
     return files
 
 
+def link_folder(source: Path, target: Path) -> None:
+    """Make the new folder ``target`` with the files of ``source``, which are never written again: as links where the
+    file system has them, else as copies."""
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        try:
+            os.link(path, target / path.name)
+        except OSError:
+            shutil.copyfile(path, target / path.name)
+
+
 def read_arrays(folder: Path, files: dict[str, list[int | str]]) -> Arrays:
     """Open arrays, memory-mapped, by name. Raises Damaged where a file is missing or has another size than listed."""
     arrays: Arrays = {}

@@ -280,6 +280,22 @@ class SourceFiles:
                 self._pool = None
 
 
+def link_uploads(store: Store, target: Path) -> None:
+    """Make, in the copy of a base in ``target``, the uploaded files that its documents have."""
+    from clew.store.store import Store
+
+    with Store.open(target) as copy:
+        keys = sorted(_upload_keys(copy.locations()))
+    for key in keys:
+        source, link = upload_path(store.path, key), upload_path(target, key)
+        if source.exists():
+            link.parent.mkdir(exist_ok=True)
+            try:
+                link.hardlink_to(source)
+            except OSError:  # another file system
+                shutil.copyfile(source, link)
+
+
 def upload_path(folder: Path, key: str) -> Path:
     """Return where the bytes of an upload are, in the folder of a base."""
     return folder / UPLOADS_FOLDER / key

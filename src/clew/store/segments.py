@@ -20,6 +20,7 @@ import numpy as np
 
 from clew.core.arrays import (
     file_checksum,
+    link_folder,
     range_indices,
     read_arrays,
     run_offsets,
@@ -516,6 +517,23 @@ class SegmentIndex:
         for folder in self.folder.glob("s*"):
             if folder.is_dir() and folder.name not in names:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def copy_live(self, target: SegmentIndex, entries: Sequence[DocumentEntry]) -> None:
+        """Write what the segments have of the documents ``entries`` to ``target``; whole segments are linked."""
+        target.folder.mkdir(parents=True)
+        stored = {(entry.first, entry.stamp) for entry in entries}
+        files = {entry["name"]: entry["files"] for entry in self.read_manifest()}
+        copied = []
+        for segment in self.load():
+            live = np.array([pair in stored for pair in segment.stamped_rows], dtype=np.bool_)
+            if live.all():
+                link_folder(self.folder / segment.name, target.folder / segment.name)
+                copied.append(segment)
+            elif live.any():
+                remaining = merge_segments(segment.name, [segment], [live])
+                files[segment.name] = save_segment(remaining, target.folder)
+                copied.append(remaining)
+        target._write_manifest(copied, files)
 
     def find_faults(self) -> list[str]:
         """Return the files that do not have the checksum of the manifest."""

@@ -496,6 +496,36 @@ class Store:
             generation = documents.read_counter(connection, "generation")
         return generation, manifest_times(self.derived)
 
+    # Copying
+
+    def write_copy(self, folder: Path) -> str:
+        """Write a copy of the base, as it is now, into an empty folder, and return its digest.
+
+        It has nothing of removed documents: no text, no vector, no term count. Other processes may add and remove
+        documents meanwhile, but index none. The same content gives the same bytes, so that a copy which was
+        interrupted can be continued.
+        """
+        from clew.store.graphs.graph_store import GraphStore
+        from clew.store.vectors import VectorFiles, live_mask
+
+        self.catch_up()
+        self.finish_removals()
+        with hold_lock(self._index_lock):
+            self.database.write_copy(folder)
+            with Store.open(folder) as copy:
+                with copy.database.read_transaction() as connection:
+                    entries = documents.read_entries(connection)
+                self._index.copy_live(copy._index, entries)
+                for path in _vector_folders(self.derived):
+                    VectorFiles(path).copy_live(
+                        VectorFiles(copy.derived / "vectors" / path.name), live_mask(entries)
+                    )
+                GraphStore(copy.database, self.derived, self._index_lock).copy_files(copy.derived)
+                digest = copy.digest()
+        for name in ("write.lock", "index.lock", f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm"):
+            (folder / name).unlink(missing_ok=True)
+        return digest
+
     # Checking
 
     def doctor(self, repair: bool = True, checksums: bool = True) -> list[Finding]:

@@ -157,6 +157,23 @@ class VectorFiles:
         shape = (manifest["count"], manifest["dimension"])
         file.rebuild(np.memmap(self.folder / "vectors.f32", np.dtype("<f4"), "r", shape=shape))
 
+    def copy_live(self, target: VectorFiles, live: Mask) -> None:
+        """Write the slots whose rows are live to ``target``, which is new, in the same order."""
+        manifest = self.read_manifest()
+        if not manifest.get("count"):
+            return
+        vectors, rows, texts = self.open()
+        is_live = live_slots(rows, live)
+        for start in range(0, len(rows), BLOCK):
+            part = slice(start, start + BLOCK)
+            remaining = is_live[part]
+            target.append(
+                manifest["name"],
+                np.asarray(vectors[part])[remaining],
+                rows[part][remaining],
+                texts[part][remaining],
+            )
+
     def clear_removed(self, live: Mask) -> None:
         """Blank the vectors of rows that are not live; rewrite the files where there are many of them."""
         manifest = self.read_manifest()

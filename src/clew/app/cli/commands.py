@@ -9,6 +9,7 @@ import typer
 from clew.app.cli import (
     about,
     ask,
+    copy,
     diff,
     documents,
     encoder,
@@ -82,6 +83,7 @@ app.command("grid")(grid.grid)
 app.command("remove")(documents.remove)
 app.command("watch")(watch.watch)
 app.command("info")(info.info)
+app.command("copy")(copy.copy)
 app.command("estimate")(info.estimate)
 app.command("recipes")(info.recipes)
 app.command("serve")(serve.serve)

@@ -302,6 +302,21 @@ class GraphStore:
             if path not in used and not in_progress:
                 path.unlink(missing_ok=True)
 
+    def copy_files(self, target: Path) -> None:
+        """Copy the arrays of the graphs, and the vectors and words of their nodes, into the folder ``target``.
+
+        The caller holds the lock of derived data. What a question computes again is left out.
+        """
+        from clew.core.arrays import link_folder
+        from clew.store.graphs import arrays, node_index
+
+        digests = self._digests()
+        for digest in digests:
+            folder = arrays.arrays_folder(self._derived, digest)
+            if arrays.load_arrays(folder) is not None:
+                link_folder(folder, arrays.arrays_folder(target, digest))
+        node_index.copy_node_data(self._derived, target, digests)
+
     def check(self, repair: bool, checksums: bool) -> list[tuple[str, str, bool]]:
         """Return each problem: of what, the problem, and whether it was repaired. Damaged arrays are rebuilt."""
         stored_graphs = self._read_graphs()

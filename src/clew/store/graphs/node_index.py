@@ -95,6 +95,14 @@ def delete_stale_node_data(derived: Path, digests: Sequence[str]) -> None:
                     shutil.rmtree(folder)
 
 
+def copy_node_data(derived: Path, target: Path, digests: Sequence[str]) -> None:
+    """Copy the indexes of the graphs with one of ``digests`` to the folder ``target`` of derived data."""
+    with hold_lock(node_lock(derived)):
+        for digest in digests:
+            if (folder := derived / "nodes" / digest).exists():
+                shutil.copytree(folder, target / "nodes" / digest, ignore=shutil.ignore_patterns("*.new"))
+
+
 def carry_node_data(
     derived: Path, old: str, new: str, row_map: NDArray[np.int64], stale: Rows, size: int
 ) -> None:

@@ -1,0 +1,79 @@
+"""``clew copy``: a knowledge base to another folder or to object storage, and back."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from clew.app.cli.options import Json
+from clew.app.cli.output import format_count, format_duration, format_size, print_json, print_note
+
+
+def copy(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A knowledge base's folder, or the address of a copy.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="A new folder, or an address in object storage.")
+    ],
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Write to an address at which another copy was begun and not completed. Only if that process "
+            "has ended.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    r"""Copy a knowledge base to another folder or to object storage, and back.
+
+    Addresses are s3://BUCKET/PREFIX, gs://BUCKET/PREFIX (Google) and az://ACCOUNT/CONTAINER/PREFIX (Azure); they need
+    pip install 'clew\[scale]'. Credentials come from the environment, as the storage's own tools read them:
+    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT for another storage than Amazon's.
+
+      clew copy .clew s3://my-bucket/reports
+
+      clew copy s3://my-bucket/reports /data/reports
+
+      clew ask "Who built the mill?" --kb /data/reports
+
+    You can stop at any time; run the same command again to continue. Copied again to the same address, only what has
+    changed is sent. The target has nothing to read before the copy is complete, and every part is compared with its
+    digest on the way back; clew info --digest prints the same digest for both. Removed documents, the trash, earlier
+    versions and the evidence basket are not copied. Answers at both places are the same.
+    """
+    from clew.knowledge_base.base_copy import copy_base
+
+    started = time.monotonic()
+    report = copy_base(source, target, take_over=take_over, progress=_show_bytes())
+    if as_json:
+        print_json(report.to_dict())
+        return
+    present = report.bytes - report.transferred
+    print(
+        f"copied {report.source} to {report.target}: {format_count(report.files, 'file')}, "
+        f"{format_size(report.bytes)} in {format_duration(time.monotonic() - started)}"
+        + (f", of which {format_size(present)} were there" if present else "")
+    )
+    print(f"digest {report.digest}")
+
+
+def _show_bytes() -> Callable[[int, int], None]:
+    """Return a receiver of progress in bytes: it rewrites one line on a terminal, and prints ten lines elsewhere."""
+    printed = 0
+
+    def show(done: int, total: int) -> None:
+        nonlocal printed
+        line = f"copying: {format_size(done)} of {format_size(total)}"
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{line:40}" + ("\n" if done == total else ""))
+        elif done * 10 // max(total, 1) > printed:
+            printed = done * 10 // max(total, 1)
+            print_note(line)
+
+    return show

@@ -1,0 +1,420 @@
+"""Copies of a knowledge base: from a folder to another folder or to object storage, and back.
+
+A copy in object storage (docs/decisions/0038) is a *manifest* and *pieces*::
+
+    manifest.json      the files of the base, each as a list of pieces, and the digest of the base
+    pieces/DIGEST      up to 8 MiB of a file; its name is the hash of its bytes
+    writer.json        there while a copy is being written: by whom, and since when
+
+Pieces are written first and never changed; the manifest is written last, by a conditional write that names the
+manifest which it replaces. So a reader sees either the copy before or the whole new one; of two writers one commits
+and the other is told. What was written before an interruption need not be written again. After the commit the
+pieces that no file has any more are deleted.
+
+Nothing of removed documents is copied (:meth:`clew.store.store.Store.write_copy`); neither are the trash, earlier
+versions, the evidence basket, and files that are not clew's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from clew.core.errors import Damaged, Locked, NotFound, StoreError, UsageError
+from clew.knowledge_base.source_files import link_uploads
+from clew.store.database import hold_lock
+from clew.store.object_store import ObjectStore, Version, is_object_url, open_object_store
+from clew.store.store import Store
+
+PIECE_SIZE = 8 << 20
+#: Pieces that are on their way at once.
+TRANSFERS = 4
+MANIFEST, WRITER, PIECES = "manifest.json", "writer.json", "pieces"
+#: A change of the layout that readers of before cannot read raises it.
+FORMAT = 1
+#: The suffix of a folder that is being filled; it loses it when it is complete.
+UNFINISHED = ".copying"
+#: In the folder of a base: by which names it began copies that are not finished, by their addresses.
+_WRITERS_FILE, _LOCK_FILE = "copies.json", "copy.lock"
+_PIECE_NAME = re.compile(rf"{PIECES}/[0-9a-f]{{32}}")
+#: Files that a base makes anew when it is opened.
+_LEFT_OUT = (".lock", "-wal", "-shm")
+
+
+@dataclass(frozen=True, slots=True)
+class CopyReport:
+    """The result of a copy: of ``bytes`` in ``files``, ``transferred`` bytes were not at the target yet."""
+
+    source: str
+    target: str
+    digest: str
+    files: int
+    bytes: int
+    transferred: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report, JSON-compatible."""
+        return asdict(self)
+
+
+def copy_base(
+    source: str,
+    target: str,
+    *,
+    take_over: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> CopyReport:
+    """Copy the base ``source`` to ``target``; each is a folder or an address of object storage, at most one of them
+    an address.
+
+    ``take_over``: continue although another process seems to be writing at the address. ``progress`` is called with
+    the bytes that are there and the bytes in all. Raises NotFound, UsageError, StoreError, Locked where another
+    process is copying, Damaged where a piece is not what its name says, and MissingExtra.
+    """
+    progress = progress or (lambda done, total: None)
+    if is_object_url(target):
+        if is_object_url(source):
+            raise UsageError("one of the two must be a folder", f"Copy {source} to a folder first")
+        return upload_base(Path(source), open_object_store(target), take_over=take_over, progress=progress)
+    if take_over:
+        raise UsageError("--take-over is for a target in object storage")
+    if is_object_url(source):
+        return download_base(open_object_store(source), Path(target), progress)
+    return _copy_folder(Path(source), Path(target), progress)
+
+
+# To object storage
+
+
+def upload_base(
+    folder: Path, objects: ObjectStore, *, take_over: bool, progress: Callable[[int, int], None]
+) -> CopyReport:
+    """Write the base in ``folder`` to object storage, in place of a copy that is there."""
+    with Store.open(folder) as store, _hold_copy_lock(folder), _claim_target(folder, objects, take_over):
+        before = _read_manifest(objects)
+        with store.temporary_folder() as temporary:
+            copy = temporary / "base"
+            copy.mkdir()
+            digest = store.write_copy(copy)
+            link_uploads(store, copy)
+            files = _describe_files(copy)
+            stored = objects.sizes(PIECES)
+            transferred = _write_pieces(objects, copy, files, stored, progress)
+        content = {
+            "format": FORMAT,
+            "clew": version("clew"),
+            "copy": uuid.uuid4().hex,
+            "written": _now(),
+            "digest": digest,
+            "files": files,
+        }
+        # Also where nothing has changed: whoever deletes pieces must have committed.
+        replaced = None if before is None else before.version
+        if not objects.write_if(MANIFEST, json.dumps(content).encode(), replaced):
+            raise Locked(
+                f"another process completed a copy at {objects.url} meanwhile; nothing was changed there",
+                "To replace that copy, run the same command again",
+            )
+        needed = {_piece_name(piece) for file in files for piece in file["pieces"]}
+        # Only names that this module gives: the address may hold other people's files.
+        objects.delete(sorted(name for name in stored.keys() - needed if _PIECE_NAME.fullmatch(name)))
+    return _report(str(folder), objects.url, content, transferred)
+
+
+@contextmanager
+def _hold_copy_lock(folder: Path) -> Iterator[None]:
+    """Keep other processes on this machine from copying the base in, or to, ``folder``."""
+    with ExitStack() as resources:
+        try:
+            resources.enter_context(hold_lock(folder / _LOCK_FILE, timeout=0))
+        except Locked as error:
+            raise Locked(f"another process is copying {folder}", "Try again when it is done") from error
+        yield
+
+
+@contextmanager
+def _claim_target(folder: Path, objects: ObjectStore, take_over: bool) -> Iterator[None]:
+    """Note at the target that this base is being written there, and remove the note afterwards. Raises Locked.
+
+    A note that an earlier copy of the same base left, which was killed, is taken over: no other process copies the
+    base now.
+    """
+    writers = _read_writers(folder)
+    note = objects.read(WRITER)
+    if note is not None and not take_over:
+        writer = _parse_object(note[0], objects, WRITER)
+        if writer["writer"] != writers.get(objects.url):
+            raise Locked(
+                f"a copy to {objects.url} is being written by process {writer['process']} on {writer['host']}, "
+                f"since {writer['since']}",
+                "Wait until it is done. If that process was killed, add --take-over",
+            )
+    name = uuid.uuid4().hex
+    # First here, then there: a process that is killed in between must know the note as its own.
+    _write_writers(folder, writers | {objects.url: name})
+    claim = {"writer": name, "process": os.getpid(), "host": socket.gethostname(), "since": _now()}
+    if not objects.write_if(WRITER, json.dumps(claim).encode(), note and note[1]):
+        _write_writers(folder, writers)
+        raise Locked(f"another process began a copy to {objects.url} in this moment", "Wait until it is done")
+    try:
+        yield
+    finally:
+        # Where the storage fails, the note stays there and here, and the next copy of this base continues.
+        with suppress(StoreError):
+            note = objects.read(WRITER)
+            if note is not None and _parse_object(note[0], objects, WRITER)["writer"] == name:
+                objects.delete([WRITER])
+            _write_writers(folder, {url: other for url, other in writers.items() if url != objects.url})
+
+
+def _read_writers(folder: Path) -> dict[str, str]:
+    with suppress(OSError, ValueError):
+        return dict(json.loads((folder / _WRITERS_FILE).read_text(encoding="utf-8")))
+    return {}
+
+
+def _write_writers(folder: Path, writers: dict[str, str]) -> None:
+    path = folder / _WRITERS_FILE
+    if not writers:
+        path.unlink(missing_ok=True)
+        return
+    unfinished = path.with_suffix(".new")
+    unfinished.write_text(json.dumps(writers), encoding="utf-8")
+    unfinished.replace(path)
+
+
+def _describe_files(folder: Path) -> list[dict[str, Any]]:
+    """Return path, size and pieces of every file of a copy, sorted by path."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [
+        {
+            "path": path.relative_to(folder).as_posix(),
+            "size": path.stat().st_size,
+            "pieces": [_piece_digest(content) for content in _read_pieces(path)],
+        }
+        for path in paths
+        if not path.name.endswith(_LEFT_OUT)
+    ]
+
+
+def _read_pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as stream:
+        while content := stream.read(PIECE_SIZE):
+            yield content
+
+
+def _piece_digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _piece_name(digest: str) -> str:
+    return f"{PIECES}/{digest}"
+
+
+def _write_pieces(
+    objects: ObjectStore,
+    folder: Path,
+    files: list[dict[str, Any]],
+    stored: dict[str, int],
+    progress: Callable[[int, int], None],
+) -> int:
+    """Write the pieces that are not ``stored``; return how many bytes they have."""
+    total = sum(file["size"] for file in files)
+    places = {
+        digest: (folder / file["path"], number * PIECE_SIZE, _piece_length(file, number))
+        for file in files
+        for number, digest in enumerate(file["pieces"])
+    }
+    missing = {
+        digest: place for digest, place in places.items() if stored.get(_piece_name(digest)) != place[2]
+    }
+
+    def write_piece(digest: str) -> int:
+        path, start, length = missing[digest]
+        with path.open("rb") as stream:
+            stream.seek(start)
+            content = stream.read(length)
+        objects.write(_piece_name(digest), content)
+        return length
+
+    to_write = sum(length for _, _, length in missing.values())
+    for written in _transfer(write_piece, list(missing)):
+        progress(total - to_write + written, total)
+    progress(total, total)
+    return to_write
+
+
+def _piece_length(file: dict[str, Any], number: int) -> int:
+    return min(PIECE_SIZE, int(file["size"]) - number * PIECE_SIZE)
+
+
+def _transfer(move: Callable[[str], int], digests: list[str]) -> Iterator[int]:
+    """Yield the bytes that were moved so far, after each piece. On an exception no further piece is begun."""
+    moved = 0
+    with ThreadPoolExecutor(TRANSFERS) as pool:
+        pieces = [pool.submit(move, digest) for digest in digests]
+        try:
+            for piece in as_completed(pieces):
+                moved += piece.result()
+                yield moved
+        finally:
+            for piece in pieces:
+                piece.cancel()
+
+
+# From object storage
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredManifest:
+    content: dict[str, Any]
+    version: Version
+
+
+def _read_manifest(objects: ObjectStore) -> _StoredManifest | None:
+    stored = objects.read(MANIFEST)
+    if stored is None:
+        return None
+    content = _parse_object(stored[0], objects, MANIFEST)
+    if content.get("format") != FORMAT:
+        raise StoreError(
+            f"the copy at {objects.url} has the format {content.get('format')}; this clew knows {FORMAT}",
+            "Update clew: pip install --upgrade clew",
+        )
+    return _StoredManifest(content, stored[1])
+
+
+def _parse_object(content: bytes, objects: ObjectStore, name: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(content))
+    except (ValueError, TypeError) as error:
+        raise Damaged(
+            f"{objects.url}/{name} is damaged or no file of clew", "Copy to another address"
+        ) from error
+
+
+def download_base(objects: ObjectStore, folder: Path, progress: Callable[[int, int], None]) -> CopyReport:
+    """Make the base of which there is a copy in object storage, in the new folder ``folder``.
+
+    Every piece is compared with its digest, also those that an interrupted download left in the folder beside it.
+    """
+    _refuse_existing(folder)
+    manifest = _read_manifest(objects)
+    if manifest is None:
+        raise NotFound(f"there is no complete copy of a knowledge base at {objects.url}", "Check the address")
+    content = manifest.content
+    files: list[dict[str, Any]] = content["files"]
+    if outside := [file["path"] for file in files if not _is_below(file["path"])]:
+        raise Damaged(f"the copy at {objects.url} lists a file outside of its folder: {outside[0]}")
+    unfinished = folder.with_name(folder.name + UNFINISHED)
+    unfinished.mkdir(parents=True, exist_ok=True)
+    with _hold_copy_lock(unfinished):
+        _delete_other_files(unfinished, {file["path"] for file in files})
+        places: dict[str, list[tuple[Path, int, int]]] = {}
+        for file in files:
+            path = unfinished / file["path"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            present = [_piece_digest(piece) for piece in _read_pieces(path)] if path.exists() else []
+            with path.open("r+b" if path.exists() else "w+b") as stream:
+                stream.truncate(file["size"])
+            for number, digest in enumerate(file["pieces"]):
+                if number >= len(present) or present[number] != digest:
+                    place = path, number * PIECE_SIZE, _piece_length(file, number)
+                    places.setdefault(digest, []).append(place)
+
+        def read_piece(digest: str) -> int:
+            stored = objects.read(_piece_name(digest))
+            if stored is None:
+                raise StoreError(
+                    f"the copy at {objects.url} was replaced meanwhile", "Run the same command again"
+                )
+            if _piece_digest(stored[0]) != digest:
+                raise Damaged(f"{objects.url}/{_piece_name(digest)} is damaged", "Copy the base there again")
+            for path, start, _ in places[digest]:
+                with path.open("r+b") as stream:
+                    stream.seek(start)
+                    stream.write(stored[0])
+            return sum(length for _, _, length in places[digest])
+
+        total = sum(file["size"] for file in files)
+        to_read = sum(length for copies in places.values() for _, _, length in copies)
+        for done in _transfer(read_piece, list(places)):
+            progress(total - to_read + done, total)
+        progress(total, total)
+        _finish_folder(unfinished, folder, content["digest"])
+    return _report(objects.url, str(folder), content, to_read)
+
+
+def _is_below(path: str) -> bool:
+    """Return whether a path of a manifest stays within the folder that it is relative to."""
+    parts = path.split("/")
+    return bool(path) and "\\" not in path and ":" not in path and not {"", ".", ".."} & set(parts)
+
+
+def _delete_other_files(folder: Path, paths: set[str]) -> None:
+    """Delete what an interrupted copy of another state left."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir() and not path.is_symlink():
+            with suppress(OSError):
+                path.rmdir()
+        elif path.relative_to(folder).as_posix() not in paths | {_LOCK_FILE}:
+            path.unlink()
+
+
+# Folders
+
+
+def _copy_folder(source: Path, folder: Path, progress: Callable[[int, int], None]) -> CopyReport:
+    """Copy a base to a new folder. Interrupted, it begins again."""
+    _refuse_existing(folder)
+    with Store.open(source) as store, _hold_copy_lock(source):
+        unfinished = folder.with_name(folder.name + UNFINISHED)
+        unfinished.mkdir(parents=True, exist_ok=True)
+        with _hold_copy_lock(unfinished):
+            _delete_other_files(unfinished, set())
+            digest = store.write_copy(unfinished)
+            link_uploads(store, unfinished)
+            files = _describe_files(unfinished)
+            total = sum(file["size"] for file in files)
+            _finish_folder(unfinished, folder, digest)
+            progress(total, total)
+    return _report(str(source), str(folder), {"digest": digest, "files": files}, total)
+
+
+def _refuse_existing(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} exists already and is not empty", "Name a new folder, or remove that one")
+
+
+def _finish_folder(unfinished: Path, folder: Path, digest: str) -> None:
+    """Compare the digest of a complete copy with the expected one, and give the copy its name."""
+    with Store.open(unfinished) as copy:
+        copied = copy.digest()
+    if copied != digest:
+        raise Damaged(f"the copy in {unfinished} has the digest {copied} instead of {digest}", "Copy again")
+    (unfinished / _LOCK_FILE).unlink(missing_ok=True)
+    if folder.exists():
+        folder.rmdir()
+    unfinished.rename(folder)
+
+
+def _report(source: str, target: str, content: dict[str, Any], transferred: int) -> CopyReport:
+    files = content["files"]
+    size = sum(file["size"] for file in files)
+    return CopyReport(source, target, content["digest"], len(files), size, transferred)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
