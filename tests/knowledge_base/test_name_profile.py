@@ -1,12 +1,16 @@
 """``about``: everything said of a name, in the order of time, with its other names and companions."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import clew
 from clew.core.errors import NotFound, UsageError
+from clew.core.types import Table
+from clew.store.store import Store
 from command_line import run
+from retrieve_documents import add
 from serve_app import SAMPLES
 
 LEASE = """# Lease of Mill House
@@ -116,6 +120,7 @@ def test_a_misspelt_name_is_offered_and_never_taken(base):
 
 def test_what_is_longer_may_be_somebody_else(base):
     assert [item.name for item in base.about("Pell").longer] == ["Pell & Daughter"]
+    assert not base.about("Daughter").aliases  # the Landlord is Pell & Daughter, as a whole
     assert not base.about("Pell", graphs=["people"]).entries
 
 
@@ -131,6 +136,22 @@ def test_the_command_prints_quotes_with_places_and_json(base):
     assert shape == base.about("Ines Calder").to_dict()
     unknown = run("about", "Ines Caldar", "--kb", base.path).stdout
     assert unknown == "Nothing here is called 'Ines Caldar'.\nDid you mean: Ines Calder (2)?\n"
+
+
+def test_the_caption_of_a_table_is_quoted_once_and_a_table_about_the_name_by_its_rows(base):
+    table = Table(("Year", "Ada Strake", "Wages"), (("1920", "here", "3"), ("1921", "away", "4")))
+    with Store.open(base.path.parent / "tables", create=True) as store:
+        for caption in ("Crew of the Otter", "Otter", "Wages"):
+            add(store, f"{caption}.txt", "Tables", replace(table, caption=caption), "The Otter sank.")
+        store.catch_up()
+        profile = clew.KnowledgeBase(store).about("Otter")
+    texts = [(item.node.document_name, item.text) for item in profile.statements if item.node.kind == "row"]
+    assert texts == [
+        ("Otter.txt", "Otter. 1920: Ada Strake: here; Wages: 3"),
+        ("Otter.txt", "Otter. 1921: Ada Strake: away; Wages: 4"),
+        ("Crew of the Otter.txt", "Crew of the Otter"),
+    ]
+    assert "Crew of the Otter" not in {item.name for item in profile.companions}
 
 
 @pytest.mark.slow

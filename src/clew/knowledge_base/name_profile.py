@@ -220,7 +220,7 @@ def describe_name(
         for statement in _statements(mention)
     }
     hidden = own_forms | {normalise_name(alias.name) for alias in aliases}
-    longer, companions = _count_names(snapshot, [mention.node for mention in by_node.values()], label, hidden)
+    longer, companions = _count_names(snapshot, by_node.values(), label, hidden)
     return NameProfile(
         name,
         tuple(sorted(statements.values(), key=_time_order)),
@@ -236,10 +236,20 @@ def describe_name(
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A passage or row with a name at ``spans`` of its text; none in a row whose cells or label have it."""
+    """A passage or row with a name at ``spans`` of its text; none in a row whose cells or label have it.
+
+    ``window`` is the part of the text that speaks of the name: of a row, what follows the caption; the caption alone,
+    where no more than the caption of a table has the name among other words.
+    """
 
     node: Node
     spans: tuple[tuple[int, int], ...]
+    window: tuple[int, int]
+
+    @property
+    def is_caption(self) -> bool:
+        """Whether the caption of the table alone has the name."""
+        return self.node.kind == ROW and self.window[1] < len(self.node.text)
 
 
 class _NameLookup:
@@ -285,6 +295,7 @@ class _NameLookup:
             first, end = self._snapshot.document_rows(document)
             rows = rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)]
         pattern = _name_pattern(label)
+        captioned: set[str | None] = set()
         for node in self._snapshot.nodes(rows):
             if node.kind not in RETRIEVED_KINDS:
                 continue
@@ -293,8 +304,24 @@ class _NameLookup:
             spans = {(start, end) for name, start, end, _ in linking_names(node.text) if name == label} or {
                 match.span() for match in pattern.finditer(node.text)
             }
-            if spans or (strict and node.kind == ROW):
-                yield _Mention(node, tuple(sorted(spans)))
+            if not spans and not (strict and node.kind == ROW):
+                continue
+            caption, window = _caption_end(node), (0, len(node.text))
+            if caption:
+                in_caption = bool(spans) and all(start < caption for start, _ in spans)
+                if not in_caption or normalise_name(node.text[:caption]) == label:
+                    window = caption, len(node.text)
+                elif node.parent in captioned:
+                    continue  # the caption is quoted once, and not with each row of the table
+                else:
+                    captioned.add(node.parent)
+                    window = 0, caption
+            yield _Mention(node, tuple(sorted(spans)), window)
+
+
+def _caption_end(node: Node) -> int:
+    """Return where the caption of its table ends in the text of a row, 0 for none and for a passage."""
+    return len(node.text.partition(": ")[0].rpartition(". ")[0]) if node.kind == ROW else 0
 
 
 def _union(parts: Sequence[Rows]) -> Rows:
@@ -322,7 +349,8 @@ def _statements(mention: _Mention) -> Iterator[Statement]:
         ),
         None,
     )
-    sentences = [(0, len(text))] if node.kind == ROW else sentence_spans(text)
+    whole_row = (0, mention.window[1] if mention.is_caption else len(text))
+    sentences = [whole_row] if node.kind == ROW else sentence_spans(text)
     for first, last in sentences:
         inside = [(start, end) for start, end in mention.spans if first <= start < last]
         if not inside and node.kind != ROW:
@@ -331,8 +359,7 @@ def _statements(mention: _Mention) -> Iterator[Statement]:
         statement = Statement(node, text[first:last], (first, last), " ".join(form.split()))
         dates = find_dates(statement.text)
         if node.kind == ROW:  # the period in the caption is that of the table
-            caption = len(text.partition(": ")[0].rpartition(". ")[0])
-            dates.sort(key=lambda place: place[1] < caption)
+            dates.sort(key=lambda place: place[1] < _caption_end(node))
         if dates:
             date, start, end = dates[0]
             statement = replace(
@@ -374,9 +401,13 @@ def _defined_aliases(label: str, mentions: Iterable[_Mention]) -> tuple[list[Ali
     for mention in mentions:
         text, node = mention.node.text, mention.node
         short_names, full_names = [], []
-        for _, end in mention.spans:
+        for start, end in mention.spans:
             match = _AFTER_NAME.match(text, end)
-            if match and _DEFINING.search(match.group()[match.group().index("(") :]):
+            is_whole = not any(
+                last == end and first < start for _, first, last in candidate_names(text[:end])
+            )
+            # "the Mayor and Burgesses of Merrowgate (the Hirer)" is no short name of Merrowgate.
+            if match and is_whole and _DEFINING.search(match.group()[match.group().index("(") :]):
                 short_names.append(match["short"])
         for match in _SHORT_NAMES.finditer(text):
             if normalise_name(match["short"]) == label and _DEFINING.search(match.group()):
@@ -415,17 +446,21 @@ _ARTICLE = re.compile(r"^(?:The|the|An?)\s+(?=\S)")
 
 
 def _count_names(
-    snapshot: Snapshot, nodes: Iterable[Node], label: str, hidden: Collection[str]
+    snapshot: Snapshot, mentions: Iterable[_Mention], label: str, hidden: Collection[str]
 ) -> tuple[list[NameCount], list[NameCount]]:
     """Return the names that contain the name, and the other names in the same passages and rows, the most frequent
     first; of equally frequent ones first what is rarer elsewhere.
 
     Of names that overlap the longest counts that another passage has, too: "Boeing and Airbus" is two names.
     """
-    distinct = list({node.id: node for node in nodes}.values())
+    distinct = list({mention.node.id: mention for mention in mentions}.values())
     names_of = [
-        [(name, node.text[start:end], start, end) for name, start, end, _ in linking_names(node.text)]
-        for node in distinct
+        [
+            (name, mention.node.text[start:end], start, end)
+            for name, start, end, _ in linking_names(mention.node.text)
+            if mention.window[0] <= start and end <= mention.window[1]
+        ]
+        for mention in distinct
     ]
     labels = sorted({name for names in names_of for name, *_ in names})
     as_name = dict(zip(labels, _frequencies(snapshot, labels, NAME).tolist(), strict=True))
@@ -433,7 +468,8 @@ def _count_names(
     passages: Counter[str] = Counter()
     documents: dict[str, set[str]] = {}
     forms: dict[str, Counter[str]] = {}
-    for node, names in zip(distinct, names_of, strict=True):
+    for mention, names in zip(distinct, names_of, strict=True):
+        node = mention.node
         taken: list[tuple[int, int]] = []
         own: set[str] = set()
         for name, form, start, end in sorted(

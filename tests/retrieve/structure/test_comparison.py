@@ -88,6 +88,22 @@ def test_a_long_clause_is_quoted_by_the_sentences_that_changed():
     assert change.numbers == (NumberChange("800", "950"),)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "numbers"),
+    [
+        ("The sum of $4,400 is due.", "The sum of $4,450.50 is due.", [("$4,400", "$4,450.50")]),
+        ("Copyright 1999,2000 by Pell.", "Copyright 1999, 2000, 2007 by Pell.", [("", "2007")]),
+        ("Interest of 5% is paid.", "Interest of 5.25% is paid.", [("5%", "5.25%")]),
+        ("It lasts twenty-six weeks here.", "It lasts 30 weeks here.", [("twenty-six", "30")]),
+        ("Notice is given in writing here.", "Written notice of 14 days is given here.", [("", "14")]),
+        ("No one is let in without a key.", "Nobody is let in without a key.", []),  # "one" is no number here
+    ],
+)
+def test_numbers_are_those_that_changed(before, after, numbers):
+    [change] = compare_nodes(nodes([("Terms", before)]), nodes([("Terms", after)])).changes
+    assert [(pair.before, pair.after) for pair in change.numbers] == numbers
+
+
 def test_of_random_edits_each_is_told_once_and_every_passage_is_accounted_for():
     """A twin that knows the edits: words without meaning, so that no two passages are alike by chance."""
     draw = random.Random(7)

@@ -42,7 +42,7 @@ _WORDS_FOR_NUMBERS = (
 )
 _NUMBER_WORD = "|".join(_WORDS_FOR_NUMBERS.split())
 _TOKEN = re.compile(
-    rf"(?P<number>[$€£]?\d+(?:[.,]\d+)*%?|\b(?:{_NUMBER_WORD})(?:-(?:{_NUMBER_WORD}))*\b)|\w+(?:['’-]\w+)*|[^\w\s]",
+    rf"(?P<number>[$€£]?(?:\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?:\.\d+)*%?|\b(?:{_NUMBER_WORD})(?:-(?:{_NUMBER_WORD}))*\b)|\w+(?:['’-]\w+)*|[^\w\s]",
     re.IGNORECASE,
 )
 
