@@ -247,7 +247,14 @@ def test_markdown_has_the_answer_as_a_heading_and_its_quotation_marked() -> None
 def shown_page(of, rows=None):
     shown = view(of)
     page = make_answer_page(shown, rows or {})
-    entry = {"id": "q1", "state": "done", "asked": 0.0, "model": None, "problem": None}
+    entry = {
+        "id": "q1",
+        "question": "How many?",
+        "state": "done",
+        "asked": 0.0,
+        "model": None,
+        "problem": None,
+    }
     html = render_fragment(
         "part-answer.html",
         base="b",
