@@ -42,6 +42,7 @@ def read(graph, question):
         ),
         ("Where was Ilse Varnholt born?", "Ilse Varnholt >> born_in >> #1; final answer: #1", 1),
         ("Who was born in Dunmere?", "#1 >> born_in >> Dunmere; final answer: #1", 2),
+        ("Who directed Low Water (Film)?", "Low Water >> directed_by >> #1; final answer: #1", 1),
         (
             "Where was the director of Low Water born?",
             "Low Water >> directed_by >> #1; #1 >> born_in >> #2; final answer: #2",
@@ -97,6 +98,7 @@ def test_how_many_asks_for_a_count(graph):
     [
         ("Which dreamlike films did Ilse Varnholt direct?", "dreamlike"),
         ("Who produced Low Water?", "produced"),
+        ("Who directed Low Water (1950 Film)?", "1950"),
         ("Which films were not directed by Ilse Varnholt?", "'not' is not expressed"),
         ("Which towns are the actors of Nine Lanterns from?", "does not lead to a town"),
         ("Who is the tallest actor in Low Water?", "tallest"),

@@ -9,6 +9,7 @@ as such.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -60,6 +61,7 @@ NAMES_TYPE = 0.8
 OWN_WORD = 0.95
 #: How the doubt begins that names the words a reading leaves out.
 UNEXPLAINED = "nothing stands for: "
+_IN_BRACKETS = re.compile(r"[\s?!.]*\([^()]*\)")
 #: Graphs whose paths are remembered in a process.
 _REMEMBERED = 8
 
@@ -466,8 +468,11 @@ class _Draft:
         relations = {hop // 2 for hop in hops if space.type_of_start(hop) is None}
         on_path = sorted(relations | additions.relations)
         types = bool(space.type_labels)
+        qualifier = self._qualifier()
         left = []
         for place, word in enumerate(asked.words):
+            if place in qualifier:
+                continue
             is_capital = place > 0 and self.question[word.start].isupper() and len(word.text) > 1
             is_wording = not word.is_content or word.text in GENERIC or word.text in PERSON_WORDS
             if is_wording and not is_capital:
@@ -482,6 +487,16 @@ class _Draft:
                 continue  # "which songs": a graph without types does not name what its relations begin at
             left.append(word.text)
         return tuple(dict.fromkeys(left))
+
+    def _qualifier(self) -> range:
+        """Return the places of the words in brackets that say after a name what kind of thing it is, "Petra (Film)",
+        where only one node has the name. Other words in brackets, a year or a person, would have to be checked."""
+        words, last = self.asked.words, self.name.last
+        brackets = _IN_BRACKETS.match(self.question, words[last - 1].end)
+        if brackets is None or len(self.name.rows) != 1:
+            return range(0)
+        inside = range(last, last + sum(word.end <= brackets.end() for word in words[last:]))
+        return inside if all(words[place].text in GENERIC for place in inside) else range(0)
 
 
 def _explained_by_kind(asked: QuestionWords, space: PathSpace, hop: int, score: float) -> float:
