@@ -75,7 +75,7 @@ def test_the_list_has_sixty_words() -> None:
     ]
 
 
-def test_no_jargon_outside_advanced(app, keys) -> None:
+def test_no_jargon_outside_advanced(app, own, keys) -> None:
     place, _ = ask_by_form(app, question=QUESTION)
     unanswered, _ = ask_by_form(app, question="Who invented the telescope?")
     id = place.rpartition("/")[2]
@@ -88,9 +88,12 @@ def test_no_jargon_outside_advanced(app, keys) -> None:
         f"/b/{app.base}/q/nothing",
         f"/b/{app.base}/part/uploads?x=",
     ]
-    new = [f"/b/{app.base}/{name}" for name in ("removed", "about?name=Bittern", "basket", "part/add")]
+    new = [
+        f"/b/{app.base}/{name}" for name in ("removed", "about?name=Bittern", "basket", "part/add", "grids")
+    ]
     new += [f"/b/{app.base}/changes?before={key}&after={key}", "/projects", "/settings"]
     paths = [*new, *paths]
+    assert jargon_on(own, "/settings") == set() and jargon_on(own, "/projects") == set()
     found = {path: words for path in paths[:-1] if (words := jargon_on(app, path))}
     assert found == {}
 

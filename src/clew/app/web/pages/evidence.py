@@ -86,7 +86,11 @@ def changes(
                 if node is not None
             ]
             lines.append({"change": change, "sides": sides})
-    documents = [(document.key, document_title(document)) for document in base.knowledge_base.documents()]
+    documents = []
+    for document in base.knowledge_base.documents():
+        title = document_title(document)
+        # Two versions have one title.
+        documents.append((document.key, title if title == document.name else f"{title} ({document.name})"))
     return render_page(
         "changes.html",
         title="What changed",

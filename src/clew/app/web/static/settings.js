@@ -41,11 +41,13 @@ async function use(name, key, button, place) {
   place.append(problem);
 }
 
+const withScheme = (address) => (address.includes("//") ? address : `https://${address}`);
+
 const form = document.getElementById("remote-model");
 form?.addEventListener("submit", (event) => {
   event.preventDefault();
   const { service, url, model, key } = form.elements;
-  const name = service.value === "openai" ? `openai:${model.value.trim()}` : `${url.value.trim()}#${model.value.trim()}`;
+  const name = service.value === "openai" ? `openai:${model.value.trim()}` : `${withScheme(url.value.trim())}#${model.value.trim()}`;
   use(name, key?.value ?? "", form.querySelector("[type=submit]"), form);
 });
 
