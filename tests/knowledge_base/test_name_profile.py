@@ -170,6 +170,7 @@ def test_a_profile_of_the_samples_leaves_out_no_sentence_with_the_name(tmp_path)
         ):
             having = {node.id for node in texts if node.kind in {"passage", "row"} and name in node.text}
             profile = opened.about(name)
+            assert [alias.name for alias in profile.aliases] == []
             assert having and {item.node.id for item in profile.statements} == having
             dates = [item.to_dict()["date"] or "9999" for item in profile.statements]
             assert dates == sorted(dates)

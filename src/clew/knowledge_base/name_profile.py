@@ -403,10 +403,10 @@ def _defined_aliases(label: str, mentions: Iterable[_Mention]) -> tuple[list[Ali
         short_names, full_names = [], []
         for start, end in mention.spans:
             match = _AFTER_NAME.match(text, end)
-            is_whole = not any(
+            # "the Mayor of Merrowgate, Market Hall, Merrowgate (the Hirer)" is no short name of Merrowgate.
+            is_whole = not text[:start].rstrip().endswith(",") and not any(
                 last == end and first < start for _, first, last in candidate_names(text[:end])
             )
-            # "the Mayor and Burgesses of Merrowgate (the Hirer)" is no short name of Merrowgate.
             if match and is_whole and _DEFINING.search(match.group()[match.group().index("(") :]):
                 short_names.append(match["short"])
         for match in _SHORT_NAMES.finditer(text):
