@@ -77,6 +77,7 @@ def test_formats_are_listed_in_their_order_with_their_suffixes() -> None:
     assert names == [
         "bibtex",
         "csl-json",
+        "zotero-rdf",
         "csv",
         "tsv",
         "jsonl",
