@@ -65,7 +65,8 @@ def add(
         typer.Option(
             "--format",
             metavar="FORM",
-            help="The format: bibtex, csl-json, csv, tsv, jsonl, parquet, ntriples, turtle, rdfxml or stark.",
+            help="The format: bibtex, csl-json, zotero-rdf, csv, tsv, jsonl, parquet, ntriples, turtle, rdfxml or "
+            "stark.",
             show_default="by the file's name",
         ),
     ] = "",
