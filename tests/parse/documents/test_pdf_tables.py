@@ -378,3 +378,25 @@ def test_a_column_without_width_is_read():
     row = Row(Line(1, tuple(words)), (Cell(1, "Both", tuple(words)),))
     header = read_header([row], columns, [(190.0, 102.0, 330.0, 102.5)])
     assert [column.path for column in header.columns[1:]] == [("Both",), ("Both",)]
+
+
+def test_labels_that_a_row_leaves_out_are_those_of_the_row_above():
+    sheet = Sheet()
+    sheet.line("Debt of", (330, "2022"), (430, "2021"))
+    for outer, inner, values in (
+        ("Acme", "5 years", ("10", "20")),
+        ("", "10 years", ("30", "40")),
+        ("Bolt", "5 years", ("50", "60")),
+        ("", "10 years", ("70", "80")),
+        ("Total", "", ("160", "200")),
+    ):
+        sheet.canvas.drawString(150, sheet.y, inner)
+        sheet.line(outer, (330, values[0]), (430, values[1]))
+    table = table_of(sheet.read())
+    assert [(place.groups, row[0]) for place, row in zip(table.row_places, table.rows, strict=True)] == [
+        ((), "Acme 5 years"),
+        (("Acme",), "10 years"),
+        ((), "Bolt 5 years"),
+        (("Bolt",), "10 years"),
+        ((), "Total"),
+    ]

@@ -150,7 +150,7 @@ def _start_of_numbers(words: Sequence[Word]) -> int:
 
 
 def _is_number_or_mark(text: str) -> bool:
-    return is_number(text) or bool(_MARK.match(text))
+    return (is_number(text) and not text.endswith(",")) or bool(_MARK.match(text))
 
 
 def _character_width(words: Sequence[Word]) -> float:

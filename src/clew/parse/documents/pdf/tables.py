@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
 from clew.core.cell_values import read_scale
-from clew.core.types import Box, Table, union_box
+from clew.core.types import Box, RowPlace, Table, union_box
 from clew.parse.documents.pdf.cells import Cell, Row, is_number
 from clew.parse.documents.pdf.headers import Edges, are_uncertain, is_numbering, read_header, split_label
 from clew.parse.documents.pdf.lines import Line, bounding_box
@@ -286,7 +286,7 @@ def build_table(rows: Sequence[Row], caption: str, rules: Sequence[Rule] = ()) -
         _boxes([row.line for row in rows]),
         tuple(row.lines[-1].page for row in body),
         columns=header.columns,
-        row_places=place_rows(cells, _levels(body, columns[0][0])),
+        row_places=_add_outer_labels(place_rows(cells, _levels(body, columns[0][0])), body),
         cell_boxes=tuple(row.boxes for row in body),
         headers_uncertain=header.is_shared
         or are_uncertain([column.path for column in header.columns[1:]], counts),
@@ -519,6 +519,33 @@ def _levels(rows: Sequence[_TableRow], left: float) -> list[float]:
         level = float(max(n for n, edge in enumerate(edges) if first.x0 >= edge - 0.1))
         levels.append(level - 0.5 * (bold and marks))
     return levels
+
+
+def _add_outer_labels(places: Sequence[RowPlace], rows: Sequence[_TableRow]) -> tuple[RowPlace, ...]:
+    """Return the places of rows. Where labels stand in several columns, and a row leaves out the first of them, which
+    are those of the row above, these are groups of it."""
+    complete: list[RowPlace] = []
+    outer: list[tuple[float, str]] = []
+    for place, row in zip(places, rows, strict=True):
+        parts = _label_parts(row)
+        if not parts or not row.has_values:
+            outer = []
+        else:
+            count = next((n for n, (x0, _) in enumerate(outer) if n and abs(x0 - parts[0][0]) < 2), 0)
+            outer = [*outer[:count], *parts]
+            if count:
+                place = replace(place, groups=(*place.groups, " ".join(text for _, text in outer[:count])))
+        complete.append(place)
+    return tuple(complete)
+
+
+def _label_parts(row: _TableRow) -> list[tuple[float, str]]:
+    """Return left edge and text of the parts of a row's label: its cells, in a font of one width its words."""
+    line = row.lines[0]
+    cells = [cell for cell in row.slots[0] if cell.words[0].y == line.y or len(row.lines) == 1]
+    if line.is_fixed:
+        return [(word.x0, word.text) for cell in cells for word in cell.words]
+    return [(cell.x0, cell.text) for cell in cells]
 
 
 def is_chart(table: Table) -> bool:
