@@ -119,7 +119,7 @@ def test_a_model_of_this_machine_is_offered_and_used(empty, open_page) -> None:
     assert page.locator(".settings b >> text=scripted").count()
     with page.expect_navigation(wait_until="load"):
         page.click("text=Use no more")
-    assert page.locator("text=None is set.").count()
+    assert page.locator("text=No model is set.").count()
 
 
 def test_the_theme_stays(served, open_page) -> None:

@@ -73,8 +73,8 @@ def test_only_a_server_for_this_machine_has_a_local_user(made_base, tmp_path) ->
 
 def test_the_owner_of_a_connection_is_known_on_linux(own) -> None:
     with socket.create_connection(("127.0.0.1", own.port)) as connection:
-        assert connection_owner(connection.getsockname()[1]) in {os.getuid(), None}
-    assert connection_owner(1) is None
+        assert connection_owner(connection.getsockname()[1], own.port) in {os.getuid(), None}
+    assert connection_owner(1, own.port) is None
 
 
 @pytest.mark.slow

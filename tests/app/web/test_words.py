@@ -21,7 +21,7 @@ JARGON = """
     --[a-z]\\S*|clew (?:add|ask|serve|info|graph)
 """
 WORDS = re.compile(
-    rf"(?<![\\w-])(?:{'|'.join(JARGON.split(chr(10))[1:-1]).replace('    ', '')})(?![\\w-])", re.I
+    rf"(?<![\w-])(?:{'|'.join(JARGON.split(chr(10))[1:-1]).replace('    ', '')})(?![\w-])", re.I
 )
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Dest": "document"}
 #: Elements whose text is not shown, or only to those who open "Advanced".

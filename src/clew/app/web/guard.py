@@ -254,7 +254,7 @@ def is_local_user(settings: Settings, request: HTTPConnection) -> bool:
         return False
     if not is_loopback_host(request.client.host):
         return False
-    owner = connection_owner(request.client.port)
+    owner = connection_owner(request.client.port, request.scope["server"][1])
     return owner is None or owner == os.getuid()
 
 
@@ -263,20 +263,26 @@ def is_for_this_machine(settings: Settings) -> bool:
     return is_loopback_host(settings.host) and not settings.hosts and not settings.read_only
 
 
-def connection_owner(port: int) -> int | None:
-    """Return the user id of the process on this machine that connects from a loopback ``port``, None where the system
-    does not say."""
-    local = f":{port:04X}"
+def connection_owner(port: int, server_port: int) -> int | None:
+    """Return the user id of the process on this machine that connects from a loopback ``port`` to ``server_port``,
+    None where the system does not say."""
+    local, remote = f":{port:04X}", f":{server_port:04X}"
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             with open(table, encoding="ascii") as lines:  # noqa: PTH123 - quicker, and no file of a person
                 for line in lines:
                     fields = line.split()
-                    if fields[1].endswith(local) and _is_loopback_field(fields[1]):
+                    is_it = fields[1].endswith(local) and fields[2].endswith(remote)
+                    # A connection that has ended belongs to nobody any more.
+                    if is_it and fields[3] != _TIME_WAIT and _is_loopback_field(fields[1]):
                         return int(fields[7])
         except (OSError, ValueError, IndexError):
             continue
     return None
+
+
+#: The state of a connection that has ended, in /proc/net/tcp.
+_TIME_WAIT = "06"
 
 
 def _is_loopback_field(field: str) -> bool:
