@@ -9,7 +9,8 @@ factor. The steps are those after the gold passages of each question: one alone,
 
 Every question is asked with the encoder of its own fold, which did not see it (benchmarks/folds.py), also where its
 steps teach the guide; the guide of a fold learns from the other four. So neither encoder nor coefficients saw the
-question. Paths that are not encoded have coefficients without the parts that need a query of the encoder.
+question. Paths that are not encoded have coefficients without the parts that need a query of the encoder. Last, every
+set is asked with the encoder and with coefficients that learned from the other two.
 
     python benchmarks/trained_guide.py --folds FOLDER --out guide             # with what folds.py made; an hour
     python benchmarks/trained_guide.py --folds FOLDER --out guide --report    # the tables again
@@ -51,16 +52,17 @@ WALKS = ("residual", "trained 1.5", "mixed")
 RECIPES = {"residual": "kgp(guide=residual)", "encoder": "kgp(guide=encoder, prior=0.3, sharpness=20)"}
 
 
-#: What is known of the candidates of a step, and which of them are gold.
-Step = tuple[np.ndarray, list[int]]
+#: The set of a step, what is known of its candidates, and which of them are gold.
+Step = tuple[str, np.ndarray, list[int]]
 
 
 class Study:
-    """The questions of a fold, with its encoder."""
+    """The questions of a fold, or of a set that was left out, with its encoder."""
 
-    def __init__(self, folder: Path, examples: folds.Examples, fold: int) -> None:
+    def __init__(self, folder: Path, examples: folds.Examples, fold: int | str) -> None:
         self.fold, self.examples = fold, examples
-        self.encoder = registry.load_encoder(f"onnx:{folder / f'fold{fold}' / 'onnx'}")
+        encoder = f"fold{fold}" if isinstance(fold, int) else f"without-{fold}"
+        self.encoder = registry.load_encoder(f"onnx:{folder / encoder / 'onnx'}")
         self.bases = {name: Store.open(folder / "bases" / name) for name in examples}
         for base in self.bases.values():
             base.encode(self.encoder)
@@ -99,7 +101,7 @@ class Study:
                     usable = ~np.isin(known.rows, path)
                     targets = np.flatnonzero(np.isin(known.rows[usable], gold)).tolist()
                     if targets:
-                        yield known.features[usable], targets
+                        yield name, known.features[usable], targets
 
     def ask(
         self, label: str, walks: dict[str, Any], asked: set[tuple[str, str]]
@@ -122,9 +124,9 @@ class Study:
 def learn(steps: Sequence[Step], columns: int) -> np.ndarray:
     """Return the coefficients of the first ``columns`` features: each gold passage of a step is a choice, the others
     of it left out; features are scaled to a standard deviation of 1, with a penalty of 1."""
-    scale = np.concatenate([known[:, :columns] for known, _ in steps]).std(axis=0) + 1e-9
+    scale = np.concatenate([known[:, :columns] for _, known, _ in steps]).std(axis=0) + 1e-9
     choices = []
-    for known, targets in steps:
+    for _, known, targets in steps:
         for target in targets:
             usable = np.ones(len(known), dtype=np.bool_)
             usable[[other for other in targets if other != target]] = False
@@ -176,6 +178,25 @@ def measure(options: argparse.Namespace, examples: folds.Examples) -> None:
                 for record in study.ask(label, walks, asked):
                     print(json.dumps(record), file=file, flush=True)
             print(f"fold {fold}, {label}: asked", flush=True)
+
+
+def leave_out(options: argparse.Namespace, examples: folds.Examples) -> None:
+    """Ask the questions of each set with the encoder and with coefficients that learned from the other two."""
+    paths = sorted(options.out.glob("steps?.pickle"))
+    steps = [step for path in paths for step in pickle.loads(path.read_bytes())]
+    for number, (name, some) in enumerate(examples.items()):
+        path = options.out / f"mixed-set-left-out-fold{number}.jsonl"
+        asked = {(record["set"], record["id"]) for record in read_lines(path)}
+        if len(asked) == len(some):
+            continue
+        study = Study(options.folds, {name: some}, name)
+        learnt_from = [step for step in steps if step[0] != name]
+        pair = learn(learnt_from, len(FEATURES)), learn(learnt_from, WITHOUT_QUERY)
+        walk = study.walk(name, "kgp(guide=trained)")
+        walk = replace(walk, guide=replace(walk.guide, coefficients=Coefficients(*pair)))
+        with path.open("a", encoding="utf-8") as file:
+            for record in study.ask("mixed, set left out", {name: walk}, asked):
+                print(json.dumps(record), file=file, flush=True)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -251,6 +272,7 @@ def main() -> None:
             for name, file in folds.SETS.items()
         }
         measure(options, examples)
+        leave_out(options, examples)
     report(options.out)
 
 
