@@ -1,0 +1,401 @@
+"""Can an engine carry the store on object storage? Lance and our own arrays, in shards, on an S3 server on loopback.
+
+Decision 38 quotes it. `scores`: the postings of a base are written in 1, 2 and 4 shards; a shard answers the terms of
+a question with rows, counts and lengths, the counts are added, and BM25 has to be equal, bit by bit, to the base's
+own, for 200 questions (the first twelve also count requests and bytes; then four are timed with 63 ms added to each).
+`removal`: what remains of a removed row in Lance's files after each step, what a reader of the version before sees,
+and what a writer loses that had not committed. `commits`: appends of three writers at once, and under faults.
+
+The base holds the pooled paragraphs of the three multi-hop sets in ../shared/data; it is made in --folder, and used
+again.
+Needs pylance, obstore, moto[s3], flask, flask-cors.
+
+    python benchmarks/object_storage.py scores --folder /tmp/object-storage
+    python benchmarks/object_storage.py removal --folder /tmp/object-storage
+    python benchmarks/object_storage.py commits
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import shutil
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew.core.types import Location
+from clew.parse.documents.builder import DocumentBuilder
+from clew.retrieve.lexical import BM25, QueryTerms
+from clew.store.segments import FieldPostings
+from clew.store.snapshot import StoreSnapshot
+from clew.store.store import Store
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+from object_server import CREDENTIALS, ObjectServer, serve_objects  # noqa: E402 (shared with the tests)
+
+DATA = ROOT.parent / "shared" / "data"
+SETS = ("2wikimultihopqa/train500", "hotpotqa/train100", "musique/train100")
+SEED, COUNTED, TIMED = 25, 12, 4
+SHARDS = (1, 2, 4)
+PER_DOCUMENT = 20
+K1, B = 1.2, 0.75
+#: Terms of a block of a vocabulary, whose first the reader of our own arrays knows.
+TERM_BLOCK = 256
+#: Ranges of an object that are nearer than so many bytes are read in one request.
+COALESCE = 1 << 14
+ROUND_TRIP = 0.063
+
+#: For each term of a question the rows that contain it, how often, and the lengths of these rows.
+Answer = dict[int, tuple[Any, Any, Any]]
+Ask = Callable[["QueryTerms"], list[Answer]]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The postings of a part of the documents: of each term rows, counts and the lengths of the rows."""
+
+    vocabulary: Any
+    starts: Any
+    rows: Any
+    counts: Any
+    lengths: Any
+    nodes: int
+    terms_in_all: int
+
+
+def open_base(folder: Path) -> tuple[Store, list[str]]:
+    """Return the base of the pooled paragraphs, twenty to a document, and the questions."""
+    paragraphs: dict[tuple[str, str], None] = {}
+    questions = []
+    for name in SETS:
+        for line in (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            questions.append(record["question"])
+            texts = [(p["title"], p["paragraph_text"]) for p in record.get("paragraphs", ())]
+            texts += [(title, "".join(sentences)) for title, sentences in record.get("context", ())]
+            paragraphs |= dict.fromkeys(texts)
+    store = Store.open(folder / "base", create=True)
+    stored = {path for document in store.documents() for path in document.paths}
+    for first in range(0, len(paragraphs), PER_DOCUMENT):
+        if f"/{first}" not in stored:
+            builder, batch = DocumentBuilder(), list(paragraphs)[first : first + PER_DOCUMENT]
+            for title, text in batch:
+                builder.add_paragraph(f"{title}. {text}")
+            data, title = repr(batch).encode(), f"paragraphs from {first}"
+            document = builder.finish(data=data, title=title, media_type="text/plain", parser="benchmark/1")
+            store.put_document(document, Location(f"/{first}", "/", len(data), 0, 0))
+    store.catch_up()
+    return store, questions
+
+
+def split(snapshot: StoreSnapshot, count: int) -> list[Shard]:
+    """Divide the documents of a base over ``count`` shards, in turn."""
+    document = snapshot.column("document")
+    owner = np.zeros(snapshot.size, dtype=np.int64)
+    owner[document >= 0] = np.unique(document[document >= 0], return_inverse=True)[1] % count
+    lengths = snapshot.postings("text").lengths(np.arange(snapshot.size))
+    shards = []
+    for number in range(count):
+        parts = [segment.fields["text"] for segment in snapshot._segments]
+        columns = zip(*(part.select_rows(owner[part.rows] == number) for part in parts), strict=True)
+        field = FieldPostings.from_terms(*(np.concatenate(column) for column in columns))
+        rows = field.rows[field.holders]
+        shards.append(
+            Shard(
+                field.vocabulary,
+                field.holder_starts,
+                rows.astype(np.uint32),
+                field.holder_counts.astype(np.uint32),
+                lengths[rows].astype(np.uint32),
+                len(field.rows),
+                int(lengths[field.rows].sum()),
+            )
+        )
+    return shards
+
+
+def add_scores(size: int, terms: QueryTerms, shards: Sequence[Shard], answers: Sequence[Answer]) -> Any:
+    """Return BM25 of every row from the answers of the shards, in the arithmetic of :class:`BM25`."""
+    nodes = sum(shard.nodes for shard in shards)
+    slope = K1 * B / (sum(shard.terms_in_all for shard in shards) / nodes)
+    frequency = np.array([sum(len(a[t][0]) for a in answers if t in a) for t in terms.hashes.tolist()])
+    weights = terms.counts * np.log1p((nodes - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
+    sums = np.zeros(size)
+    for term, weight in zip(terms.hashes.tolist(), weights.tolist(), strict=True):
+        for rows, counts, lengths in (answer[term] for answer in answers if term in answer):
+            number = counts.astype(np.int64)
+            sums[rows] += weight * (number / (number + K1 * (1 - B) + slope * lengths.astype(np.float64)))
+    return sums
+
+
+# Engines
+
+
+def client(server: ObjectServer) -> tuple[Any, Any]:
+    """Return the library obstore and a client of the server."""
+    import obstore
+    import obstore.store
+
+    settings = {name.removeprefix("aws_"): value for name, value in CREDENTIALS.items() if "http" not in name}
+    store = obstore.store.S3Store(
+        server.bucket, endpoint=server.endpoint, client_options={"allow_http": True}, **settings
+    )
+    return obstore, store
+
+
+def write_lance(server: ObjectServer, shards: Sequence[Shard]) -> Callable[[], Ask]:
+    """Write each shard as a Lance dataset with a row for each term; return what opens them."""
+    import lance
+    import pyarrow as pa
+
+    places = [f"s3://{server.bucket}/lance{len(shards)}/{number}" for number in range(len(shards))]
+    for place, shard in zip(places, shards, strict=True):
+        starts = pa.array(shard.starts, pa.int32())
+        lists = {name: getattr(shard, name) for name in ("rows", "counts", "lengths")}
+        columns = {name: pa.ListArray.from_arrays(starts, pa.array(values)) for name, values in lists.items()}
+        table = pa.table({"term": pa.array(shard.vocabulary.view(np.int64)), **columns})
+        lance.write_dataset(table, place, storage_options=server.options()).create_scalar_index(
+            "term", "BTREE"
+        )
+
+    def open_datasets() -> Ask:
+        datasets = [lance.dataset(place, storage_options=server.options()) for place in places]
+
+        def ask(terms: QueryTerms) -> list[Answer]:
+            wanted = ",".join(map(str, terms.hashes.view(np.int64).tolist()))
+            answers = []
+            for dataset in datasets:
+                table = dataset.scanner(filter=f"term IN ({wanted})").to_table()
+                columns = [table[name] for name in ("rows", "counts", "lengths")]
+                found = np.asarray(table["term"]).view(np.uint64).tolist()
+                lists = (tuple(np.asarray(column[n].values) for column in columns) for n in range(len(found)))
+                answers.append(dict(zip(found, lists, strict=True)))
+            return answers
+
+        return ask
+
+    return open_datasets
+
+
+def write_arrays(server: ObjectServer, shards: Sequence[Shard]) -> Callable[[], Ask]:
+    """Write each shard as one object: hashes, starts, and rows, counts and lengths; return what opens them."""
+    obstore, store = client(server)
+    names = [f"arrays{len(shards)}/{number}" for number in range(len(shards))]
+    for name, shard in zip(names, shards, strict=True):
+        postings = np.stack([shard.rows, shard.counts, shard.lengths], axis=1)
+        content = shard.vocabulary.tobytes() + shard.starts.astype(np.int64).tobytes() + postings.tobytes()
+        obstore.put(store, name, content)
+
+    def read(name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
+        if not ranges:
+            return []
+        return [
+            bytes(b) for b in obstore.get_ranges(store, name, starts=starts, ends=ends, coalesce=COALESCE)
+        ]
+
+    def ask_shard(name: str, shard: Shard, terms: QueryTerms) -> Answer:
+        size = len(shard.vocabulary)
+        places = np.searchsorted(shard.vocabulary[::TERM_BLOCK], terms.hashes, side="right") - 1
+        blocks = [block * TERM_BLOCK for block in sorted({int(place) for place in places} - {-1})]
+        ends = [min(block + TERM_BLOCK, size) for block in blocks]
+        vocabularies = [(8 * block, 8 * end) for block, end in zip(blocks, ends, strict=True)]
+        starts = [(8 * (size + block), 8 * (size + end + 1)) for block, end in zip(blocks, ends, strict=True)]
+        replies = read(name, vocabularies + starts)
+        ranges: dict[int, tuple[int, int]] = {}
+        for first, second in zip(replies[: len(blocks)], replies[len(blocks) :], strict=True):
+            hashes, offsets = np.frombuffer(first, np.uint64), np.frombuffer(second, np.int64)
+            for place in np.flatnonzero(np.isin(hashes, terms.hashes)).tolist():
+                ranges[int(hashes[place])] = int(offsets[place]), int(offsets[place + 1])
+        base = 8 * (2 * size + 1)
+        postings = read(name, [(base + 12 * start, base + 12 * end) for start, end in ranges.values()])
+        columns = [tuple(np.frombuffer(reply, np.uint32).reshape(-1, 3).T) for reply in postings]
+        return dict(zip(ranges, columns, strict=True))  # type: ignore[arg-type]
+
+    def ask(terms: QueryTerms) -> list[Answer]:
+        return [ask_shard(name, shard, terms) for name, shard in zip(names, shards, strict=True)]
+
+    return lambda: ask
+
+
+def measure_scores(folder: Path, count: int) -> None:
+    """Print for each engine and number of shards how many score vectors are equal, and what a question takes."""
+    store, questions = open_base(folder)
+    order = np.random.default_rng(SEED).permutation(len(questions))[:count]
+    chosen = [questions[number] for number in order.tolist()]
+    with store, serve_objects() as server:
+        snapshot = store.snapshot()
+        obstore, objects = client(server)
+        terms = [QueryTerms.for_documents(question, snapshot) for question in chosen]
+        nodes, bm25 = snapshot.postings("text").node_count, BM25(snapshot)
+        print(f"{nodes:,} paragraphs, {len(chosen)} of {len(questions)} questions, seed {SEED}")
+        for number in SHARDS:
+            shards = split(snapshot, number)
+            for engine, write in (("lance", write_lance), ("arrays", write_arrays)):
+                open_shards = write(server, shards)
+                sizes = [o["size"] for batch in obstore.list(objects, f"{engine}{number}/") for o in batch]
+                ask = open_shards()
+                before = len(server.requests)
+                answers = [ask(query) for query in terms[:COUNTED]]
+                requests = server.requests[before:]
+                answers += [ask(query) for query in terms[COUNTED:]]
+                scores = [
+                    add_scores(snapshot.size, query, shards, answer)
+                    for query, answer in zip(terms, answers, strict=True)
+                ]
+                equal = sum(
+                    np.array_equal(bm25.all_scores(t), s) for t, s in zip(chosen, scores, strict=True)
+                )
+                ask = open_shards()
+                server.delay = lambda method, path: ROUND_TRIP
+                seconds = []
+                for query in terms[COUNTED : COUNTED + TIMED]:
+                    started = time.perf_counter()
+                    ask(query)
+                    seconds.append(f"{time.perf_counter() - started:.2f}")
+                server.delay = None
+                print(
+                    f"{engine:7} {number} shards: equal {equal} of {len(chosen)}; "
+                    f"GETs {len(requests) / COUNTED:.1f}, "
+                    f"kB {sum(r.received for r in requests) / COUNTED / 1000:.0f} a question; "
+                    f"{len(sizes)} objects, {sum(sizes) / 1e6:.1f} MB; "
+                    f"seconds at {ROUND_TRIP * 1000:.0f} ms {' '.join(seconds)}"
+                )
+
+
+# Removal and commits
+
+
+def measure_removal(folder: Path) -> None:
+    """Print after each step of a removal in which files of a Lance dataset the removed row still is."""
+    import lance
+    import pyarrow as pa
+    from lance.fragment import LanceFragment
+
+    place = folder / "removal"
+    marks = [secrets.token_bytes(32) for _ in range(10)]
+
+    def rows(first: int, last: int, texts: Sequence[bytes] = ()) -> Any:
+        values = [*texts, *(secrets.token_bytes(32) for _ in range(last - first - len(texts)))]
+        keys = [f"key {number // 10:05}" for number in range(first, last)]
+        return pa.table({"key": keys, "text": pa.array(values, pa.binary(32))})
+
+    def traces() -> dict[str, int]:
+        files = [path for path in place.rglob("*") if path.is_file()]
+        needles = [*marks, b"key 00000"]
+        with_traces = [path for path in files if any(n in path.read_bytes() for n in needles)]
+        return dict(Counter(path.relative_to(place).parts[0] for path in with_traces))
+
+    for unverified in (False, True):
+        shutil.rmtree(place, ignore_errors=True)
+        dataset = lance.write_dataset(rows(0, 1000, marks), str(place))
+        reader = lance.dataset(str(place))
+        print(f"delete_unverified={unverified}: before {traces()}")
+        dataset.delete("key = 'key 00000'")
+        print(f"  deleted {traces()}")
+        dataset.optimize.compact_files(materialize_deletions_threshold=0.0)
+        print(f"  compacted {traces()}")
+        other = LanceFragment.create(str(place), rows(2000, 2100))  # a writer that has not committed
+        dataset.cleanup_old_versions(older_than=timedelta(0), delete_unverified=unverified)
+        print(f"  cleaned up {traces()}")
+        print(f"  a reader of the version before: {_outcome(partial(read_rows, reader))}")
+        append = lance.LanceOperation.Append([other])
+        latest = lance.dataset(str(place)).version
+        committed = lance.LanceDataset.commit(str(place), append, read_version=latest)
+        print(f"  the other writer commits; reading then: {_outcome(partial(read_rows, committed))}")
+    shutil.rmtree(place)
+    dataset = lance.write_dataset(rows(100, 200), str(place))
+    LanceFragment.create(str(place), rows(0, 100, marks))
+    dataset.cleanup_old_versions(older_than=timedelta(0))
+    print(f"what a killed writer left, after cleaning up: {traces()}")
+
+
+def read_rows(dataset: Any) -> int:
+    """Return how many rows a dataset has, after reading them all."""
+    return int(dataset.to_table().num_rows)
+
+
+def _outcome(action: Callable[[], int]) -> str:
+    try:
+        return f"{action()} rows"
+    except Exception as error:  # noqa: BLE001 (whatever an engine raises is the result)
+        return f"fails, {type(error).__name__}: {str(error)[:60]}"
+
+
+def measure_commits() -> None:
+    """Print what becomes of appends to a Lance dataset by three writers at once, and under faults of the storage."""
+    import lance
+    import pyarrow as pa
+
+    with serve_objects() as server:
+        place = f"s3://{server.bucket}/commits"
+
+        def append(writer: int, number: int) -> int:
+            table = pa.table({"writer": [writer], "number": [number]})
+            lance.write_dataset(table, place, mode="append", storage_options=server.options())
+            return 1
+
+        def rows(writer: int) -> int:
+            dataset = lance.dataset(place, storage_options=server.options())
+            return int(dataset.count_rows(filter=f"writer = {writer}"))
+
+        empty = pa.table({"writer": pa.array([], pa.int64()), "number": pa.array([], pa.int64())})
+        lance.write_dataset(empty, place, storage_options=server.options())
+        threads = [
+            threading.Thread(target=list, args=(map(partial(append, writer), range(5)),))
+            for writer in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        conflicts = sum(request.status == 412 for request in server.requests)
+        stored = [rows(writer) for writer in range(3)]
+        print(f"three writers, five appends each: {stored} rows, {conflicts} conflicts")
+        faults: dict[str, Callable[[str, str, int], int | str | None]] = {
+            "503 for every fifth request": lambda method, path, n: 503 if n % 5 == 0 else None,
+            "the answer to every fifth PUT lost": lambda method, path, n: (
+                "lost" if method == "PUT" and n % 5 == 0 else None
+            ),
+            "409 for every fifth PUT": lambda method, path, n: (
+                409 if method == "PUT" and n % 5 == 0 else None
+            ),
+        }
+        for writer, (name, fault) in enumerate(faults.items(), 10):
+            server.fault = fault
+            outcomes = [_outcome(partial(append, writer, n)) for n in range(5)]
+            server.fault = None
+            print(f"{name}: {outcomes.count('1 rows')} of 5 appends succeeded, {rows(writer)} rows")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=["scores", "removal", "commits"])
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/object-storage"))
+    parser.add_argument("--questions", type=int, default=200)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    if arguments.part == "scores":
+        measure_scores(arguments.folder, arguments.questions)
+    elif arguments.part == "removal":
+        measure_removal(arguments.folder)
+    else:
+        measure_commits()
+
+
+if __name__ == "__main__":
+    main()
