@@ -168,6 +168,17 @@ def test_a_reading_without_answers_gives_way_and_that_is_told(tmp_path):
     assert empty in [each.triples for each in others if each.count == 0]
 
 
+def test_a_hop_that_nothing_names_leads_nowhere(tmp_path):
+    triples = [("Gideon Wick", "wife", "Ruth Okell"), ("Gideon Wick", "born in", "Holm Point")]
+    with Store.open(tmp_path / "kb", create=True) as store:
+        graph = graph_of(store, triples, "people")
+        assert read(graph, "Where was Gideon Wick born?")[0].is_sure
+        # The graph does not say it of her. Her husband was born at Holm Point.
+        assert not any(reading.is_sure for reading in read(graph, "Where was Ruth Okell born?"))
+        best = read(graph, "Where was the husband of Ruth Okell born?")[0]
+        assert best.is_sure and "Ruth Okell; #1 >> born in >> #2" in best.triples
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "answer"),

@@ -325,7 +325,7 @@ class _Draft:
             "left_out": left_out,
             "explained": explained,
             "plausibility": self.name.plausibility,
-            "names_end": self._names_end() if len(hops) == 1 else self._names_others(of_hops),
+            "names_end": self._names_end() if len(hops) == 1 else self._names_others(of_hops, affinity),
         }
         if space.is_property(hops[-1]):
             chain = str(Chain(plain.chain.triples, plain.chain.answer))
@@ -447,9 +447,16 @@ class _Draft:
         words = " ".join(asked.words[place].text for place in focus)
         return (f"'{words}' may not be what '{space.relations[last // 2]}' leads to",)
 
-    def _names_others(self, of_hops: Sequence[float]) -> bool:
-        """Return whether the question names every hop but the one at a name that is certain."""
-        return min(of_hops[1:]) >= NAMES_RELATION and self.name.plausibility >= CERTAIN_NAME
+    def _names_others(self, of_hops: Sequence[float], affinity: Floats) -> bool:
+        """Return whether the question names every hop but the one at a name that is certain, and what that hop leads
+        to: "who acted in the *films* of Ada Pell". "Where was Ada Pell born" names nobody between her and a place."""
+        by_others = affinity[:, [hop // 2 for hop in self.hops[1:]]].max(axis=1)
+        between = any(
+            word.is_content and by_others[place] < NAMES_RELATION
+            for place, word in enumerate(self.asked.words)
+            if not self.name.first <= place < self.name.last
+        )
+        return between and min(of_hops[1:]) >= NAMES_RELATION and self.name.plausibility >= CERTAIN_NAME
 
     def _names_end(self) -> bool:
         """Return whether the question names what the path leads to: its type, or, in a graph without types, what no
