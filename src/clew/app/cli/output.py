@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,7 +33,23 @@ def make_console(stderr: bool = False) -> Console:
     them."""
     from rich.console import Console
 
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
+    stream: Any = sys.stderr if stderr else sys.stdout
+    file: Any = None if stream.isatty() else _TrimmedStream(stream)
+    return Console(file=file, stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
+
+
+class _TrimmedStream:
+    """A file or pipe, without the spaces with which rich fills the lines of an indented text."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def format_count(number: int, noun: str) -> str:
