@@ -111,6 +111,7 @@ def test_a_name_that_is_nowhere_is_refused(kept) -> None:
         kept.search("heron", documents=["bird.md"])
 
 
+@pytest.mark.slow
 def test_steps_arrive_as_they_happen_and_stopping_is_asked_for(kept) -> None:
     steps = []
     answer = kept.ask("Where does the heron nest?", watch=steps.append)

@@ -22,7 +22,10 @@ def licence(package: str) -> str:
         text.rpartition("::")[2].strip() for text in metadata.get_all("Classifier") or () if "License" in text
     ]
     stated = {name: (metadata.get_all(name) or [""])[0] for name in ("License-Expression", "License")}
-    return stated["License-Expression"] or " ".join(classifiers) or stated["License"][:80]
+    words = stated["License-Expression"] or " ".join(classifiers) or stated["License"][:80]
+    # Some state it in its own file alone.
+    texts = (file.read_text() for file in distribution(package).files or () if file.name == "LICENSE")
+    return words or next(texts, "")[:80]
 
 
 def is_permissive(words: str) -> bool:

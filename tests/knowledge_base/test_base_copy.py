@@ -144,6 +144,7 @@ def answers(folder):
         return store.digest(), hits, near, entities
 
 
+@pytest.mark.slow
 def test_a_copy_and_its_copy_back_answer_the_same(kb, objects, tmp_path):
     expected, counted = answers(kb), []
     first = upload_base(
@@ -261,6 +262,7 @@ def test_a_killed_writer_is_followed_by_its_own_base_or_by_who_takes_over(kb, ot
     assert "writer.json" not in objects.objects
 
 
+@pytest.mark.slow
 def test_nothing_of_a_removed_document_is_copied_or_stays_at_the_target(kb, objects, tmp_path):
     (kb / "trash").mkdir()
     (kb / "trash" / "1.json.gz").write_text(SECRET)
@@ -293,7 +295,6 @@ def test_nothing_of_a_removed_document_is_copied_or_stays_at_the_target(kb, obje
     assert not any(trace in copied for trace in traces) and answers(tmp_path / "copy") == answers(kb)
 
 
-@pytest.mark.slow
 def test_uploaded_files_of_documents_are_copied_and_others_are_not(kb, tmp_path):
     with Store.open(kb) as store:
         key = store.documents()[0].key
@@ -368,7 +369,6 @@ def memory_store():
     return obstore, RemoteObjects("memory:///", obstore, obstore.store.MemoryStore())
 
 
-@pytest.mark.slow
 def test_objects_through_the_library(kb, tmp_path, monkeypatch):
     _, objects = memory_store()
     assert objects.read("a") is None and objects.sizes("pieces") == {}
@@ -387,7 +387,6 @@ def test_objects_through_the_library(kb, tmp_path, monkeypatch):
     assert answers(tmp_path / "back") == answers(kb)
 
 
-@pytest.mark.slow
 def test_errors_of_the_library(monkeypatch):
     obstore, objects = memory_store()
     monkeypatch.setattr(object_store, "PAUSE", 0.001)

@@ -16,7 +16,6 @@ PAPERS = {
 }
 
 
-@pytest.mark.slow
 def test_papers_by_one_author_that_cite_another_take_a_hop_from_each(tmp_path):
     (tmp_path / "library.bib").write_text(BIBTEX)
     for name, text in PAPERS.items():

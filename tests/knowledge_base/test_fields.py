@@ -171,7 +171,6 @@ def test_tags_follow_the_path_of_a_document_and_are_found_by_conditions(tmp_path
             base.tag("nothing.txt", add=["x"])
 
 
-@pytest.mark.slow
 def test_a_cited_text_is_shown_as_it_was_after_its_file_changed_or_was_removed(tmp_path):
     file = tmp_path / "papers" / "lease.md"
     file.parent.mkdir()

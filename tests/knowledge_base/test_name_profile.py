@@ -55,6 +55,7 @@ def statements(profile):
     return [(item["date"], item["text"]) for item in profile.to_dict()["statements"]]
 
 
+@pytest.mark.slow
 def test_everything_said_of_a_person_is_quoted_in_the_order_of_time(base):
     profile = base.about("Ines Calder")
     assert statements(profile) == [
@@ -102,6 +103,7 @@ def test_short_names_hold_in_their_document_and_terms_in_any_writing(base, name,
     assert [date for date, _ in statements(base.about(name, **options))] == dates
 
 
+@pytest.mark.slow
 def test_a_misspelt_name_is_offered_and_never_taken(base):
     for wrong, right in {
         "Ines Caldar": "Ines Calder",

@@ -112,6 +112,7 @@ def test_pronouns_are_resolved_before_the_triples_are_written(base):
     assert "Which films of Ilse Varnholt are slow" in requests[1].user
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_spent_keeps_what_was_found(base):
     films(base)
     answer, requests = ask(base, Agent(), budget=catalog_budget(1))

@@ -55,6 +55,7 @@ def test_a_small_graph_is_shown_whole(graph):
 QUESTION = "Which horse won the race that is over two miles in length?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", [None, WordEncoder("won", "race", "ridden")])
 def test_a_large_graph_is_cut_to_the_question_and_says_so(base, encoder):
     graph = base.snapshot().graph("wide")

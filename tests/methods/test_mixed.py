@@ -95,6 +95,7 @@ def test_a_question_of_one_hop_is_refused(base):
         base.ask("Who directed Low Water?", recipe="mixed")
 
 
+@pytest.mark.slow
 def test_a_name_is_asked_for_as_each_source_writes_it(base):
     assert other_spellings("Szarka, Emil") == ("Szarka, Emil", "Emil Szarka")
     answer = base.ask("Where was the actor whose weekly pay is 19.75 born?")

@@ -52,6 +52,7 @@ def test_a_property_is_read_by_a_chain(base):
     assert answer.values == ("red",) and any(step.name == "chain" for step in answer.trail)
 
 
+@pytest.mark.slow
 def test_a_question_about_documents_goes_to_them(base):
     answer = base.ask(SAMPLE_QUESTION)
     assert answer.recipe.startswith("kgp") and not answer.abstained

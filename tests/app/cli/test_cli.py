@@ -120,6 +120,7 @@ def test_search_prints_the_promised_shape(kb) -> None:
     assert {hit["document"] for hit in only["hits"]} == {"merrowgate-charter.md"}
 
 
+@pytest.mark.slow
 def test_a_structural_question_prints_what_it_names(kb) -> None:
     shown = run("ask", "What does Table 1 of the annual report say?", "--kb", kb).stdout
     assert "Lady Annis" in shown and "Not answered" not in shown
@@ -144,6 +145,7 @@ def test_adding_again_changes_nothing(kb) -> None:
     assert run("info", "--kb", kb, "--digest").stdout == before
 
 
+@pytest.mark.slow
 def test_bad_files_are_named_with_reasons_and_nothing_else_is_lost(tmp_path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()

@@ -163,6 +163,7 @@ def test_a_long_query_is_given_up(base):
         opened.graphs.query("films", query, timeout=0.05)
 
 
+@pytest.mark.slow
 def test_python_has_the_same_results(base):
     with clew.open(base) as opened:
         result = opened.graphs.query("films", "SELECT ?town { ?x r:born%20in ?town }")
@@ -194,6 +195,7 @@ def test_a_mounted_store_is_asked_in_its_own_terms(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_mounted_endpoint_is_asked(tmp_path):
     for url in serving(tmp_path, TURTLE):
         run("graph", "mount", "shop", url, "--kb", tmp_path / "base")

@@ -80,6 +80,7 @@ def test_a_grid_that_was_stopped_continues_and_asks_only_what_is_new(home):
     assert "line 1 of" in refused.stderr and cells.read_text() == '{"something": "else"}\n'
 
 
+@pytest.mark.slow
 def test_a_model_is_paid_for_after_a_few_cells_tell_what_it_costs(home):
     reply = json.dumps({"answer": "It is so.", "quotes": [], "abstain": False})
     with ScriptedServer(lambda request: reply) as server:
@@ -110,6 +111,7 @@ def test_what_a_spreadsheet_would_take_for_a_formula_is_text(home):
     assert read_rows(home / "x.csv")[0][QUESTIONS[0]].startswith("'=")
 
 
+@pytest.mark.slow
 def test_what_is_no_grid_is_refused(home):
     (home / "empty.txt").write_text("\n\n")
     assert "no question" in run("grid", home / "empty.txt", "--kb", home / "kb", status=2).stderr

@@ -142,6 +142,7 @@ def test_a_request_cannot_name_a_model_of_its_own(narrow) -> None:
     assert narrow.ask(QUESTION, model="none")["reader"] == "extractive"
 
 
+@pytest.mark.slow
 def test_too_many_questions_are_refused_with_a_time_and_none_is_lost(narrow, gate) -> None:
     reply = [narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2)]
     assert gate.asked.wait(60)

@@ -172,6 +172,7 @@ def test_a_request_that_makes_no_sense_is_refused(app, body, status) -> None:
     assert set(json.loads(reply)) == {"error", "hint"} and b"Traceback" not in reply and len(reply) < 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers",
     [
@@ -313,6 +314,7 @@ def test_a_hostile_file_is_refused_with_its_reason(app, folder, name, data, reas
     assert not [path for path in folder.parent.rglob("*") if "escape" in path.name]
 
 
+@pytest.mark.slow
 def test_graphs_that_are_none_are_refused(app) -> None:
     packed = [("a.zip", b"PK\x03\x04"), ("a.csv.gz", b"\x1f\x8b"), ("a.pickle", b"x"), ("a", b"x")]
     status, reply = app.send_files(*packed, to="graphs")

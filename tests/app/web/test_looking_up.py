@@ -3,6 +3,7 @@
 from urllib.parse import quote
 
 
+@pytest.mark.slow
 def test_a_name_has_its_sentences_a_part_at_a_time_and_a_misspelt_one_suggestions(app, keys):
     status, whole = app.get(f"{app.api}/about?name=Hirer")
     assert status == 200 and whole["total"] == len(whole["statements"]) > 5

@@ -39,6 +39,7 @@ def test_the_first_base_answers_and_each_has_an_address_of_its_own(app):
     assert other.model_extra["clew"]["abstained"]
 
 
+@pytest.mark.slow
 def test_a_running_server_embeds_and_ranks_with_the_encoder_of_its_base(tmp_path):
     """As OpenAI's client asks for vectors, and a plain request for an order."""
     texts = ["The stork nests on chimneys.", "Herring swim in shoals."]

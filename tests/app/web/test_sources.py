@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 
 import pytest
 
+import clew
 from clew.app.web.sources.manager import FILE, SourceManager
+from clew.app.web.sources.worker import SourceWorker
 from page_reader import fetch_page
 from serve_app import ServedApp, waited_for
 
@@ -143,3 +146,42 @@ def test_a_damaged_list_of_sources_is_no_reason_not_to_start(tmp_path) -> None:
     assert manager.sources("kb") == [] and manager.sources("other") == []
     (tmp_path / FILE).write_text(json.dumps([{"id": "1"}]))
     assert SourceManager({"kb": tmp_path}, lambda base, fresh: None, read_only=False).sources("kb") == []
+
+
+def messages(out):
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    out.seek(0)
+    out.truncate()
+    return lines
+
+
+def test_the_worker_reads_what_is_new_and_tells_the_state_of_each_source(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("clew.app.web.sources.worker.QUIET", 0.0)
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "weir.md").write_text(WEIR)
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
+    clew.open(tmp_path / "kb", create=True).close()
+    out = io.StringIO()
+    worker = SourceWorker(out)
+    kept = {"id": "a", "kind": "folder", "place": str(folder), "tags": ["river"], "paused": False}
+    gone = kept | {"id": "b", "place": str(tmp_path / "gone")}
+    page = {"id": "c", "kind": "page", "place": "http://127.0.0.1:9/", "tags": [], "read": False}
+    worker.follow("base", str(tmp_path / "kb"), [kept, gone, page, kept | {"id": "d", "paused": True}])
+    worker.look()
+    states = {}
+    for message in messages(out):
+        states.setdefault(message["id"], []).append(message["state"])
+    assert states["b"] == [{"state": "missing"}] and states["d"] == [{"state": "paused"}]
+    assert states["c"][-1]["state"] == "failed" and states["c"][-1]["error"]
+    last = states["a"][-1]
+    assert (last["state"], last["files"], last["failures"]) == ("watching", 1, 1)
+    assert last["failed"][0][0] == "broken.pdf"
+    with clew.open(tmp_path / "kb") as base:
+        assert [document.name for document in base.documents()] == ["weir.md"]
+        assert base.search("Oxlade weir", where="tag = river")
+    # Nothing has changed: nothing is told.
+    worker.look()
+    assert messages(out) == []
+    worker.follow("base", str(tmp_path / "kb"), [])
+    assert messages(out) == [{"base": "base", "closed": True}]

@@ -69,6 +69,7 @@ def test_three_levels_for_many_documents(base, snapshot_of):
     assert "Its director" in server.requests[2].user and "Osk Brothers" not in server.requests[2].user
 
 
+@pytest.mark.slow
 def test_two_calls_for_one_document(base, snapshot_of):
     snapshot_of(REPORT, NOTES)
     key = base.document("lighters.txt").key

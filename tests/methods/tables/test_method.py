@@ -97,6 +97,7 @@ def test_a_model_writes_sql_over_any_table(base):
     assert "'Revenue', 'Costs'" in shown and requests[0].format == "json_schema"
 
 
+@pytest.mark.slow
 def test_groups_have_their_numbers_beside_them(base):
     sql = "select country, count(*) from orders group by country order by country"
     answer, _ = ask(base, "Which countries do we deliver to, and how often?", reply(sql))
