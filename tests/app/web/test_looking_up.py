@@ -2,6 +2,8 @@
 
 from urllib.parse import quote
 
+import pytest
+
 
 @pytest.mark.slow
 def test_a_name_has_its_sentences_a_part_at_a_time_and_a_misspelt_one_suggestions(app, keys):
