@@ -28,6 +28,8 @@ from clew.core.text import index_terms, query_terms
 
 LANGUAGES = ("de", "es", "zh", "ar")
 QUESTIONS = Path(__file__).with_name("language_questions")
+WITH_WORD, WITHOUT_WORD = "Questions with a word of their passage", "Questions without"
+COUNTS = "questions, and those with a word of their passage"
 
 
 def read_lines(language: str) -> list[tuple[str, str, str]]:
@@ -77,9 +79,14 @@ def choose_parts(language: str) -> dict[str, list[int]]:
         "All questions": list(range(len(lines))),
         "The 50 written first": list(range(50)),
         "The 150 written later": list(range(50, len(lines))),
-        "Questions with a word of their passage": [i for i, shared in enumerate(common) if shared],
-        "Questions without": [i for i, shared in enumerate(common) if not shared],
+        WITH_WORD: [i for i, shared in enumerate(common) if shared],
+        WITHOUT_WORD: [i for i, shared in enumerate(common) if not shared],
     }
+
+
+def count_questions(part: str, parts: dict[str, list[int]]) -> str:
+    """Return how many questions a part has, and how many of them have a word of their passage."""
+    return f"{len(parts[part])}, {len({*parts[part]} & {*parts[WITH_WORD]})}"
 
 
 def main() -> None:
@@ -122,9 +129,11 @@ def main() -> None:
     for part in next(iter(parts.values())):
         print(f"\n**{part}**\n\n| encoder | retriever, documents | {' | '.join(languages)} |")
         print("|---|---|" + "---:|" * len(languages))
-        print(f"| | questions | {' | '.join(str(len(parts[language][part])) for language in languages)} |")
+        print(
+            f"| | {COUNTS} | {' | '.join(count_questions(part, parts[language]) for language in languages)} |"
+        )
         for (encoder, what), columns in sorted(rows.items(), key=lambda row: row[0][1].split(", ")[::-1]):
-            if part.startswith("Questions") and not what.endswith("own"):
+            if part in (WITH_WORD, WITHOUT_WORD) and not what.endswith("own"):
                 continue  # what a shared word is worth shows among the passages of one language
             shares = [
                 format_recall([columns[language][i] for i in parts[language][part]]) for language in languages
