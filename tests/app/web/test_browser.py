@@ -393,7 +393,8 @@ def test_a_removed_document_is_gone_and_its_answers_keep_what_they_quote(served,
     assert json.dumps(served.get(f"{served.api}/documents")[1]).count(CONTRACT) == 0
     visit(page, ".questions a")
     page.locator(".answer .cite").first.click()
-    page.wait_for_selector(".viewer .warn >> text=This is what the answer kept")
+    page.wait_for_selector(".viewer .warn >> text=source removed")
+    assert "the Hirer shall pay $9" in page.locator(".viewer .here").inner_text()
     with clew.open(served.settings.bases[served.base]) as base:
         assert len(base.documents()) == 2
 

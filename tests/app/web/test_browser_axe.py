@@ -64,6 +64,8 @@ def test_no_page_has_a_barrier(own_served, browser, axe, width, scheme) -> None:
     page.click(".advanced summary")
     page.wait_for_selector(".trail-box")
     check("answer")
+    page.locator(".citations .pin").first.click()
+    page.wait_for_selector("#toast >> text=Put aside.")
     page.locator(".answer .cite").first.click()
     page.wait_for_selector(".viewer .source")
     check("viewer")
@@ -77,6 +79,7 @@ def test_no_page_has_a_barrier(own_served, browser, axe, width, scheme) -> None:
         "/removed",
         "/about?name=lighter",
         "/basket",
+        "/grids",
         "/../../projects",
         "/../../settings",
         "/nothing",

@@ -6,6 +6,10 @@ const PAUSE = 200;
 /** Make the sidebar work; it is loaded again after every change. */
 export function addHistory(sidebar) {
   let timer = 0;
+  let stale = false;
+
+  /** Whether somebody has a menu of the list open, or writes a name in it: it must not be replaced under their hands. */
+  const isInUse = () => sidebar.querySelector(".days details[open], .days input") !== null;
 
   async function load(words) {
     const reply = await fetch(`${sidebar.dataset.src}?words=${encodeURIComponent(words)}`).catch(() => null);
@@ -13,13 +17,18 @@ export function addHistory(sidebar) {
     const made = new DOMParser().parseFromString(await reply.text(), "text/html");
     const days = made.querySelector(".days");
     if (!days) return;
+    stale = isInUse();
+    if (stale) return;
     for (const link of days.querySelectorAll("a")) {
       if (link.pathname === location.pathname) link.setAttribute("aria-current", "page");
     }
     sidebar.querySelector(".days").replaceWith(days);
   }
 
-  sidebar.addEventListener("changed", () => load(sidebar.querySelector("[name=words]")?.value || ""));
+  const reload = () => load(sidebar.querySelector("[name=words]")?.value || "");
+  const loadIfStale = () => stale && !isInUse() && reload();
+
+  sidebar.addEventListener("changed", reload);
 
   sidebar.addEventListener("input", (event) => {
     if (event.target.name !== "words") return;
@@ -28,10 +37,11 @@ export function addHistory(sidebar) {
   });
 
   async function change(button, fields) {
+    button.closest("details")?.removeAttribute("open");
     const headers = { "Content-Type": "application/json" };
     const body = JSON.stringify(fields);
     const reply = await fetch(button.closest("li").dataset.api, { method: "PATCH", headers, body }).catch(() => null);
-    if (reply?.ok) load(sidebar.querySelector("[name=words]")?.value || "");
+    if (reply?.ok) reload();
   }
 
   /** Replace the link of a line by a field with its title, until Enter, Escape or a press elsewhere. */
@@ -52,6 +62,7 @@ export function addHistory(sidebar) {
       field.replaceWith(link);
       link.focus();
       if (save && field.value.trim() !== link.textContent) change(button, { title: field.value.trim() });
+      else loadIfStale();
     };
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === "Escape") {
@@ -70,7 +81,7 @@ export function addHistory(sidebar) {
   });
   // One menu at a time; Escape closes it.
   sidebar.addEventListener("toggle", (event) => {
-    if (!event.target.open) return;
+    if (!event.target.open) return loadIfStale();
     for (const menu of sidebar.querySelectorAll("details[open]")) if (menu !== event.target) menu.open = false;
   }, true);
   sidebar.addEventListener("keydown", (event) => {
