@@ -107,7 +107,7 @@ def plain_forward(ids, t):
 
 def test_the_export_computes_what_the_packed_network_does(tmp_path):
     pytest.importorskip("onnx")
-    from clew.models.multilingual import PackedModel, export_multilingual
+    from clew.models.multilingual import CONTRAST, PackedModel, export_multilingual
 
     tensors = packed_file(tmp_path / "packed.bin")
     model = PackedModel.read(tmp_path / "packed.bin")
@@ -116,6 +116,7 @@ def test_the_export_computes_what_the_packed_network_does(tmp_path):
     export_multilingual(tmp_path / "packed.bin", tmp_path / "encoder")
     encoder = OnnxEncoder(tmp_path / "encoder", threads=1)
     assert json.loads((tmp_path / "encoder" / "clew-encoder.json").read_text())["query_prefix"] == "query: "
+    assert OnnxEncoder(tmp_path / "encoder").contrast == CONTRAST > 1
     # Words begin with U+2581; full width becomes plain; what is in no piece is unknown.
     expected = {"hauss": [0, 7, 6, 8, 10, 2], "Ｂ 東京": [0, 7, 6, 4, 3, 4, 11, 12, 2]}
     for text, ids in expected.items():

@@ -196,6 +196,17 @@ def test_meaning_finds_what_shares_no_word(base, snapshot_of):
     assert result[0].score > result[1].score > result[2].score
 
 
+def test_cosines_that_lie_close_together_count_by_the_contrast_that_the_encoder_states(base, snapshot_of):
+    snapshot_of(("a.txt", "t", "the span"), ("b.txt", "t", "mill mill old"))
+    encoder = WordEncoder("span", "mill")
+    base.encode(encoder)
+    asked = "span old old old"  # by its words about the mill, by its vector rather about the span
+    orders = []
+    for encoder.contrast in (1.0, 10.0):
+        orders.append(texts(find(base.snapshot(), asked, 9, encoder=encoder)))
+    assert orders == [["mill mill old", "the span"], ["the span", "mill mill old"]]
+
+
 def test_nothing_is_found_for_unknown_words_or_in_an_empty_base(base, snapshot_of):
     assert find(snapshot_of(), "bridge") == []
     assert find(snapshot_of(("a.txt", "t", "bridge")), "zebra") == []

@@ -87,6 +87,12 @@ class OnnxEncoder:
         """The objective that the weights were trained for, as ``clew-encoder.json`` states it; "" for none."""
         return str(self._settings.get("objective", ""))
 
+    @property
+    def contrast(self) -> float:
+        """By how much the differences of its cosines have to be multiplied to be as large as those of ``clew:hops``,
+        as ``clew-encoder.json`` states it; 1 where it states nothing."""
+        return float(self._settings.get("contrast", 1.0))
+
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. A text beyond ``max_tokens`` is cut there."""
         prefix = self._settings["query_prefix" if query else "passage_prefix"]
@@ -347,6 +353,11 @@ class RememberingEncoder:
     def objective(self) -> str:
         """The encoder's own objective."""
         return self.encoder.objective
+
+    @property
+    def contrast(self) -> float:
+        """The encoder's own contrast."""
+        return float(getattr(self.encoder, "contrast", 1.0))
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. Raises ModelError."""

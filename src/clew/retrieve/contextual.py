@@ -649,8 +649,14 @@ class ContextualSearch:
         by_words = best_rows(self.snapshot, rows, scores[rows], max(k, self.candidates))[0]
         rows = np.union1d(by_words, weighed.nearest_rows)
         vectors = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
-        sums = scores[rows] + self.meaning_weight * cosines(vectors, weighed.vector[0])
+        sums = scores[rows] + self._weight_of_meaning * cosines(vectors, weighed.vector[0])
         return best_rows(self.snapshot, rows, sums, k)
+
+    @property
+    def _weight_of_meaning(self) -> float:
+        """What a cosine counts: ``meaning_weight`` is that of ``clew:hops``, and the cosines of an encoder that
+        states its contrast lie closer together."""
+        return self.meaning_weight * float(getattr(self.encoder, "contrast", 1.0))
 
     def coverage_selector(self, weighed: WeighedQuestion, rows: Rows) -> CoverageSelector:
         """Return the selector among ``rows``: searched ones, in any order, each once."""
@@ -663,7 +669,7 @@ class ContextualSearch:
         meaning = None
         if self.encoder is not None and weighed.vector is not None:
             vectors = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
-            meaning = SemanticGain(vectors, weighed.vector[0], self.meaning_weight)
+            meaning = SemanticGain(vectors, weighed.vector[0], self._weight_of_meaning)
         unit = 1 / weighed.total
         documents = document_profile(self.snapshot).document_of_row[rows]
         is_matched = matched.any(axis=1)
