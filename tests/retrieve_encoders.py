@@ -9,6 +9,7 @@ class WordEncoder:
     """Unit vectors that count ``words``; the last direction stands for everything else."""
 
     objective = ""
+    contrast = 1.0
 
     def __init__(self, *words):
         self.words = list(words)
