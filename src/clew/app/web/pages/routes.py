@@ -148,7 +148,7 @@ def documents(
 
 
 @router.get("/b/{base}/removed")
-def removed(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
+def show_trash(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
     """Show the documents in the trash, which can be put back."""
     server.require_writable()
     entries = Trash(base.knowledge_base).documents()

@@ -101,7 +101,7 @@ class SourceManager:
     def add(self, base: str, kind: Literal["folder", "page"], place: str, tags: Sequence[str]) -> Source:
         """Add a source and begin with it. Raises UsageError for a place that is a source already."""
         with self._lock:
-            followed = self._followed(base)
+            followed = self._sources_of(base)
             if len(followed.sources) >= MAX_SOURCES:
                 raise ServerBusy(f"a project has at most {MAX_SOURCES} sources", 60)
             for source in followed.sources.values():
@@ -116,7 +116,7 @@ class SourceManager:
     def remove(self, base: str, id: str) -> Source:
         """Follow a source no more; its documents stay. Raises NotFound."""
         with self._lock:
-            followed = self._followed(base)
+            followed = self._sources_of(base)
             if id not in followed.sources:
                 raise NotFound(f"no source '{id}'")
             source = followed.sources.pop(id)
@@ -129,7 +129,7 @@ class SourceManager:
     def change(self, base: str, id: str, *, paused: bool | None = None, again: bool = False) -> Source:
         """Pause or go on with a folder, or read a page ``again``. Raises NotFound."""
         with self._lock:
-            followed = self._followed(base)
+            followed = self._sources_of(base)
             if id not in followed.sources:
                 raise NotFound(f"no source '{id}'")
             source = followed.sources[id]
@@ -140,7 +140,7 @@ class SourceManager:
         self._restart(base)
         return source
 
-    def _followed(self, base: str) -> _Followed:
+    def _sources_of(self, base: str) -> _Followed:
         if base not in self._bases:
             raise NotFound(f"no project '{base}'")
         return self._bases[base]
