@@ -56,7 +56,7 @@ def clew(
 
     Start with two commands:
 
-      clew add FOLDER               read its PDF, Word, HTML, Markdown, text, CSV and Excel files
+      clew add FOLDER               read its PDF, Office, web, mail and text files, tables and more
 
       clew ask "YOUR QUESTION"      print the answer, its evidence, and the steps that led to it
 
