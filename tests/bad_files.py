@@ -125,7 +125,7 @@ def _damaged_inside(data: bytes, part: str) -> bytes:
     return data[:middle] + bytes(byte ^ 0xFF for byte in data[middle : middle + 20]) + data[middle + 20 :]
 
 
-def _flagged_encrypted(data: bytes) -> bytes:
+def flagged_encrypted(data: bytes) -> bytes:
     """Return a zip whose every entry says that it is encrypted."""
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         at = data.find(signature)
@@ -225,7 +225,7 @@ def _package_files(suffix: str, main: str, label: str) -> tuple[BadFile, ...]:
         BadFile(f"garbage.{suffix}", _bytes(_garbage()), f"damaged or not {label}"),
         BadFile(f"truncated.{suffix}", _bytes(_cut(data, 0.6)), "is damaged"),
         BadFile(f"archive.{suffix}", _bytes(_zip({"a.txt": b"text"})), f"is a zip archive, not {label}"),
-        BadFile(f"locked-zip.{suffix}", _bytes(_flagged_encrypted(data)), "is encrypted"),
+        BadFile(f"locked-zip.{suffix}", _bytes(flagged_encrypted(data)), "is encrypted"),
         BadFile(f"hollow.{suffix}", _sample_part(suffix, main, None), f"{main} is missing"),
         BadFile(f"scratched.{suffix}", _bytes(_damaged_inside(data, main)), f"damaged: {main}"),
         BadFile(f"crooked.{suffix}", _sample_part(suffix, main, b"<a><b>"), "not well-formed"),
@@ -316,7 +316,7 @@ BAD_FILES = (
     BadFile("legacy.docx", _bytes(_ole("WordDocument")), "old .doc format"),
     BadFile("legacy.xlsx", _bytes(_ole("Workbook")), "old .xls format"),
     BadFile(
-        "locked.docx", lambda path: path.write_bytes(_flagged_encrypted(good_docx())) and None, "encrypted"
+        "locked.docx", lambda path: path.write_bytes(flagged_encrypted(good_docx())) and None, "encrypted"
     ),
     BadFile("truncated.docx", lambda path: path.write_bytes(_cut(good_docx(), 0.6)) and None, "damaged"),
     BadFile("truncated.xlsx", lambda path: path.write_bytes(_cut(good_xlsx(), 0.6)) and None, "damaged"),
@@ -432,7 +432,7 @@ BAD_FILES = (
     BadFile("garbage.tex", _bytes(_garbage()), "binary data"),
     BadFile("nothing.zip", _bytes(_zip({})), "is an empty archive"),
     BadFile("cut.zip", _bytes(_cut(_zip({"a.txt": b"Words." * 99}), 0.6)), "is damaged"),
-    BadFile("locked.zip", _bytes(_flagged_encrypted(_zip({"a.txt": b"Words."}))), "is encrypted"),
+    BadFile("locked.zip", _bytes(flagged_encrypted(_zip({"a.txt": b"Words."}))), "is encrypted"),
     BadFile("claims.zip", _bytes(_liar("a/")), "zip bomb"),
     BadFile("crowded.zip", lambda path: path.write_bytes(_crowded()) and None, "too many files"),
 )

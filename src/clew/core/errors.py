@@ -47,6 +47,11 @@ class NotFound(ClewError):
 class UnreadableFile(ClewError):
     """A file that cannot be added. ``problem`` is the reason alone; the caller names the file."""
 
+    @property
+    def reason(self) -> str:
+        """The problem and what to do about it, in one line."""
+        return f"{self.problem}; {self.hint[0].lower()}{self.hint[1:]}" if self.hint else self.problem
+
     def __reduce__(self) -> tuple[Any, Any]:
         # Crosses from a parse worker to the parent.
         return type(self), (self.problem, self.hint)

@@ -9,9 +9,11 @@ A bare number and a date are never names: on real documents they would join most
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from clew.core.text import STOPWORDS, candidate_names, hash_term, normalise_name, title_names
@@ -124,7 +126,8 @@ def linking_names(text: str) -> Iterator[tuple[str, int, int, bool]]:
         doubtful = numbers[0] or all(dated) or (numbers[-1] and (dated[-2] or words[-2] in STOPWORDS))
         if len(words) == 1 or words[0] in STOPWORDS:
             doubtful = doubtful or bool(_SENTENCE_START.search(text[max(0, start - 8) : start]))
-            doubtful = doubtful or any(first <= start < last for first, last in headings)
+            heading = bisect.bisect_right(headings, start, key=itemgetter(0)) - 1
+            doubtful = doubtful or (heading >= 0 and start < headings[heading][1])
         yield name, start, end, doubtful
     for quoted in _QUOTED.finditer(text):
         name = normalise_name(quoted[1])
@@ -150,7 +153,7 @@ def cell_names(text: str, caption: str) -> Iterator[tuple[str, str]]:
     body = text.removeprefix(f"{caption}. ") if caption else text
     label, _, rest = body.partition(": ")
     cells = [label, *(cell.partition(": ")[2] for cell in rest.split("; "))]
-    for cell in cells:
+    for cell in dict.fromkeys(cells):
         parts = (cell, *_CELL_PARTS.split(cell))
         for form in dict.fromkeys((*parts, *(_LAST_BRACKET.sub("", part) for part in parts))):
             name = normalise_name(form)

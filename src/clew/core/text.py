@@ -247,9 +247,21 @@ def normalise_name(name: str) -> str:
 
     It is normalised, with punctuation as spaces, without possessive and without a leading article.
     """
+    # The same names stand in many texts, and the same few in the cells of a large table.
+    return _normalise_short_name(name) if len(name) <= _SHORT_NAME else _normalise_name(name)
+
+
+#: Characters of a name that is remembered.
+_SHORT_NAME = 60
+
+
+def _normalise_name(name: str) -> str:
     folded = re.sub(r"['’]s\b", "", normalise(name))
     words = re.sub(r"[^\w]+", " ", folded).split()
     return " ".join(words[1:] if len(words) > 1 and words[0] in {"the", "a", "an"} else words)
+
+
+_normalise_short_name = lru_cache(maxsize=1 << 16)(_normalise_name)
 
 
 # Letters without a Unicode decomposition, and what people type instead of them.

@@ -100,7 +100,7 @@ class Uploads:
             ((_, outcome),) = self._pool.read_files([file], self._store.passage_unit, options)
             file.unlink(missing_ok=True)
             if isinstance(outcome, UnreadableFile):
-                notes.append(f"{name}: {outcome.problem}")
+                notes.append(f"{name}: {outcome.reason}")
                 continue
             notes += (f"{name}: {note}" for note in outcome.notes)
             waiting += [(f"{path}{MEMBER_SEPARATOR}{inner.name}", inner) for inner in outcome.members]

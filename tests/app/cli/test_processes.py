@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import pytest
 from typer.testing import CliRunner
 
 import clew
+from bad_files import good_pdf
 from clew.app.cli.commands import app
 from clew.core.errors import StoreError
 
@@ -129,6 +131,24 @@ def test_skipped_files_are_named_by_suffix(tmp_path):
     assert "skipped: 9 unsupported type" in shown.output
     assert "    .gif: 0.gif, 1.gif, 2.gif, 3.gif, 4.gif and 2 more\n" in shown.output
     assert "    .7z: a.7z\n" in shown.output and "    no suffix: README\n" in shown.output
+
+
+def test_a_refusal_says_what_to_do_and_an_archive_fills_no_screen(tmp_path):
+    (tmp_path / "locked.pdf").write_bytes(good_pdf("secret"))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for number in range(14):
+            archive.writestr(f"../{number}.txt", "Words.")
+        archive.writestr("good.md", "# Words\n\nGood words.\n")
+    names = ["locked.pdf", "a.zip"]
+    words = ["add", *(str(tmp_path / name) for name in names), "--kb", str(tmp_path / "kb"), "--workers", "1"]
+    shown = CliRunner().invoke(app, words)
+    lines = [line for line in shown.stderr.splitlines() if line.startswith("clew:")]
+    assert sum("leads out of the archive" in line for line in lines) == 10
+    assert any(
+        line.endswith("a.zip: 4 more files in it could not be read (--json names all)") for line in lines
+    )
+    assert any("needs a password; save it without a password" in line for line in lines)
+    assert "2 added, 15 could not be read" in shown.output
 
 
 @pytest.mark.slow

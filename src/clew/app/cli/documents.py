@@ -24,13 +24,13 @@ from clew.app.cli.output import (
 )
 from clew.core.errors import UsageError
 from clew.core.text import shorten
-from clew.core.types import picture_mark
+from clew.core.types import container_path, picture_mark
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from clew.core.types import Node
-    from clew.knowledge_base.ingest.report import Report
+    from clew.knowledge_base.ingest.report import Failure, Report
     from clew.knowledge_base.results import DocumentMatches
 
 
@@ -75,10 +75,10 @@ def add(
 ) -> None:
     """Add files and folders to the knowledge base. It is created if it does not exist.
 
-    Reads PDF, Office and OpenDocument files, web pages, e-books, mail, Markdown, text, CSV, JSON, notebooks, LaTeX and
-    ZIP archives; scans and pictures with the extra ocr. Unchanged files are skipped, changed files are replaced, and
-    moved or duplicate files are recognised. If a file cannot be read, clew prints the reason, adds the others, and
-    exits with status 1. You can stop at any time; run the same command again to continue.
+    Reads PDF, Office and OpenDocument files, web pages, e-books, mail, Markdown, text, CSV, JSON, notebooks, LaTeX
+    and ZIP archives; scans and pictures with the extra ocr. Unchanged files are skipped, changed files are replaced,
+    and moved or duplicate files are recognised. If a file cannot be read, clew prints the reason, adds the others,
+    and exits with status 1. You can stop at any time; run the same command again to continue.
 
       clew add ~/Documents/reports
 
@@ -107,8 +107,8 @@ def add(
     # A format that cannot be loaded may be why a file was skipped.
     for problem in format_problems():
         print_note(f"clew: {problem}")
-    for failure in report.failed:
-        print_note(f"clew: {failure}")
+    for line in failure_lines(report.failed):
+        print_note(f"clew: {line}")
     if as_json:
         print_json(_report_to_dict(report))
     else:
@@ -126,6 +126,30 @@ def add(
 
 #: Files of an unsupported type that are named, for each suffix; --json names all.
 MAX_SKIPPED_NAMES = 5
+#: Files within one archive or mail whose refusals, or whose notes, are printed; --json has all.
+MAX_MEMBER_LINES = 10
+
+
+def failure_lines(failures: Sequence[Failure]) -> list[str]:
+    """Return a line for each file that could not be read, but for an archive only a few of the files within it."""
+    return _shorten_members([(failure.path, str(failure)) for failure in failures], "could not be read")
+
+
+def _shorten_members(lines: Sequence[tuple[str, str]], problem: str) -> list[str]:
+    """Return the lines about files, given as (path, line), with no more than a few about the files of an archive."""
+    shown: list[str] = []
+    members: Counter[str] = Counter()
+    for path, line in lines:
+        container = container_path(path)
+        members[container] += path != container
+        if path == container or members[container] <= MAX_MEMBER_LINES:
+            shown.append(line)
+    for container, count in members.items():
+        if count > MAX_MEMBER_LINES:
+            shown.append(
+                f"{container}: {count - MAX_MEMBER_LINES:,} more files in it {problem} (--json names all)"
+            )
+    return shown
 
 
 def _print_report(report: Report) -> None:
@@ -156,8 +180,9 @@ def _print_report(report: Report) -> None:
         names = ", ".join(Path(path).name for path in paths[:MAX_SKIPPED_NAMES])
         more = f" and {len(paths) - MAX_SKIPPED_NAMES:,} more" if len(paths) > MAX_SKIPPED_NAMES else ""
         print(f"    {suffix or 'no suffix'}: {names}{more}")
-    for path, remark in report.notes:
-        print(f"  note: {path}: {remark}")
+    notes = [(path, f"{path}: {remark}") for path, remark in report.notes]
+    for line in _shorten_members(notes, "have notes"):
+        print(f"  note: {line}")
 
 
 def _group_by_suffix(paths: Sequence[str]) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_FAILED
+from clew.app.cli.documents import failure_lines
 from clew.app.cli.options import Documents, Json, Kb, Llm, Recipe, Retriever, Workers, model_name
 from clew.app.cli.output import (
     format_cost,
@@ -290,8 +291,8 @@ def _print_addition(addition: Estimate) -> None:
     tables = f"{format_count(addition.tables, 'table')} with {format_count(addition.rows, 'row')}"
     print(f"  {'' if addition.exact else 'about '}{texts}, {tables}")
     print(f"  an encoder would read {addition.characters:,} characters; adding calls no language model")
-    for failure in addition.failed:
-        print_note(f"clew: {failure}")
+    for line in failure_lines(addition.failed):
+        print_note(f"clew: {line}")
 
 
 def _print_costs(costs: list[RoleCost]) -> None:

@@ -10,6 +10,7 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_FAILED, CommandGroup
+from clew.app.cli.documents import failure_lines
 from clew.app.cli.options import Json, Kb, Workers, announce_text_destination
 from clew.app.cli.output import format_count, print_json, print_note, progress_display
 
@@ -86,8 +87,8 @@ def _print_work(report: Report, changes: FolderChanges) -> None:
             print(f"{outcome} {path}", flush=True)
     for path in changes.vanished:
         print(f"moved to the trash {path}", flush=True)
-    for failure in report.failed:
-        print_note(f"clew: {failure}")
+    for line in failure_lines(report.failed):
+        print_note(f"clew: {line}")
     _print_missing(changes)
 
 

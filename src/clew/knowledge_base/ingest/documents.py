@@ -221,7 +221,7 @@ class _AddRun:
             for path, outcome in pool.read_files(waiting, self.base.passage_unit, options):
                 task = tasks.pop(path)
                 if isinstance(outcome, UnreadableFile):
-                    self.record_failures(task, outcome.problem, locations)
+                    self.record_failures(task, outcome.reason, locations)
                 elif outcome.members:
                     task.parsed = outcome
                     for member, inner in self.member_tasks(task, locations):
@@ -243,8 +243,7 @@ class _AddRun:
             try:
                 yield self.fetcher.fetch(address)
             except UnreadableFile as error:
-                hint = f"; {error.hint[0].lower()}{error.hint[1:]}" if error.hint else ""
-                self.record_failure(address, error.problem + hint, locations)
+                self.record_failure(address, error.reason, locations)
 
     def report_pages(self, path: Path, done: int, total: int) -> None:
         """Report how many pages of a file are read."""
@@ -263,9 +262,11 @@ class _AddRun:
             depth = path[len(top) :].count(MEMBER_SEPARATOR)
             problem = member.problem
             if depth > LIMITS.member_depth:
-                problem = f"nested too deeply: more than {LIMITS.member_depth} files within each other"
+                problem = (
+                    f"nested too deeply: more than {LIMITS.member_depth} files within each other; unpack it"
+                )
             elif self.members[top] > LIMITS.members:
-                problem = f"too many files within one file: more than {LIMITS.members:,}"
+                problem = f"too many files within one file: more than {LIMITS.members:,}; unpack it"
             task.names.add(member.name)
             if problem:
                 self.record_failures(inner, problem, locations)

@@ -79,7 +79,7 @@ def estimate(
                 type_sums.files += 1
                 type_sums.bytes += chosen[owner].size
             if isinstance(outcome, UnreadableFile):
-                failed.append(Failure(owner, outcome.problem))
+                failed.append(Failure(owner, outcome.reason))
                 continue
             type_sums.add(outcome)
             for member in outcome.members:

@@ -26,7 +26,7 @@ from clew.parse.documents.blocks import (
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import DocumentFormat
-from clew.parse.documents.limits import LIMITS, Limits
+from clew.parse.documents.limits import LIMITS, SMALLER, Limits
 
 PARSER = "json/1"
 MEDIA_TYPE = "application/json"
@@ -101,7 +101,7 @@ def load_json(text: str) -> Any:
     except json.JSONDecodeError as error:
         raise UnreadableFile(f"is damaged or not JSON: {error.msg} in line {error.lineno:,}") from error
     except RecursionError:
-        raise UnreadableFile("nested too deeply") from None
+        raise UnreadableFile("nested too deeply", SMALLER) from None
 
 
 def _file_blocks(value: Any, name: str) -> Iterator[Block]:
@@ -114,7 +114,7 @@ def _file_blocks(value: Any, name: str) -> Iterator[Block]:
 def _blocks(value: Any, name: str, level: int) -> Iterator[Block]:
     """Yield the blocks of a value that is called ``name`` and stands in a section of the level above ``level``."""
     if level > _MAX_NESTING:
-        raise UnreadableFile(f"nested too deeply: more than {_MAX_NESTING} levels")
+        raise UnreadableFile(f"nested too deeply: more than {_MAX_NESTING} levels", SMALLER)
     if isinstance(value, dict):
         yield from _object_blocks(value, level, name)
     elif isinstance(value, list):

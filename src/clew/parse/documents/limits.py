@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from clew.core.errors import UnreadableFile
 
 MIB = 1 << 20
+#: What a person can do about a file that is too large, and one that is built too strangely.
+SMALLER = "Divide it into smaller files and add those"
+SIMPLER = "Export it as PDF or plain text and add that"
+#: What to do about files within files.
+UNPACK = "Unpack it and add what is inside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +40,10 @@ class Limits:
     members: int = 10_000
     member_depth: int = 3
 
-    def check(self, what: str, value: int, limit: int, unit: str = "") -> None:
+    def check(self, what: str, value: int, limit: int, unit: str = "", hint: str = SMALLER) -> None:
         """Raise UnreadableFile if ``value`` exceeds ``limit``; ``what`` names the problem."""
         if value > limit:
-            raise UnreadableFile(f"{what}: more than {limit:,}{unit and ' ' + unit}")
+            raise UnreadableFile(f"{what}: more than {limit:,}{unit and ' ' + unit}", hint)
 
     def check_nodes(self, count: int) -> None:
         """Refuse a document of more than ``nodes`` passages, rows and sections."""
@@ -54,11 +59,11 @@ class Limits:
 
     def check_depth(self, depth: int) -> None:
         """Refuse elements nested deeper than ``depth``."""
-        self.check("nested too deeply", depth, self.depth, "levels")
+        self.check("nested too deeply", depth, self.depth, "levels", SIMPLER)
 
     def check_attributes(self, count: int) -> None:
         """Refuse an element of more than ``attributes`` attributes."""
-        self.check("an element has too many attributes", count, self.attributes)
+        self.check("an element has too many attributes", count, self.attributes, hint=SIMPLER)
 
 
 LIMITS = Limits()

@@ -39,7 +39,7 @@ from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat, MemberFile
 from clew.parse.documents.html import decode_page, fragment_blocks
-from clew.parse.documents.limits import LIMITS, Limits
+from clew.parse.documents.limits import LIMITS, UNPACK, Limits
 from clew.parse.documents.text import text_blocks
 
 MEDIA_TYPE = "message/rfc822"
@@ -280,7 +280,7 @@ class _Parts:
         waiting: list[tuple[Message, int]] = [(message, 0)]
         while waiting:
             part, depth = waiting.pop()
-            self.limits.check("nested too deeply", depth, 100, "levels")
+            self.limits.check("nested too deeply", depth, 100, "levels", UNPACK)
             kind = part.get_content_type()
             if kind in _ENCRYPTED_TYPES and "signed-data" not in str(part.get("Content-Type", "")):
                 raise UnreadableFile("is an encrypted message", "Save it decrypted and add that")

@@ -29,7 +29,7 @@ from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.html import fragment_blocks
-from clew.parse.documents.limits import LIMITS, Limits
+from clew.parse.documents.limits import LIMITS, SIMPLER, Limits
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -77,7 +77,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     definitions: dict[str, Any] = {}
     tokens = _markdown_parser(inline=False).parse(text, definitions)
     if any(token.level >= _MAX_NESTING for token in tokens):
-        raise UnreadableFile(f"nested too deeply: more than {_MAX_NESTING} levels")
+        raise UnreadableFile(f"nested too deeply: more than {_MAX_NESTING} levels", SIMPLER)
     yield from _TokenWalker(tokens, definitions).blocks()
 
 

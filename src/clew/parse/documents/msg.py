@@ -19,7 +19,7 @@ from clew.parse.documents.compound_file import SIGNATURE, CompoundFile
 from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import DocumentFormat, MemberFile
 from clew.parse.documents.html import decode_page, fragment_blocks
-from clew.parse.documents.limits import LIMITS, Limits
+from clew.parse.documents.limits import LIMITS, UNPACK, Limits
 from clew.parse.documents.mail import NO_SUBJECT, Mail, format_date, mail_blocks, mail_fields
 from clew.parse.documents.rtf import rtf_blocks
 from clew.parse.documents.text import text_blocks
@@ -135,7 +135,7 @@ class _Storage:
 
 
 def _read_message(container: CompoundFile, path: tuple[str, ...], limits: Limits) -> Mail:
-    limits.check("nested too deeply", len(path), 20, "messages")
+    limits.check("nested too deeply", len(path), 20, "messages", UNPACK)
     storage = _Storage(container, path)
     sender = storage.read_text(_SENDER)
     address = storage.read_text(_SENDER_SMTP) or storage.read_text(_SENDER_ADDRESS)

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING
 from xml.parsers import expat
 
 from clew.core.errors import UnreadableFile
-from clew.parse.documents.limits import Limits, format_size
+from clew.parse.documents.limits import SIMPLER, Limits, format_size
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -58,11 +58,15 @@ class OfficePackage:
         if any(part.flag_bits & _ENCRYPTED_FLAG for part in parts):
             raise UnreadableFile("is encrypted", "Save it without a password and add that")
         if sum(part.file_size for part in parts) > limits.unpacked_bytes:
-            raise UnreadableFile(f"unpacks to more than {format_size(limits.unpacked_bytes)} (a zip bomb?)")
+            raise UnreadableFile(
+                f"unpacks to more than {format_size(limits.unpacked_bytes)} (a zip bomb?)", SIMPLER
+            )
         for part in parts:
             ratio = part.file_size / max(part.compress_size, 1)
             if part.file_size > limits.ratio_floor and ratio > limits.unpacked_ratio:
-                raise UnreadableFile(f"{part.filename} unpacks to {ratio:,.0f} times its size (a zip bomb?)")
+                raise UnreadableFile(
+                    f"{part.filename} unpacks to {ratio:,.0f} times its size (a zip bomb?)", SIMPLER
+                )
 
     def __contains__(self, name: str) -> bool:
         return name in self._parts
@@ -147,7 +151,7 @@ class OfficePackage:
 def xml_error(name: str, error: Exception) -> UnreadableFile:
     """Return the error for a part that is not well-formed XML."""
     if "depth" in str(error):
-        return UnreadableFile(f"nested too deeply: {name}")
+        return UnreadableFile(f"nested too deeply: {name}", SIMPLER)
     return UnreadableFile(f"is damaged: {name} is not well-formed XML ({error})")
 
 

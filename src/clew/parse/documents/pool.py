@@ -28,7 +28,7 @@ from typing import Any, Self
 from clew.core.config import reading_limits
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
-from clew.parse.documents.limits import MIB, set_processor_limit
+from clew.parse.documents.limits import MIB, SIMPLER, SMALLER, set_processor_limit
 from clew.parse.documents.pdf.recognition import can_recognise
 from clew.parse.documents.progress import receive_pages
 from clew.parse.documents.reader import read_file
@@ -153,7 +153,9 @@ class ParsePool:
                     outcome = received
                 elif time.monotonic() >= worker.deadline:
                     self._kill(worker)
-                    outcome = UnreadableFile(f"the parser took longer than {self._time_limit:g} seconds")
+                    outcome = UnreadableFile(
+                        f"the parser took longer than {self._time_limit:g} seconds", SMALLER
+                    )
                 else:
                     continue
                 # Before the caller deals with this one, which may take a while.
@@ -314,7 +316,7 @@ def _read(reader: FileReader, path: Path, options: dict[str, Any], refusal: Unre
     except MemoryError:
         return refusal
     except RecursionError:
-        return UnreadableFile("it is nested too deeply")
+        return UnreadableFile("it is nested too deeply", SIMPLER)
 
 
 class _PageReporter:

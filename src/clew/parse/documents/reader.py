@@ -263,7 +263,7 @@ def _write_members(document: ParsedDocument, data: bytes, name: str, folder: Pat
             path.write_bytes(file.read())
             members.append(Member(file.name, str(path)))
         except UnreadableFile as error:
-            members.append(Member(file.name, problem=error.problem))
+            members.append(Member(file.name, problem=error.reason))
     notes = document.notes
     if others:
         named = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")

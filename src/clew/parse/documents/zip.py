@@ -16,7 +16,7 @@ from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import Block, Item, ListBlock, Paragraph, SourceFile, Title, build_document
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.formats import DocumentFormat, MemberFile
-from clew.parse.documents.limits import LIMITS, Limits, format_size
+from clew.parse.documents.limits import LIMITS, UNPACK, Limits, format_size
 
 PARSER = "zip/1"
 MEDIA_TYPE = "application/zip"
@@ -53,13 +53,15 @@ def _open_archive(data: bytes) -> zipfile.ZipFile:
 def _list_files(archive: zipfile.ZipFile, limits: Limits) -> list[zipfile.ZipInfo]:
     """Return the files of an archive, without those that a program or system hides. Raises UnreadableFile."""
     files = [info for info in archive.infolist() if not info.is_dir() and not _is_hidden(info.filename)]
-    limits.check("too many files in the archive", len(files), limits.members)
+    limits.check("too many files in the archive", len(files), limits.members, hint=UNPACK)
     if not files:
         raise UnreadableFile("is an empty archive")
     if all(info.flag_bits & _ENCRYPTED_FLAG for info in files):
         raise UnreadableFile("is encrypted", "Save it without a password and add that")
     if sum(info.file_size for info in files) > limits.unpacked_bytes:
-        raise UnreadableFile(f"unpacks to more than {format_size(limits.unpacked_bytes)} (a zip bomb?)")
+        raise UnreadableFile(
+            f"unpacks to more than {format_size(limits.unpacked_bytes)} (a zip bomb?)", UNPACK
+        )
     return files
 
 
@@ -71,7 +73,7 @@ def _reader_of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limits: Limits) 
     def read() -> bytes:
         ratio = info.file_size / max(info.compress_size, 1)
         if info.file_size > limits.ratio_floor and ratio > limits.unpacked_ratio:
-            raise UnreadableFile(f"unpacks to {ratio:,.0f} times its size (a zip bomb?)")
+            raise UnreadableFile(f"unpacks to {ratio:,.0f} times its size (a zip bomb?)", UNPACK)
         if info.flag_bits & _ENCRYPTED_FLAG:
             raise UnreadableFile("is encrypted", "Save it without a password and add that")
         try:
