@@ -9,6 +9,7 @@ import film_world
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, RouteStep
 from clew.knowledge_base import registry
+from clew.methods.answering import describe_origin
 from clew.methods.router import Cost, Measured
 from clew.models import create_language_model
 from clew.testing import SAMPLE_DOCUMENTS, SAMPLE_QUESTION
@@ -39,6 +40,19 @@ def test_a_question_about_the_graph_is_answered_from_it(base):
     assert answer.to_dict()["route"] == answer.route
     written = [step.detail["written by"] for step in answer.trail if step.name == "triples"]
     assert written == ["clew's parser"]
+
+
+def test_each_question_of_several_goes_its_own_way(base):
+    answer = base.ask(f"Who directed Low Water, and {SAMPLE_QUESTION[0].lower()}{SAMPLE_QUESTION[1:]}")
+    assert answer.text.startswith("Ilse Varnholt") and len(answer.values) == 2
+    methods = [step.method for step in answer.trail if isinstance(step, RouteStep)]
+    assert methods == ["parts", "graph", "documents"]
+    assert answer.route.startswith(
+        "From answers to its parts: it asks 2 questions: 'Who directed Low Water?'"
+    )
+    kinds = {hit.node.kind for hit in answer.evidence}
+    assert "triple" in kinds and len(kinds) > 1
+    assert describe_origin(answer.reader, (), ()) == "each part answered on its own, as the steps say"
 
 
 @pytest.mark.slow

@@ -947,7 +947,11 @@ class ConstraintSummary:
 
 
 #: How :attr:`Answer.route` names what was asked, where that is not "the" and the name of the method.
-_ROUTE_PLACES = {"mixed": "graphs and documents", "drill": "the sections of a document"}
+_ROUTE_PLACES = {
+    "mixed": "graphs and documents",
+    "drill": "the sections of a document",
+    "parts": "answers to its parts",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -1011,9 +1015,10 @@ class Answer:
         steps = [step for step in self.trail if isinstance(step, RouteStep)]
         if not steps:
             return ""
-        place = _ROUTE_PLACES.get(steps[-1].method, f"the {steps[-1].method}")
-        cost = f" (expected: {steps[-1].cost})" if steps[-1].cost else ""
-        return f"From {place}: {steps[-1].reason}{cost}"
+        step = steps[0] if steps[0].method == "parts" else steps[-1]
+        place = _ROUTE_PLACES.get(step.method, f"the {step.method}")
+        cost = f" (expected: {step.cost})" if step.cost else ""
+        return f"From {place}: {step.reason}{cost}"
 
     @property
     def citations(self) -> tuple[CitedQuote, ...]:

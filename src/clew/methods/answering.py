@@ -31,6 +31,7 @@ _ORIGINS = {
     "none": UNCHECKED_ANSWER,
     "model": UNCHECKED_ANSWER,
     "chain": "filled in hop by hop, each hop from the evidence",
+    "parts": "each part answered on its own, as the steps say",
     "tables": "computed from the cells of a table; no language model wrote it",
     "focus": "what meets the question's triples in the graph, best first",
 }

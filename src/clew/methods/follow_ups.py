@@ -160,7 +160,7 @@ class _Context:
         self.question = question
         first = re.match(r"\w+", question)
         self.wh = first.group().casefold() if first else ""
-        self.names = list(_find_names(question))
+        self.names = list(find_names(question))
         self.things = list(_find_things(question, self.names))
         self.answer = answer if _can_stand_for(answer) else ""
         self.main = _main_phrase(question)
@@ -170,7 +170,7 @@ class _Context:
     def resolve_pronouns(self, text: str) -> str:
         """Return a text with its pronouns replaced by what they stand for."""
         used: list[str] = []
-        names = [phrase.start for phrase in _find_names(text)]
+        names = [phrase.start for phrase in find_names(text)]
 
         def replace(match: re.Match[str]) -> str:
             word = match.group()
@@ -475,7 +475,7 @@ def _can_stand_for(answer: str) -> bool:
     return not re.match(r"[-(]?[$€£]?\d", answer) and answer.casefold() not in {"yes", "no"}
 
 
-def _find_names(text: str) -> Iterator[Phrase]:
+def find_names(text: str) -> Iterator[Phrase]:
     """Yield the names of a question, each with the article before it. A question word at its start is no name."""
     word = r"[A-Z][\w.-]*[\w]|[A-Z]\.?|\d+[A-Z]\w*"
     for match in re.finditer(rf"(?:\b[Tt]he )?(?:{word})(?:(?: & | of (?=[A-Z])| )(?:{word}))*", text):

@@ -1,6 +1,7 @@
 """The default method: decides what answers a question, says why and what it will cost, and asks on where that fails.
 
-The rules, in their order:
+A text that asks several questions ("Who built it, and when?") is taken apart, and each is sent its own way
+(:mod:`clew.methods.question_parts`). The rules for one question, in their order:
 
 1. A question about structure ("table 2 on page 4") goes to the documents; one that is restricted to documents is
    asked of no graph.
@@ -30,6 +31,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from statistics import median
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -39,13 +41,15 @@ import numpy as np
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
-from clew.core.types import ROW, Answer, Question, RespellStep, RouteStep
+from clew.core.types import ROW, Answer, Hit, Question, RespellStep, RouteStep
 from clew.methods.graph_questions import (
     GraphQuestions,
     describe_readings,
     graphs_in_scope,
     readings_step,
 )
+from clew.methods.question_parts import QuestionPart, split_question
+from clew.methods.readers import NOT_FOUND
 from clew.parse.data_tables import DATA_TYPES
 from clew.retrieve.lexical import QueryTerms
 from clew.retrieve.structure.lookup import find_references
@@ -66,6 +70,8 @@ WORTH_MENTIONING = 0.3
 MIN_MIXED = 0.1
 #: Tables of data files with more rows than this are read only for questions that ask for something computed.
 MAX_ROWS_READ = 5_000
+#: Answers of several questions are written in one line if each has at most so many characters.
+_SHORT = 100
 _COMPUTED = re.compile(
     r"\b(?:how (?:many|much)|number of|total|sum|count|average|mean|median|highest|lowest|largest|smallest|most"
     r"|fewest|least|top|maximum|minimum|share|percentage|per|each|more than|less than|at least|at most|over|under)\b",
@@ -162,7 +168,25 @@ class Router:
         )
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return the answer of the method that the question is sent to. Raises what that method raises."""
+        """Return the answer of the method that the question is sent to, of several questions that of each. Raises
+        what that method raises."""
+        parts = split_question(question.text)
+        if parts and not find_references(question.text, self.snapshot, question.scope):
+            return self._answer_parts(question, parts, trail)
+        return self._answer_whole(question, trail)
+
+    def _answer_parts(self, question: Question, parts: Sequence[QuestionPart], trail: Trail) -> Answer:
+        recorder = TrailRecorder.forwarding_to(trail)
+        written = " ".join(f"'{part.alone}'" for part in parts)
+        recorder.add(RouteStep("parts", f"it asks {len(parts)} questions: {written}"))
+        answers: list[Answer] = []
+        for part in parts:
+            if answers and recorder.should_stop():
+                break
+            answers.append(self._answer_whole(replace(question, text=part.alone), recorder))
+        return replace(join_answers(parts, answers), trail=tuple(recorder.steps), usage=recorder.usage())
+
+    def _answer_whole(self, question: Question, trail: Trail) -> Answer:
         graphs: list[PropertyGraph] = []
         if self.graphs is not None and question.scope.documents is None and question.text.strip():
             graphs = graphs_in_scope(self.snapshot, question)
@@ -371,6 +395,52 @@ class Router:
     def _cost(self, method: str) -> Cost:
         calls = _CALLS_WITH_MODEL.get(method, 0) if self.drill is not None else 0
         return MEASURED.expect(method, Cost(calls, MEDIAN_SECONDS[method], is_guess=calls > 0))
+
+
+def join_answers(parts: Sequence[QuestionPart], answers: Sequence[Answer]) -> Answer:
+    """Return the answers of the parts of a question as the answer of the whole.
+
+    A part without an answer is named in the text. The whole abstains if every part does, and is as sure as its least
+    sure part. Evidence alternates between the parts. Parts that were not asked, since a budget ended, count as not
+    answered.
+    """
+    answered = [answer for answer in answers if not answer.abstained]
+    if not answered:
+        text = next((answer.text for answer in answers if answer.stop_reason), NOT_FOUND)
+        return Answer(
+            text, _alternate([answer.evidence for answer in answers]), abstained=True, reader="span"
+        )
+    texts = []
+    for part, answer in zip_longest(parts, answers):
+        has_answer = answer is not None and not answer.abstained
+        texts.append(answer.text if has_answer else f"not found: {part.written}")
+    is_short = all(len(text) <= _SHORT and "\n" not in text for text in texts)
+    confidences = [answer.confidence for answer in answered]
+    known = [confidence for confidence in confidences if confidence is not None]
+    readers = {answer.reader for answer in answered}
+    return Answer(
+        ("; " if is_short else "\n").join(texts),
+        _alternate([answer.evidence for answer in answered]),
+        tuple(dict.fromkeys(quote for answer in answered for quote in answer.quotes)),
+        tuple(quote for answer in answers for quote in answer.rejected_quotes),
+        reader=answered[0].reader if len(readers) == 1 else "parts",
+        recipe=answered[0].recipe,
+        context=_alternate([answer.context for answer in answers]),
+        values=tuple(answer.text for answer in answered),
+        from_memory=tuple(text for answer in answered for text in answer.from_memory),
+        confidence=min(known) if len(known) == len(confidences) else None,
+        formula="; ".join(answer.formula for answer in answered if answer.formula),
+    )
+
+
+def _alternate(groups: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
+    """Return the first hit of each group, then the second of each, and so on, each node once."""
+    hits: dict[str, Hit] = {}
+    for row in zip_longest(*groups):
+        for hit in row:
+            if hit is not None:
+                hits.setdefault(hit.node.id, hit)
+    return tuple(hits.values())
 
 
 class Measured:
