@@ -1,15 +1,27 @@
-"""Can an engine carry the store on object storage? Lance and our own arrays, in shards, on an S3 server on loopback.
+"""The store on object storage: which engine can carry it, and what reading a base there gives and costs.
 
-Decision 38 quotes it. `scores`: the postings of a base are written in 1, 2 and 4 shards; a shard answers the terms of
-a question with rows, counts and lengths, the counts are added, and BM25 has to be equal, bit by bit, to the base's
-own, for 200 questions (the first twelve also count requests and bytes; then four are timed with 63 ms added to each).
+Decision 38 and docs/benchmarks/storage.md quote it. The S3 server is moto's, on loopback, behind a proxy that counts.
+
+Reading a base where it lies. `equality`: the copy of a base with vectors gives the ids and scores of its folder, to
+the last bit, for 300 questions, and for 100 walks with their answers; also after a random fifth of the documents
+was removed and half of them were added again. `cost`: of two-hop questions as `clew ask` answers them, with an
+empty cache and with the cache that others left: requests, bytes, the longest chain of requests that wait for one
+another, and seconds with a latency added to each GET (median 63 ms, 99 % below 78) and each PUT (100 and 195);
+lognormal, drawn with the seed.
+
+Choosing the engine: Lance and our own arrays, in shards. `scores`: the postings of a base are written in 1, 2 and 4
+shards; a shard answers the terms of a question with rows, counts and lengths, the counts are added, and BM25 has to
+be equal, bit by bit, to the base's own, for 200 questions (the first twelve also count requests and bytes; then four
+are timed with 63 ms added to each).
 `removal`: what remains of a removed row in Lance's files after each step, what a reader of the version before sees,
 and what a writer loses that had not committed. `commits`: appends of three writers at once, and under faults.
 
 The base holds the pooled paragraphs of the three multi-hop sets in ../shared/data; it is made in --folder, and used
 again.
-Needs pylance, obstore, moto[s3], flask, flask-cors.
+Needs obstore, moto[s3], flask, flask-cors; the last three parts pylance.
 
+    python benchmarks/object_storage.py equality --folder /tmp/object-storage
+    python benchmarks/object_storage.py cost --folder /tmp/object-storage --questions 20
     python benchmarks/object_storage.py scores --folder /tmp/object-storage
     python benchmarks/object_storage.py removal --folder /tmp/object-storage
     python benchmarks/object_storage.py commits
@@ -19,6 +31,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
 import shutil
 import sys
@@ -34,16 +47,20 @@ from typing import Any
 
 import numpy as np
 
+import clew
 from clew.core.types import Location
+from clew.knowledge_base.base_copy import copy_base
+from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.parse.documents.builder import DocumentBuilder
 from clew.retrieve.lexical import BM25, QueryTerms
+from clew.store.remote.store import CHECK_INTERVAL
 from clew.store.segments import FieldPostings
 from clew.store.snapshot import StoreSnapshot
 from clew.store.store import Store
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from object_server import CREDENTIALS, ObjectServer, serve_objects  # noqa: E402 (shared with the tests)
+from object_server import CREDENTIALS, ObjectServer, Request, serve_objects  # noqa: E402 (shared with the tests)
 
 DATA = ROOT.parent / "shared" / "data"
 SETS = ("2wikimultihopqa/train500", "hotpotqa/train100", "musique/train100")
@@ -380,17 +397,183 @@ def measure_commits() -> None:
             print(f"{name}: {outcomes.count('1 rows')} of 5 appends succeeded, {rows(writer)} rows")
 
 
+# Reading a base where it lies
+
+#: Median and 99th percentile of the latency that is added to a request, in seconds.
+LATENCY = {"GET": (0.063, 0.078), "HEAD": (0.063, 0.078), "PUT": (0.100, 0.195)}
+WALK = "kgp"
+
+
+def open_encoded_base(folder: Path) -> tuple[KnowledgeBase, list[str]]:
+    """Return the base of the pooled paragraphs with the vectors of clew:hops, and the questions."""
+    store, questions = open_base(folder)
+    base = KnowledgeBase(store)
+    if base.encoding.name != "clew:hops":
+        base.encoding.set("clew:hops")
+    base.encoding.encode_missing(
+        lambda done, total: print(f"\rvectors {done} of {total}", end="", file=sys.stderr)
+    )
+    return base, questions
+
+
+def copy_to(server: ObjectServer, base: KnowledgeBase, name: str) -> str:
+    """Copy a base to the server; return its address."""
+    os.environ.update({name.upper(): value for name, value in server.options().items()})
+    address = f"s3://{server.bucket}/{name}"
+    report = copy_base(str(base.path), address)
+    print(f"copied {report.bytes / 1e6:.1f} MB, of which {report.transferred / 1e6:.1f} MB were sent")
+    return address
+
+
+def search_results(base: KnowledgeBase, question: str) -> list[tuple[str, float]]:
+    """Return ids and scores of the default search."""
+    return [(hit.node.id, hit.score) for hit in base.search(question, k=10)]
+
+
+def walk_results(base: KnowledgeBase, question: str) -> tuple[str, list[tuple[str, float, tuple[str, ...]]]]:
+    """Return the answer of a walk, and ids, scores and paths of its evidence."""
+    answer = base.ask(question, recipe=WALK)
+    return answer.text, [(hit.node.id, hit.score, tuple(hit.path)) for hit in answer.evidence]
+
+
+def count_equal(here: KnowledgeBase, there: KnowledgeBase, questions: Sequence[str], walks: int) -> None:
+    """Print for how many questions the folder and the copy give equal results."""
+    searches = sum(search_results(here, text) == search_results(there, text) for text in questions)
+    print(f"default search, ids and scores equal: {searches} of {len(questions)}", flush=True)
+    equal = sum(walk_results(here, text) == walk_results(there, text) for text in questions[:walks])
+    print(f"walks, answers, ids, scores and paths equal: {equal} of {len(questions[:walks])}", flush=True)
+
+
+def measure_equality(folder: Path, count: int, walks: int) -> None:
+    """Print how many results are equal from the folder and from the copy, before and after random changes."""
+    rng = np.random.default_rng(SEED)
+    original, questions = open_encoded_base(folder)
+    original.close()
+    work = folder / "changed"
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(folder / "base", work)
+    chosen = [questions[number] for number in rng.permutation(len(questions))[:count].tolist()]
+    with serve_objects() as server, clew.open(work) as here:
+        address = copy_to(server, here, "equality")
+        with clew.open(address) as there:
+            count_equal(here, there, chosen, walks)
+            store = here.store
+            paths = sorted(store.locations())
+            removed = rng.choice(paths, len(paths) // 5, replace=False).tolist()
+            again = removed[: len(removed) // 2]
+            stored = {path: store.parsed_document(store.document(path).key) for path in again}
+            store.remove(removed)
+            for path, parsed in stored.items():
+                store.put_document(parsed, Location(path, "/", len(parsed.text), 0, 0))
+            here.encoding.encode_missing()
+            print(f"removed {len(removed)} of {len(paths)} documents, added {len(again)} of them again")
+            copy_to(server, here, "equality")
+            there.store.refresh()
+            assert there.store.digest() == store.digest()
+            count_equal(here, there, chosen, walks)
+
+
+def count_rounds(requests: Sequence[Request]) -> int:
+    """Return the length of the longest chain of requests of which each began after the one before had ended."""
+    ends: list[tuple[float, int]] = []
+    for request in sorted(requests, key=lambda request: request.began):
+        depth = 1 + max((depth for ended, depth in ends if ended <= request.began), default=0)
+        ends.append((request.ended, depth))
+    return max((depth for _, depth in ends), default=0)
+
+
+def measure_cost(folder: Path, count: int) -> None:
+    """Print requests, bytes, rounds and seconds of questions, with an empty cache and with a filled one."""
+    rng = np.random.default_rng(SEED)
+    original, questions = open_encoded_base(folder)
+    two_hop = questions[: len(questions) // 2]  # of 2WikiMultihopQA
+    chosen = [two_hop[number] for number in rng.permutation(len(two_hop))[:count].tolist()]
+    search_results(original, "the models are loaded")
+    seconds = []
+    for text in chosen:
+        with clew.open(folder / "base") as here:
+            started = time.perf_counter()
+            here.ask(text)
+            seconds.append(time.perf_counter() - started)
+    print(f"{len(chosen)} questions, seed {SEED}; in the folder {_quantiles(seconds)} s")
+
+    def delay(method: str, path: str) -> float:
+        median, high = LATENCY.get(method, LATENCY["GET"])
+        return float(median * np.exp(rng.normal() * np.log(high / median) / 2.326))
+
+    cache = folder / "cache"
+    os.environ["CLEW_CACHE"] = str(cache)
+    os.environ["CLEW_DATA"] = str(folder / "data")
+    with serve_objects() as server:
+        started = time.perf_counter()
+        server.delay = delay
+        address = copy_to(server, original, "cost")
+        puts = server.count("PUT")
+        print(f"copying: {puts} PUTs, {time.perf_counter() - started:.1f} s with their latency")
+        shutil.rmtree(cache, ignore_errors=True)
+        lines: dict[str, list[tuple[int, int, int, float]]] = {}
+
+        def measure(state: str, text: str, base: KnowledgeBase | None = None) -> None:
+            before, started = len(server.requests), time.perf_counter()
+            if base is not None:
+                base.ask(text)
+            else:
+                with clew.open(address) as opened:
+                    opened.ask(text)
+            took = time.perf_counter() - started
+            requests = server.requests[before:]
+            received = sum(request.received for request in requests)
+            lines.setdefault(state, []).append((len(requests), received, count_rounds(requests), took))
+
+        for text in chosen:
+            shutil.rmtree(cache, ignore_errors=True)
+            measure("first question, empty cache", text)
+            measure("same question, new process", text)
+        shutil.rmtree(cache, ignore_errors=True)
+        for text in chosen:
+            measure("another question, new process", text)
+        shutil.rmtree(cache, ignore_errors=True)
+        with clew.open(address) as base:
+            base.ask("a first question")
+            for text in chosen:
+                time.sleep(CHECK_INTERVAL + 0.05)
+                measure("another question, same process", text, base)
+            for text in chosen:
+                time.sleep(CHECK_INTERVAL + 0.05)
+                measure("same question, same process", text, base)
+        for state, values in lines.items():
+            requests, received, rounds, took = (list(column) for column in zip(*values, strict=True))
+            print(
+                f"{state}: requests {_quantiles(requests)}; kB {_quantiles([n / 1000 for n in received])}; "
+                f"rounds {_quantiles(rounds)}; s {_quantiles(took)}",
+                flush=True,
+            )
+    original.close()
+
+
+def _quantiles(values: Sequence[float]) -> str:
+    """Return the median and the largest value."""
+    return f"{np.median(values):.4g} ({max(values):.4g})"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["scores", "removal", "commits"])
+    parser.add_argument("part", choices=["equality", "cost", "scores", "removal", "commits"])
     parser.add_argument("--folder", type=Path, default=Path("/tmp/object-storage"))
-    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument(
+        "--questions", type=int, help="default: 300 for equality, 20 for cost, 200 for scores"
+    )
+    parser.add_argument("--walks", type=int, default=100)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    if arguments.part == "scores":
-        measure_scores(arguments.folder, arguments.questions)
+    if arguments.part == "equality":
+        measure_equality(arguments.folder, arguments.questions or 300, arguments.walks)
+    elif arguments.part == "cost":
+        measure_cost(arguments.folder, arguments.questions or 20)
+    elif arguments.part == "scores":
+        measure_scores(arguments.folder, arguments.questions or 200)
     elif arguments.part == "removal":
         measure_removal(arguments.folder)
     else:

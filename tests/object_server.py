@@ -32,13 +32,16 @@ BUCKET = "bucket"
 
 @dataclass(frozen=True)
 class Request:
-    """A request that reached the proxy, with the status and the bytes of the body that it got back."""
+    """A request that reached the proxy, with the status and the bytes of the body that it got back, and when it
+    began and ended, in seconds."""
 
     method: str
     path: str
     sent: int
     status: int
     received: int
+    began: float = 0.0
+    ended: float = 0.0
 
 
 @dataclass
@@ -114,13 +117,16 @@ def _proxy(port: int) -> Iterator[ObjectServer]:
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             path = urlsplit(self.path).path
+            began = time.perf_counter()
             if server.delay is not None:
                 time.sleep(server.delay(self.command, self.path))
             fault = server.fault and server.fault(self.command, self.path, len(server.requests))
             status, headers, content = (int(fault), [], b"") if isinstance(fault, int) else self.forward(body)
             if fault == "lost":
                 status, headers, content = 503, [], b""
-            server.requests.append(Request(self.command, path, len(body), status, len(content)))
+            server.requests.append(
+                Request(self.command, path, len(body), status, len(content), began, time.perf_counter())
+            )
             self.send_response_only(status)
             for name, value in headers:
                 if name.lower() not in {"transfer-encoding", "connection", "content-length"}:

@@ -10,9 +10,43 @@ import pytest
 
 from clew.core.errors import NotFound
 from clew.core.types import KINDS, PASSAGE, RETRIEVED_KINDS, ROW, ParsedDocument, ParsedNode, Scope
+from clew.knowledge_base.base_copy import upload_base
+from clew.store.object_store import FolderObjects
+from clew.store.remote.store import RemoteStore
 from clew.store.segments import FIELDS, count_field_terms
 from clew.store.store import Store
 from kb_documents import HashEncoder, document, location
+
+
+class PublishedStore:
+    """A base that is written in a folder, and read from the copy of it in object storage."""
+
+    def __init__(self, folder):
+        self.written = Store.open(folder / "written", create=True)
+        self.objects = FolderObjects(folder / "copy")
+        self.reader = None
+        for name in ("put_document", "remove", "catch_up", "encode"):
+            setattr(self, name, getattr(self.written, name))
+
+    def __getattr__(self, name):
+        upload_base(self.written.path, self.objects, take_over=False, progress=lambda done, total: None)
+        if self.reader is None:
+            self.reader = RemoteStore(self.objects)
+        self.reader.refresh()
+        return getattr(self.reader, name)
+
+    def close(self):
+        self.written.close()
+        if self.reader is not None:
+            self.reader.close()
+
+
+@pytest.fixture(params=["folder", "storage"])
+def base(request, tmp_path):
+    is_folder = request.param == "folder"
+    opened = Store.open(tmp_path / "base", create=True) if is_folder else PublishedStore(tmp_path)
+    yield opened
+    opened.close()
 
 
 def shuffled_history(base, seed: int) -> dict[str, ParsedDocument]:

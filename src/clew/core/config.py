@@ -17,16 +17,25 @@ def environment(name: str, default: str | None = None) -> str | None:
     return os.environ.get(name) or default
 
 
-def knowledge_base_path(path: str | Path | None = None) -> Path:
-    """Return the folder of the knowledge base: ``path``, else ``CLEW_HOME``, else ``./.clew``."""
-    return Path(path or environment("CLEW_HOME") or ".clew").expanduser().absolute()
+def knowledge_base_path(path: str | Path | None = None) -> Path | str:
+    """Return the folder of the knowledge base: ``path``, else ``CLEW_HOME``, else ``./.clew``. An address of object
+    storage (``s3://bucket/base``) is returned as text."""
+    place = str(path or environment("CLEW_HOME") or ".clew")
+    if "://" in place:
+        return place.rstrip("/")
+    folder = Path(place).expanduser().absolute()
+    # A copy that was written into a folder: "clew copy BASE file:///folder".
+    if (folder / "manifest.json").is_file() and (folder / "pieces").is_dir():
+        return f"file://{folder}"
+    return folder
 
 
-def knowledge_base_name(folder: Path) -> str:
+def knowledge_base_name(place: Path | str) -> str:
     """Return the name of a knowledge base where several are served.
 
     It is the name of the folder without ``.clew``; for a hidden folder, the name of its parent.
     """
+    folder = Path(place)
     return folder.parent.name if folder.name.startswith(".") else folder.name.removesuffix(".clew")
 
 
@@ -44,6 +53,15 @@ def cache_path() -> Path:
     if folder:
         return Path(folder).expanduser()
     return Path(environment("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
+
+
+def storage_cache_limit() -> int:
+    """Return how many bytes of each base in object storage are cached on this machine, beside those that are always
+    read whole: ``CLEW_STORAGE_CACHE`` in MiB, by default 2,048. Raises UsageError for what is no number."""
+    text = environment("CLEW_STORAGE_CACHE") or "2048"
+    if not text.isdecimal():
+        raise UsageError(f"CLEW_STORAGE_CACHE is no number of MiB: '{text}'", "For example: 2048")
+    return int(text) << 20
 
 
 def data_path() -> Path:

@@ -10,6 +10,7 @@ ClewError                     problem and hint; the command line prints both and
 ├── RemoteError               a mounted graph or a web search cannot be reached, or its answer is unusable
 ├── StoreError                the knowledge base on disk
 │   ├── Locked                another process is writing
+│   ├── BaseReplaced          a base in object storage was replaced while it was read: begin again
 │   └── Damaged               a file of the base is missing, truncated or does not match its manifest
 └── ModelError                a language model or encoder
     ├── Unavailable           busy, disconnected or too slow: the same call may succeed later
@@ -90,6 +91,10 @@ class StoreError(ClewError):
 
 class Locked(StoreError):
     """Another process is writing to this knowledge base."""
+
+
+class BaseReplaced(StoreError):
+    """A base in object storage was replaced while it was read; what was begun has to begin again."""
 
 
 class Damaged(StoreError):

@@ -328,7 +328,12 @@ def gold_hits(store: Store, example: Example, unit: PassageUnit) -> list[Hit]:
 
 def base_folder(corpus: str) -> Path:
     """Return the folder of a knowledge base; ``kb`` is the default one (``CLEW_HOME``, else ``./.clew``)."""
-    return knowledge_base_path(None) if corpus == "kb" else Path(corpus).expanduser()
+    if corpus != "kb":
+        return Path(corpus).expanduser()
+    place = knowledge_base_path(None)
+    if isinstance(place, str):
+        raise UsageError(f"{place} is no folder", f"Copy it to one: clew copy {place} FOLDER")
+    return place
 
 
 def fill_store(

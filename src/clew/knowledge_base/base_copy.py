@@ -2,7 +2,8 @@
 
 A copy in object storage (docs/decisions/0038) is a *manifest* and *pieces*::
 
-    manifest.json      the files of the base, each as a list of pieces, and the digest of the base
+    manifest.json      the files of the base, each as a list of pieces, and the digest of the base; and those files
+                       that only reading the base at that place needs (:mod:`clew.store.remote.layout`)
     pieces/DIGEST      up to 8 MiB of a file; its name is the hash of its bytes
     writer.json        there while a copy is being written: by whom, and since when
 
@@ -17,13 +18,11 @@ versions, the evidence basket, and files that are not clew's.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import socket
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -35,20 +34,31 @@ from typing import Any
 from clew.core.errors import Damaged, Locked, NotFound, StoreError, UsageError
 from clew.knowledge_base.source_files import link_uploads
 from clew.store.database import hold_lock
-from clew.store.object_store import ObjectStore, Version, is_object_url, open_object_store
+from clew.store.object_store import ObjectStore, is_object_url, open_object_store
+from clew.store.remote.layout import LAYOUT, READING, write_reading_files
+from clew.store.remote.manifest import (
+    FORMAT,
+    MANIFEST,
+    PIECE_NAME,
+    PIECES,
+    WRITER,
+    StoredFile,
+    describe_file,
+    is_below,
+    parse_object,
+    piece_digest,
+    piece_name,
+    read_manifest,
+    read_pieces,
+)
 from clew.store.store import Store
 
-PIECE_SIZE = 8 << 20
 #: Pieces that are on their way at once.
-TRANSFERS = 4
-MANIFEST, WRITER, PIECES = "manifest.json", "writer.json", "pieces"
-#: A change of the layout that readers of before cannot read raises it.
-FORMAT = 1
+TRANSFERS = 16
 #: The suffix of a folder that is being filled; it loses it when it is complete.
 UNFINISHED = ".copying"
 #: In the folder of a base: by which names it began copies that are not finished, by their addresses.
 _WRITERS_FILE, _LOCK_FILE = "copies.json", "copy.lock"
-_PIECE_NAME = re.compile(rf"{PIECES}/[0-9a-f]{{32}}")
 #: Files that a base makes anew when it is opened.
 _LEFT_OUT = (".lock", "-wal", "-shm")
 
@@ -103,22 +113,26 @@ def upload_base(
 ) -> CopyReport:
     """Write the base in ``folder`` to object storage, in place of a copy that is there."""
     with Store.open(folder) as store, _hold_copy_lock(folder), _claim_target(folder, objects, take_over):
-        before = _read_manifest(objects)
+        before = read_manifest(objects)
         with store.temporary_folder() as temporary:
             copy = temporary / "base"
             copy.mkdir()
             digest = store.write_copy(copy)
             link_uploads(store, copy)
-            files = _describe_files(copy)
+            write_reading_files(store, copy)
+            described = _describe_files(copy)
+            files = [file for file in described if not file.path.startswith(f"{READING}/")]
+            reading = [file for file in described if file not in files]
             stored = objects.sizes(PIECES)
-            transferred = _write_pieces(objects, copy, files, stored, progress)
+            transferred = _write_pieces(objects, copy, described, stored, progress)
         content = {
             "format": FORMAT,
             "clew": version("clew"),
             "copy": uuid.uuid4().hex,
             "written": _now(),
             "digest": digest,
-            "files": files,
+            "files": [file.to_dict() for file in files],
+            "reading": {"layout": LAYOUT, "files": [file.to_dict() for file in reading]},
         }
         # Also where nothing has changed: whoever deletes pieces must have committed.
         replaced = None if before is None else before.version
@@ -127,10 +141,10 @@ def upload_base(
                 f"another process completed a copy at {objects.url} meanwhile; nothing was changed there",
                 "To replace that copy, run the same command again",
             )
-        needed = {_piece_name(piece) for file in files for piece in file["pieces"]}
+        needed = {piece_name(piece) for file in described for piece in file.pieces}
         # Only names that this module gives: the address may hold other people's files.
-        objects.delete(sorted(name for name in stored.keys() - needed if _PIECE_NAME.fullmatch(name)))
-    return _report(str(folder), objects.url, content, transferred)
+        objects.delete(sorted(name for name in stored.keys() - needed if PIECE_NAME.fullmatch(name)))
+    return _report(str(folder), objects.url, digest, described, transferred)
 
 
 @contextmanager
@@ -154,7 +168,7 @@ def _claim_target(folder: Path, objects: ObjectStore, take_over: bool) -> Iterat
     writers = _read_writers(folder)
     note = objects.read(WRITER)
     if note is not None and not take_over:
-        writer = _parse_object(note[0], objects, WRITER)
+        writer = parse_object(note[0], objects, WRITER)
         if writer["writer"] != writers.get(objects.url):
             raise Locked(
                 f"a copy to {objects.url} is being written by process {writer['process']} on {writer['host']}, "
@@ -174,7 +188,7 @@ def _claim_target(folder: Path, objects: ObjectStore, take_over: bool) -> Iterat
         # Where the storage fails, the note stays there and here, and the next copy of this base continues.
         with suppress(StoreError):
             note = objects.read(WRITER)
-            if note is not None and _parse_object(note[0], objects, WRITER)["writer"] == name:
+            if note is not None and parse_object(note[0], objects, WRITER)["writer"] == name:
                 objects.delete([WRITER])
             _write_writers(folder, {url: other for url, other in writers.items() if url != objects.url})
 
@@ -195,50 +209,28 @@ def _write_writers(folder: Path, writers: dict[str, str]) -> None:
     unfinished.replace(path)
 
 
-def _describe_files(folder: Path) -> list[dict[str, Any]]:
-    """Return path, size and pieces of every file of a copy, sorted by path."""
+def _describe_files(folder: Path) -> list[StoredFile]:
+    """Return the files of a copy, sorted by path."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [
-        {
-            "path": path.relative_to(folder).as_posix(),
-            "size": path.stat().st_size,
-            "pieces": [_piece_digest(content) for content in _read_pieces(path)],
-        }
-        for path in paths
-        if not path.name.endswith(_LEFT_OUT)
-    ]
-
-
-def _read_pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
-        while content := stream.read(PIECE_SIZE):
-            yield content
-
-
-def _piece_digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-def _piece_name(digest: str) -> str:
-    return f"{PIECES}/{digest}"
+    return [describe_file(folder, path) for path in paths if not path.name.endswith(_LEFT_OUT)]
 
 
 def _write_pieces(
     objects: ObjectStore,
     folder: Path,
-    files: list[dict[str, Any]],
+    files: list[StoredFile],
     stored: dict[str, int],
     progress: Callable[[int, int], None],
 ) -> int:
     """Write the pieces that are not ``stored``; return how many bytes they have."""
-    total = sum(file["size"] for file in files)
+    total = sum(file.size for file in files)
     places = {
-        digest: (folder / file["path"], number * PIECE_SIZE, _piece_length(file, number))
+        digest: (folder / file.path, number * file.piece_size, file.piece_length(number))
         for file in files
-        for number, digest in enumerate(file["pieces"])
+        for number, digest in enumerate(file.pieces)
     }
     missing = {
-        digest: place for digest, place in places.items() if stored.get(_piece_name(digest)) != place[2]
+        digest: place for digest, place in places.items() if stored.get(piece_name(digest)) != place[2]
     }
 
     def write_piece(digest: str) -> int:
@@ -246,7 +238,7 @@ def _write_pieces(
         with path.open("rb") as stream:
             stream.seek(start)
             content = stream.read(length)
-        objects.write(_piece_name(digest), content)
+        objects.write(piece_name(digest), content)
         return length
 
     to_write = sum(length for _, _, length in missing.values())
@@ -254,10 +246,6 @@ def _write_pieces(
         progress(total - to_write + written, total)
     progress(total, total)
     return to_write
-
-
-def _piece_length(file: dict[str, Any], number: int) -> int:
-    return min(PIECE_SIZE, int(file["size"]) - number * PIECE_SIZE)
 
 
 def _transfer(move: Callable[[str], int], digests: list[str]) -> Iterator[int]:
@@ -277,90 +265,56 @@ def _transfer(move: Callable[[str], int], digests: list[str]) -> Iterator[int]:
 # From object storage
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredManifest:
-    content: dict[str, Any]
-    version: Version
-
-
-def _read_manifest(objects: ObjectStore) -> _StoredManifest | None:
-    stored = objects.read(MANIFEST)
-    if stored is None:
-        return None
-    content = _parse_object(stored[0], objects, MANIFEST)
-    if content.get("format") != FORMAT:
-        raise StoreError(
-            f"the copy at {objects.url} has the format {content.get('format')}; this clew knows {FORMAT}",
-            "Update clew: pip install --upgrade clew",
-        )
-    return _StoredManifest(content, stored[1])
-
-
-def _parse_object(content: bytes, objects: ObjectStore, name: str) -> dict[str, Any]:
-    try:
-        return dict(json.loads(content))
-    except (ValueError, TypeError) as error:
-        raise Damaged(
-            f"{objects.url}/{name} is damaged or no file of clew", "Copy to another address"
-        ) from error
-
-
 def download_base(objects: ObjectStore, folder: Path, progress: Callable[[int, int], None]) -> CopyReport:
     """Make the base of which there is a copy in object storage, in the new folder ``folder``.
 
     Every piece is compared with its digest, also those that an interrupted download left in the folder beside it.
     """
     _refuse_existing(folder)
-    manifest = _read_manifest(objects)
+    manifest = read_manifest(objects)
     if manifest is None:
         raise NotFound(f"there is no complete copy of a knowledge base at {objects.url}", "Check the address")
-    content = manifest.content
-    files: list[dict[str, Any]] = content["files"]
-    if outside := [file["path"] for file in files if not _is_below(file["path"])]:
+    files = manifest.files
+    if outside := [file.path for file in files if not is_below(file.path)]:
         raise Damaged(f"the copy at {objects.url} lists a file outside of its folder: {outside[0]}")
     unfinished = folder.with_name(folder.name + UNFINISHED)
     unfinished.mkdir(parents=True, exist_ok=True)
     with _hold_copy_lock(unfinished):
-        _delete_other_files(unfinished, {file["path"] for file in files})
+        _delete_other_files(unfinished, {file.path for file in files})
         places: dict[str, list[tuple[Path, int, int]]] = {}
         for file in files:
-            path = unfinished / file["path"]
+            path = unfinished / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            present = [_piece_digest(piece) for piece in _read_pieces(path)] if path.exists() else []
+            pieces = read_pieces(path, file.piece_size) if path.exists() else []
+            present = [piece_digest(piece) for piece in pieces]
             with path.open("r+b" if path.exists() else "w+b") as stream:
-                stream.truncate(file["size"])
-            for number, digest in enumerate(file["pieces"]):
+                stream.truncate(file.size)
+            for number, digest in enumerate(file.pieces):
                 if number >= len(present) or present[number] != digest:
-                    place = path, number * PIECE_SIZE, _piece_length(file, number)
+                    place = path, number * file.piece_size, file.piece_length(number)
                     places.setdefault(digest, []).append(place)
 
         def read_piece(digest: str) -> int:
-            stored = objects.read(_piece_name(digest))
+            stored = objects.read(piece_name(digest))
             if stored is None:
                 raise StoreError(
                     f"the copy at {objects.url} was replaced meanwhile", "Run the same command again"
                 )
-            if _piece_digest(stored[0]) != digest:
-                raise Damaged(f"{objects.url}/{_piece_name(digest)} is damaged", "Copy the base there again")
+            if piece_digest(stored[0]) != digest:
+                raise Damaged(f"{objects.url}/{piece_name(digest)} is damaged", "Copy the base there again")
             for path, start, _ in places[digest]:
                 with path.open("r+b") as stream:
                     stream.seek(start)
                     stream.write(stored[0])
             return sum(length for _, _, length in places[digest])
 
-        total = sum(file["size"] for file in files)
+        total = sum(file.size for file in files)
         to_read = sum(length for copies in places.values() for _, _, length in copies)
         for done in _transfer(read_piece, list(places)):
             progress(total - to_read + done, total)
         progress(total, total)
-        _finish_folder(unfinished, folder, content["digest"])
-    return _report(objects.url, str(folder), content, to_read)
-
-
-def _is_below(path: str) -> bool:
-    """Return whether a path of a manifest stays within the folder that it is relative to."""
-    parts = path.split("/")
-    return bool(path) and "\\" not in path and ":" not in path and not {"", ".", ".."} & set(parts)
+        _finish_folder(unfinished, folder, manifest.digest)
+    return _report(objects.url, str(folder), manifest.digest, files, to_read)
 
 
 def _delete_other_files(folder: Path, paths: set[str]) -> None:
@@ -387,10 +341,10 @@ def _copy_folder(source: Path, folder: Path, progress: Callable[[int, int], None
             digest = store.write_copy(unfinished)
             link_uploads(store, unfinished)
             files = _describe_files(unfinished)
-            total = sum(file["size"] for file in files)
+            total = sum(file.size for file in files)
             _finish_folder(unfinished, folder, digest)
             progress(total, total)
-    return _report(str(source), str(folder), {"digest": digest, "files": files}, total)
+    return _report(str(source), str(folder), digest, files, total)
 
 
 def _refuse_existing(folder: Path) -> None:
@@ -410,10 +364,10 @@ def _finish_folder(unfinished: Path, folder: Path, digest: str) -> None:
     unfinished.rename(folder)
 
 
-def _report(source: str, target: str, content: dict[str, Any], transferred: int) -> CopyReport:
-    files = content["files"]
-    size = sum(file["size"] for file in files)
-    return CopyReport(source, target, content["digest"], len(files), size, transferred)
+def _report(
+    source: str, target: str, digest: str, files: Sequence[StoredFile], transferred: int
+) -> CopyReport:
+    return CopyReport(source, target, digest, len(files), sum(file.size for file in files), transferred)
 
 
 def _now() -> str:

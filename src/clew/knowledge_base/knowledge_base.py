@@ -12,10 +12,10 @@ from pathlib import Path, PurePath
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.core.config import DEFAULT_ENCODER, default_encoder, expand_path, knowledge_base_path
-from clew.core.errors import ClewError, NotFound, UsageError
+from clew.core.errors import BaseReplaced, ClewError, NotFound, UsageError
 from clew.core.types import (
     EVIDENCE_FOR,
     RETRIEVED_KINDS,
@@ -45,10 +45,14 @@ if TYPE_CHECKING:
     from clew.retrieve.structure.comparison import Comparison
     from clew.store.store import Finding, Store, StoreInfo
 
+T = TypeVar("T")
+
 #: The setting of a base that names its encoder.
 ENCODER_SETTING = "encoder"
 #: The value of that setting in a base without an encoder.
 NO_ENCODER = "none"
+#: How often a question begins again because its base in object storage was replaced.
+MAX_REPETITIONS = 3
 #: How many documents a notebook lists.
 SHOWN_DOCUMENTS = 20
 #: The most characters of a tag.
@@ -64,7 +68,8 @@ LOCAL_GRAPHS = ("keywords", "mentions", "structure")
 def open(  # "clew.open" is what people look for
     path: str | Path | None = None, *, create: bool = False, passages: str | None = None
 ) -> KnowledgeBase:
-    """Open the knowledge base in the folder ``path`` (default: ``CLEW_HOME``, else ``./.clew``).
+    """Open the knowledge base in the folder ``path`` (default: ``CLEW_HOME``, else ``./.clew``), or the copy at an
+    address of object storage (``s3://bucket/base``), which is read where it lies and cannot be changed there.
 
     ``create`` makes one where there is none, whose passages are of the unit ``passages`` (``paragraph`` or
     ``sentence``). It has the encoder of ``CLEW_ENCODER``, by default the one that comes with clew. Raises NotFound
@@ -73,6 +78,10 @@ def open(  # "clew.open" is what people look for
     from clew.store.store import Store
 
     folder = knowledge_base_path(path)
+    if isinstance(folder, str):
+        from clew.store.remote.store import RemoteStore
+
+        return KnowledgeBase(RemoteStore.open_url(folder))
     is_new = not Store.exists(folder)
     store = Store.open(folder, create=create, passages=passages or "paragraph")
     if is_new:
@@ -96,6 +105,8 @@ def open_or_empty(path: str | Path | None = None) -> Iterator[KnowledgeBase]:
     try:
         base = open(path)
     except NotFound:
+        if isinstance(knowledge_base_path(path), str):
+            raise
         with TemporaryDirectory(prefix="clew-") as folder, open(folder, create=True) as empty:
             yield empty
         return
@@ -164,7 +175,7 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         """Return the folder and the number of documents."""
-        return f"<KnowledgeBase {self.path}: {len(self.documents())} documents>"
+        return f"<KnowledgeBase {self.store.place}: {len(self.documents())} documents>"
 
     def _repr_html_(self) -> str:
         """Return the base as a notebook shows it: its folder, and a table of its first documents."""
@@ -179,7 +190,7 @@ class KnowledgeBase:
         more = len(documents) - SHOWN_DOCUMENTS
         rest = f"<p>and {more} more</p>" if more > 0 else ""
         return (
-            f"<p>Knowledge base <code>{escape(str(self.path))}</code>, {len(documents)} documents</p>"
+            f"<p>Knowledge base <code>{escape(self.store.place)}</code>, {len(documents)} documents</p>"
             f"<table><tr><th>document</th><th>title</th><th>pages</th></tr>{rows}</table>{rest}"
         )
 
@@ -355,8 +366,21 @@ class KnowledgeBase:
         and so does the condition ``where`` on their fields (:mod:`clew.core.document_filter`)."""
         from clew.knowledge_base.registry import build_retriever
 
-        searcher = build_retriever(retriever, self.store, encoder=self.encoding.encoder())
-        return list(searcher.retrieve(self._question(question, documents, where=where), k))
+        def retrieve() -> list[Hit]:
+            searcher = build_retriever(retriever, self.store, encoder=self.encoding.encoder())
+            return list(searcher.retrieve(self._question(question, documents, where=where), k))
+
+        return self._repeat_when_replaced(retrieve)
+
+    def _repeat_when_replaced(self, work: Callable[[], T]) -> T:
+        """Return ``work()``, begun again where the base lies in object storage and was replaced meanwhile."""
+        for _ in range(MAX_REPETITIONS):
+            try:
+                return work()
+            except BaseReplaced:
+                if not self.store.refresh():
+                    raise
+        return work()
 
     def ask(  # noqa: PLR0913 (one keyword for each choice about a question)
         self,
@@ -384,13 +408,16 @@ class KnowledgeBase:
         from clew.core.trail import TrailRecorder
         from clew.knowledge_base.registry import build_method
 
-        method = build_method(recipe, self.store, llm=_model(llm), encoder=self.encoding.encoder())
-        scoped = replace(
-            self._question(question or chain, documents, graphs, where),
-            chain=chain,
-            evidence_for=evidence_for,
-        )
-        return method.answer(scoped, TrailRecorder(watch, stop))
+        def answer() -> Answer:
+            method = build_method(recipe, self.store, llm=_model(llm), encoder=self.encoding.encoder())
+            scoped = replace(
+                self._question(question or chain, documents, graphs, where),
+                chain=chain,
+                evidence_for=evidence_for,
+            )
+            return method.answer(scoped, TrailRecorder(watch, stop))
+
+        return self._repeat_when_replaced(answer)
 
     async def aask(self, question: str, **options: Any) -> Answer:
         """Answer as :meth:`ask` does, with its ``options``, in a thread of its own."""

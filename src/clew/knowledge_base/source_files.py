@@ -168,7 +168,7 @@ class SourceFiles:
         from clew.parse.documents.reader import read_bytes
 
         record = self._store.document(document)
-        uploaded = [upload_path(self._store.path, record.key)]
+        uploaded = [self._store.fetch_file(f"{UPLOADS_FOLDER}/{record.key}")]
         elsewhere = [
             Path(path)
             for path in record.paths
@@ -202,7 +202,8 @@ class SourceFiles:
         for path in paths:
             place = container_path(path)
             member = path[len(place) :].split(MEMBER_SEPARATOR)[1:]
-            container = upload_path(self._store.path, min(_upload_keys([place]), default=""))
+            key_of_upload = min(_upload_keys([place]), default="")
+            container = self._store.fetch_file(f"{UPLOADS_FOLDER}/{key_of_upload}")
             if not place.startswith(UPLOAD_PREFIX):
                 container = Path(place)
             if self._folder is None:

@@ -36,14 +36,18 @@ import errno
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
 from clew.core.errors import Damaged, Locked, StoreError
+
+if TYPE_CHECKING:
+    from clew.store.documents import RecordSource
 
 PIECE_LENGTH = 1 << 14
 
@@ -272,6 +276,8 @@ class Database:
         self._lock = folder / "write.lock"
         self._turns = threading.RLock()
         self._writer: sqlite3.Connection | None = None
+        #: Opens what has nodes and texts, for a base in object storage; None: this database has them.
+        self.packed_records: Callable[[], RecordSource] | None = None
         with translate_errors(self.path):
             self._check_version()
             self._reader = connect(self.path, write=False)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Protocol
 
 from clew.core.errors import Damaged, NotFound
 from clew.core.languages import detect_language
@@ -27,7 +28,7 @@ from clew.core.types import (
     ParsedNode,
     container_path,
 )
-from clew.store.database import PIECE_LENGTH, note_removal
+from clew.store.database import PIECE_LENGTH, Database, note_removal
 from clew.store.dump import document_stamp, dump_document, hash_lines
 
 #: Values per SQL statement; every build of SQLite accepts 999.
@@ -198,41 +199,88 @@ def count_derived(connection: sqlite3.Connection) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def read_text(connection: sqlite3.Connection, first: int) -> str:
-    """Return the canonical text of the document that starts at row ``first``."""
-    pieces = connection.execute("SELECT text FROM piece WHERE document = ? ORDER BY number", (first,))
-    return "".join(piece for (piece,) in pieces)
+class RecordSource(Protocol):
+    """Where the nodes and texts of documents are read from. A document is named by its first row."""
+
+    def records(self, rows: Iterable[int]) -> dict[int, NodeRecord]:
+        """Return the records of ``rows``, by row; a row that is gone is missing."""
+        ...
+
+    def records_above(self, rows: Iterable[int]) -> dict[int, NodeRecord]:
+        """Return the records of ``rows``, which lie above others that were read; of their texts, those of sections
+        without a name are there."""
+        ...
+
+    def record_range(self, first: int, end: int) -> list[NodeRecord]:
+        """Return the records of a range of rows, ascending."""
+        ...
+
+    def text(self, first: int) -> str:
+        """Return the canonical text of a document."""
+        ...
+
+    def pieces(self, numbers: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """Return pieces of canonical texts by document and number; one that is gone is missing."""
+        ...
+
+    def openings(self, first_rows: Sequence[int], length: int) -> dict[int, str]:
+        """Return the first ``length`` characters, at most a piece, of documents; one that is gone is missing."""
+        ...
 
 
-def read_openings(connection: sqlite3.Connection, first_rows: Sequence[int], length: int) -> dict[int, str]:
-    """Return the first characters, at most a piece, of the documents that start at ``first_rows``, by row."""
-    openings: dict[int, str] = {}
-    for start in range(0, len(first_rows), ROWS_PER_QUERY):
-        batch = first_rows[start : start + ROWS_PER_QUERY]
-        marks = ",".join("?" * len(batch))
-        query = f"SELECT document, substr(text, 1, ?) FROM piece WHERE number = 0 AND document IN ({marks})"
-        openings.update(connection.execute(query, (length, *batch)).fetchall())
-    return openings
+@dataclass(frozen=True, slots=True)
+class StoredRecords:
+    """The :class:`RecordSource` of a database, within one of its transactions."""
+
+    connection: sqlite3.Connection
+
+    def records(self, rows: Iterable[int]) -> dict[int, NodeRecord]:
+        """Return the records of ``rows``, by row; a row that is gone is missing."""
+        unique_rows = list(dict.fromkeys(rows))
+        records: dict[int, NodeRecord] = {}
+        for start in range(0, len(unique_rows), ROWS_PER_QUERY):
+            batch = unique_rows[start : start + ROWS_PER_QUERY]
+            marks = ",".join("?" * len(batch))
+            for row in self.connection.execute(f"SELECT {_NODE} FROM node WHERE row IN ({marks})", batch):
+                records[row[0]] = NodeRecord(*row)
+        return records
+
+    def records_above(self, rows: Iterable[int]) -> dict[int, NodeRecord]:
+        """Return the records of ``rows``."""
+        return self.records(rows)
+
+    def record_range(self, first: int, end: int) -> list[NodeRecord]:
+        """Return the records of a range of rows, ascending."""
+        query = f"SELECT {_NODE} FROM node WHERE row >= ? AND row < ? ORDER BY row"
+        return [NodeRecord(*row) for row in self.connection.execute(query, (first, end))]
+
+    def text(self, first: int) -> str:
+        """Return the canonical text of a document."""
+        query = "SELECT text FROM piece WHERE document = ? ORDER BY number"
+        return "".join(piece for (piece,) in self.connection.execute(query, (first,)))
+
+    def pieces(self, numbers: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """Return pieces of canonical texts by document and number; one that is gone is missing."""
+        query = "SELECT text FROM piece WHERE document = ? AND number = ?"
+        pieces = {place: self.connection.execute(query, place).fetchone() for place in numbers}
+        return {place: piece[0] for place, piece in pieces.items() if piece is not None}
+
+    def openings(self, first_rows: Sequence[int], length: int) -> dict[int, str]:
+        """Return the first ``length`` characters, at most a piece, of documents; one that is gone is missing."""
+        openings: dict[int, str] = {}
+        for start in range(0, len(first_rows), ROWS_PER_QUERY):
+            batch = first_rows[start : start + ROWS_PER_QUERY]
+            marks = ",".join("?" * len(batch))
+            query = (
+                f"SELECT document, substr(text, 1, ?) FROM piece WHERE number = 0 AND document IN ({marks})"
+            )
+            openings.update(self.connection.execute(query, (length, *batch)).fetchall())
+        return openings
 
 
-def read_records(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NodeRecord]:
-    """Return the records of ``rows``, by row; a row that is gone is missing."""
-    unique_rows = list(dict.fromkeys(rows))
-    records: dict[int, NodeRecord] = {}
-    for start in range(0, len(unique_rows), ROWS_PER_QUERY):
-        batch = unique_rows[start : start + ROWS_PER_QUERY]
-        marks = ",".join("?" * len(batch))
-        for row in connection.execute(f"SELECT {_NODE} FROM node WHERE row IN ({marks})", batch):
-            records[row[0]] = NodeRecord(*row)
-    return records
-
-
-def read_record_range(connection: sqlite3.Connection, first: int, end: int) -> list[NodeRecord]:
-    """Return the records of a range of rows, ascending."""
-    rows = connection.execute(
-        f"SELECT {_NODE} FROM node WHERE row >= ? AND row < ? ORDER BY row", (first, end)
-    )
-    return [NodeRecord(*row) for row in rows]
+def open_records(database: Database, connection: sqlite3.Connection) -> RecordSource:
+    """Return where the nodes and texts of a base are, which has opened a transaction."""
+    return database.packed_records() if database.packed_records else StoredRecords(connection)
 
 
 def find_table_rows(connection: sqlite3.Connection) -> tuple[list[int], list[DocumentEntry]]:
@@ -253,12 +301,10 @@ def find_table_rows(connection: sqlite3.Connection) -> tuple[list[int], list[Doc
     return rows, owners
 
 
-def read_parsed_document(connection: sqlite3.Connection, entry: DocumentEntry) -> ParsedDocument:
+def read_parsed_document(records: RecordSource, entry: DocumentEntry) -> ParsedDocument:
     """Return a document as it was committed, without its notes."""
-    document, text = entry.document, read_text(connection, entry.first)
-    nodes = tuple(
-        _parsed_node(record, text) for record in read_record_range(connection, entry.first, entry.end)
-    )
+    document, text = entry.document, records.text(entry.first)
+    nodes = tuple(_parsed_node(record, text) for record in records.record_range(entry.first, entry.end))
     return ParsedDocument(
         document.key, document.title, document.media_type, document.parser, text, nodes, document.pages
     )
@@ -305,16 +351,16 @@ def pack_cells(cells: Sequence[Box | None]) -> str | None:
 
 
 class NodeReader:
-    """Reads nodes by row within one read transaction; each heading and piece of text is read once."""
+    """Reads nodes by row from one state of a base; each heading and piece of text is read once."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, records: RecordSource) -> None:
+        self._records = records
         self._above: dict[int, tuple[str, ...]] = {}  # row of a section or table -> headings of what is in it
         self._pieces: dict[tuple[int, int], str] = {}
 
     def nodes(self, rows: Sequence[int], owners: Sequence[DocumentEntry]) -> list[Node]:
         """Return the nodes of ``rows``; ``owners`` are their documents. Raises NotFound."""
-        records = read_records(self._connection, rows)
+        records = self._records.records(rows)
         owner_of = dict(zip(rows, owners, strict=True))
         self._read_headings({row: owner_of[row].first for row in records}, records)
         self._read_text_pieces({row: owner_of[row].first for row in records}, records.values())
@@ -363,7 +409,7 @@ class NodeReader:
         first_rows = dict(first_of)
         parents = _parent_rows(first_rows, records.values())
         while missing := {row: start for row, start in parents.items() if row not in ancestors}:
-            level = read_records(self._connection, missing)
+            level = self._records.records_above(missing)
             first_rows.update(missing)
             ancestors.update(level)
             parents = _parent_rows(first_rows, level.values())
@@ -384,13 +430,11 @@ class NodeReader:
             if record.text is None and record.first < record.last
             for number in range(record.first // PIECE_LENGTH, (record.last - 1) // PIECE_LENGTH + 1)
         }
-        for first, number in sorted(needed - self._pieces.keys()):
-            piece = self._connection.execute(
-                "SELECT text FROM piece WHERE document = ? AND number = ?", (first, number)
-            ).fetchone()
-            if piece is None:
-                raise Damaged("the text of a document is incomplete", "Run: clew doctor")
-            self._pieces[first, number] = piece[0]
+        missing = sorted(needed - self._pieces.keys())
+        pieces = self._records.pieces(missing)
+        if len(pieces) < len(missing):
+            raise Damaged("the text of a document is incomplete", "Run: clew doctor")
+        self._pieces.update(pieces)
 
 
 def _parent_rows(first_of: Mapping[int, int], records: Iterable[NodeRecord]) -> dict[int, int]:
@@ -481,7 +525,7 @@ def detect_missing_languages(connection: sqlite3.Connection) -> None:
     """Store the language of each document that was added before languages were kept."""
     rows = connection.execute("SELECT first_row FROM document WHERE language IS NULL").fetchall()
     for (first,) in rows:
-        language = detect_language(read_text(connection, first))
+        language = detect_language(StoredRecords(connection).text(first))
         connection.execute("UPDATE document SET language = ? WHERE first_row = ?", (language, first))
 
 

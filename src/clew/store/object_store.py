@@ -1,4 +1,5 @@
-"""Object storage: ``s3://``, ``gs://`` and ``az://`` through the library obstore, behind a small protocol.
+"""Object storage: ``s3://``, ``gs://`` and ``az://`` through the library obstore, behind a small protocol; and
+``file://``, a folder that is used in the same way, such as one that several machines have mounted.
 
 An object is written whole and never changed in part. Two processes that write the same name at once are told apart
 by *conditional* writes: a write that names the version it replaces (or that there must be none) is done by the
@@ -7,24 +8,36 @@ storage itself in one step, or refused. Everything that needs a single winner is
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from clew.core.errors import MissingExtra, StoreError, UsageError
+from clew.core.config import data_path
+from clew.core.errors import MissingExtra, NotFound, StoreError, UsageError
 from clew.core.text import shorten
+from clew.store.database import hold_lock
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 T = TypeVar("T")
 
-SCHEMES = ("s3", "gs", "az")
+SCHEMES = ("s3", "gs", "az", "file")
 #: What a storage tells of one state of an object: a conditional write names it.
 Version = Any
 #: Attempts of a request that may be repeated, beyond those of the library, and seconds before the second; each
 #: further pause is twice as long.
 ATTEMPTS, PAUSE = 4, 0.25
+#: Seconds for which the library itself repeats a request; its own default is three minutes.
+RETRY_TIMEOUT = 15
+_LOCK = ".lock"
 
 
 class ObjectStore(Protocol):
@@ -37,6 +50,10 @@ class ObjectStore(Protocol):
 
     def read(self, name: str) -> tuple[bytes, Version] | None:
         """Return an object and its version; None where there is none."""
+        ...
+
+    def version(self, name: str) -> Version | None:
+        """Return the version of an object without reading it; None where there is none."""
         ...
 
     def write(self, name: str, content: bytes) -> None:
@@ -70,6 +87,17 @@ def is_object_url(place: str) -> bool:
     return True
 
 
+def local_name(url: str) -> str:
+    """Return the name of the folders on this machine that belong to an address."""
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", url).strip("-.")[-40:].lstrip("-.")
+    return f"{readable}-{hashlib.blake2b(url.encode(), digest_size=6).hexdigest()}"
+
+
+def storage_path(url: str) -> Path:
+    """Return the folder for what the users of this machine have beside the base at an address."""
+    return data_path() / "storage" / local_name(url)
+
+
 def open_object_store(url: str) -> ObjectStore:
     """Return the storage at ``url``. Credentials, region and endpoint come from the environment, as its own tools
     read them (``AWS_ACCESS_KEY_ID``, ``AWS_REGION``, ``AWS_ENDPOINT``, ...).
@@ -77,13 +105,19 @@ def open_object_store(url: str) -> ObjectStore:
     Raises MissingExtra, UsageError and StoreError.
     """
     is_object_url(url)
+    if url.startswith("file://"):
+        return FolderObjects(Path(url.removeprefix("file://")))
     try:
         import obstore
         import obstore.store
     except ModuleNotFoundError as error:
         raise MissingExtra("obstore, the client of object storage,", "scale") from error
     try:
-        return RemoteObjects(url.rstrip("/"), obstore, obstore.store.from_url(url.rstrip("/")))
+        client = obstore.store.from_url(
+            url.rstrip("/"),
+            retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=RETRY_TIMEOUT)},
+        )
+        return RemoteObjects(url.rstrip("/"), obstore, client)
     except obstore.exceptions.BaseError as error:
         raise _storage_error(url, error) from error
 
@@ -102,12 +136,30 @@ class RemoteObjects:
         def get() -> tuple[bytes, Version] | None:
             try:
                 reply = self._library.get(self._client, name)
-                marks = {name: reply.meta[name] for name in ("e_tag", "version")}
-                return bytes(reply.bytes()), {name: mark for name, mark in marks.items() if mark is not None}
-            except self._missing:
+                return bytes(reply.bytes()), _version_of(reply.meta)
+            except self._missing as error:
+                self._refuse_missing_bucket(error)
                 return None
 
         return self._attempt(get)
+
+    def version(self, name: str) -> Version | None:
+        """Return the version of an object without reading it; None where there is none."""
+
+        def head() -> Version | None:
+            try:
+                return _version_of(self._library.head(self._client, name))
+            except self._missing:
+                return None
+
+        return self._attempt(head)
+
+    def _refuse_missing_bucket(self, error: Exception) -> None:
+        """Raise NotFound where the storage says that not only the object is missing."""
+        if any(code in str(error) for code in ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")):
+            raise NotFound(
+                f"there is no bucket of {self.url}", "Check the address, or make the bucket first"
+            ) from error
 
     def write(self, name: str, content: bytes) -> None:
         """Write an object, in place of one with that name."""
@@ -168,14 +220,118 @@ class RemoteObjects:
         raise AssertionError("unreachable")
 
 
+def _version_of(meta: Any) -> Version:
+    marks = {name: meta[name] for name in ("e_tag", "version")}
+    return {name: mark for name, mark in marks.items() if mark is not None}
+
+
+class FolderObjects:
+    """An :class:`ObjectStore` in a folder: an object is a file, its version the hash of its bytes.
+
+    Conditional writes take turns by a lock file, which must work on the file system (NFS: from version 4 on).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.url = f"file://{folder}"
+        self._folder = folder
+
+    def read(self, name: str) -> tuple[bytes, Version] | None:
+        """Return an object and its version; None where there is none."""
+        try:
+            content = (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _storage_error(self.url, error) from error
+        return content, hashlib.blake2b(content, digest_size=16).hexdigest()
+
+    def version(self, name: str) -> Version | None:
+        """Return the version of an object; None where there is none."""
+        stored = self.read(name)
+        return None if stored is None else stored[1]
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object, in place of one with that name; it appears when it is complete."""
+        path = self._folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(unfinished).replace(path)
+            except BaseException:
+                with suppress(OSError):
+                    Path(unfinished).unlink()
+                raise
+        except OSError as error:
+            raise _storage_error(self.url, error) from error
+
+    def write_if(self, name: str, content: bytes, version: Version | None) -> bool:
+        """Write an object if its version is still ``version`` (None: if there is none); return whether it was."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _storage_error(self.url, error) from error
+        with hold_lock(self._folder / _LOCK):
+            if self.version(name) != version:
+                return False
+            self.write(name, content)
+            return True
+
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """Return the names that begin with the folder ``prefix``, and the bytes of each object."""
+        try:
+            with os.scandir(self._folder / prefix) as entries:
+                return {
+                    f"{prefix}/{entry.name}": entry.stat().st_size for entry in entries if entry.is_file()
+                }
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise _storage_error(self.url, error) from error
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete objects; those that are gone already are passed over."""
+        try:
+            for name in names:
+                (self._folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise _storage_error(self.url, error) from error
+
+
 class _Undecided(Exception):
     """A conditional write was refused, although the object is as it was."""
 
 
+#: Words in errors of the library, what they mean, and what to do.
+_CREDENTIALS = (
+    "Set the credentials in the environment (for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION)"
+)
+_REASONS = (
+    # Where the environment has no credentials, the library asks the machine of a cloud for them, at these addresses.
+    (("169.254.169.254", "metadata.google.internal"), "there are no credentials for it", _CREDENTIALS),
+    (("necessary privileges", "valid authentication"), "it refuses these credentials", _CREDENTIALS),
+    (
+        ("error sending request", "timed out"),
+        "it cannot be reached",
+        "Check the network, and the address (for another S3 than Amazon's: AWS_ENDPOINT)",
+    ),
+)
+#: What the library tells of a request before it tells what is wrong.
+_REQUEST = re.compile(r"Error performing \w+ \S+ in \S+?(, after \d+ retries.*?)? - ")
+
+
 def _storage_error(url: str, error: Exception) -> StoreError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
+    problem = shorten(_REQUEST.sub("", lines[0]), 200)
+    for words, reason, hint in _REASONS:
+        if any(word in str(error) for word in words):
+            return StoreError(f"{url} cannot be used: {reason} ({problem})", hint)
     return StoreError(
-        f"{url} cannot be used: {shorten(lines[0], 200)}",
+        f"{url} cannot be used: {problem}",
         "Check the address, the credentials in the environment (for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, "
         "AWS_REGION, and AWS_ENDPOINT where it is not Amazon's) and the network, and run the same command again",
     )

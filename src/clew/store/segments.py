@@ -35,6 +35,7 @@ from clew.core.types import DOCUMENT, KINDS, RETRIEVED_KINDS, SECTION, TABLE, Pa
 from clew.store.database import Database, refuse_exhaustion
 from clew.store.documents import (
     DocumentEntry,
+    StoredRecords,
     detect_missing_languages,
     lacks_languages,
     read_entries,
@@ -481,7 +482,7 @@ class SegmentIndex:
             stamps = {entry.first: entry.stamp for entry in read_entries(connection)}
             for entry in batch:
                 if stamps.get(entry.first) == entry.stamp:
-                    nodes = read_parsed_document(connection, entry).nodes
+                    nodes = read_parsed_document(StoredRecords(connection), entry).nodes
                     documents.append((entry.first, entry.stamp, entry.document.language, nodes))
         return build_segment(_unused_name(self.folder, segments), documents) if documents else None
 

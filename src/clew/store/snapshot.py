@@ -15,9 +15,8 @@ from clew.store.database import Database
 from clew.store.documents import (
     DocumentEntry,
     NodeReader,
+    open_records,
     read_derived,
-    read_openings,
-    read_text,
     write_derived,
 )
 from clew.store.graphs.tables import unknown_graph_error
@@ -111,19 +110,21 @@ class StoreSnapshot:
         if not len(rows):
             return []
         with self._database.read_transaction() as connection:
-            return NodeReader(connection).nodes(rows.tolist(), self._owners(rows))
+            return NodeReader(open_records(self._database, connection)).nodes(
+                rows.tolist(), self._owners(rows)
+            )
 
     def document_text(self, document: str) -> str:
         """Return a document's canonical text. Raises NotFound."""
         entry = self._entry(document)
         with self._database.read_transaction() as connection:
-            return read_text(connection, entry.first)
+            return open_records(self._database, connection).text(entry.first)
 
     def document_openings(self, documents: Sequence[str], length: int) -> list[str]:
         """Return the first ``length`` characters of each document's canonical text; "" for one that is gone."""
         first_rows = [self._entry(document).first for document in documents]
         with self._database.read_transaction() as connection:
-            openings = read_openings(connection, first_rows, length)
+            openings = open_records(self._database, connection).openings(first_rows, length)
         return [openings.get(first, "") for first in first_rows]
 
     def mask(self, scope: Scope, kinds: Sequence[str] | None = None) -> Mask:
@@ -185,10 +186,13 @@ class StoreSnapshot:
             )
             if end > len(live):
                 live = np.concatenate([live, np.zeros(end - len(live), dtype=np.bool_)])
-            return SegmentedPostings([segment.fields[field] for segment in self._segments], live)
+            return self._open_postings(field, live)
 
         postings: Postings = self.memoize(f"postings/{field}", make, documents_only=True)
         return postings
+
+    def _open_postings(self, field: str, live: Mask) -> SegmentedPostings:
+        return SegmentedPostings([segment.fields[field] for segment in self._segments], live)
 
     def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
         """Return the vectors of the encoder named ``encoder``.

@@ -90,6 +90,8 @@ class Store:
 
     def __init__(self, path: Path, database: Database) -> None:
         self.path = path
+        #: Where the base lies, for people.
+        self.place = str(path)
         self.database = database
         self.derived = path / "derived"
         #: Whether :meth:`snapshot` first indexes new documents. A server leaves that to the process that adds them.
@@ -257,7 +259,9 @@ class Store:
         with self.database.read_transaction() as connection:
             row = documents.find_row(connection, id)
             owner = documents.read_entry(connection, id.rpartition(":")[0])
-            return documents.NodeReader(connection).nodes([row], [owner])[0]
+            return documents.NodeReader(documents.open_records(self.database, connection)).nodes(
+                [row], [owner]
+            )[0]
 
     def nodes(self, ids: Sequence[str]) -> list[Node]:
         """Return nodes in the order of their ids. Raises NotFound."""
@@ -266,31 +270,34 @@ class Store:
             owner_of = {key: documents.read_entry(connection, key) for key in keys}
             rows = [documents.find_row(connection, id) for id in ids]
             owners = [owner_of[id.rpartition(":")[0]] for id in ids]
-            return documents.NodeReader(connection).nodes(rows, owners)
+            return documents.NodeReader(documents.open_records(self.database, connection)).nodes(rows, owners)
 
     def document_nodes(self, key: str) -> list[Node]:
         """Return a document's nodes in reading order, the document's own node first. Raises NotFound."""
         with self.database.read_transaction() as connection:
             owner = documents.read_entry(connection, key)
             rows = range(owner.first, owner.end)
-            return documents.NodeReader(connection).nodes(rows, [owner] * len(rows))
+            return documents.NodeReader(documents.open_records(self.database, connection)).nodes(
+                rows, [owner] * len(rows)
+            )
 
     def table_nodes(self) -> list[Node]:
         """Return the nodes of all tables, those of a document in reading order."""
         with self.database.read_transaction() as connection:
             rows, owners = documents.find_table_rows(connection)
-            return documents.NodeReader(connection).nodes(rows, owners)
+            return documents.NodeReader(documents.open_records(self.database, connection)).nodes(rows, owners)
 
     def document_text(self, key: str) -> str:
         """Return a document's canonical text. Raises NotFound."""
         with self.database.read_transaction() as connection:
-            return documents.read_text(connection, documents.find_first_row(connection, key))
+            first = documents.find_first_row(connection, key)
+            return documents.open_records(self.database, connection).text(first)
 
     def parsed_document(self, key: str) -> ParsedDocument:
         """Return a document as it was stored, with its fields. Raises NotFound."""
         with self.database.read_transaction() as connection:
             entry = documents.read_entry(connection, key)
-            parsed = documents.read_parsed_document(connection, entry)
+            parsed = documents.read_parsed_document(documents.open_records(self.database, connection), entry)
         return replace(parsed, fields=entry.document.fields)
 
     # The whole base
@@ -298,8 +305,9 @@ class Store:
     def dump(self) -> Iterator[str]:
         """Yield the truth in its canonical form, sorted by key: the same lines for the same content."""
         with self.database.read_transaction() as connection:
+            records = documents.open_records(self.database, connection)
             for entry in sorted(documents.read_entries(connection), key=lambda entry: entry.document.key):
-                yield from dump_document(documents.read_parsed_document(connection, entry))
+                yield from dump_document(documents.read_parsed_document(records, entry))
             yield from tables.dump_graphs(connection)
             settings = connection.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
             yield from (dump_setting(name, value) for name, value in settings)
@@ -435,6 +443,14 @@ class Store:
             count = encode_missing(self.database, self.derived, encoder, progress or _ignore_progress)
         self._snapshot = None
         return count
+
+    def fetch_file(self, path: str) -> Path:
+        """Return where a file of the base is on this machine, such as an uploaded one; it may be missing."""
+        return self.path / path
+
+    def refresh(self) -> bool:
+        """Take up the present state of a base in object storage; return whether it is another one."""
+        return False
 
     def snapshot(self) -> StoreSnapshot:
         """Return a view of the base as it is now.

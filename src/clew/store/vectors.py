@@ -30,7 +30,7 @@ from clew.core.text import add_headings, hash_term
 from clew.core.types import RETRIEVED_KINDS, SECTION, ParsedNode
 from clew.store.binary_index import BinaryIndex, BinaryIndexFile
 from clew.store.database import UNFINISHED_VECTORS, Database, refuse_exhaustion
-from clew.store.documents import DocumentEntry, read_entries, read_parsed_document
+from clew.store.documents import DocumentEntry, StoredRecords, read_entries, read_parsed_document
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -433,7 +433,7 @@ def _missing_batches(
             ).fetchone()
             if stamp is None or stamp[0] != entry.stamp:
                 continue  # removed since the list was made
-            nodes = read_parsed_document(connection, entry).nodes
+            nodes = read_parsed_document(StoredRecords(connection), entry).nodes
         for position, text in texts_to_encode(nodes):
             if entry.first + position not in encoded:
                 rows.append(entry.first + position)

@@ -35,12 +35,15 @@ def copy(
     Addresses are s3://BUCKET/PREFIX, gs://BUCKET/PREFIX (Google) and az://ACCOUNT/CONTAINER/PREFIX (Azure); they need
     pip install 'clew\[scale]'. Credentials come from the environment, as the storage's own tools read them:
     AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT for another storage than Amazon's.
+    file:///FOLDER writes the same into a folder, such as one that several machines have mounted.
 
       clew copy .clew s3://my-bucket/reports
 
       clew copy s3://my-bucket/reports /data/reports
 
       clew ask "Who built the mill?" --kb /data/reports
+
+      clew ask "Who built the mill?" --kb s3://my-bucket/reports
 
     You can stop at any time; run the same command again to continue. Copied again to the same address, only what has
     changed is sent. The target has nothing to read before the copy is complete, and every part is compared with its

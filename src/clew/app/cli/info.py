@@ -70,7 +70,7 @@ def info(
             graph.name: describe_staleness(graph.name, measure_staleness(base, graph))
             for graph in store_info.graphs
         }
-        folder, unit, encoder = str(base.path), base.store.passage_unit, base.encoding.name
+        folder, unit, encoder = base.store.place, base.store.passage_unit, base.encoding.name
     stale = {name: text for name, text in staleness.items() if text}
     if as_json:
         sizes = [asdict(size) for size in graph_sizes]
@@ -98,7 +98,7 @@ def _print_info(
         ("tables", f"{nodes.get('table', 0):,} with {format_count(nodes.get('row', 0), 'row')}"),
         ("sections", f"{nodes.get('section', 0):,}"),
         ("languages", _describe_languages(info.languages)),
-        ("on disk", format_size(info.bytes)),
+        ("in storage" if "://" in folder else "on disk", format_size(info.bytes)),
         ("generation", info.generation),
         ("digest", info.digest),
         ("encoder", encoder or "none"),

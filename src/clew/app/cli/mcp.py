@@ -114,12 +114,12 @@ def _serve(
     serve_stdio(ToolContext(bases, allowed, model))
 
 
-def _name_folders(options: Sequence[str] | None) -> dict[str, Path]:
+def _name_folders(options: Sequence[str] | None) -> dict[str, Path | str]:
     """Return the folder of each base by its name: that of NAME=FOLDER, else the folder's own without ``.clew``.
 
     Raises UsageError if two bases have the same name.
     """
-    folders: dict[str, Path] = {}
+    folders: dict[str, Path | str] = {}
     for option in options or [""]:
         name, equals, rest = option.partition("=")
         named = bool(equals) and bool(name) and "/" not in name
@@ -132,7 +132,7 @@ def _name_folders(options: Sequence[str] | None) -> dict[str, Path]:
 
 
 def _print_config(
-    folders: Mapping[str, Path], llm: Sequence[str] | None, recipes: Sequence[str] | None
+    folders: Mapping[str, Path | str], llm: Sequence[str] | None, recipes: Sequence[str] | None
 ) -> None:
     arguments = ["-m", "clew", "mcp"]
     for name, folder in folders.items():

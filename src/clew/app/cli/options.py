@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from clew.core.types import Usage
 
 Kb: TypeAlias = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--kb",
+        "-b",
         metavar="FOLDER",
-        help="The folder of the knowledge base.",
+        help="The folder of the knowledge base, or the address of a copy: s3://BUCKET/PREFIX.",
         show_default="$CLEW_HOME, else ./.clew",
     ),
 ]

@@ -22,11 +22,13 @@ _GRACE = 1.0
 
 def serve(
     kb: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--kb",
+            "-b",
             metavar="FOLDER",
-            help="A knowledge base; it is created if it does not exist. Repeat for several.",
+            help="A knowledge base; it is created if it does not exist. Or the address of a copy, "
+            "s3://BUCKET/PREFIX, from which questions are answered. Repeat for several.",
             show_default="$CLEW_HOME, else ./.clew",
         ),
     ] = None,
@@ -123,14 +125,21 @@ def serve(
         name_models,
         new_token,
     )
+    from clew.store.object_store import storage_path
 
     token = token or server_token()
     if token is None and not is_loopback_host(host):
         token = new_token()
     default_llm = environment("CLEW_LLM")
     models = llm or ([default_llm] if default_llm else [])
+    places = [knowledge_base_path(place) for place in kb] if kb else [knowledge_base_path(), *find_projects()]
+    addresses = {storage_path(place): place for place in places if isinstance(place, str)}
+    if addresses and not read_only:
+        read_only = True
+        print_note("clew: read-only, since a knowledge base in object storage is only read there")
     settings = Settings(
-        bases=name_bases(kb or [knowledge_base_path(), *find_projects()]),
+        bases=name_bases(places),
+        addresses=addresses,
         projects=projects_path(),
         own_settings=data_path() / "settings.json",
         models=name_models(models),
@@ -166,7 +175,7 @@ def _run(settings: Settings) -> None:
             if settings.token is not None:
                 print_note(f"clew: token: {settings.token}")
             for name, path in settings.bases.items():
-                print_note(f"clew: {name}: {path}")
+                print_note(f"clew: {name}: {settings.addresses.get(path, path)}")
             server.run()
     except KeyboardInterrupt:
         _end_process()

@@ -129,7 +129,9 @@ def _exclusive(folder: Path) -> Iterator[None]:
 
 
 def open_served_base(settings: Settings, path: Path) -> KnowledgeBase:
-    """Open a base in a connection of its own; it is created if it does not exist."""
+    """Open a base in a connection of its own; it is created if it does not exist, but not in object storage."""
+    if path in settings.addresses:
+        return clew.open(settings.addresses[path])
     fresh = not Store.exists(path)
     base = clew.open(path, create=True)
     if fresh and settings.encoder is not None:

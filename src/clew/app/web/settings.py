@@ -12,6 +12,7 @@ from clew.core.config import knowledge_base_name
 from clew.core.errors import UsageError
 from clew.core.text import slugify
 from clew.models import describe_destination, leaves_machine, parse_roles
+from clew.store.object_store import storage_path
 
 MIB = 1 << 20
 #: The least number of characters of a token.
@@ -89,7 +90,8 @@ class Settings:
     """The settings of a server.
 
     ``bases`` are the folders of knowledge bases by the names that pages and requests use; a missing one is created,
-    with ``encoder``. ``projects`` is the folder for those that are made in the app, None where none can be made.
+    with ``encoder``. Those that lie in object storage have their ``addresses`` by the folder on this machine that has
+    their questions. ``projects`` is the folder for those that are made in the app, None where none can be made.
     ``own_settings`` is the file with the models that the person who runs the server chooses in the app, and
     ``model_servers`` are the titles and addresses of servers of models that are looked for on this machine.
     ``models`` are the models that may be chosen, the first by default; without any, answers are
@@ -99,6 +101,7 @@ class Settings:
     """
 
     bases: Mapping[str, Path]
+    addresses: Mapping[Path, str] = field(default_factory=dict)
     projects: Path | None = None
     models: tuple[ModelChoice, ...] = ()
     own_settings: Path | None = None
@@ -143,14 +146,15 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def name_bases(folders: Sequence[Path]) -> dict[str, Path]:
+def name_bases(places: Sequence[Path | str]) -> dict[str, Path]:
     """Return folders by the names that paths and pages use: the folder's own, its parent's for a hidden folder; with
-    a number if two are the same."""
+    a number if two are the same. For an address of object storage it is the folder of this machine that belongs to
+    it."""
     bases: dict[str, Path] = {}
-    for folder in folders:
-        path = folder.expanduser().absolute()
+    for place in places:
+        path = storage_path(place) if isinstance(place, str) else place.expanduser().absolute()
         if path not in bases.values():
-            bases[free_name(knowledge_base_name(path), bases)] = path
+            bases[free_name(knowledge_base_name(place if isinstance(place, str) else path), bases)] = path
     return bases
 
 

@@ -1,0 +1,353 @@
+"""A base that is read in object storage: the same results, states of the copy, the cache, faults, and errors."""
+
+import gc
+import json
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.core.config import cache_path
+from clew.core.errors import BaseReplaced, Damaged, NotFound, StoreError, UsageError
+from clew.core.types import RETRIEVED_KINDS, Scope
+from clew.knowledge_base.base_copy import copy_base, upload_base
+from clew.knowledge_base.knowledge_base import KnowledgeBase
+from clew.store import object_store
+from clew.store.object_store import FolderObjects, open_object_store
+from clew.store.remote import layout, manifest, pieces
+from clew.store.remote import store as remote
+from clew.store.remote.store import RemoteStore
+from clew.store.segments import FIELDS
+from clew.store.store import Store
+from command_line import run
+from kb_documents import HashEncoder, document, location
+from object_server import missing_package, serve_objects
+from retrieve_documents import make_document
+from schema_graphs import films
+
+SECRET = "Xyzzyplugh"
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Pieces and arrays so small that a question reads several ranges."""
+    monkeypatch.setattr(manifest, "POSTINGS_PIECE", 256)
+    monkeypatch.setattr(manifest, "TEXTS_PIECE", 512)
+    monkeypatch.setattr(layout, "MAX_WHOLE", 64)
+    monkeypatch.setattr(remote, "CHECK_INTERVAL", 0.0)
+
+
+@pytest.fixture
+def written(tmp_path, small_pieces):
+    with Store.open(tmp_path / "kb", create=True) as store:
+        for number in range(4):
+            store.put_document(document(number), location(f"/docs/{number}.txt"))
+        store.put_document(make_document(SECRET, [f"{SECRET} is the word."]), location("/docs/secret.txt"))
+        films(store)
+        store.encode(HashEncoder())
+        yield store
+
+
+@pytest.fixture
+def objects(tmp_path):
+    return FolderObjects(tmp_path / "copy")
+
+
+def publish(store, objects):
+    return upload_base(store.path, objects, take_over=False, progress=lambda done, total: None)
+
+
+def results(store):
+    """Return what retrieval reads of a base, to the last bit."""
+    snapshot = store.snapshot()
+    encoder = HashEncoder()
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
+    view = snapshot.vectors(encoder.name)
+    near, scores = view.search(encoder.encode(["a question", "another"], query=True), 5)
+    values = [store.documents(), snapshot.ids(rows), snapshot.nodes(rows), view.vectors(rows).tolist()]
+    values += [near.tolist(), scores.tolist(), store.info().nodes, store.table_nodes(), store.digest()]
+    values.append([snapshot.document_openings([item.key], 50) for item in store.documents()])
+    values.append([store.parsed_document(item.key) for item in store.documents()])
+    for field in FIELDS:
+        postings = snapshot.postings(field)
+        terms, frequency = postings.vocabulary()
+        some = terms[::3]
+        values += [terms.tolist(), frequency.tolist(), postings.document_frequency(some).tolist()]
+        values += [[part.tolist() for part in postings.rows_with(term)] for term in some.tolist()]
+        values += [part.tolist() for part in postings.term_matrix(rows[::2])]
+        values += [postings.average_length, postings.lengths(rows).tolist()]
+    for name in snapshot.graphs():
+        graph = snapshot.graph(name)
+        values += [graph.entities(np.arange(graph.size)), graph.relations(), graph.ids(np.arange(graph.size))]
+    return values
+
+
+def test_a_copy_gives_what_its_base_gives_and_follows_it(written, objects, tmp_path):
+    publish(written, objects)
+    reader = RemoteStore(objects)
+    assert results(reader) == results(written)
+    # A state that a question began with stays; the next question has the new one.
+    before = reader.snapshot()
+    written.remove(["/docs/0.txt", "/docs/secret.txt"])
+    written.put_document(document(7), location("/docs/7.txt"))
+    written.encode(HashEncoder())
+    publish(written, objects)
+    assert reader.snapshot() is not before and results(reader) == results(written)
+    assert before.documents() != reader.snapshot().documents()
+    # Nothing of the removed document is left on this machine either.
+    del before
+    gc.collect()
+    cache = [path for path in cache_path().rglob("*") if path.is_file()]
+    packed = json.dumps(SECRET)[1:-1].encode()
+    assert cache and not [path for path in cache if packed in path.read_bytes()]
+    known = {path.name for path in cache if path.parents[1].name == "pieces"}
+    assert known <= manifest.read_manifest(objects).pieces()
+    reader.close()
+
+
+def test_what_is_gone_or_damaged_is_noticed(written, objects, monkeypatch, tmp_path):
+    publish(written, objects)
+    base = KnowledgeBase(RemoteStore(objects))
+    expected = [(hit.node.id, hit.score) for hit in base.search(SECRET, retriever="bm25")]
+    assert expected and KnowledgeBase(written).search(SECRET, retriever="bm25")[0].node.id == expected[0][0]
+    # A damaged file of the cache is fetched again; a cache that cannot be written is done without.
+    cached = [path for path in cache_path().rglob("pieces/*/*") if path.is_file()]
+    for path in cached:
+        path.write_bytes(b"damaged")
+    base.close()
+    reader = RemoteStore(objects)
+    base = KnowledgeBase(reader)
+
+    def forget_all():
+        reader._cache.forget(reader._cache.stored())
+
+    assert [(hit.node.id, hit.score) for hit in base.search(SECRET, retriever="bm25")] == expected
+    # A question that began before the copy was replaced begins again.
+    snapshot = base.store.snapshot()
+    forget_all()
+    monkeypatch.setattr(remote, "CHECK_INTERVAL", 1000.0)
+    written.remove(["/docs/1.txt"])
+    written.put_document(document(8), location("/docs/8.txt"))
+    publish(written, objects)
+    with pytest.raises(BaseReplaced):
+        snapshot.nodes(np.flatnonzero(snapshot.mask(Scope())))
+    again = base.search(SECRET, retriever="bm25")
+    assert [hit.node.id for hit in again] == [
+        hit.node.id for hit in KnowledgeBase(written).search(SECRET, retriever="bm25")
+    ]
+    # Where a piece is gone for another reason, that is said, and no question goes on for ever.
+    forget_all()
+    for name in objects.sizes("pieces"):
+        objects.write(name, b"other")
+    with pytest.raises(Damaged, match="is damaged"):
+        base.search("river mill", retriever="bm25")
+    objects.delete(sorted(objects.sizes("pieces")))
+    with pytest.raises(BaseReplaced, match="copy the base there again"):
+        base.search("river mill", retriever="bm25")
+    base.close()
+
+
+def test_the_cache_is_bounded_and_shared(objects, tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "MEMORY", 0)
+    contents = {manifest.piece_digest(bytes([n]) * 1000): bytes([n]) * 1000 for n in range(20)}
+    for digest, content in contents.items():
+        objects.write(manifest.piece_name(digest), content)
+    cache = pieces.PieceCache(objects, tmp_path / "cache", 8000)
+    for digest in contents:
+        assert cache.get([digest]) == {digest: contents[digest]}
+    assert 0 < len(cache.stored()) <= 8 and list(contents)[-1] in cache.stored()
+    reads, read = [], objects.read
+    monkeypatch.setattr(objects, "read", lambda name: reads.append(name) or read(name))
+    other = pieces.PieceCache(objects, tmp_path / "cache", 8000)
+    assert other.get(cache.stored()) and reads == []
+    # A piece that several threads ask for at once is fetched once.
+    (missing, *_) = contents.keys() - cache.stored()
+    threads = [threading.Thread(target=cache.get, args=([missing],)) for _ in range(4)]
+    monkeypatch.setattr(
+        objects, "read", lambda name: reads.append(name) or threading.Event().wait(0.05) or read(name)
+    )
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(reads) == 1
+    cache.close()
+    other.close()
+
+
+def test_a_copy_cannot_be_changed_where_it_lies(written, objects, monkeypatch):
+    with pytest.raises(NotFound, match="no complete copy of a knowledge base at file://"):
+        RemoteStore(objects)
+    publish(written, objects)
+    reader = RemoteStore(objects)
+    for change in (
+        lambda: reader.put_document(document(9), location("/docs/9.txt")),
+        lambda: reader.remove(["/docs/0.txt"]),
+        lambda: reader.set_setting("encoder", "none"),
+        lambda: reader.encode(HashEncoder()),
+    ):
+        with pytest.raises(UsageError, match="is only read there"):
+            change()
+    for refused in (reader.doctor, lambda: reader.write_copy(Path("x"))):
+        with pytest.raises(UsageError, match="clew copy file://"):
+            refused()
+    reader.finish_removals()
+    assert reader.catch_up() == 0 and reader.database.scrub()
+    # What is derived can be kept beside it.
+    key = reader.documents()[0].key
+    assert reader.snapshot().write_derived("maker", key, {"a": b"1"})
+    assert reader.snapshot().read_derived("maker", key) == {"a": b"1"}
+    reader.close()
+    content = json.loads(objects.read("manifest.json")[0])
+    content["reading"]["layout"] = "0"
+    objects.write("manifest.json", json.dumps(content).encode())
+    with pytest.raises(StoreError, match="written by another version of clew"):
+        RemoteStore(objects)
+    del content["reading"]["layout"]
+    objects.write("manifest.json", json.dumps(content).encode())
+    with pytest.raises(Damaged, match="no file of clew"):
+        RemoteStore(objects)
+
+
+def test_objects_in_a_folder(tmp_path):
+    objects = open_object_store(f"file://{tmp_path}/objects")
+    assert isinstance(objects, FolderObjects)
+    assert objects.read("a") is None and objects.version("a") is None and objects.sizes("pieces") == {}
+    assert objects.write_if("a", b"1", None) and not objects.write_if("a", b"2", None)
+    content, version = objects.read("a") or (b"", None)
+    assert content == b"1" and version == objects.version("a")
+    assert objects.write_if("a", b"2", version) and not objects.write_if("a", b"3", version)
+    objects.write("pieces/b", b"123")
+    assert objects.sizes("pieces") == {"pieces/b": 3}
+    objects.delete(["pieces/b", "pieces/none"])
+    assert objects.sizes("pieces") == {}
+    objects.write("file", b"1")
+    for failing in (
+        lambda: objects.write("file/b", b"1"),
+        lambda: objects.read("file/b"),
+        lambda: objects.sizes("file"),
+        lambda: objects.delete(["pieces"]),
+        lambda: FolderObjects(tmp_path / "objects" / "file").write_if("a", b"1", None),
+    ):
+        with pytest.raises(StoreError, match="cannot be used"):
+            failing()
+
+
+# S3, over HTTP
+
+
+@pytest.fixture(scope="module")
+def server():
+    if missing := missing_package():
+        pytest.skip(f"{missing}, which the S3 server of these tests needs, is not installed (extra dev)")
+    with serve_objects() as started:
+        yield started
+
+
+@pytest.fixture
+def address(server, monkeypatch, request):
+    for name, value in server.options().items():
+        monkeypatch.setenv(name.upper(), value)
+    yield f"s3://{server.bucket}/{request.node.name}"
+    server.fault = server.delay = None
+
+
+@pytest.mark.slow
+def test_s3_commands_answer_as_from_the_folder(written, server, address, tmp_path):
+    publish(written, open_object_store(address))
+    kb = str(written.path)
+    for command in (
+        ["search", "river mill", "--json"],
+        ["search", SECRET, "--json", "--retriever", "tfidf"],
+        ["list", "--json"],
+        ["show", "secret.txt", "--json"],
+        ["graph", "list", "--json"],
+        ["info", "--digest"],
+    ):
+        there, here = run(*command, "--kb", address), run(*command, "--kb", kb)
+        assert there.exit_code == here.exit_code == 0, (command, there.stderr)
+        assert there.stdout == here.stdout
+    assert json.loads(run("info", "--json", "-b", address).stdout)["path"] == address
+    (tmp_path / "new.txt").write_text("A new text.")
+    assert "is only read there" in run("add", tmp_path / "new.txt", "-b", address, status=2).output
+
+
+@pytest.mark.slow
+def test_s3_faults_while_reading(written, server, address, monkeypatch):
+    monkeypatch.setattr(object_store, "PAUSE", 0.001)
+    publish(written, open_object_store(address))
+    expected = results(written)
+    # Every fourth request fails in a way that passes.
+    for fault in (503, 500, "lost", 429):
+        server.fault = lambda method, path, number, fault=fault: fault if number % 4 == 0 else None
+        reader = RemoteStore.open_url(address)
+        assert results(reader) == expected
+        reader._cache.forget(reader._cache.stored())
+        reader.close()
+    server.fault = None
+    monkeypatch.setattr(object_store, "ATTEMPTS", 1)
+    monkeypatch.setattr(object_store, "RETRY_TIMEOUT", 1)
+    for fault, message in (
+        (503, "503"),
+        (403, "refuses these credentials"),
+        (401, "refuses these credentials"),
+    ):
+        server.fault = lambda method, path, number, fault=fault: fault
+        with pytest.raises(StoreError, match=message):
+            RemoteStore.open_url(address)
+    server.fault = None
+    with pytest.raises(NotFound, match="there is no bucket of"):
+        RemoteStore.open_url("s3://elsewhere/base")
+    monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(StoreError, match="cannot be reached"):
+        RemoteStore.open_url(address)
+
+
+@pytest.mark.slow
+def test_s3_readers_while_the_copy_is_replaced_again_and_again(written, server, address, monkeypatch):
+    """Three threads search without pause; every answer is that of one state of the base."""
+    objects = open_object_store(address)
+    publish(written, objects)
+    known, problems, done = {}, [], threading.Event()
+
+    def state():
+        base = KnowledgeBase(written)
+        hits = base.search("river mill", retriever="bm25", k=20)
+        known[tuple((hit.node.id, hit.score) for hit in hits)] = written.digest()
+
+    def read():
+        base = KnowledgeBase(RemoteStore.open_url(address))
+        try:
+            while not done.is_set():
+                hits = base.search("river mill", retriever="bm25", k=20)
+                answer = tuple((hit.node.id, hit.score) for hit in hits)
+                if answer not in known:
+                    problems.append(answer)
+        except Exception as error:  # noqa: BLE001 (reported below)
+            problems.append(error)
+        finally:
+            base.close()
+
+    state()
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(10, 18):
+        written.put_document(document(number % 10), location(f"/docs/{number}.txt"))
+        if number % 2:
+            written.remove([f"/docs/{number - 1}.txt"])
+        state()
+        publish(written, objects)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert problems == [] and len(known) > 1
+
+
+@pytest.mark.slow
+def test_copies_that_are_written_elsewhere_and_read_in_a_folder(written, tmp_path):
+    copied = copy_base(str(written.path), f"file://{tmp_path}/copy")
+    assert run("info", "--digest", "-b", str(tmp_path / "copy")).stdout.strip() == copied.digest
+    back = copy_base(f"file://{tmp_path}/copy", str(tmp_path / "back"))
+    assert back.digest == copied.digest
