@@ -6,6 +6,7 @@
     python benchmarks/plain_questions.py packages    # forty questions over Debian's packages, never trained on
     python benchmarks/plain_questions.py countries   # forty questions over countries; needs babel and pycountry
     python benchmarks/plain_questions.py countries --adapt 15   # the same, after learning from the graph's own schema
+    python benchmarks/plain_questions.py library     # forty questions over Python's standard library, as a graph
     python benchmarks/plain_questions.py 2wiki       # 2WikiMultihopQA's questions over its gold triples
     python benchmarks/plain_questions.py ordinary    # questions about documents beside the film graph: false routing
     python benchmarks/plain_questions.py misspelt    # forty questions with a name that is spelt wrongly, or unknown
@@ -47,6 +48,7 @@ from clew.triples.questions.parser import PlainParser, Reading, open_space, writ
 from clew.triples.questions.paths import FEATURES, PathSpace, QuestionWords, measure_paths
 from clew.triples.questions.scoring import PathScorer, load_scorer, train_scorer
 from clew.triples.questions.words import split_words
+from library_graph import write_library
 from real_graphs import Packages, read_packages, write_countries, write_gold_triples, write_packages
 
 ROOT = Path(__file__).parents[1]
@@ -440,48 +442,63 @@ def adapt_scorer(graph: PropertyGraph, encoder: Encoder | None, number: int) -> 
 
 
 def run_countries(show: bool, adapt: int, use_encoder: bool) -> None:
-    """Print how many of the forty questions over countries, languages and currencies are right, wrong, or unsure.
-
-    The gold is typed triples, ``chain`` and the triple of a property, or ``none`` where the graph does not know.
-    """
-    lines = (ROOT / "benchmarks" / "data" / "country_questions.tsv").read_text(encoding="utf-8").splitlines()
+    """Print how many of the forty questions over countries, languages and currencies are right, wrong, or unsure."""
     with tempfile.TemporaryDirectory() as folder, clew.open(folder + "/kb", create=True) as base:
         nodes, edges = write_countries(Path(folder))
         base.graphs.add(nodes=[nodes], edges=[edges], name="countries")
         graph = base.store.snapshot().graph("countries")
         encoder = base.encoding.encoder() if use_encoder else None
         parser = PlainParser(encoder, adapt_scorer(graph, encoder, adapt) if adapt else load_scorer())
-        outcomes: dict[str, int] = {}
-        for line in lines:
-            question, expected = line.split("\t")
-            gold = _country_gold(graph, expected)
-            readings = parser.read(question, [graph])
-            best = readings[0] if readings else None
-            if best is not None and best.is_sure:
-                is_right = answers_of(graph, best) == gold
-                is_right &= best.asks_count == expected.startswith("count ")
-                outcome = "right" if is_right else "WRONG"
-            elif gold is None:
-                outcome = "unsure, as it should be"
-            else:
-                is_shown = any(answers_of(graph, reading) == gold for reading in readings)
-                outcome = "unsure, right among the readings" if is_shown else "unsure"
-            outcomes[outcome] = outcomes.get(outcome, 0) + 1
-            if show and outcome != "right":
-                print(f"{outcome}: {question}")
-                for reading in readings:
-                    print(
-                        f"    {reading.triples}  {reading.probability:.2f} {reading.count} {reading.doubts}"
-                    )
-        print(f"{graph.size:,} nodes, {len(lines)} questions")
-        for outcome, number in sorted(outcomes.items()):
-            print(f"{outcome:34s} {number}")
+        run_forty(graph, parser, "country_questions.tsv", show)
 
 
-def _country_gold(graph: PropertyGraph, expected: str) -> frozenset[str] | None:
+def run_library(show: bool) -> None:
+    """Print how many of the forty questions over Python's standard library are right, wrong, or unsure."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_library(Path(folder) / "library.jsonl")
+        with base_with(folder + "/kb", ("library", path)) as base:
+            graph = base.store.snapshot().graph("library")
+            run_forty(graph, PlainParser(base.encoding.encoder()), "library_questions.tsv", show)
+
+
+def run_forty(graph: PropertyGraph, parser: PlainParser, file: str, show: bool) -> None:
+    """Print how many questions of a file over a graph are right, wrong, or unsure.
+
+    The gold is typed triples, ``chain`` and the triple of a property, ``value`` and what is to be said (``yes``, or
+    which of two), or ``none`` where the graph does not know.
+    """
+    lines = (ROOT / "benchmarks" / "data" / file).read_text(encoding="utf-8").splitlines()
+    outcomes: dict[str, int] = {}
+    for line in lines:
+        question, expected = line.split("\t")
+        gold = _expected_names(graph, expected)
+        readings = parser.read(question, [graph])
+        best = readings[0] if readings else None
+        if best is not None and best.is_sure:
+            is_right = answers_of(graph, best) == gold
+            is_right &= best.asks_count == expected.startswith("count ")
+            outcome = "right" if is_right else "WRONG"
+        elif gold is None:
+            outcome = "unsure, as it should be"
+        else:
+            is_shown = any(answers_of(graph, reading) == gold for reading in readings)
+            outcome = "unsure, right among the readings" if is_shown else "unsure"
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        if show and outcome != "right":
+            print(f"{outcome}: {question}")
+            for reading in readings:
+                print(f"    {reading.triples}  {reading.probability:.2f} {reading.count} {reading.doubts}")
+    print(f"{graph.size:,} nodes, {len(lines)} questions")
+    for outcome, number in sorted(outcomes.items()):
+        print(f"{outcome:34s} {number}")
+
+
+def _expected_names(graph: PropertyGraph, expected: str) -> frozenset[str] | None:
     """Return the names or values that are meant; None where the graph does not know."""
     if expected == "none":
         return None
+    if expected.startswith("value "):
+        return frozenset({expected.removeprefix("value ")})
     if expected.startswith("chain "):
         name, property, _ = expected.removeprefix("chain ").split(" >> ")
         entities = graph.entities(graph.find_by_name(name))
@@ -636,6 +653,7 @@ def main() -> None:
             "ordinary",
             "packages",
             "countries",
+            "library",
             "2wiki",
             "misspelt",
             "speed",
@@ -661,6 +679,8 @@ def main() -> None:
         run_packages(arguments.show, arguments.adapt)
     elif arguments.what == "countries":
         run_countries(arguments.show, arguments.adapt, not arguments.no_encoder)
+    elif arguments.what == "library":
+        run_library(arguments.show)
     elif arguments.what == "2wiki":
         run_2wiki(arguments.show)
     elif arguments.what == "misspelt":
