@@ -268,3 +268,43 @@ def test_words_in_common_do_not_name_two_relations(tmp_path):
         spoken = read(graph, "Which languages are spoken in Oskell?")[0]
     assert official.triples == "Oskell >> official_language >> #1; final answer: #1" and official.is_sure
     assert spoken.triples == "Oskell >> spoken_language >> #1; final answer: #1" and spoken.is_sure
+
+
+def test_types_parts_and_directions_between_nodes_of_one_type(tmp_path):
+    """A graph of code: what imports what is told by the order of the words, parts by "of" and "in"."""
+    triples = [
+        ("sail", "part_of", "ship"),
+        ("mast", "part_of", "ship"),
+        ("sail", "imports", "mast"),
+        ("mast", "imports", "rope"),
+        ("Rig", "defined_in", "sail"),
+        ("Torn", "defined_in", "sail"),
+        ("Jib", "defined_in", "mast"),
+        ("Boom", "defined_in", "sail"),
+        ("Jib", "inherits_from", "Rig"),
+        ("Torn", "inherits_from", "Jib"),
+    ]
+    types = {name: "class" if name[0].isupper() else "module" for triple in triples for name in triple[::2]}
+    types |= {"Torn": "exception", "ship": "package"}
+    nodes = {name: {"name": name, "types": [type]} for name, type in types.items()}
+    nodes["sail"]["properties"] = {"lines": 7}
+    questions = {
+        "Which classes are defined in sail?": {"Boom", "Rig"},
+        "Which modules import rope?": {"mast"},
+        "Which modules are imported by sail?": {"mast"},
+        "What does the module that defines Jib import?": {"rope"},
+        "What are the subclasses of Rig?": {"Jib"},
+        "Where is the base class of Jib defined?": {"sail"},
+        "list the modules of the package ship": {"sail", "mast"},
+        "Which classes in sail do not inherit from Jib?": {"Boom", "Rig"},
+        "Which class has the most subclasses?": {"Jib", "Rig"},
+    }
+    with Store.open(tmp_path / "kb", create=True) as store:
+        graph = graph_of(store, triples, "code", **nodes)
+        for question, answers in questions.items():
+            best = read(graph, question)[0]
+            rows = solve_triples(graph, parse_typed(best.triples))
+            names = {entity.name for entity in graph.entities(rows.astype("int64"))}
+            assert (names, best.is_sure) == (answers, True), (question, best)
+        best = read(graph, "How many lines does sail have?")[0]
+    assert best.is_sure and best.is_chain and not best.asks_count

@@ -25,7 +25,7 @@ from clew.triples.language.chain import (
     exactly,
 )
 from clew.triples.questions.paths import NAMES_RELATION
-from clew.triples.questions.words import GENERIC
+from clew.triples.questions.words import GENERIC, names_inverse
 
 if TYPE_CHECKING:
     from clew.triples.questions.paths import PathSpace, QuestionWords
@@ -54,6 +54,8 @@ _ENDS = frozenset(
 )
 #: How far the best relation of a counted thing has to be ahead of the next.
 _MARGIN = 0.05
+#: What the verb before a counted thing adds to the direction in which it asks.
+_VERB = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,22 +171,31 @@ def resolve_count(
         if place not in phrase.places and word.is_content and word.text not in GENERIC
     ]
     scores: dict[int, float] = {}
+    inverse_named: set[int] = set()
     for directed in sorted(leaving):
         relation = directed // 2
-        named = float(asked.affinities[counted, relation].max(initial=0.0))
-        of_words = asked.affinities[counted, relation]
+        of_words = asked.affinities[counted, relation].copy()
+        for number, place in enumerate(counted):
+            # "The most subclasses" are where 'inherits from' begins.
+            if names_inverse(asked.words[place].stem, space.labels[relation]):
+                of_words[number] *= directed % 2
+                inverse_named |= {directed} if directed % 2 else set()
+        named = float(of_words.max(initial=0.0))
         typed = 0.0
         if space.has_types and not space.is_property(directed):
             fits = (asked.type_affinities[counted] * space.types_at[directed][None]).max(axis=1, initial=0.0)
             typed = float(fits.max(initial=0.0))
             of_words = np.maximum(of_words, fits)
-        if directed % 2 and typed < NAMES_RELATION:
+        if directed % 2 and typed < NAMES_RELATION and directed not in inverse_named:
             continue  # "the most languages" are where 'language' leads to, not where it begins
         best = max(named, typed)
         if best < NAMES_RELATION:
             continue
         by_others = float(asked.affinities[others, relation].sum())
         scores[directed] = best + 0.3 * float(of_words.sum()) + 0.5 * by_others
+        scores[directed] += _VERB * (
+            _direction_before(phrase, asked, relation, space) == 1 - 2 * (directed % 2)
+        )
     ranked = sorted(scores, key=lambda directed: -scores[directed])
     if not ranked or (len(ranked) > 1 and scores[ranked[0]] - scores[ranked[1]] < _MARGIN):
         return None
@@ -197,6 +208,19 @@ def resolve_count(
         superlative = Superlative(unknown, phrase.highest, triple=triple)
         return CountedRelation(chosen // 2, superlative=superlative)
     return CountedRelation(chosen // 2, triple, phrase.quantifier)
+
+
+def _direction_before(phrase: CountPhrase, asked: QuestionWords, relation: int, space: PathSpace) -> int:
+    """Return 1 where the verb before a phrase asks for the tails of a relation ("imports the most modules"), -1 where
+    it asks for the heads ("is imported by the most"), 0 where no verb is there."""
+    before = [place for place in range(min(phrase.places)) if asked.words[place].text != "the"][-2:]
+    if not before:
+        return 0
+    is_passive = asked.words[before[-1]].text == "by"
+    verb = before[0] if is_passive else before[-1]
+    if asked.affinities[verb, relation] < NAMES_RELATION:
+        return 0
+    return -1 if is_passive != space.labels[relation].text.endswith(" by") else 1
 
 
 def _resolve_property(

@@ -23,7 +23,7 @@ from clew.triples.language.chain import Chain, Condition, Term, Triple, TypedCha
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.query import compile_question, solve_question
 from clew.triples.questions.conditions import Additions, asks_measure, find_additions, is_denied
-from clew.triples.questions.names import NameMatch, find_names
+from clew.triples.questions.names import HOPELESS, NameMatch, find_names
 from clew.triples.questions.paths import (
     CERTAIN_NAME,
     MAX_RELATIONS,
@@ -34,7 +34,14 @@ from clew.triples.questions.paths import (
     measure_paths,
 )
 from clew.triples.questions.scoring import PathScorer, load_scorer
-from clew.triples.questions.words import GENERIC, PERSON_WORDS, Word, split_words
+from clew.triples.questions.words import (
+    GENERIC,
+    PERSON_WORDS,
+    Word,
+    label_affinity,
+    names_inverse,
+    split_words,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,12 +52,16 @@ if TYPE_CHECKING:
 
 #: Readings that are executed to see whether they have answers, and that are shown.
 MAX_TRIED, SHOWN_READINGS = 6, 3
+#: So many of the likeliest paths of one hop are tried in any case.
+MAX_SHORT = 4
 #: A reading with at least this probability, all of whose words are accounted for, is answered.
 SURE = 0.6
 #: A reading whose relation no word names has to be at least this likely.
 OBVIOUS = 0.9
 #: What a condition that a reading expresses adds to its score, and one that it does not express takes from it.
 PER_CONDITION = 2.0
+#: What it takes from the score of a reading that it leads to nodes of another type than is asked for.
+PER_MISTYPED = 4.0
 #: After a reading with at least this probability no other is looked at.
 SETTLED = 0.95
 #: Names less plausible than this do not make a question one about a graph.
@@ -175,6 +186,7 @@ class PlainParser:
         words = split_words(question)
         names = find_names(graph, question, words)
         space = open_space(graph)
+        names = _without_type_words(names, words, space)
         if not any(name.plausibility >= MIN_PLAUSIBILITY for name in names):
             of_types = self._draft_types(question, words, space)
             if of_types or not names:
@@ -197,7 +209,10 @@ class PlainParser:
                     continue
             features = measure_paths(asked, name, paths, space)
             scores = self.scorer.scores(features)
-            best = np.argsort(-scores, kind="stable")[: 2 * MAX_TRIED]
+            order = np.argsort(-scores, kind="stable")
+            # What the words beside a path of one hop leave open may be conditions.
+            short = order[paths[order, 1] < 0][:MAX_SHORT]
+            best = np.unique(np.concatenate([order[: 2 * MAX_TRIED], short]))
             rest = np.delete(scores, best)
             drafts += [
                 _Draft(question, space, asked, name, names, paths[place], float(scores[place]))
@@ -227,6 +242,23 @@ class PlainParser:
         return drafts
 
 
+def _without_type_words(
+    names: Sequence[NameMatch], words: Sequence[Word], space: PathSpace
+) -> list[NameMatch]:
+    """Return the names, those less plausible that are a word for a type: "which module" is no class Module."""
+    doubtful = []
+    for name in names:
+        word = words[name.first]
+        is_type = (
+            not name.is_exact
+            and name.last - name.first == 1
+            and any(label_affinity(word.stem, label) >= NAMES_TYPE for label in space.type_labels)
+        )
+        doubtful.append(replace(name, plausibility=0.5 * HOPELESS) if is_type else name)
+    certain = [name for name in doubtful if name.plausibility >= HOPELESS]
+    return certain or doubtful
+
+
 def _softmax(scores: Floats) -> Floats:
     likelihood = np.exp(scores - scores.max())
     shares: Floats = likelihood / likelihood.sum()
@@ -234,10 +266,10 @@ def _softmax(scores: Floats) -> Floats:
 
 
 def _short_paths(drafts: Sequence[_Draft], order: NDArray[np.int64]) -> list[int]:
-    """Return the likeliest drafts of one hop that are not among the first tried: what their words leave open may be
-    conditions."""
+    """Return the likeliest drafts of one hop that are not among the first tried."""
     tried = set(order[:MAX_TRIED].tolist())
-    return [place for place in order.tolist() if len(drafts[place].hops) == 1 and place not in tried][:2]
+    short = [place for place in order.tolist() if len(drafts[place].hops) == 1]
+    return [place for place in short[:MAX_SHORT] if place not in tried]
 
 
 def _merge_readings(readings: Mapping[int, Reading], probabilities: Floats) -> list[Reading]:
@@ -328,6 +360,9 @@ class _Draft:
             "names_end": self._names_end() if len(hops) == 1 else self._names_others(of_hops, affinity),
         }
         if space.is_property(hops[-1]):
+            if additions.asks_count and space.leads_to_numbers[hops[-1]] and self._asks_for(hops[-1]):
+                # "How many lines does it have" asks for the number itself.
+                additions.asks_count = common["asks_count"] = False
             chain = str(Chain(plain.chain.triples, plain.chain.answer))
             if additions.size or additions.asks_count:
                 notes = (*notes, "a property is read of all nodes, without conditions")
@@ -339,7 +374,7 @@ class _Draft:
                 **common,  # type: ignore[arg-type]
             )
             return reading, -PER_CONDITION * len(notes)
-        typed = replace(additions.apply(plain), preferences=left_out)
+        typed = replace(additions.apply(plain), preferences=left_out, types=self._wanted_types())
         rows = solve_triples(graph, replace(typed, preferences=()))
         reading = Reading(
             triples=str(typed),
@@ -354,6 +389,7 @@ class _Draft:
         )
         gain = per_word * float(np.clip(by_conditions - on_path, 0, None).sum())
         gain += PER_CONDITION * (additions.size - len(notes))
+        gain -= PER_MISTYPED * self._is_mistyped()
         # A word that names a relation of the path does not name that of a condition as well.
         mentions = count_mentions(affinity, affinity.max(axis=1))
         for relation in additions.relations - additions.alike:
@@ -403,6 +439,32 @@ class _Draft:
         """Return the places of the words for what is asked, outside the name."""
         return [place for place in self.asked.focus if not self.name.first <= place < self.name.last]
 
+    def _asks_for(self, directed: int) -> bool:
+        """Return whether the words for what is asked name a relation."""
+        focus = self._focus()
+        return bool(focus) and bool(self.asked.affinities[focus, directed // 2].max() >= NAMES_RELATION)
+
+    def _types_asked(self) -> NDArray[np.bool_]:
+        """Return which types the words for what is asked name."""
+        focus = self._focus()
+        if self.asked.kind or not focus or not self.space.has_types:
+            return np.zeros(len(self.space.type_names), dtype=np.bool_)
+        return np.asarray(self.asked.type_affinities[focus].max(axis=0) >= NAMES_TYPE, dtype=np.bool_)
+
+    def _wanted_types(self) -> dict[int, tuple[str, ...]]:
+        """Return the types that the answers are to have, where the path leads to others too: "which *classes* are
+        defined in queue", where exceptions are as well."""
+        of_end = self.space.types_at[self.hops[-1]]
+        wanted = self._types_asked() & of_end
+        if not wanted.any() or wanted.sum() == of_end.sum():
+            return {}
+        return {len(self.hops): tuple(self.space.type_names[place] for place in np.flatnonzero(wanted))}
+
+    def _is_mistyped(self) -> bool:
+        """Return whether the path leads to no node of the types that are asked for."""
+        wanted = self._types_asked()
+        return bool(wanted.any()) and not (wanted & self.space.types_at[self.hops[-1]]).any()
+
     def _named_twice(self, affinity: Floats, additions: Additions) -> tuple[str, ...]:
         """Return a note where the question names a relation twice by its own word, and the path follows it once:
         "what do the dependencies depend on"."""
@@ -439,10 +501,10 @@ class _Draft:
             return (f"it does not lead to a {space.type_labels[int(types.argmax())].text}",)
         relations = asked.affinities[focus].max(axis=0)
         names_relation = relations.max() >= NAMES_RELATION
-        # "Actors" are where 'stars' leads to, not where it begins.
-        if names_relation != bool(last % 2) and (
-            not names_relation or relations[last // 2] >= NAMES_RELATION
-        ):
+        # "Actors" are where 'stars' leads to, not where it begins; "subclasses" where 'inherits from' begins.
+        best = focus[int(asked.affinities[focus, last // 2].argmax())]
+        is_backwards = bool(last % 2) != names_inverse(asked.words[best].stem, space.labels[last // 2])
+        if names_relation != is_backwards and (not names_relation or relations[last // 2] >= NAMES_RELATION):
             return ()
         words = " ".join(asked.words[place].text for place in focus)
         return (f"'{words}' may not be what '{space.relations[last // 2]}' leads to",)

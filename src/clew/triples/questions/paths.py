@@ -244,6 +244,9 @@ class QuestionWords:
             for place in range(name.first, name.last)
         }
         focus, kind = find_focus(words, of_names)
+        if not kind:
+            focus = _before_verb(focus, words, types, affinities)
+        affinities = _name_containment(words, names, focus, types, affinities, space)
         return cls(
             tuple(words),
             affinities,
@@ -252,6 +255,61 @@ class QuestionWords:
             kind,
             any(word.text in _SHARING for word in words),
         )
+
+
+_AUXILIARIES = frozenset("do does did is are was were has have had can could".split())
+_CONTAINING = frozenset({"of", "in", "within", "inside"})
+#: A preposition that may stand for a relation of parts names it so far: less than a word of its own.
+_BY_PREPOSITION = 0.6
+#: A word with at least this affinity to a type is a word for it.
+TYPE_WORD = 0.8
+
+
+def _before_verb(
+    focus: tuple[int, ...], words: Sequence[Word], types: Floats, affinities: Floats
+) -> tuple[int, ...]:
+    """Return what is asked without the verb behind it: "which *modules* import heapq". In "which package
+    dependencies does vim have" the word before the auxiliary belongs to it."""
+    after = words[focus[-1] + 1].text if focus and focus[-1] + 1 < len(words) else ""
+    if after in _AUXILIARIES or not types.size:
+        return focus
+    for number, place in enumerate(focus[1:], 1):
+        is_verb = affinities[place].max(initial=0.0) >= NAMES_RELATION and not words[place].text.endswith(
+            _NOUN_ENDINGS
+        )
+        if is_verb and types[place].max() < TYPE_WORD <= types[list(focus[:number])].max():
+            return focus[:number]
+    return focus
+
+
+def _name_containment(
+    words: Sequence[Word],
+    names: Sequence[NameMatch],
+    focus: tuple[int, ...],
+    types: Floats,
+    affinities: Floats,
+    space: PathSpace,
+) -> Floats:
+    """Return the affinities with those of "of" and "in" between what is asked and a name: "modules *of* asyncio" asks
+    for its parts, if a relation of parts leads from nodes of the one type to those of the other."""
+    if not types.size or not focus or types[list(focus)].max() < TYPE_WORD:
+        return affinities
+    asked_types = types[list(focus)].max(axis=0) >= TYPE_WORD
+    affinities = affinities.copy()
+    for name in names:
+        place = name.first - 1
+        while place > focus[-1] and (
+            words[place].text in {"the", "a", "an"} or types[place].max() >= TYPE_WORD
+        ):
+            place -= 1
+        if place != focus[-1] + 1 or words[place].text not in _CONTAINING or not len(name.rows):
+            continue
+        leaving = space.at_rows(name.rows)
+        for number, label in enumerate(space.labels[: space.edge_relations]):
+            inverse = 2 * number + 1
+            if label.is_containment and inverse in leaving and (space.types_at[inverse] & asked_types).any():
+                affinities[place, number] = _BY_PREPOSITION
+    return affinities
 
 
 def find_focus(words: Sequence[Word], of_names: Collection[int] = ()) -> tuple[tuple[int, ...], str]:
@@ -352,6 +410,8 @@ FEATURES = (
     "name not written exactly",
     "hops that nothing names",
     "hops named by the same words",
+    "last verb fits",
+    "last verb contradicts",
 )
 
 
@@ -409,6 +469,8 @@ def measure_paths(
     if names_type:
         end_type = (space.types_at[last_directed] * type_affinity[None]).max(axis=1)
     has_focus = bool(focus_places)
+    from_other_end = _names_other_end(words, focus_places, affinity, space)
+    backwards = last_inverse != from_other_end[last_relation]
     focus_last = focus[last_relation]
     focus_best = float(focus.max()) if has_focus else 0.0
     unnamed = has_focus and focus_best < NAMES_RELATION and not names_type
@@ -419,15 +481,20 @@ def measure_paths(
     far = np.where(affinity >= NAMES_RELATION, positions[:, None], -np.inf).max(axis=0)
     nearest = float(near.min()) if len(near) else np.inf
     first_is_nearest = np.isfinite(nearest) & (near[relation[:, 0]] == nearest)
+    last_far = far.copy()
+    if _ends_with_verb(words, name):  # "where is the base class of Timer *defined*"
+        last_far[affinity[-1] >= NAMES_RELATION] = np.inf
     disorder = np.zeros(len(paths))
     for hop in range(MAX_HOPS - 1):
         both = used[:, hop + 1] & (relation[:, hop] != relation[:, hop + 1])
-        earlier, later = near[relation[:, hop]], far[relation[:, hop + 1]]
-        known = np.isfinite(earlier) & np.isfinite(later)
+        earlier, later = near[relation[:, hop]], last_far[relation[:, hop + 1]]
+        known = np.isfinite(earlier) & ~np.isneginf(later)
         disorder += both & known & (earlier > later)
     wanted = expected_directions(asked, name, affinity, space)[relation[:, 0]]
     actual = np.where(inverse[:, 0], -1, 1)
     asks = asked.kind
+    last_verb = _last_verb(asked, affinity, space)
+    ends_with_verb = last_relation == (last_verb // 2 if last_verb >= 0 else -1)
     columns = [
         hops == 1,
         hops == 2,
@@ -441,8 +508,8 @@ def measure_paths(
         words_beyond,
         hops_beyond,
         ~(returns | returns_late) & asked.wants_sharing,
-        focus_last * ~last_inverse,
-        focus_last * last_inverse,
+        focus_last * ~backwards,
+        focus_last * backwards,
         (focus_best - focus_last) * (focus_best >= NAMES_RELATION),
         unnamed & last_inverse,
         unnamed & ~last_inverse,
@@ -464,8 +531,53 @@ def measure_paths(
         np.full(len(paths), float(not name.is_exact)),
         (used[:, 1:] & (best[relation[:, 1:]] < NAMES_RELATION)).sum(axis=1),
         _count_shared_words(affinity, relation, used),
+        ends_with_verb & (last_directed == last_verb),
+        ends_with_verb & (last_directed != last_verb),
     ]
     return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
+
+
+def _names_other_end(
+    words: Sequence[Word], places: Sequence[int], affinity: Floats, space: PathSpace
+) -> NDArray[np.bool_]:
+    """Return for each relation whether the word of ``places`` that names it best is one for where it begins: the
+    "subclasses" are where ``inherits_from`` does."""
+    if not places:
+        return np.zeros(len(space.relations), dtype=np.bool_)
+    best = np.array(places)[affinity[places].argmax(axis=0)]
+    return np.array(
+        [names_inverse(words[place].stem, label) for place, label in zip(best, space.labels, strict=True)],
+        dtype=np.bool_,
+    )
+
+
+def _ends_with_verb(words: Sequence[Word], name: NameMatch) -> bool:
+    """Return whether a question ends with the verb of an auxiliary that stands before a phrase around the name: what
+    it asks for comes last, though it stands beside the name."""
+    before = [word.text for word in words[: name.first]]
+    auxiliary = next((place for place, text in enumerate(before) if text in _AUXILIARIES), None)
+    return (
+        auxiliary is not None
+        and name.last == len(words) - 1
+        and any(word.is_content for word in words[auxiliary + 1 : name.first])
+        and before[-1] in ("of", "by", "in", "the")
+    )
+
+
+def _last_verb(asked: QuestionWords, affinity: Floats, space: PathSpace) -> int:
+    """Return the directed relation that the last word of "what does the module of Fraction *import*" asks for, -1
+    where it has no such word. Only relations between nodes of one type need it: the types tell for others."""
+    words = asked.words
+    if len(words) < 4 or words[0].text not in ("what", "which") or not space.has_types:
+        return -1
+    has_auxiliary = any(word.text in ("do", "does", "did") for word in words[1:-2])
+    relation = int(affinity[-1].argmax()) if affinity.shape[1] else 0
+    if not has_auxiliary or affinity[-1, relation] < NAMES_RELATION or relation >= space.edge_relations:
+        return -1
+    ends = space.types_at[2 * relation], space.types_at[2 * relation + 1]
+    if words[-1].text.endswith(_NOUN_ENDINGS) or not (ends[0] & ends[1]).any():
+        return -1
+    return 2 * relation + space.labels[relation].text.endswith(" by")
 
 
 def _count_shared_words(
@@ -520,6 +632,9 @@ def expected_directions(
         if not len(places):
             continue
         place = int(min(places, key=lambda each: (_distance(int(each), name), each)))
+        if not words[place].is_content:  # the parts "of" a name
+            directions[number] = -1
+            continue
         direction = _direction(words, place, name, label)
         directions[number] = -direction if names_inverse(words[place].stem, label) else direction
     return directions
@@ -532,6 +647,7 @@ def _direction(words: Sequence[Word], place: int, name: NameMatch, label: Label)
     is_noun = word.endswith(_NOUN_ENDINGS) or (
         word in label.text.split()[-1:] and not label.text.endswith(" by")
     )
+    is_noun |= [each.text for each in between[:1]] == ["of"]  # "the subclasses of"
     agent = -1 if label.is_agentive else 1
     if place < name.first:  # "directed by Ada", "director of Kismet", "depend on curl"
         if "by" in texts:

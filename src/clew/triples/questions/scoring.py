@@ -54,6 +54,8 @@ PRIOR: Mapping[str, float] = {
     "name not written exactly": -0.7,
     "hops that nothing names": -1.5,
     "hops named by the same words": -4.0,
+    "last verb fits": 1.5,
+    "last verb contradicts": -1.5,
 }
 #: Features that the training data cannot teach: all of its paths of three hops go back the way they came, and it has
 #: no questions of one hop, no types, no capitals to doubt, and for each name one direction only. Their weights stay
@@ -74,6 +76,8 @@ FIXED = frozenset(
         "name not written exactly",
         "hops that nothing names",
         "hops named by the same words",
+        "last verb fits",
+        "last verb contradicts",
     }
 )
 

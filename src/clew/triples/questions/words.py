@@ -38,6 +38,8 @@ _EMPTY = frozenset("has have is was are in by of on at to for the a an from with
 _INVERSE = "<>"
 #: What is left of the affinity of a word to a label, where it names what tells another label apart.
 _OF_RIVAL = 0.5
+#: Stems of the concepts of parts and wholes.
+_PART_STEMS = (stem("contain"), stem("section"), stem("member"))
 PERSON_WORDS = frozenset("person people individual individuals man woman persons".split())
 
 
@@ -144,6 +146,13 @@ class Label:
     def is_agentive(self) -> bool:
         """Whether it leads to what acts: ``directed by``, ``author``."""
         return self.text.endswith(" by") or ("person" in self.kinds and not self.text.endswith(("s", "of")))
+
+    @property
+    def is_containment(self) -> bool:
+        """Whether it leads from a part to the whole: ``part of``, ``in section``, ``defined in``."""
+        of_parts = {each for stems in _PART_STEMS for each in concepts_of(stems)}
+        is_place = self.text.endswith((" of", " in")) or self.text.startswith("in ")
+        return is_place and any(concepts_of(each) & of_parts for each in self.stems)
 
     @property
     def joins_alike(self) -> bool:
