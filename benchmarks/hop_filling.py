@@ -7,7 +7,7 @@ those paragraphs. A hop is a sub-question of the gold decomposition with ``#1`` 
 triple: ``head >> relation`` as the data writes it, else the last name in the sub-question as head and its other
 words as relation. No model: relations are linked by the encoder, passages read by the reader that is named
 (``--reader short`` is the baseline). The trained reader learnt from the hops of all folds but 0. A hop is right where
-its best value says what the gold answer says (:func:`clew.methods.readers.values.same_value`).
+its best value says what the gold answer says (:func:`clew.core.values.same_value`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import clew
 import folds
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
+from clew.core.values import same_value
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
@@ -31,7 +32,6 @@ from clew.knowledge_base import registry
 from clew.methods.chain.method import fill_by_hop, fill_in_order
 from clew.methods.chain.unknowns import FilledChain, KnowledgeSource
 from clew.methods.readers.extractive import answer_spans
-from clew.methods.readers.values import same_value
 from clew.triples.language.chain import Chain, Term, Triple
 
 _ASKING = re.compile(

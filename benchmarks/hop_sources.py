@@ -30,6 +30,7 @@ import folds
 from clew.core.text import fold_name
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
+from clew.core.values import same_value
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
@@ -38,7 +39,6 @@ from clew.knowledge_base import registry
 from clew.methods import mixed
 from clew.methods.chain.unknowns import Candidate, Hop
 from clew.methods.readers.composition import ask_relation
-from clew.methods.readers.values import same_value
 from clew.triples.language.chain import Term, Triple
 from hop_filling import hops as hops_in_words
 from hop_filling import triple_of

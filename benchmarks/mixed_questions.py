@@ -4,7 +4,7 @@
     python benchmarks/mixed_questions.py --method kgp       # what the documents alone know
 
 A hop is right where the value that went on says what one of its gold answers says
-(:func:`clew.methods.readers.values.same_value`); ``from its source`` counts those that came from the source that the
+(:func:`clew.core.values.same_value`); ``from its source`` counts those that came from the source that the
 question was written for, or where no hop is wrong from another that knows it as well. The questions and their gold
 were written and committed before there was anything to run.
 """
@@ -24,8 +24,8 @@ import clew
 from clew.core.text import fold_name
 from clew.core.trail import ConflictStep, FillStep
 from clew.core.types import Answer
+from clew.core.values import same_value
 from clew.methods.mixed import best_fillings
-from clew.methods.readers.values import same_value
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"

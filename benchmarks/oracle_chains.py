@@ -24,11 +24,11 @@ from typing import Any
 import clew
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
+from clew.core.values import same_value
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
 from clew.evaluate.metrics.answers import exact_match
 from clew.knowledge_base import registry
-from clew.methods.readers.values import same_value
 from clew.papers.gold_hops import gold_chain
 from clew.triples.language.chain import Chain, Term, Triple
 from perturbed import CHANGES

@@ -36,6 +36,7 @@ from clew.app.cli.output import show_progress
 from clew.core.text import sentence_spans
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Question, ReaderPassage
+from clew.core.values import find_respective_value
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
@@ -43,7 +44,6 @@ from clew.evaluate.metrics.answers import exact_match, f1, normalise_answer
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base import registry
-from clew.methods.readers.values import find_respective_value
 from clew.models.span_reader import create_span_reader
 from clew.store.store import Store
 from clew.train.reader import ReaderSettings, is_right, train_reader

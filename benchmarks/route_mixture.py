@@ -31,12 +31,12 @@ from clew.core.errors import UsageError
 from clew.core.text import fold_name
 from clew.core.trail import StructureStep
 from clew.core.types import Answer, RouteStep
+from clew.core.values import same_value
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry
-from clew.methods.readers.values import same_value
 from clew.retrieve.structure.lookup import find_references
 from real_graphs import write_gold_triples
 from routing import is_target

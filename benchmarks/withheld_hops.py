@@ -14,8 +14,8 @@ import hashlib
 from clew.core.protocols import Method
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
+from clew.core.values import same_value
 from clew.evaluate.examples import Example
-from clew.methods.readers.values import same_value
 from clew.triples.language.chain import Chain, Term, Triple
 from oracle_chains import Change, change_triples, options, oracle, settings
 

@@ -6,6 +6,7 @@ import pytest
 
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
+from clew.core.values import Date, parse_date, parse_number, same_value
 from clew.methods.chain import method, text_source, unknowns
 from clew.methods.chain.method import derive_answer, find_strands
 from clew.methods.chain.unknowns import (
@@ -21,7 +22,6 @@ from clew.methods.chain.unknowns import (
 from clew.methods.chain.writer import UNLIMITED
 from clew.methods.readers import extractive
 from clew.methods.readers.extractive import extract_short_answer
-from clew.methods.readers.values import Date, parse_date, parse_number, same_value
 from clew.triples.language.chain import Chain, Term, Triple, parse_chain
 
 

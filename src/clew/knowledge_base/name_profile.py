@@ -21,9 +21,9 @@ from clew.core.languages import document_languages
 from clew.core.mentions import CELL, DEFINED, INITIAL, LABEL, NAME, linking_names, mention_key, row_label
 from clew.core.text import candidate_names, hash_term, normalise_name, query_forms, sentence_spans
 from clew.core.types import RETRIEVED_KINDS, ROW, Entity, Node
+from clew.core.values import Date, find_dates
 from clew.knowledge_base.graphs import entity_triples
 from clew.knowledge_base.results import EntityTriples
-from clew.methods.readers.values import Date, find_dates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -32,12 +32,12 @@ from clew.core.component import Recipe, make_recipe, parse_recipe
 from clew.core.errors import UsageError, unknown_name_error
 from clew.core.prompts.templates import has_exemplars
 from clew.core.text import query_terms
+from clew.core.values import mentions_name, same_value
 from clew.evaluate.examples import Result
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.report import is_near_match
 from clew.evaluate.setup import POOLED_CORPORA, load_questions
 from clew.methods.prompting import TEMPERATURE
-from clew.methods.readers.values import mentions_name, same_value
 from clew.papers.gold_hops import GoldHop, gold_hops
 from clew.papers.page import (
     Section,

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Usage
+from clew.core.values import same_value
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.examples import Result
 from clew.evaluate.report import Run
@@ -35,7 +36,6 @@ from clew.evaluate.runner import RunFile
 from clew.evaluate.setup import open_stores
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base import registry
-from clew.methods.readers.values import same_value
 from clew.papers.gold_hops import GoldHop, gold_hops
 from clew.papers.page import Section, points_table, runs_table
 

@@ -35,6 +35,7 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Reader, Retriever, Trail
 from clew.core.trail import ChainFilling, FilledStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Quote
+from clew.core.values import settle_count, settle_values
 from clew.methods.answering import NEAREST_HITS, no_answer_text, read_answer, record_stop
 from clew.methods.chain.graph_source import EntityChoice, GraphSource
 from clew.methods.chain.text_source import TextSource
@@ -51,7 +52,6 @@ from clew.methods.chain.unknowns import (
 )
 from clew.methods.chain.writer import ChainWriter, Memory, read_given_chain
 from clew.methods.prompting import AutoCount, Task, load_task_prompt, parse_label
-from clew.methods.readers.values import settle_count, settle_values
 from clew.triples.language.chain import Chain, Limits
 
 

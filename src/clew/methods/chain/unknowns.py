@@ -1,6 +1,6 @@
 """The unknowns of a chain: the values that sources give for them, the hops that can be asked next, and conflicts.
 
-Values are names, dates and numbers as people write them (:mod:`clew.methods.readers.values`). The first part of the
+Values are names, dates and numbers as people write them (:mod:`clew.core.values`). The first part of the
 file tells whether a value is of the kind that its question or relation asks for.
 """
 
@@ -16,8 +16,8 @@ from clew.core.errors import UsageError, unknown_name_error
 from clew.core.protocols import Trail
 from clew.core.trail import ConflictStep, SourceValues
 from clew.core.types import Hit, Question, Quote
+from clew.core.values import POLAR, parse_date, parse_number, same_value
 from clew.methods.readers.extractive import AnswerKind, contains_answer, expected_kind
-from clew.methods.readers.values import POLAR, parse_date, parse_number, same_value
 from clew.triples.language.chain import Chain, Term, Triple
 
 #: Where unknowns are looked up: graphs, text, the model's memory, which is always asked last.

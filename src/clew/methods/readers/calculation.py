@@ -18,7 +18,7 @@ from typing import Literal
 
 from clew.core.cell_values import read_cell, read_scale
 from clew.core.text import fold_name, query_terms
-from clew.methods.readers.values import LEAST_AMOUNT, POLAR, find_direction, settle_direction
+from clew.core.values import LEAST_AMOUNT, POLAR, find_direction, settle_direction
 from clew.parse.data_tables import SCALE_NAMES, DataRow, DataTable
 
 Operation = Literal[

@@ -22,9 +22,9 @@ from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Reader, Trail
 from clew.core.trail import CitedReadStep
 from clew.core.types import Answer, FallbackStep, Hit, Question, Quote
+from clew.core.values import has_certain_support
 from clew.methods.prompting import make_passages_optional, numbered_contexts, parse_final_answer, take_fitting
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.values import has_certain_support
 
 _EQUIVALENTS = {
     **dict.fromkeys("“”„‟«»″〝〞", '"'),

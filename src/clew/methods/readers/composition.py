@@ -4,7 +4,7 @@ These questions are taken apart; every other question stays whole.
 
 - Comparisons of two things, directly or by something of theirs: "Who was born first, A or B?", "Which film has the
   director who died later, A or B?", "Are A and B from the same country?". Each side is read by itself, and the rules
-  of :mod:`clew.methods.readers.values` compare the values.
+  of :mod:`clew.core.values` compare the values.
 - Comparisons of two periods: "Were sales higher in 2023 or in 2022?", "How much did sales grow from 2021 to 2022?".
 - Two questions in one: "What did the bridge cost, and who paid for it?".
 - Nested questions: "When was the director of A born?" becomes "Who is the director of A?", and, with the answer in
@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.methods.readers.values import EITHER, POLAR, asks_for_equality, remove_names, settle_values
+from clew.core.values import EITHER, POLAR, asks_for_equality, remove_names, settle_values
 
 #: How a relation is asked for, best wording first; any other relation is asked for by its own name.
 RELATION_QUESTIONS = {
@@ -59,7 +59,7 @@ class Composition:
 
     ``value``: the answer is that of the last sub-question. ``compare``: the answers of the sub-questions numbered
     ``sides`` (from 1), which are about ``names``, are compared as the question asks
-    (:func:`clew.methods.readers.values.settle_values`). ``all``: every answer is part of the answer.
+    (:func:`clew.core.values.settle_values`). ``all``: every answer is part of the answer.
     """
 
     parts: tuple[SubQuestion, ...]

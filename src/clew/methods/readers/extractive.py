@@ -27,8 +27,8 @@ from clew.core.text import (
 )
 from clew.core.trail import ExtractiveReadStep, ReadOutcomeStep
 from clew.core.types import ROW, Answer, Hit, Question, Quote
+from clew.core.values import has_certain_support
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.values import has_certain_support
 
 AnswerKind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
 

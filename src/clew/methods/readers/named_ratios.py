@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.core.text import is_stop_term, query_terms
+from clew.core.values import POLAR
 from clew.methods.readers.calculation import Calculation, Operand, find_periods, format_number
 from clew.methods.readers.line_items import LineItem, LineItems, Statement
-from clew.methods.readers.values import POLAR
 
 Form = Literal["percent", "ratio", "amount", "growth"]
 

@@ -41,14 +41,7 @@ from clew.core.types import (
     ReaderPassage,
     Span,
 )
-from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.calculation import MAX_ROWS, Calculation, TableCalculator
-from clew.methods.readers.cell_quotes import cell_boxes, quote_cell
-from clew.methods.readers.composition import Composition, compose_answer, compose_question
-from clew.methods.readers.extractive import ExtractiveReader, contains_answer, expected_kind
-from clew.methods.readers.line_items import document_lines
-from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
-from clew.methods.readers.values import (
+from clew.core.values import (
     EITHER,
     POLAR,
     find_respective_value,
@@ -57,6 +50,13 @@ from clew.methods.readers.values import (
     parse_date,
     remove_names,
 )
+from clew.methods.readers import NOT_FOUND
+from clew.methods.readers.calculation import MAX_ROWS, Calculation, TableCalculator
+from clew.methods.readers.cell_quotes import cell_boxes, quote_cell
+from clew.methods.readers.composition import Composition, compose_answer, compose_question
+from clew.methods.readers.extractive import ExtractiveReader, contains_answer, expected_kind
+from clew.methods.readers.line_items import document_lines
+from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
 from clew.methods.readers.year_series import answer_series, parse_series_question
 from clew.parse.data_tables import table_from_node
 from clew.retrieve.document_fields import named_subjects
