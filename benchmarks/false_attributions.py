@@ -7,7 +7,8 @@ characters, lines are words of a height. Of a cell is judged
 - *value*: whether it stands on the page;
 - *row*: whether at least half of the words of the row's label stand on its line or up to two lines from it;
 - *year*: if its column names a single year, whether that is the year nearest to the value's left or right edge in the
-  nearest line above that has two years or more. Where there is no such line the year is not judged.
+  nearest line above that has two years or more, one of them over the value. Where there is no such line (years in
+  running text stand elsewhere) the year is not judged.
 
 A cell for which several places would do is right if any of them is. A passage is *verbatim* if its letters and digits
 stand on its page or across it and the next in that order, and *scattered* if nine tenths of its runs of twenty
@@ -35,10 +36,14 @@ from clew.parse.documents.reader import read_file
 
 FOLDER = Path(__file__).parent.parent.parent / "shared" / "data" / "financebench" / "pdfs"
 _YEAR = re.compile(r"(?:19|20)\d\d")
+#: A cell of a range ("3% - 7%") is several words on the page, and is not judged.
+_ONE_NUMBER = re.compile(r"[^A-Za-z\d]*\d[\d.,]*[^A-Za-z\d]*")
 #: Letters of a run of a passage.
 _RUN = 20
 #: Lines beside the value's in which words of the label may stand.
 _NEAR = 2
+#: Points between an edge of a value and that of the year over it, at most.
+_ABOVE = 40.0
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,8 @@ def number_text(text: str) -> str:
 
 
 def label_words(text: str) -> set[str]:
-    return {letters(word) for word in text.split()} - {""}
+    """Return the words of a label; the mark of a footnote is one of its own, with or without a space before it."""
+    return {letters(word) for word in re.findall(r"[^\W_]+", text)}
 
 
 def judge_cell(cell: Cell) -> str:
@@ -124,7 +130,7 @@ def judge_cell(cell: Cell) -> str:
             if number_text(word.text) != wanted:
                 continue
             near = lines[max(0, number - _NEAR) : number + _NEAR + 1]
-            beside = {letters(other.text) for row in near for other in row}
+            beside = {part for row in near for other in row for part in label_words(other.text)}
             if label and len(label & beside) * 2 < len(label):
                 verdicts.add("row")
             else:
@@ -139,8 +145,10 @@ def judge_year(cell: Cell, value: Word, above: tuple[tuple[Word, ...], ...]) -> 
     for line in reversed(above):
         years = [word for word in line if _YEAR.fullmatch(word.text.strip("()*,."))]
         if len(years) > 1:
-            nearest = min(years, key=lambda word: min(abs(word.x1 - value.x1), abs(word.x0 - value.x0)))
-            return "right" if nearest.text.strip("()*,.") in claimed else "year"
+            distances = [min(abs(word.x1 - value.x1), abs(word.x0 - value.x0)) for word in years]
+            if min(distances) <= _ABOVE:
+                nearest = years[distances.index(min(distances))]
+                return "right" if nearest.text.strip("()*,.") in claimed else "year"
     return "right, year not judged"
 
 
@@ -171,7 +179,7 @@ def read_evidence(folder: Path) -> tuple[list[Cell], list[tuple[Path, int, str]]
             for number, row in enumerate(table.rows):
                 page = table.row_pages[number] if table.row_pages else node.page
                 for place, text in enumerate(row):
-                    is_number = len(number_text(text)) > 1 and not re.search("[A-Za-z]", text)
+                    is_number = len(number_text(text)) > 1 and _ONE_NUMBER.fullmatch(text)
                     if place and page is not None and is_number:
                         path = " ".join(table.columns[place].path)
                         cells.append(Cell(file, page, row[0], path, text))

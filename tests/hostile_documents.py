@@ -7,9 +7,9 @@ added as `clew add` does, with a good file, to a new base without vectors. Recor
 about it, and the processor time and the peak memory of the readers and of the process that stores what they read;
 what the file has already is not measured again. Prints a table by suffix (``--by-kind``: by kind) and the rules that
 were broken: readers that take more than 20 seconds of processor time (with 3 for the start of a process, 1 for each
-MiB of the file, 0.2 for each page of a PDF, and as much again for each file within an archive), a process that takes
-more than 700 MB, a refusal that is not one line, or a crash, more than a screen of lines, a good file that is not
-found. Exit status 1 if there are any.
+MiB of the file, 0.2 for each page of a PDF that has 500 bytes, and as much again for each file within an archive), a
+process that takes more than 700 MB, a refusal that is not one line, or a crash, more than a screen of lines, a good
+file that is not found. Exit status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -198,14 +198,14 @@ def _add(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _count_pages(path: Path) -> int:
-    """Return the pages that a PDF has for its reader, 0 for what is none."""
+    """Return for how many pages the reader of a PDF may take longer, 0 for what is none."""
     if path.suffix != ".pdf":
         return 0
     import pypdfium2
 
     try:
         document = pypdfium2.PdfDocument(path)
-        count = min(len(document), 20_000)
+        count = min(len(document), 20_000, path.stat().st_size // 500)
         document.close()
     except pypdfium2.PdfiumError:
         return 0

@@ -33,6 +33,8 @@ def obey(  # noqa: C901
             re.match(r"(a+)+$", "a" * 60 + "b")  # holds the interpreter's lock
         case "segfault":
             ctypes.string_at(0)
+        case "abort":
+            os.abort()
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         case "exit":

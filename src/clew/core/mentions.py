@@ -13,6 +13,7 @@ import bisect
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -49,9 +50,13 @@ def count_mentions(node: ParsedNode, parent_name: str = "") -> Counter[int] | No
     return None
 
 
+#: Characters of a passage or row in which names are looked for. A longer one is no prose, and mentions everything.
+_NAMED_CHARACTERS = 100_000
+
+
 def mentions(node: ParsedNode, parent_name: str = "") -> Iterator[tuple[int, str, str]]:
     """Yield what a passage or table row mentions: kind, label, and the words of the text."""
-    text = node.text
+    text = node.text[:_NAMED_CHARACTERS]
     certain: set[str] = set()
     doubtful: dict[str, str] = {}
     for name, start, end, initial in linking_names(text):
@@ -113,18 +118,11 @@ def linking_names(text: str) -> Iterator[tuple[str, int, int, bool]]:
         and sum(word[0].isupper() for word in words) > _HEADING_SHARE * len(words)
     ]
     for name, start, end in candidate_names(text):
-        words = name.split()
-        numbers = [bool(_NUMBER_WORD.match(word)) for word in words]
-        dated = [number or word in _DATE_WORDS for word, number in zip(words, numbers, strict=True)]
-        if all(number or word in STOPWORDS for word, number in zip(words, numbers, strict=True)) or (
-            any(numbers) and all(dated)
-        ):
+        doubtful = _name_doubt(name) if len(name) < _SHORT_NAME else _name_doubt.__wrapped__(name)
+        if doubtful is None:
             continue
-        if words[0].rstrip("s") in _REFERENCE_WORDS and (len(words) == 1 or _is_ordinal(words[1])):
-            continue
-        # "2021 Boeing", "Lane 7 on 31" and "May" are names only where something is called so.
-        doubtful = numbers[0] or all(dated) or (numbers[-1] and (dated[-2] or words[-2] in STOPWORDS))
-        if len(words) == 1 or words[0] in STOPWORDS:
+        first = name.partition(" ")[0]
+        if first == name or first in STOPWORDS:
             doubtful = doubtful or bool(_SENTENCE_START.search(text[max(0, start - 8) : start]))
             heading = bisect.bisect_right(headings, start, key=itemgetter(0)) - 1
             doubtful = doubtful or (heading >= 0 and start < headings[heading][1])
@@ -133,6 +131,26 @@ def linking_names(text: str) -> Iterator[tuple[str, int, int, bool]]:
         name = normalise_name(quoted[1])
         if quoted[1][0].isupper() and name and not _NUMBER_WORD.match(name):
             yield name, quoted.start(1), quoted.end(1), False
+
+
+#: Characters of a name that is remembered.
+_SHORT_NAME = 60
+
+
+@lru_cache(maxsize=1 << 16)
+def _name_doubt(name: str) -> bool | None:
+    """Return whether a normalised name may be none but for its place in a sentence; None for what joins nothing."""
+    words = name.split()
+    numbers = [bool(_NUMBER_WORD.match(word)) for word in words]
+    dated = [number or word in _DATE_WORDS for word, number in zip(words, numbers, strict=True)]
+    if all(number or word in STOPWORDS for word, number in zip(words, numbers, strict=True)) or (
+        any(numbers) and all(dated)
+    ):
+        return None
+    if words[0].rstrip("s") in _REFERENCE_WORDS and (len(words) == 1 or _is_ordinal(words[1])):
+        return None
+    # "2021 Boeing", "Lane 7 on 31" and "May" are names only where something is called so.
+    return numbers[0] or all(dated) or (numbers[-1] and (dated[-2] or words[-2] in STOPWORDS))
 
 
 #: A cell of more words is a text, not a name.

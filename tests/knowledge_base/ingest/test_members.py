@@ -140,7 +140,7 @@ def test_archives_within_archives_end_at_the_limit(tmp_path: Path) -> None:
     with Store.open(tmp_path / "base", create=True) as base:
         report = add(base, [tmp_path / "4.zip"])
         (failure,) = report.failed
-        assert failure.reason == "nested too deeply: more than 3 files within each other"
+        assert failure.reason == "nested too deeply: more than 3 files within each other; unpack it"
         assert len(base.documents()) == 4
 
 

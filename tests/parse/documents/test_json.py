@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from clew.parse.documents.reader import parse
 from parse_trees import read, read_outline, tables
 
 
@@ -149,3 +150,16 @@ def test_latex() -> None:
         "| Tolls by year. Tin: Year 1928: 6; Year 1929: 7",
         "x = 1\n  y = 2",
     ]
+
+
+def test_halves_of_characters_are_replaced() -> None:
+    """No base can store them; ``clew add`` once ended with a traceback."""
+    for data, name in (
+        (rb'{"name\ud800": "a duck: \ud83e\udd86, half of it: \ud83e."}', "a.json"),
+        (rb'{"a": "\udd86 half"}' + b"\n", "a.jsonl"),
+        (rb'{"cells": [{"cell_type": "markdown", "source": ["half \ud83e"]}]}', "a.ipynb"),
+    ):
+        parsed = parse(data, name)
+        assert "half" in parsed.text and "\ufffd" in parsed.text
+        assert all(node.text.encode() for node in parsed.nodes)
+    assert "🦆" in parse(rb'{"a": "\ud83e\udd86"}', "a.json").text

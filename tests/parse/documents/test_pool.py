@@ -17,6 +17,7 @@ from clew.core.config import reading_limits
 from clew.core.errors import UnreadableFile, UsageError
 from clew.core.types import PASSAGE, ParsedDocument
 from clew.parse.documents import sandbox
+from clew.parse.documents.limits import SIMPLER, SMALLER
 from clew.parse.documents.pool import ParsePool
 from clew.parse.documents.sandbox import confinement, try_confinement
 from parse_readers import announce, obey
@@ -46,24 +47,24 @@ def outcomes(folder: Path, words: list[str], **options: float) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
 def test_each_way_to_fail_loses_its_own_file_only(tmp_path: Path) -> None:
-    words = "good refuse good segfault good kill exit good hog creep recurse bug good".split()
+    words = "good refuse good segfault good kill exit good hog creep abort recurse bug good".split()
     results = outcomes(tmp_path, words)
     reasons = {word: result for word, result in zip(words, results, strict=True) if word != "good"}
     assert [result for word, result in zip(words, results, strict=True) if word == "good"] == ["good"] * 5
     assert reasons["refuse"] == "is not to my liking. Try another"
-    assert reasons["segfault"] == "the parser crashed on it (SIGSEGV)"
-    assert reasons["kill"] == "the parser crashed on it (SIGKILL)"
-    assert reasons["exit"] == "the parser crashed on it (exit status 3)"
+    for word, how in (("segfault", "SIGSEGV"), ("kill", "SIGKILL"), ("exit", "exit status 3")):
+        assert reasons[word] == f"the parser crashed on it ({how}). {SIMPLER}"
     limit = f"reading it takes more than {MEMORY >> 20} MiB of memory (CLEW_READ_MEMORY sets the limit)"
     assert reasons["hog"] == reasons["creep"] == limit
-    assert reasons["recurse"] == "it is nested too deeply"
+    assert reasons["abort"] == f"{limit}, or it is damaged"
+    assert reasons["recurse"] == f"it is nested too deeply. {SIMPLER}"
     assert reasons["bug"].startswith("the parser crashed on it (KeyError: 'no such key', parse_readers.py:")
 
 
 @pytest.mark.slow
 def test_a_file_that_takes_too_long_is_given_up_while_others_are_read(tmp_path: Path) -> None:
     results = outcomes(tmp_path, ["hang", "good", "good", "spin", "good", "good"], time_limit=5)
-    given_up = "the parser took longer than 5 seconds"
+    given_up = f"the parser took longer than 5 seconds. {SMALLER}"
     assert results == [given_up, "good", "good", given_up, "good", "good"]
 
 
@@ -72,7 +73,7 @@ def test_a_file_that_takes_too_long_is_given_up_while_others_are_read(tmp_path: 
 def test_a_file_that_uses_too_much_of_the_processor_is_given_up(tmp_path: Path) -> None:
     results = outcomes(tmp_path, ["spin", "good", "hang", "good"], processor_limit=1, time_limit=8)
     given_up = "reading it takes more than 1 seconds of processor time (CLEW_READ_SECONDS sets the limit)"
-    assert results == [given_up, "good", "the parser took longer than 8 seconds", "good"]
+    assert results == [given_up, "good", f"the parser took longer than 8 seconds. {SMALLER}", "good"]
 
 
 def test_limits_of_reading_are_numbers(monkeypatch) -> None:
@@ -174,6 +175,7 @@ sys.path.insert(0, sys.argv[1])
 print("started", flush=True)
 from parse_readers import announce
 from clew.parse.documents import sandbox
+from clew.parse.documents.limits import SIMPLER, SMALLER
 from clew.parse.documents.pool import ParsePool
 from clew.parse.documents.sandbox import confinement
 with ParsePool(2, reader=announce, confined=False) as pool:

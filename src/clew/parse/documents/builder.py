@@ -35,6 +35,10 @@ def document_key(data: bytes, media_type: str, parser: str) -> str:
     return digest.hexdigest()
 
 
+#: Characters of the name of a document or section. What looks names up, and shows them, has them several times.
+MAX_NAME = 2_000
+
+
 @dataclass(slots=True)
 class DocumentBuilder:
     """Takes headings, paragraphs, tables and pages in reading order; returns a :class:`ParsedDocument`.
@@ -72,7 +76,7 @@ class DocumentBuilder:
             self._open.pop()
         span = self._append(text)
         page = boxes[0].page if boxes else self._page
-        node = ParsedNode(SECTION, text, self._open[-1], text, level, page, span, tuple(boxes))
+        node = ParsedNode(SECTION, text, self._open[-1], text[:MAX_NAME], level, page, span, tuple(boxes))
         self._nodes.append(node)
         self._open.append(len(self._nodes) - 1)
 
@@ -120,6 +124,9 @@ class DocumentBuilder:
     ) -> ParsedDocument:
         """Return the document. ``parser`` is the parser's name and version (``html/1``)."""
         title = " ".join(title.split())
+        if len(title) > MAX_NAME:
+            self.notes.append(f"its title has {len(title):,} characters; the first {MAX_NAME:,} are its name")
+            title = title[:MAX_NAME]
         maker = f"{parser}(passages={self.unit})"
         root = replace(self._nodes[0], text=title, name=title, span=(0, self._length))
         return ParsedDocument(

@@ -6,6 +6,7 @@ Numbers are shown as they are written. A value that is a text of its own (severa
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -94,10 +95,18 @@ FORMATS = (
 )
 
 
+#: An escape that may be half of a character: two in a row are one beyond the first 65,536.
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 def load_json(text: str) -> Any:
     """Return the value of a JSON text; numbers stay as they are written. Raises UnreadableFile."""
     try:
-        return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+        value = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+        if _HALF_CHARACTER.search(text):
+            whole = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
+            value = json.loads(whole.decode("utf-16", "replace"))
+        return value
     except json.JSONDecodeError as error:
         raise UnreadableFile(f"is damaged or not JSON: {error.msg} in line {error.lineno:,}") from error
     except RecursionError:

@@ -212,7 +212,11 @@ class ParsePool:
                 return UnreadableFile(
                     f"reading it takes more than {limit} (CLEW_READ_SECONDS sets the limit)"
                 )
-            return UnreadableFile(f"the parser crashed on it ({outcome.error})")
+            if outcome.error == "SIGABRT" and self._memory_limit:
+                # So end libraries that cannot get memory: PDFium.
+                limit = f"{self._memory_limit // MIB:,} MiB of memory (CLEW_READ_MEMORY sets the limit)"
+                return UnreadableFile(f"reading it takes more than {limit}, or it is damaged")
+            return UnreadableFile(f"the parser crashed on it ({outcome.error})", SIMPLER)
         return outcome
 
     def _start(self) -> _Worker:

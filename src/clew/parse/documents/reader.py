@@ -20,7 +20,7 @@ from clew.core.types import Member, ParsedDocument
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import is_binary
 from clew.parse.documents.formats import DocumentFormat, MemberFile, document_formats, format_of_suffix
-from clew.parse.documents.limits import LIMITS, MIB, Limits, format_size
+from clew.parse.documents.limits import LIMITS, MIB, SIMPLER, Limits, format_size
 from clew.parse.documents.pdf.recognition import HINT
 
 #: Bytes at the start of a text file that :attr:`DocumentFormat.matches` is given.
@@ -191,10 +191,15 @@ def parse(data: bytes, name: str, *, unit: PassageUnit = "paragraph") -> ParsedD
     """Parse the bytes of a file called ``name``. Raises UnreadableFile."""
     form = detect_format(data, name)
     try:
-        return form.parse(data, unit=unit, name=name)
+        document = form.parse(data, unit=unit, name=name)
+        document.text.encode()
+        document.title.encode()
+    except UnicodeEncodeError as error:
+        raise UnreadableFile("holds halves of characters, which no text can have", SIMPLER) from error
     except MemoryError:
         problem = "reading it takes more memory than there is (CLEW_READ_MEMORY sets the limit)"
         raise UnreadableFile(problem) from None
+    return document
 
 
 def member_files(data: bytes, name: str, limits: Limits = LIMITS) -> Iterator[MemberFile]:

@@ -407,12 +407,21 @@ def _name_kinds(paths: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return named
 
 
+#: Shares from one to another ("3% - 6%", those of two lines together): values, which head no column.
+_SHARES = re.compile(r"(?:[(\d.,)]+\s?%\s?(?:[-–—]|to)\s?[(\d.,)]+\s?%\s*)+")
+
+
 def are_uncertain(paths: Sequence[tuple[str, ...]], numbers: Sequence[int]) -> bool:
-    """Return whether the columns with numbers do not each have a path of their own.
+    """Return whether the columns with numbers do not each have a path of their own, or values in one.
 
     ``numbers`` has how many numbers each column holds. A single column of numbers needs no name.
+
+    >>> are_uncertain([("2022", "3% - 6%"), ("2021",)], [2, 2]), are_uncertain([("2022",), ("2021",)], [2, 2])
+    (True, False)
     """
     named = [path for path, count in zip(paths, numbers, strict=True) if count]
     if len(named) < 2:
         return False
+    if any(_SHARES.fullmatch(name) for path in named for name in path):
+        return True
     return len(set(named)) < len(named) or not all(named)

@@ -438,6 +438,8 @@ def _join_paragraphs(pages: list[list[Block]]) -> None:
 MAX_PAGES = 20_000
 #: Processor time that a page may take beside what a file may; a page of a filing takes 0.03.
 SECONDS_PER_PAGE = 0.2
+#: A small file may list the same page twenty thousand times: only one page counts for so many bytes of the file.
+_BYTES_PER_PAGE = 500
 #: The share of the work on a page that reading its words is.
 _WORDS_SHARE = 0.4
 #: A page with fewer words is read from its picture, if one covers so large a share of it.
@@ -473,7 +475,7 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
         raise UnreadableFile("it has no pages")
     if count > MAX_PAGES:
         raise UnreadableFile(f"it has {count} pages, more than {MAX_PAGES}")
-    extend_processor_limit(SECONDS_PER_PAGE * count)
+    extend_processor_limit(SECONDS_PER_PAGE * min(count, len(data) // _BYTES_PER_PAGE))
     builder = DocumentBuilder(unit=unit)
     pages = []
     for index in range(count):
