@@ -4,7 +4,8 @@ import doctest
 
 import pytest
 
-from clew.methods.readers import composition, values
+from clew.core import values
+from clew.methods.readers import composition
 from clew.methods.readers.composition import compose_answer, compose_question
 
 
