@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import clew
-from clew.app.cli.options import Documents, Json, Kb, Where
+from clew.app.cli.options import Documents, Graphs, Json, Kb, Where, limit_option, print_rest
 from clew.app.cli.output import format_count, print_json
 from clew.core.text import shorten
 
@@ -24,19 +24,8 @@ def about(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A person, company, place or term.")],
     documents: Documents = None,
     where: Where = "",
-    graph: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--graph",
-            "-g",
-            metavar="GRAPH",
-            help="Only this graph. Repeat for several.",
-            show_default="all imported graphs",
-        ),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Print at most N sentences; 0 prints all.")
-    ] = 50,
+    graph: Graphs = None,
+    limit: Annotated[int, limit_option("sentences")] = 50,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -86,8 +75,7 @@ def _print_profile(profile: NameProfile, limit: int) -> None:
             print(f"\n{heading}")
         print(f"  “{_cut(statement)}”")
         print(f"    {statement.place}")
-    if len(profile.statements) > len(shown):
-        print(f"\n({len(profile.statements) - len(shown):,} more: --limit 0)")
+    print_rest(len(profile.statements), limit)
     if profile.companions:
         print(f"\noccurs with {_counts(profile.companions)}")
     for entry in profile.entries:

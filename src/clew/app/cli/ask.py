@@ -17,6 +17,7 @@ from clew.app.cli.options import (
     BudgetMoney,
     BudgetTokens,
     Documents,
+    Graphs,
     Json,
     Kb,
     Llm,
@@ -54,16 +55,7 @@ def ask(
     retriever: Retriever = None,
     documents: Documents = None,
     where: Where = "",
-    graphs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--graph",
-            "-g",
-            metavar="NAME",
-            help="Search only this graph. Repeat for several.",
-            show_default=False,
-        ),
-    ] = None,
+    graphs: Graphs = None,
     chain: Annotated[
         str,
         typer.Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import clew
-from clew.app.cli.options import Json, Kb
+from clew.app.cli.options import Json, Kb, limit_option, print_rest
 from clew.app.cli.output import format_count, print_json
 from clew.core.errors import NotFound
 from clew.core.text import shorten
@@ -33,9 +33,7 @@ def diff(
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Print only what has another number than before.")
     ] = False,
-    limit: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Print at most N changes; 0 prints all.")
-    ] = 50,
+    limit: Annotated[int, limit_option("changes")] = 50,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -65,8 +63,7 @@ def diff(
     changes = [change for change in comparison.changes if change.numbers or not numbers]
     for change in changes[: limit or None]:
         _print_change(change)
-    if limit and len(changes) > limit:
-        print(f"\n({len(changes) - limit:,} more: --limit 0)")
+    print_rest(len(changes), limit)
 
 
 def _read(base: KnowledgeBase, name: str, stack: ExitStack) -> tuple[Document, list[Node]]:

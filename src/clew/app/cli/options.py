@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -79,6 +79,16 @@ Retriever: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Graphs: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--graph",
+        "-g",
+        metavar="NAME",
+        help="Search only this graph. Repeat for several.",
+        show_default=False,
+    ),
+]
 Workers: TypeAlias = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Read files in N processes.", show_default="one per core"),
@@ -104,6 +114,17 @@ BudgetMoney: TypeAlias = Annotated[
         min=0, metavar="DOLLARS", help="Stop before the model costs more than this.", show_default=False
     ),
 ]
+
+
+def limit_option(noun: str) -> Any:
+    """Return the option ``--limit`` of a command that prints many of something."""
+    return typer.Option(min=0, metavar="N", help=f"Print at most N {noun}; 0 prints all.")
+
+
+def print_rest(total: int, limit: int) -> None:
+    """Print how many more there are than the first ``limit`` (0: all) that were printed."""
+    if 0 < limit < total:
+        print(f"\n({total - limit:,} more: --limit 0)")
 
 
 def configured_model(
