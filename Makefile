@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow integrations fuzz soak lint check docs pins clean benchmarks encoder reader
+.PHONY: demo test slow integrations words fuzz soak lint check docs pins clean benchmarks encoder reader
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -25,6 +25,9 @@ build/integrations/ready: pyproject.toml
 	$(PYTHON) -m venv build/integrations
 	build/integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[langchain,llama-index,haystack]" pandas pytest pytest-cov hypothesis
 	touch $@
+
+words: .venv/ready-dev ## Bring the messages of the web app into its catalogues, and print what is not translated; LANGUAGES=it begins another
+	$(BIN)/python tests/app_messages.py $(LANGUAGES)
 
 fuzz: .venv/ready-dev ## Change documents, questions, recipes and replies at random and parse them; SECONDS=600 for each target
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) --from $(FROM)
@@ -109,6 +112,7 @@ QUESTION ?= What does the hirer pay a day if the lighter Bittern is returned lat
 MODEL ?= sentence-transformers/all-MiniLM-L6-v2
 DATA ?= ../shared/data
 ONLY ?=
+LANGUAGES ?=
 SECONDS ?= 60
 SEED ?= 0
 FROM ?= 0

@@ -101,16 +101,17 @@ def retry_headers(error: ClewError) -> dict[str, str]:
     return {"Retry-After": f"{error.retry_after:.0f}"}
 
 
-def install_error_handlers(app: FastAPI, error_page: Callable[[int, str, str], Response]) -> None:
+def install_error_handlers(app: FastAPI, error_page: Callable[[Request, int, str, str], Response]) -> None:
     """Install the handlers that turn every error of ``app`` into such a reply, or, where a person opened the address
-    in a browser, into a page: ``error_page`` is called with status, problem and hint."""
+    in a browser, into a page: ``error_page`` is called with the
+    request, status, problem and hint."""
 
     def reply(
         request: Request, status: int, error: str, hint: str = "", headers: dict[str, str] | None = None
     ) -> Response:
         if not is_for_person(request):
             return error_response(status, error, hint, headers)
-        page = error_page(status, error, hint)
+        page = error_page(request, status, error, hint)
         page.headers.update(headers or {})
         return page
 

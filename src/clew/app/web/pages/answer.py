@@ -24,16 +24,16 @@ from clew.app.answers.view import (
     SupportView,
     TextPiece,
     excerpt,
-    format_count,
     table_cell_at,
     table_cells,
 )
+from clew.app.web.pages.language import format_count, gettext, mark, ngettext
 from clew.core.errors import ClewError
 from clew.core.types import EXACT_LIST, TABLE, TRIPLE
 from clew.triples.language.chain import Limits, parse_chain
 from clew.triples.language.consistency import best_filling
 
-_SOURCES = {"kg": "a graph", "text": "the documents", "model": "the model's memory"}
+_SOURCES = {"kg": mark("a graph"), "text": mark("the documents"), "model": mark("the model’s memory")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,13 @@ def _sources(steps: Sequence[StepView], values: Mapping[str, Sequence[str]]) -> 
         name = step.detail.get("unknown")
         if step.name == "fill" and set(step.detail.get("values", ())) & set(values.get(name or "", ())):
             graph, source = step.detail.get("graph"), str(step.detail["source"])
-            sources.setdefault(str(name), f"the graph {graph}" if graph else _SOURCES.get(source, source))
-    return dict.fromkeys(values, "the model's memory") | sources
+            named = gettext("the graph %(name)s", name=graph) if graph else _source_name(source)
+            sources.setdefault(str(name), named)
+    return dict.fromkeys(values, _source_name("model")) | sources
+
+
+def _source_name(source: str) -> str:
+    return gettext(_SOURCES[source]) if source in _SOURCES else source
 
 
 def _conflicts(steps: Sequence[StepView]) -> dict[str, list[tuple[str, str]]]:
@@ -104,7 +109,7 @@ def _conflicts(steps: Sequence[StepView]) -> dict[str, list[tuple[str, str]]]:
         name = step.detail.get("unknown")
         if step.name == "conflict" and name is not None:
             other = step.detail["also"]
-            source = _SOURCES.get(other["source"], other["source"])
+            source = _source_name(other["source"])
             conflicts.setdefault(name, []).append((source, "; ".join(other["values"])))
     return conflicts
 
@@ -220,35 +225,35 @@ class AnswerPage:
 
 #: The steps of a trail in plain words.
 STEP_WORDS = {
-    "seed": "Searched for passages",
-    "expand": "Followed names and references to more passages",
-    "structure": "Looked for the pages, tables and sections that the question names",
-    "read": "Read what was kept",
-    "calculate": "Read the value from the cells of tables",
-    "route": "Chose where to look",
-    "retrieve": "Searched for passages",
-    "search": "Searched for passages",
-    "rerank": "Put them in a better order",
-    "documents": "Chose documents",
-    "sections": "Chose sections",
-    "paragraphs": "Chose paragraphs",
-    "summarise": "Summarised sections",
-    "link": "Looked up the names in the graphs",
-    "fill": "Looked up one part of the question",
-    "questions": "Put one part of the question into words",
-    "remember": "Asked the model what it remembers",
-    "conflict": "Two sources disagree",
-    "exact": "Looked it up in the graph",
-    "prepare": "Matched the question with the graph",
-    "substitute": "Went through what fits",
-    "sort": "Put the candidates in order",
-    "ranked": "Put the answers in order",
-    "look in passages": "Looked in passages",
-    "follow up": "Asked a further question",
-    "reason": "Thought about what is missing",
-    "respell": "Read a name as a similar one",
-    "readings": "Worked out what the question asks of the graphs",
-    "stopped": "Stopped",
+    "seed": mark("Searched for passages"),
+    "expand": mark("Followed names and references to more passages"),
+    "structure": mark("Looked for the pages, tables and sections that the question names"),
+    "read": mark("Read what was kept"),
+    "calculate": mark("Read the value from the cells of tables"),
+    "route": mark("Chose where to look"),
+    "retrieve": mark("Searched for passages"),
+    "search": mark("Searched for passages"),
+    "rerank": mark("Put them in a better order"),
+    "documents": mark("Chose documents"),
+    "sections": mark("Chose sections"),
+    "paragraphs": mark("Chose paragraphs"),
+    "summarise": mark("Summarised sections"),
+    "link": mark("Looked up the names in the graphs"),
+    "fill": mark("Looked up one part of the question"),
+    "questions": mark("Put one part of the question into words"),
+    "remember": mark("Asked the model what it remembers"),
+    "conflict": mark("Two sources disagree"),
+    "exact": mark("Looked it up in the graph"),
+    "prepare": mark("Matched the question with the graph"),
+    "substitute": mark("Went through what fits"),
+    "sort": mark("Put the candidates in order"),
+    "ranked": mark("Put the answers in order"),
+    "look in passages": mark("Looked in passages"),
+    "follow up": mark("Asked a further question"),
+    "reason": mark("Thought about what is missing"),
+    "respell": mark("Read a name as a similar one"),
+    "readings": mark("Worked out what the question asks of the graphs"),
+    "stopped": mark("Stopped"),
 }
 #: Names that are told of a search: those that led to the most passages.
 _MAX_LEADS = 2
@@ -257,14 +262,18 @@ _MENTION = re.compile(r"^(?:mentions|names?|title): (.+)$")
 
 def describe_step(step: StepView) -> str:
     """Return a step of a trail in plain words: "Searched for passages: 10 in 5 documents"."""
-    words = STEP_WORDS.get(step.name, "Worked on the question")
+    words = gettext(STEP_WORDS.get(step.name, mark("Worked on the question")))
     nodes = {hit.node.id: hit.node for hit in step.hits}
     places = len({node.document for node in nodes.values()})
     if not nodes:
         return words
-    noun = "fact" if all(node.in_graph for node in nodes.values()) else "passage"
-    where = "" if places < 2 or noun == "fact" else f" in {format_count(places, 'document')}"
-    return f"{words}: {format_count(len(nodes), noun)}{where}"
+    if all(node.in_graph for node in nodes.values()):
+        return gettext("%(words)s: %(count)s", words=words, count=format_count(len(nodes), "fact"))
+    count = format_count(len(nodes), "passage")
+    if places < 2:
+        return gettext("%(words)s: %(count)s", words=words, count=count)
+    where = ngettext("in %(num)s document", "in %(num)s documents", places)
+    return gettext("%(words)s: %(count)s %(where)s", words=words, count=count, where=where)
 
 
 def describe_words(view: AnswerView) -> str:
@@ -272,17 +281,22 @@ def describe_words(view: AnswerView) -> str:
     if view.abstained:
         return ""
     if view.describe_origin().startswith("written by"):
-        memory = ", in part from what it remembers" if view.from_memory else ""
-        return f"A language model wrote this from the passages that are quoted{memory}."
+        if view.from_memory:
+            return gettext(
+                "A language model wrote this from the passages that are quoted, in part from what it remembers."
+            )
+        return gettext("A language model wrote this from the passages that are quoted.")
     if view.formula:
-        words = "Worked out from the cells that are marked"
+        words = gettext("Worked out from the cells that are marked")
     elif view.evidence and all(item.node.in_graph for item in view.evidence):
-        words = "Looked up in your graphs"
+        words = gettext("Looked up in your graphs")
     elif any(view.text in quote.text for quote in view.quotes):
-        words = "Taken word for word from your documents"
+        words = gettext("Taken word for word from your documents")
     else:
-        words = "Read from your documents"
-    return f"{words}; no language model {'wrote it' if view.usage.calls else 'was used'}."
+        words = gettext("Read from your documents")
+    if view.usage.calls:
+        return gettext("%(words)s; no language model wrote it.", words=words)
+    return gettext("%(words)s; no language model was used.", words=words)
 
 
 def describe_search(view: AnswerView) -> str:
@@ -302,16 +316,40 @@ def describe_search(view: AnswerView) -> str:
         else:
             first += len(new)
     if not seen:
-        return "Nothing was found to read."
+        return gettext("Nothing was found to read.")
     documents = len({node.document for node in seen.values() if not node.in_graph})
     graphs = len({node.document for node in seen.values() if node.in_graph})
-    counts = [(documents, "document"), (graphs, "graph")]
-    looked = " and ".join(format_count(number, noun) for number, noun in counts if number)
-    parts = [f"Looked in {looked}", f"found {format_count(first, 'passage' if documents else 'fact')}"]
-    if followed:
-        names = " and ".join(f"“{name}”" for name, _ in leads.most_common(_MAX_LEADS))
-        parts.append(f"followed {names} to {followed:,} more" if names else f"looked at {followed:,} more")
-    return f"{', '.join(parts)}, kept {len(view.evidence):,}."
+    places = [ngettext("in %(num)s document", "in %(num)s documents", documents)] if documents else []
+    places += [ngettext("in %(num)s graph", "in %(num)s graphs", graphs)] if graphs else []
+    parts = [gettext("Looked %(where)s", where=_join_two(places)), _count_first(first, bool(documents))]
+    if followed and leads:
+        names = _join_two([gettext("“%(text)s”", text=name) for name, _ in leads.most_common(_MAX_LEADS)])
+        parts.append(
+            ngettext(
+                "followed %(names)s to %(num)s more",
+                "followed %(names)s to %(num)s more",
+                followed,
+                names=names,
+            )
+        )
+    elif followed:
+        parts.append(ngettext("looked at %(num)s more", "looked at %(num)s more", followed))
+    parts.append(ngettext("kept %(num)s", "kept %(num)s", len(view.evidence)))
+    sentence = gettext(", ").join(parts)
+    return gettext("%(sentence)s.", sentence=sentence[:1].upper() + sentence[1:])
+
+
+def _count_first(number: int, are_passages: bool) -> str:
+    if are_passages:
+        return ngettext("found %(num)s passage", "found %(num)s passages", number)
+    return ngettext("found %(num)s fact", "found %(num)s facts", number)
+
+
+def _join_two(parts: Sequence[str]) -> str:
+    """Return one part, or two that are joined by "and"."""
+    return (
+        parts[0] if len(parts) == 1 else gettext("%(first)s and %(second)s", first=parts[0], second=parts[1])
+    )
 
 
 def make_answer_page(view: AnswerView, rows: Mapping[str, TableRow] = MappingProxyType({})) -> AnswerPage:

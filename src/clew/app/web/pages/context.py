@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.app.answers.view import table_cells
 from clew.app.web.method_choices import DEFAULT, NEED_MODEL, offered_methods
+from clew.app.web.pages.language import format_day, format_month, gettext, ngettext
 from clew.app.web.pages.render import document_title, render_page
 from clew.core.document_filter import document_fields
 from clew.core.errors import ClewError
@@ -52,9 +53,6 @@ class NodeLabel:
     key: str = ""
     position: int | None = None
     page: int | None = None
-
-
-_GONE = NodeLabel("no longer here", "no longer here")
 
 
 def form_choices(server: Server) -> dict[str, Any]:
@@ -120,7 +118,7 @@ def question_lists(base: ServedBase, before: float | None = None, words: str = "
         day = "Pinned" if line["pinned"] else name_day(line["asked"])
         days.setdefault(day, []).append(line)
     pinned = days.pop("Pinned", [])
-    groups = ([("Pinned", pinned)] if pinned else []) + list(days.items())
+    groups = ([(gettext("Pinned"), pinned)] if pinned else []) + list(days.items())
     return {"questions": shown, "days": groups, "older": older, "before": before, "words": words}
 
 
@@ -188,12 +186,12 @@ def name_day(seconds: float, now: float | None = None) -> str:
     day = datetime.fromtimestamp(seconds).astimezone().date()
     today = datetime.fromtimestamp(time.time() if now is None else now).astimezone().date()
     if day >= today:
-        return "Today"
+        return gettext("Today")
     if day == today - timedelta(days=1):
-        return "Yesterday"
+        return gettext("Yesterday")
     if day.year == today.year:
-        return f"{day:%A} {day.day} {day:%B}"
-    return f"{day:%B %Y}"
+        return format_day(day)
+    return format_month(day)
 
 
 #: Tags that a page offers.
@@ -249,7 +247,7 @@ def node_labels(base: ServedBase, ids: Iterable[str], view: AnswerView | None) -
         try:
             node = base.knowledge_base.node(id)
         except ClewError:
-            labels[id] = _stored_label(stored[id]) if id in stored else _GONE
+            labels[id] = _stored_label(stored[id]) if id in stored else _lost_label()
             continue
         text = node.name if node.kind in {DOCUMENT, SECTION} and node.name else node.text
         labels[id] = NodeLabel(
@@ -263,13 +261,17 @@ def node_labels(base: ServedBase, ids: Iterable[str], view: AnswerView | None) -
     return labels
 
 
+def _lost_label() -> NodeLabel:
+    return NodeLabel(gettext("no longer here"), gettext("no longer here"))
+
+
 def _stored_label(node: NodeView) -> NodeLabel:
     text = shorten(node.text or node.id, _PREVIEW)
     return NodeLabel(_place(node.document, node.page), node.document, text, page=node.page)
 
 
 def _place(document: str, page: int | None) -> str:
-    return document if page is None else f"{document}, p. {page}"
+    return document if page is None else document + gettext(", p. %(page)s", page=str(page))
 
 
 def document_titles(base: ServedBase, keys: Iterable[str]) -> dict[str, str]:
@@ -310,7 +312,8 @@ def describe_scope(base: ServedBase, entry: Mapping[str, Any]) -> str:
     names = {}
     if entry.get("documents"):
         names = {document.key: document.name for document in base.knowledge_base.documents()}
-    parts = [names.get(key, "a document that is gone") for key in entry.get("documents") or ()]
-    parts += [f"graph {name}" for name in entry.get("graphs") or ()]
-    more = f" and {len(parts) - _MAX_SCOPE} more" if len(parts) > _MAX_SCOPE else ""
-    return ", ".join(parts[:_MAX_SCOPE]) + more
+    parts = [names.get(key) or gettext("a document that is gone") for key in entry.get("documents") or ()]
+    parts += [gettext("graph %(name)s", name=name) for name in entry.get("graphs") or ()]
+    rest = len(parts) - _MAX_SCOPE
+    more = " " + ngettext("and %(num)s more", "and %(num)s more", rest) if rest > 0 else ""
+    return gettext(", ").join(parts[:_MAX_SCOPE]) + more

@@ -11,7 +11,9 @@ from fastapi.responses import HTMLResponse
 from clew.app.answers.view import TextPiece, excerpt
 from clew.app.web.api.questions import KEY
 from clew.app.web.pages.context import ALL_DOCUMENTS, document_titles
+from clew.app.web.pages.language import gettext
 from clew.app.web.pages.render import PageRoute, document_title, render_page
+from clew.app.web.pages.texts import translate_text
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.types import Node
 from clew.knowledge_base.memo import TITLE
@@ -41,13 +43,13 @@ def about(
             "text": statement.text,
             "pieces": excerpt(statement.text, [span], around=None),
         }
-        periods.setdefault(statement.date_text or "Without a date", []).append(line)
+        periods.setdefault(statement.date_text or gettext("Without a date"), []).append(line)
     aliases: dict[str, list[str]] = {}
     for alias in profile.aliases if profile is not None else ():
         aliases.setdefault(alias.name, []).append(alias.source)
     return render_page(
         "about.html",
-        title=name or "About a name",
+        title=name or gettext("About a name"),
         base=base.name,
         asked=name.strip(),
         profile=profile,
@@ -55,7 +57,10 @@ def about(
         total=0 if profile is None else len(profile.statements),
         documents=len({s.node.document for s in profile.statements}) if profile is not None else 0,
         periods=list(periods.items()),
-        aliases=[(other, ", ".join(dict.fromkeys(places))) for other, places in aliases.items()],
+        aliases=[
+            (other, gettext(", ").join(map(translate_text, dict.fromkeys(places))))
+            for other, places in aliases.items()
+        ],
         titles=document_titles(base, (statement.node.document for statement in statements)),
     )
 
@@ -93,7 +98,7 @@ def changes(
         documents.append((document.key, title if title == document.name else f"{title} ({document.name})"))
     return render_page(
         "changes.html",
-        title="What changed",
+        title=gettext("What changed"),
         base=base.name,
         documents=documents[:ALL_DOCUMENTS],
         before=before,
@@ -118,11 +123,11 @@ def basket(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
     pinned = quotes.quotes()
     return render_page(
         "basket.html",
-        title="Put aside",
+        title=gettext("Put aside"),
         base=base.name,
         quotes=pinned,
         missing=quotes.missing(),
-        memo_title=TITLE,
+        memo_title=gettext(TITLE),
         titles=document_titles(base, (quote.node.document for quote in pinned)),
         read_only=server.settings.read_only,
     )
@@ -137,7 +142,7 @@ def grids(
     """Show where to ask many documents the same questions, and what was asked so before."""
     return render_page(
         "grid.html",
-        title="Table of answers",
+        title=gettext("Table of answers"),
         base=base.name,
         documents=[(item.key, document_title(item)) for item in base.knowledge_base.documents()],
         picked=set(documents or ()),
@@ -155,7 +160,7 @@ def grid(id: str, server: CurrentServer, base: CurrentBase, part: bool = False) 
     rows = [(document, read.row(document)) for document in read.documents]
     return render_page(
         "part-grid.html" if part else "grid-answers.html",
-        title="Table of answers",
+        title=gettext("Table of answers"),
         base=base.name,
         id=id,
         now=now,

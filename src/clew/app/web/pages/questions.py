@@ -30,6 +30,7 @@ from clew.app.web.pages.context import (
     question_lists,
     render_home,
 )
+from clew.app.web.pages.language import gettext, ngettext
 from clew.app.web.pages.render import PageRoute, render_fragment, render_page
 from clew.app.web.pages.source import ALL_ROWS, SourceView, table_rows, view_earlier, view_source
 from clew.app.web.server import CurrentBase, CurrentServer, Server
@@ -112,7 +113,14 @@ def _compare(view: AnswerView | None, other: AnswerView | None) -> str:
     same = " ".join(view.text.casefold().split()) == " ".join(other.text.casefold().split())
     nodes = {item.node.id for item in view.evidence}
     only = len(nodes - {item.node.id for item in other.evidence})
-    return f"{'same answer' if same else 'different answer'}; {only} of {len(nodes)} pieces of evidence only here"
+    words = gettext("same answer") if same else gettext("different answer")
+    only_here = ngettext(
+        "%(only)s of %(num)s piece of evidence only here",
+        "%(only)s of %(num)s pieces of evidence only here",
+        len(nodes),
+        only=only,
+    )
+    return gettext("%(answer)s; %(evidence)s", answer=words, evidence=only_here)
 
 
 def _earlier_turns(entry: Mapping[str, Any], base: ServedBase) -> list[dict[str, Any]]:
@@ -139,7 +147,7 @@ def how(id: str, server: CurrentServer, base: CurrentBase, part: bool = False) -
     ids |= {node.id for node in walk.nodes} if walk is not None else set()
     return render_page(
         "part-how.html" if part else "how.html",
-        title="How this was found",
+        title=gettext("How this was found"),
         base=base.name,
         entry=entry,
         view=view,
@@ -255,20 +263,36 @@ def _view_citation(
     words = quotes[0].text if quotes else node.text
     today = base.knowledge_base.trace_citation(node.id, node.document, words, node.page)
     if today.node is None:
-        happened = (
-            "source removed" if today.state == "removed" else "source changed, and these words are gone"
-        )
+        is_removed = today.state == "removed"
         earlier = view_earlier(base, node.id, quotes)
-        if earlier is not None:
-            happened += "; this is how it was when it was cited"
-        return earlier, f"{happened}: {node.document}"
+        return earlier, _describe_loss(node.document, is_removed=is_removed, is_shown=earlier is not None)
     if today.state == "unchanged":
         return view_source(server, base, node.id, quotes, evidence, cited.number, rows), ""
-    place = "" if today.node.page is None else f", now on page {today.node.page}"
     start = today.node.text.find(words)
     moved = [Quote(today.node.id, words, (start, start + len(words)))] if quotes and start >= 0 else []
     source = view_source(server, base, today.node.id, moved, (), cited.number, rows)
-    return source, f"source changed since this answer; the words are still there{place}"
+    if today.node.page is None:
+        return source, gettext("source changed since this answer; the words are still there")
+    page = str(today.node.page)
+    moved_to = gettext(
+        "source changed since this answer; the words are still there, now on page %(page)s", page=page
+    )
+    return source, moved_to
+
+
+def _describe_loss(document: str, *, is_removed: bool, is_shown: bool) -> str:
+    """Say that the words of a citation are no longer in the documents; ``is_shown``: they are shown as they were."""
+    if is_removed:
+        happened = gettext("source removed")
+        if is_shown:
+            happened = gettext("source removed; this is how it was when it was cited")
+    else:
+        happened = gettext("source changed, and these words are gone")
+        if is_shown:
+            happened = gettext(
+                "source changed, and these words are gone; this is how it was when it was cited"
+            )
+    return f"{happened}: {document}"
 
 
 def _triples_around(base: ServedBase, graph: str, ends: tuple[str, ...]) -> list[EntityTriples]:

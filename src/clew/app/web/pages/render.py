@@ -22,10 +22,12 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from clew.app.answers.view import format_confidence, format_count
 from clew.app.web.errors import retry_headers, status_code
 from clew.app.web.guard import is_local_user
+from clew.app.web.pages import language
 from clew.app.web.pages.answer import STEP_WORDS
+from clew.app.web.pages.language import gettext, ngettext, pgettext
+from clew.app.web.pages.texts import translate_text
 from clew.core.errors import ClewError
 from clew.core.text import shorten
 from clew.core.types import Document
@@ -36,6 +38,8 @@ _FEW_SECONDS = 10
 _LEAST_TITLE = 4
 #: From which confidence on an answer is called sure, and fairly sure.
 _HIGH, _MIDDLE = 0.75, 0.5
+#: What a sentence ends with, in any of the languages; "" is no sentence.
+_SENTENCE_ENDS = frozenset({"", ".", "?", "!", "。", "？", "！", "؟"})
 _BACKTICKS = re.compile(r"`{1,2}([^`]+)`{1,2}")
 
 
@@ -50,12 +54,27 @@ def template_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"theme": current_theme, "is_local": is_for_local_user}
+    environment.globals |= {
+        "theme": current_theme,
+        "is_local": is_for_local_user,
+        "language": language.current_language,
+        "languages": language.LANGUAGES,
+        "language_choice": language_choice,
+    }
+    # Our functions fill messages in and escape as Jinja's "newstyle" ones do, and write numbers as the language does.
+    environment.add_extension("jinja2.ext.i18n")
+    environment.globals |= {
+        "gettext": as_markup(gettext),
+        "ngettext": as_markup(ngettext),
+        "pgettext": as_markup(pgettext),
+    }
     environment.filters |= {
         "project": project_title,
         "part": lambda text: quote(str(text), safe=""),
         "when": format_time,
-        "count": format_count,
+        "count": language.format_count,
+        "integer": language.format_integer,
+        "translated": translate_text,
         "duration": format_duration,
         "remaining": format_remaining,
         "line": lambda text, length=120: shorten(str(text), length),
@@ -66,13 +85,23 @@ def template_environment() -> Environment:
         "detail": format_detail,
         "sentence": as_sentence,
         "coded": code_markup,
-        "doing": lambda name: STEP_WORDS.get(name, name.capitalize()),
+        "doing": lambda name: gettext(STEP_WORDS[name]) if name in STEP_WORDS else name.capitalize(),
         "sureness": grade_confidence,
         "plainly": omit_command_line,
         "for_people": omit_command_parts,
         "called": document_title,
     }
     return environment
+
+
+def as_markup(function: Callable[..., str]) -> Callable[..., Markup]:
+    """Return a function that gives a message for a template: its text is HTML, and what is put into it is escaped."""
+
+    def translate(*message: Any, **values: Any) -> Markup:
+        safe = {name: escape(value) if isinstance(value, str) else value for name, value in values.items()}
+        return Markup(function(*message, **safe))
+
+    return translate
 
 
 def code_markup(text: str) -> Markup:
@@ -95,6 +124,20 @@ def current_theme() -> str:
     request = _REQUEST.get()
     theme = "" if request is None else request.cookies.get(THEME_COOKIE, "")
     return theme if theme in THEMES else ""
+
+
+def language_choice() -> str:
+    """Return the code of the language that the browser was set to, "" for that of the browser itself."""
+    request = _REQUEST.get()
+    code = "" if request is None else request.cookies.get(language.LANGUAGE_COOKIE, "")
+    return code if code in language.LANGUAGES else ""
+
+
+def begin_page(request: Request) -> None:
+    """Make pages for a request from here on: in its language, for its person."""
+    _REQUEST.set(request)
+    accepted = request.headers.get("accept-language", "")
+    language.set_language(language.choose_language(accepted, language_choice()))
 
 
 def is_for_local_user() -> bool:
@@ -130,23 +173,24 @@ class PageRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def handle_errors(request: Request) -> Response:
-            _REQUEST.set(request)
+            begin_page(request)
             try:
                 return await handle(request)
             except ClewError as error:
-                reply = error_page(status_code(error), error.problem, error.hint)
+                reply = error_page(request, status_code(error), error.problem, error.hint)
                 reply.headers.update(retry_headers(error))
                 return reply
             except RequestValidationError:
-                return error_page(422, "the address or the form makes no sense")
+                return error_page(request, 422, "the address or the form makes no sense")
             except HTTPException as error:
-                return error_page(error.status_code, str(error.detail))
+                return error_page(request, error.status_code, str(error.detail))
 
         return handle_errors
 
 
-def error_page(status: int, problem: str, hint: str = "") -> HTMLResponse:
+def error_page(request: Request, status: int, problem: str, hint: str = "") -> HTMLResponse:
     """Return the page of an error, with its hint."""
+    begin_page(request)
     # The keyword "status" is that of the reply; the template needs it too.
     html = render_fragment("problem.html", title="clew", status=status, problem=problem, hint=hint)
     return HTMLResponse(html, status_code=status)
@@ -173,7 +217,7 @@ class CompressedPages(GZipMiddleware):
 
 def format_time(seconds: float) -> str:
     """Return the date and time of a timestamp in the server's time zone."""
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%d %b %Y, %H:%M").lstrip("0")
+    return language.format_moment(datetime.fromtimestamp(seconds).astimezone())
 
 
 def format_duration(seconds: float) -> str:
@@ -182,11 +226,10 @@ def format_duration(seconds: float) -> str:
     >>> format_duration(0.0004), format_duration(0.25), format_duration(7.31), format_duration(95)
     ('0 s', '0.25 s', '7.3 s', '1 min 35 s')
     """
-    if seconds < 0.005:
-        return "0 s"
-    if seconds < 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
+    if seconds >= 60:
+        return gettext("%(minutes)s min %(seconds)s s", minutes=int(seconds) // 60, seconds=int(seconds) % 60)
+    text = "0" if seconds < 0.005 else f"{seconds:.2f}" if seconds < 1 else f"{seconds:.1f}"
+    return gettext("%(seconds)s s", seconds=language.format_decimal(text))
 
 
 def format_remaining(seconds: float) -> str:
@@ -196,10 +239,12 @@ def format_remaining(seconds: float) -> str:
     ('a few seconds', 'under a minute', 'about 2 min', 'about 2 h')
     """
     if seconds < _FEW_SECONDS:
-        return "a few seconds"
+        return gettext("a few seconds")
     if seconds < 60:
-        return "under a minute"
-    return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {round(seconds / 3600)} h"
+        return gettext("under a minute")
+    if seconds < 5400:
+        return gettext("about %(minutes)s min", minutes=round(seconds / 60))
+    return gettext("about %(hours)s h", hours=round(seconds / 3600))
 
 
 def flatten_tables(text: str) -> str:
@@ -221,7 +266,8 @@ def as_sentence(text: str) -> str:
     >>> as_sentence("the question is empty"), as_sentence("Ask again."), as_sentence("")
     ('The question is empty.', 'Ask again.', '')
     """
-    return text[:1].upper() + text[1:] + ("" if text[-1:] in {"", ".", "?", "!"} else ".")
+    text = text[:1].upper() + text[1:]
+    return text if text[-1:] in _SENTENCE_ENDS else gettext("%(sentence)s.", sentence=text)
 
 
 def format_detail(value: Any) -> str:
@@ -280,7 +326,17 @@ def format_percent(value: float) -> str:
     >>> format_percent(0.5), format_percent(1.0)
     ('50 %', '100 %')
     """
-    return f"{100 * value:.0f} %"
+    return gettext("%(number)s %%", number=f"{100 * value:.0f}")
+
+
+def format_confidence(confidence: float) -> str:
+    """Return a confidence from 0 to 1 as a percentage: never 100 %, which would be certainty.
+
+    >>> format_confidence(0.834), format_confidence(0.9999), format_confidence(0.004)
+    ('83 %', '99 %', 'under 1 %')
+    """
+    percent = min(99, round(100 * confidence))
+    return gettext("%(number)s %%", number=percent) if percent else gettext("under 1 %%")
 
 
 def format_score(value: float) -> str:
@@ -289,4 +345,4 @@ def format_score(value: float) -> str:
     >>> format_score(0.0165), format_score(1.0), format_score(0.33977)
     ('0.017', '1', '0.34')
     """
-    return f"{value:.2g}"
+    return language.format_decimal(f"{value:.2g}")

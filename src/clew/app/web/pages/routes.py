@@ -24,6 +24,7 @@ from clew.app.web.pages.context import (
     render_home,
     upload_lists,
 )
+from clew.app.web.pages.language import LANGUAGES, gettext, script_words
 from clew.app.web.pages.render import PageRoute, document_title, render_page
 from clew.app.web.pages.source import ALL_ROWS, find_places, view_page, view_source
 from clew.app.web.projects import SAMPLE_TITLE, is_deletable
@@ -72,7 +73,7 @@ def projects(server: CurrentServer) -> HTMLResponse:
         )
     return render_page(
         "projects.html",
-        title="Projects",
+        title=gettext("Projects"),
         projects=lines,
         makes=server.settings.projects is not None,
         folder=server.settings.projects,
@@ -101,7 +102,7 @@ def settings(request: Request, server: CurrentServer) -> HTMLResponse:
         )
     return render_page(
         "settings.html",
-        title="Settings",
+        title=gettext("Settings"),
         setup=server.setup if is_own else None,
         models=server.questions.models.choices if is_own else (),
         keyring=keyring_state() if is_own else {},
@@ -153,7 +154,7 @@ def show_trash(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
     server.require_writable()
     entries = Trash(base.knowledge_base).documents()
     return render_page(
-        "removed.html", title="Removed documents", base=base.name, entries=entries, days=TRASH_DAYS
+        "removed.html", title=gettext("Removed documents"), base=base.name, entries=entries, days=TRASH_DAYS
     )
 
 
@@ -324,6 +325,15 @@ def docs(request: Request) -> HTMLResponse:
         for method, operation in operations.items()
     ]
     return render_page("docs.html", title="API", description=description, routes=routes)
+
+
+@router.get("/static/words/{code}.js")
+def words(code: str) -> Response:
+    """Return the messages of the scripts in a language; browsers ask each time whether they have changed."""
+    if code not in LANGUAGES:
+        raise NotFound("there is nothing at this address")
+    headers = {"Cache-Control": "no-cache"}
+    return Response(script_words(code), media_type="text/javascript", headers=headers)
 
 
 @router.get("/login")

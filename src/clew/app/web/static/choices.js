@@ -1,5 +1,7 @@
 // The methods of a form: those that this base cannot be asked by, with the chosen model, say why and cannot be chosen.
 
+import { gettext } from "./words.js";
+
 /** Look when somebody is about to choose: what stands against a method is found out by making it ready. */
 export function addChoices(form, base) {
   const lists = [...form.querySelectorAll("select[name=recipe], select[name=also]")];
@@ -18,7 +20,7 @@ export function addChoices(form, base) {
     for (const [option, text] of words) {
       const problem = problems.get(option.value);
       option.disabled = Boolean(problem) && !option.selected;
-      option.textContent = problem ? `${option.value}: not now, ${problem.error}` : text;
+      option.textContent = problem ? gettext("%(method)s: not now, %(reason)s", { method: option.value, reason: gettext(problem.error) }) : text;
     }
   }
 

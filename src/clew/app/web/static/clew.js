@@ -2,6 +2,7 @@
 
 import { follow, showMarkedCells } from "./question.js";
 import { addViewer } from "./viewer.js";
+import { gettext } from "./words.js";
 
 /** Say something to those who do not see the page. */
 export function tell(text) {
@@ -24,7 +25,7 @@ export function show(text, action = "", act = null) {
   }
   const away = document.createElement("button");
   Object.assign(away, { type: "button", className: "quiet", textContent: "✕" });
-  away.setAttribute("aria-label", "Dismiss");
+  away.setAttribute("aria-label", gettext("Dismiss"));
   away.addEventListener("click", () => (toast.hidden = true));
   toast.append(" ", away);
   toast.hidden = false;
@@ -44,7 +45,8 @@ function confirmed(question) {
 /** Return what the server says is wrong. */
 export async function problemOf(reply) {
   const told = await reply.json().catch(() => ({}));
-  return [told.error || `the server replied ${reply.status}`, told.hint].filter(Boolean).join(". ");
+  const error = told.error ? gettext(told.error) : gettext("the server replied %(status)s", { status: `${reply.status}` });
+  return [error, told.hint && gettext(told.hint)].filter(Boolean).join(". ");
 }
 
 async function remove(button) {
@@ -60,7 +62,7 @@ async function remove(button) {
     (button.closest("li") || button.parentElement).append(said);
     return;
   }
-  tell("Removed.");
+  tell(gettext("Removed."));
   if (button.dataset.then) {
     location.assign(button.dataset.then);
     return;
@@ -99,8 +101,8 @@ async function leaveTrash(button) {
   if (button.dataset.confirm && !(await confirmed(button.dataset.confirm))) return;
   const line = button.closest("[data-trash]");
   const reply = await send("POST", button.dataset.api, { ids: [line.dataset.trash] });
-  if (!reply?.ok) return show(reply ? await problemOf(reply) : "The server could not be reached.");
-  show(button.dataset.confirm ? "Deleted." : "Put back.");
+  if (!reply?.ok) return show(reply ? await problemOf(reply) : gettext("The server could not be reached."));
+  show(button.dataset.confirm ? gettext("Deleted.") : gettext("Put back."));
   line.remove();
   document.getElementById("main").focus();
 }
@@ -122,16 +124,16 @@ function send(method, address, fields) {
 async function putAside(button) {
   const { node, text, question } = button.dataset;
   const reply = await send("POST", button.dataset.pin, { node, text, question });
-  if (!reply?.ok) return show(reply ? await problemOf(reply) : "The server could not be reached.");
-  button.textContent = "Put aside ✓";
-  show("Put aside.", "Show", () => location.assign(button.dataset.pin.replace("/api/bases/", "/b/")));
+  if (!reply?.ok) return show(reply ? await problemOf(reply) : gettext("The server could not be reached."));
+  button.textContent = gettext("Put aside ✓");
+  show(gettext("Put aside."), gettext("Show"), () => location.assign(button.dataset.pin.replace("/api/bases/", "/b/")));
 }
 
 document.addEventListener("change", async (event) => {
   const field = event.target.closest("[data-note]");
   if (!field) return;
   const reply = await send("PUT", field.dataset.note, { note: field.value });
-  show(reply?.ok ? "The note is saved." : reply ? await problemOf(reply) : "The server could not be reached.");
+  show(reply?.ok ? gettext("The note is saved.") : reply ? await problemOf(reply) : gettext("The server could not be reached."));
 });
 
 /** Copy the text at an address, and say so on the button. */
@@ -150,7 +152,7 @@ async function copy(button) {
     held.remove();
     button.focus();
   }
-  button.textContent = done ? "Copied" : "It could not be copied";
+  button.textContent = done ? gettext("Copied") : gettext("It could not be copied");
   tell(button.textContent);
   setTimeout(() => (button.textContent = words), 2000);
 }

@@ -1,6 +1,7 @@
 // Tables of answers: begun, followed until they are complete, stopped.
 
 import { problemOf, show } from "./clew.js";
+import { gettext } from "./words.js";
 
 const PAUSE = 1000;
 
@@ -9,7 +10,7 @@ function post(address, fields = {}) {
   return fetch(address, { method: "POST", headers, body: JSON.stringify(fields) }).catch(() => null);
 }
 
-const why = async (reply) => (reply ? problemOf(reply) : "The server could not be reached.");
+const why = async (reply) => (reply ? problemOf(reply) : gettext("The server could not be reached."));
 
 const form = document.getElementById("new-grid");
 form?.addEventListener("submit", async (event) => {

@@ -1,5 +1,7 @@
 // The questions of a base: searched while words are typed, renamed, pinned.
 
+import { gettext } from "./words.js";
+
 /** Milliseconds after the last key before the list is searched. */
 const PAUSE = 200;
 
@@ -50,7 +52,7 @@ export function addHistory(sidebar) {
     const link = line.querySelector("a");
     const field = document.createElement("input");
     field.value = link.textContent;
-    field.setAttribute("aria-label", "New name");
+    field.setAttribute("aria-label", gettext("New name"));
     button.closest("details").open = false;
     link.replaceWith(field);
     field.focus();

@@ -1,11 +1,12 @@
 // Projects: made, renamed, and the sample project.
 
 import { problemOf, show } from "./clew.js";
+import { gettext } from "./words.js";
 
 async function send(method, address, fields) {
   const headers = { "Content-Type": "application/json" };
   const reply = await fetch(address, { method, headers, body: JSON.stringify(fields) }).catch(() => null);
-  if (!reply) show("The server could not be reached.");
+  if (!reply) show(gettext("The server could not be reached."));
   else if (!reply.ok) show(await problemOf(reply));
   else return reply.json();
   return null;
@@ -33,10 +34,10 @@ export function renameProject(button) {
   const field = document.createElement("input");
   field.value = button.dataset.projectRename;
   field.maxLength = 80;
-  field.setAttribute("aria-label", "New name");
+  field.setAttribute("aria-label", gettext("New name"));
   const save = document.createElement("button");
   save.className = "primary";
-  save.textContent = "Save";
+  save.textContent = gettext("Save");
   form.append(field, save);
   line.append(form);
   field.focus();

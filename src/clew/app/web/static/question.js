@@ -1,5 +1,7 @@
 // A question that is being answered: its trail as it happens, a button that stops it, and the answer at its end.
 
+import { gettext, ngettext } from "./words.js";
+
 /** Bring the marked cells of wide tables below an element into view. */
 export function showMarkedCells(root) {
   for (const table of root.querySelectorAll(".scroll")) {
@@ -26,7 +28,7 @@ export function follow(article) {
     events.close();
     const reply = await fetch(`${article.dataset.page}/answer`).catch(() => null);
     if (!reply || !reply.ok) {
-      state.textContent = "The answer is there: load the page again";
+      state.textContent = gettext("The answer is there: load the page again");
       return;
     }
     const result = article.querySelector(".result");
@@ -35,7 +37,7 @@ export function follow(article) {
     result.innerHTML = await reply.text();
     live.remove();
     const heading = result.querySelector(".answer-heading, .problem h2");
-    document.getElementById("told").textContent = heading ? `${heading.textContent.trim()} below.` : "Done.";
+    document.getElementById("told").textContent = heading ? gettext("%(heading)s below.", { heading: heading.textContent.trim() }) : gettext("Done.");
     if (focused && heading) {
       heading.tabIndex = -1;
       heading.focus();
@@ -47,9 +49,11 @@ export function follow(article) {
 
   events.addEventListener("waiting", (event) => {
     const { ahead } = JSON.parse(event.data);
-    state.textContent = ahead ? `Waiting for its turn, after ${ahead} others` : "Waiting for its turn";
+    state.textContent = ahead
+      ? ngettext("Waiting for its turn, after %(num)s other", "Waiting for its turn, after %(num)s others", ahead)
+      : gettext("Waiting for its turn");
   });
-  events.addEventListener("running", () => (state.textContent = "Following the thread"));
+  events.addEventListener("running", () => (state.textContent = gettext("Following the thread")));
   events.addEventListener("step", (event) => {
     const made = document.createElement("template");
     made.innerHTML = JSON.parse(event.data).html;
@@ -60,15 +64,15 @@ export function follow(article) {
   // The browser comes back by itself, unless the server has nothing more to say: then the question has ended.
   events.addEventListener("error", () => {
     if (events.readyState === EventSource.CLOSED) end();
-    else state.textContent = "The connection broke off; trying again";
+    else state.textContent = gettext("The connection broke off; trying again");
   });
   stop.addEventListener("click", async () => {
     stop.disabled = true;
-    state.textContent = "Stopping after this step";
+    state.textContent = gettext("Stopping after this step");
     const reply = await fetch(`${article.dataset.api}/stop`, { method: "POST" }).catch(() => null);
     if (!reply) {
       stop.disabled = false;
-      state.textContent = "The server could not be reached";
+      state.textContent = gettext("The server could not be reached.");
     }
   });
 }

@@ -1,18 +1,18 @@
 // What a question is asked of: documents that are chosen in the list, as chips in the box; tags; removal with undo.
 
 import { problemOf, show, tell } from "./clew.js";
+import { gettext, ngettext } from "./words.js";
 
 /** Chips that are shown one by one; the rest is a number. */
 const SHOWN = 6;
 
 /** Return what a box asks, in words. */
 function words(documents, graphs, total) {
-  const all = total === 1 ? "the one document" : `all ${total.toLocaleString("en")} documents`;
-  if (!documents && !graphs) return total > 1 ? `Asking ${all}` : "";
+  if (!documents && !graphs) return total > 1 ? ngettext("Asking all %(num)s document", "Asking all %(num)s documents", total) : "";
   const parts = [];
-  if (documents) parts.push(`${documents} of ${total.toLocaleString("en")} document${total === 1 ? "" : "s"}`);
-  if (graphs) parts.push(`${graphs} graph${graphs === 1 ? "" : "s"}`);
-  return `Asking ${parts.join(" and ")}`;
+  if (documents) parts.push(ngettext("Asking %(picked)s of %(num)s document", "Asking %(picked)s of %(num)s documents", total, { picked: documents }));
+  if (graphs) parts.push(ngettext("Asking %(num)s graph", "Asking %(num)s graphs", graphs));
+  return parts.join(gettext(", "));
 }
 
 /** The chips below an answer: what its question was asked of, which a follow-up keeps unless it is taken away. */
@@ -67,7 +67,7 @@ function addPicking(home) {
     }
     if (picked.size > SHOWN) {
       const rest = document.createElement("span");
-      rest.textContent = ` and ${picked.size - SHOWN} more `;
+      rest.textContent = ` ${ngettext("and %(num)s more", "and %(num)s more", picked.size - SHOWN)} `;
       scope.append(rest);
     }
     if (picked.size) {
@@ -75,14 +75,14 @@ function addPicking(home) {
       all.type = "button";
       all.className = "quiet";
       all.dataset.pick = "clear";
-      all.textContent = "Ask all";
+      all.textContent = gettext("Ask all");
       scope.append(all);
     }
     const bar = holder.querySelector(".picked");
     if (bar) {
       bar.hidden = !documents;
       bar.querySelector("[data-pick=compare]").hidden = documents !== 2;
-      bar.querySelector(".count").textContent = `${documents} chosen`;
+      bar.querySelector(".count").textContent = ngettext("%(num)s chosen", "%(num)s chosen", documents);
     }
     const every = document.getElementById("all-shown");
     if (every) {
@@ -105,7 +105,7 @@ function addPicking(home) {
     const away = document.createElement("button");
     Object.assign(away, { type: "button", className: "quiet", textContent: "✕" });
     away.dataset.unpick = key;
-    away.setAttribute("aria-label", `Do not ask only ${name}`);
+    away.setAttribute("aria-label", gettext("Do not ask only %(name)s", { name }));
     chip.append(called, field, away);
     return chip;
   }
@@ -157,14 +157,14 @@ function addPicking(home) {
     const field = dialog.querySelector("input");
     field.value = "";
     dialog.returnValue = "";
-    dialog.querySelector("p").textContent = `Tag ${documents.length === 1 ? "this document" : `these ${documents.length} documents`}`;
+    dialog.querySelector("p").textContent = ngettext("Tag %(num)s document", "Tag %(num)s documents", documents.length);
     dialog.showModal();
     await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
     const name = field.value.trim();
     if (!name || !["add", "remove"].includes(dialog.returnValue)) return;
     const reply = await send(`${home.dataset.api}/documents/tags`, { documents, [dialog.returnValue]: [name] });
     if (!reply.ok) return show(await problemOf(reply));
-    show(dialog.returnValue === "add" ? `Tagged “${name}”.` : `The tag “${name}” was taken away.`);
+    show(dialog.returnValue === "add" ? gettext("Tagged “%(name)s”.", { name }) : gettext("The tag “%(name)s” was taken away.", { name }));
     home.dispatchEvent(new CustomEvent("changed"));
   }
 
@@ -196,10 +196,10 @@ export async function remove(documents, api = "", then = "") {
 
 function offerUndo(base, trash) {
   const home = document.querySelector(".home");
-  const what = trash.length === 1 ? "1 document was removed." : `${trash.length} documents were removed.`;
-  show(what, "Undo", async () => {
+  const what = ngettext("%(num)s document was removed.", "%(num)s documents were removed.", trash.length);
+  show(what, gettext("Undo"), async () => {
     const back = await send(`${base}/trash/restore`, { ids: trash });
-    show(back.ok ? "Put back." : await problemOf(back));
+    show(back.ok ? gettext("Put back.") : await problemOf(back));
     home.dispatchEvent(new CustomEvent("changed"));
   });
 }

@@ -1,13 +1,17 @@
-// Settings: the theme, the language model, languages of projects.
+// Settings: the theme, the language, the language model, languages of projects.
 
 import { problemOf, show } from "./clew.js";
+import { gettext } from "./words.js";
 
 const YEAR = 31_536_000;
 
 document.addEventListener("change", async (event) => {
   const field = event.target;
-  if (field.name === "theme") {
-    document.cookie = `clew_theme=${field.value}; path=/; max-age=${field.value ? YEAR : 0}; samesite=strict`;
+  if (field.name === "language") {
+    keep("clew_language", field.value);
+    location.reload();
+  } else if (field.name === "theme") {
+    keep("clew_theme", field.value);
     if (field.value) document.documentElement.dataset.theme = field.value;
     else delete document.documentElement.dataset.theme;
   } else if (field.name === "service") {
@@ -16,16 +20,21 @@ document.addEventListener("change", async (event) => {
     other.querySelector("input").required = !other.hidden;
   } else if (field.dataset.languages) {
     const reply = await post(field.dataset.languages, { name: field.value });
-    show(reply?.ok ? "The documents are being prepared for it." : await why(reply));
+    show(reply?.ok ? gettext("The documents are being prepared for it.") : await why(reply));
   }
 });
+
+/** Keep a choice in this browser; "" forgets it. */
+function keep(name, value) {
+  document.cookie = `${name}=${value}; path=/; max-age=${value ? YEAR : 0}; samesite=strict`;
+}
 
 function post(address, fields) {
   const headers = { "Content-Type": "application/json" };
   return fetch(address, { method: "POST", headers, body: JSON.stringify(fields) }).catch(() => null);
 }
 
-const why = async (reply) => (reply ? problemOf(reply) : "The server could not be reached.");
+const why = async (reply) => (reply ? problemOf(reply) : gettext("The server could not be reached."));
 
 /** Use a model, and show the page again with it. */
 async function use(name, key, button, place) {
@@ -70,32 +79,32 @@ async function showServers(place) {
     const line = document.createElement("p");
     line.className = "row";
     const called = document.createElement("b");
-    called.textContent = `${server.title} is running`;
+    called.textContent = gettext("%(name)s is running", { name: server.title });
     line.append(called);
     const free = server.models.filter((name) => !chosen.has(name));
     if (free.length) {
       const list = document.createElement("select");
-      list.setAttribute("aria-label", `Model of ${server.title}`);
+      list.setAttribute("aria-label", gettext("Model of %(name)s", { name: server.title }));
       list.append(...free.map((name) => new Option(name.split("#").pop().replace(/^ollama:/, ""), name)));
       const button = document.createElement("button");
-      Object.assign(button, { type: "button", className: "primary", textContent: "Use it" });
+      Object.assign(button, { type: "button", className: "primary", textContent: gettext("Use it") });
       button.addEventListener("click", () => use(list.value, "", button, place));
       line.append(list, button);
     } else {
-      line.append(server.models.length ? "and its models are chosen." : "and has no model yet.");
+      line.append(server.models.length ? gettext("and its models are chosen.") : gettext("and has no model yet."));
     }
     const goes = document.createElement("span");
     goes.className = "muted small";
-    goes.textContent = `stays on this computer (${server.url})`;
+    goes.textContent = gettext("stays on this computer (%(address)s)", { address: server.url });
     line.append(goes);
     place.append(line);
   }
   if (!servers.length) {
     const none = document.createElement("p");
     none.className = "muted";
-    none.textContent = "Neither Ollama, LM Studio nor llama.cpp runs on this computer at the moment. Start one of them, and it is offered here. ";
+    none.textContent = `${gettext("Neither Ollama, LM Studio nor llama.cpp runs on this computer at the moment. Start one of them, and it is offered here.")} `;
     const again = document.createElement("button");
-    Object.assign(again, { type: "button", textContent: "Look again" });
+    Object.assign(again, { type: "button", textContent: gettext("Look again") });
     again.addEventListener("click", () => showServers(place));
     none.append(again);
     place.append(none);

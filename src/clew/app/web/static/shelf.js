@@ -1,6 +1,7 @@
 // Documents and graphs of a base: dropped in or chosen, sent with their progress, followed until they can be asked.
 
 import { addChoices } from "./choices.js";
+import { gettext } from "./words.js";
 
 /** Milliseconds between looks at lists that change quickly. */
 const PAUSE = 300;
@@ -141,11 +142,11 @@ function lineOf(list, name) {
   called.textContent = name;
   const state = document.createElement("span");
   state.className = "state small";
-  state.textContent = "waiting";
+  state.textContent = gettext("waiting");
   const bar = document.createElement("progress");
   bar.max = 1;
   bar.value = 0;
-  bar.setAttribute("aria-label", `Sending ${name}`);
+  bar.setAttribute("aria-label", gettext("Sending %(name)s", { name }));
   line.append(called, state, bar);
   list.append(line);
   return line;
@@ -155,7 +156,7 @@ function lineOf(list, name) {
 function send(file, address, line) {
   const state = line.querySelector(".state");
   const bar = line.querySelector("progress");
-  state.textContent = "being sent";
+  state.textContent = gettext("being sent");
   return new Promise((done) => {
     const request = new XMLHttpRequest();
     const body = new FormData();
@@ -167,17 +168,17 @@ function send(file, address, line) {
       const told = readable(request.responseText);
       if (request.status === 429 || request.status === 503) {
         const seconds = Number(request.getResponseHeader("Retry-After")) || 10;
-        state.textContent = `the server is busy; again in ${seconds} s`;
+        state.textContent = gettext("the server is busy; again in %(seconds)s s", { seconds });
         setTimeout(() => send(file, address, line).then(done), 1000 * seconds);
         return;
       }
       const refused = request.status >= 400 ? told : told.refused?.[0];
-      if (refused) fail(line, refused.error || `the server replied ${request.status}`, refused.hint);
+      if (refused) fail(line, refused.error || gettext("the server replied %(status)s", { status: `${request.status}` }), refused.hint);
       else line.remove();
       done(!refused);
     });
     request.addEventListener("error", () => {
-      fail(line, "it could not be sent: the server could not be reached, or the file is too large");
+      fail(line, gettext("it could not be sent: the server could not be reached, or the file is too large"));
       done(false);
     });
     request.open("POST", address);
@@ -196,16 +197,16 @@ function readable(text) {
 function fail(line, error, hint) {
   line.classList.add("failed");
   line.querySelector("progress")?.remove();
-  line.querySelector(".state").textContent = "not added";
+  line.querySelector(".state").textContent = gettext("not added");
   const why = document.createElement("p");
   why.className = "why small";
   why.setAttribute("role", "alert");
-  why.textContent = hint ? `${error}. ${hint}.` : `${error}.`;
+  why.textContent = [error, hint].filter(Boolean).map((text) => `${gettext(text)}.`).join(" ");
   const away = document.createElement("button");
   away.type = "button";
   away.className = "quiet";
   away.textContent = "✕";
-  away.setAttribute("aria-label", `Dismiss: ${line.querySelector(".name").textContent}`);
+  away.setAttribute("aria-label", gettext("Dismiss: %(name)s", { name: line.querySelector(".name").textContent }));
   away.addEventListener("click", () => line.remove());
   line.append(away, why);
 }

@@ -1,6 +1,7 @@
 // Folders, web pages and text as sources: added, paused, read again.
 
 import { problemOf, show } from "./clew.js";
+import { gettext } from "./words.js";
 
 const PAUSE = 150;
 let timer = 0;
@@ -25,13 +26,13 @@ export async function addSource(form) {
     const problem = document.createElement("p");
     problem.className = "problem";
     problem.setAttribute("role", "alert");
-    problem.textContent = reply ? await problemOf(reply) : "The server could not be reached.";
+    problem.textContent = reply ? await problemOf(reply) : gettext("The server could not be reached.");
     form.append(problem);
     return;
   }
   form.reset();
   form.closest(".add-more").open = false;
-  show(isText ? "The text is being added." : "It is being read.");
+  show(isText ? gettext("The text is being added.") : gettext("It is being read."));
   home.dispatchEvent(new CustomEvent("sourced"));
   home.dispatchEvent(new CustomEvent("changed"));
 }
@@ -39,7 +40,7 @@ export async function addSource(form) {
 export async function changeSource(button) {
   const fields = { pause: { paused: true }, "go-on": { paused: false }, again: { again: true } }[button.dataset.sourceChange];
   const reply = await send("PATCH", button.closest("[data-source-api]").dataset.sourceApi, fields);
-  if (!reply?.ok) show(reply ? await problemOf(reply) : "The server could not be reached.");
+  if (!reply?.ok) show(reply ? await problemOf(reply) : gettext("The server could not be reached."));
   document.querySelector(".home").dispatchEvent(new CustomEvent("sourced"));
 }
 

@@ -1,5 +1,7 @@
 // The panel that shows a citation where it stands: on the picture of its page, or among the text around it.
 
+import { gettext } from "./words.js";
+
 /** Classes of a page by how large it is shown. */
 const ZOOMS = ["zoom-1", "zoom-2", "zoom-3", "zoom-4"];
 
@@ -32,7 +34,7 @@ export function addViewer(viewer) {
       // Where there is no part to show, the server explains that on a page of its own: of it what it says.
       html = reply.ok && !reply.redirected ? await reply.text() : said(await reply.text());
     } catch {
-      html = '<p class="problem" role="alert">The server could not be reached.</p>';
+      html = `<p class="problem" role="alert">${gettext("The server could not be reached.")}</p>`;
     }
     if (mine !== asked) return; // another one was asked for meanwhile
     // HTML of our own server, in which every text is escaped.
@@ -114,7 +116,8 @@ export function addViewer(viewer) {
   });
   viewer.addEventListener("keydown", (event) => {
     if (event.target.matches("input") || event.ctrlKey || event.metaKey || event.altKey) return;
-    const turn = { ArrowLeft: "-1", PageUp: "-1", ArrowRight: "1", PageDown: "1" }[event.key];
+    const [left, right] = document.dir === "rtl" ? ["1", "-1"] : ["-1", "1"];
+    const turn = { ArrowLeft: left, PageUp: "-1", ArrowRight: right, PageDown: "1" }[event.key];
     const larger = { "+": 1, "=": 1, "-": -1 }[event.key];
     const link = turn && body.querySelector(`[data-turn="${turn}"]`);
     if (link) open(link);
