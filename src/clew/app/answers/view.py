@@ -493,8 +493,13 @@ def format_confidence(confidence: float) -> str:
     >>> format_confidence(0.834), format_confidence(0.9999), format_confidence(0.004)
     ('83 %', '99 %', 'under 1 %')
     """
-    percent = min(99, round(100 * confidence))
+    percent = confidence_percent(confidence)
     return f"{percent} %" if percent else "under 1 %"
+
+
+def confidence_percent(confidence: float) -> int:
+    """Return a confidence from 0 to 1 in percent, at most 99."""
+    return min(99, round(100 * confidence))
 
 
 def _usage(data: Mapping[str, Any]) -> Usage:

@@ -13,7 +13,6 @@ from clew.app.web.api.questions import KEY
 from clew.app.web.pages.context import ALL_DOCUMENTS, document_titles
 from clew.app.web.pages.language import gettext
 from clew.app.web.pages.render import PageRoute, document_title, render_page
-from clew.app.web.pages.texts import translate_text
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.types import Node
 from clew.knowledge_base.memo import TITLE
@@ -57,10 +56,7 @@ def about(
         total=0 if profile is None else len(profile.statements),
         documents=len({s.node.document for s in profile.statements}) if profile is not None else 0,
         periods=list(periods.items()),
-        aliases=[
-            (other, gettext(", ").join(map(translate_text, dict.fromkeys(places))))
-            for other, places in aliases.items()
-        ],
+        aliases=[(other, gettext(", ").join(dict.fromkeys(places))) for other, places in aliases.items()],
         titles=document_titles(base, (statement.node.document for statement in statements)),
     )
 

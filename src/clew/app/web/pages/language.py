@@ -268,15 +268,19 @@ def script_words(code: str) -> str:
     """Return the messages of the scripts in a language as a script of their own, which runs before them.
 
     The rule for plural forms is that of the catalogue: gettext's expressions are JavaScript, too. Scripts also show
-    errors of the API, which is English; those that the catalogue knows are among the messages.
+    errors of the API, which is English; those that the catalogue knows and that have no varying parts are among the
+    messages.
     """
     rule, words = "0", {}
     for message in read_catalogue(catalogue_text(code)):
         if not message.text:
             rule = re.search(r"plural=([\dn%&|=!<>?:() ]+);", message.translations[0])[1]  # type: ignore[index]
-        elif message.is_translated and any(
-            place.endswith((".js", "problems.py")) for place in message.places
-        ):
+        elif message.is_translated and _is_for_scripts(message):
             words[message.text] = message.translations if message.plural else message.translations[0]
     form = f"(n) => Number({rule})"
     return f"globalThis.clewWords = {{ form: {form}, words: {json.dumps(words, ensure_ascii=False)} }};\n"
+
+
+def _is_for_scripts(message: Message) -> bool:
+    is_known_text = "texts.py" in message.places and "%(" not in message.text
+    return is_known_text or any(place.endswith(".js") for place in message.places)

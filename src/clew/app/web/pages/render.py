@@ -22,6 +22,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from clew.app.answers.view import confidence_percent
 from clew.app.web.errors import retry_headers, status_code
 from clew.app.web.guard import is_local_user
 from clew.app.web.pages import language
@@ -98,7 +99,7 @@ def as_markup(function: Callable[..., str]) -> Callable[..., Markup]:
     """Return a function that gives a message for a template: its text is HTML, and what is put into it is escaped."""
 
     def translate(*message: Any, **values: Any) -> Markup:
-        safe = {name: escape(value) if isinstance(value, str) else value for name, value in values.items()}
+        safe = {name: value if type(value) is int else escape(value) for name, value in values.items()}
         return Markup(function(*message, **safe))
 
     return translate
@@ -330,12 +331,8 @@ def format_percent(value: float) -> str:
 
 
 def format_confidence(confidence: float) -> str:
-    """Return a confidence from 0 to 1 as a percentage: never 100 %, which would be certainty.
-
-    >>> format_confidence(0.834), format_confidence(0.9999), format_confidence(0.004)
-    ('83 %', '99 %', 'under 1 %')
-    """
-    percent = min(99, round(100 * confidence))
+    """Return a confidence from 0 to 1 as a percentage, in the language of the page."""
+    percent = confidence_percent(confidence)
     return gettext("%(number)s %%", number=percent) if percent else gettext("under 1 %%")
 
 

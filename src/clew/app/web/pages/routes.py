@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from clew.app.answers.view import AnswerView
@@ -328,12 +329,15 @@ def docs(request: Request) -> HTMLResponse:
 
 
 @router.get("/static/words/{code}.js")
-def words(code: str) -> Response:
-    """Return the messages of the scripts in a language; browsers ask each time whether they have changed."""
+def words(code: str, if_none_match: Annotated[str, Header()] = "") -> Response:
+    """Return the messages of the scripts in a language, or 304 if the browser has them."""
     if code not in LANGUAGES:
         raise NotFound("there is nothing at this address")
-    headers = {"Cache-Control": "no-cache"}
-    return Response(script_words(code), media_type="text/javascript", headers=headers)
+    text = script_words(code)
+    headers = {"Cache-Control": "no-cache", "ETag": f'"{hashlib.sha256(text.encode()).hexdigest()[:16]}"'}
+    if if_none_match == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(text, media_type="text/javascript", headers=headers)
 
 
 @router.get("/login")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from clew.app.web.pages.language import gettext, mark
+from clew.app.web.pages.language import ENGLISH, current_language, gettext, mark
 
 #: Answers and headings of answers.
 _ANSWERS = (
@@ -106,11 +106,16 @@ _PROBLEMS = (
     mark("%(address)s cannot be reached"),
     mark("Is the address right?"),
     mark("this model was not chosen here"),
+    mark("the package for the system's keyring is not installed (pip install 'clew[keys]')"),
     mark("this system has no keyring that is open to programs"),
     mark("stays on this machine (%(address)s)"),
     mark("stays on this machine"),
     mark("sent to %(address)s"),
 )
+
+
+#: Characters of the longest text with varying parts that is looked up; an answer is longer.
+_MAX_TEXT = 400
 
 
 @lru_cache(maxsize=1)
@@ -128,12 +133,12 @@ def translate_text(text: str) -> str:
     >>> translate_text("there is no folder /tmp/x"), translate_text("disk I/O error")
     ('there is no folder /tmp/x', 'disk I/O error')
     """
-    if "%" in text or not text:
+    if "%" in text or not text or current_language() is ENGLISH:
         return text
     translated = gettext(text)
     if translated != text:
         return translated
-    for pattern, expression in _patterns():
+    for pattern, expression in _patterns() if len(text) < _MAX_TEXT else ():
         if (match := expression.fullmatch(text)) is not None:
             return gettext(pattern, **match.groupdict())
     return text

@@ -1,7 +1,6 @@
 // The script of every page: what a page has of the parts below is made to work; without it, pages can still be read.
 
 import { follow, showMarkedCells } from "./question.js";
-import { addViewer } from "./viewer.js";
 import { gettext } from "./words.js";
 
 /** Say something to those who do not see the page. */
@@ -180,6 +179,24 @@ async function fill(details) {
   if (forms.length) import("./choices.js").then(({ addChoices }) => forms.forEach((form) => addChoices(form, form.dataset.choices)));
 }
 
+/** Load the viewer when something is first opened in it, and open that. */
+function addViewerLater(viewer) {
+  let isLoaded = false;
+  const openers = { click: "a[data-cite], a[data-source]", submit: "[data-source-form]", show: "*" };
+  const open = async (event) => {
+    const opener = event.target.closest?.(openers[event.type]);
+    if (isLoaded || !opener || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    const { addViewer } = await import("./viewer.js");
+    if (!isLoaded) addViewer(viewer);
+    isLoaded = true;
+    if (event.type === "click") opener.click();
+    else if (event.type === "submit") opener.requestSubmit();
+    else opener.dispatchEvent(new CustomEvent("show", { bubbles: true }));
+  };
+  for (const type of Object.keys(openers)) document.addEventListener(type, open);
+}
+
 for (const article of document.querySelectorAll(".entry")) follow(article);
 showMarkedCells(document);
 // A closed part of the page has no size: its tables are brought into view as it is opened.
@@ -190,7 +207,7 @@ document.addEventListener("toggle", (event) => {
 }, true);
 // What most visits do not need is loaded when it is first used.
 const viewer = document.getElementById("viewer");
-if (viewer) addViewer(viewer);
+if (viewer) addViewerLater(viewer);
 const form = document.querySelector("#ask[data-choices], .how-parts form[data-choices]");
 if (form) import("./choices.js").then(({ addChoices }) => addChoices(form, form.dataset.choices));
 if (document.querySelector(".walk")) import("./walk.js").then(({ addWalks }) => addWalks(document));
