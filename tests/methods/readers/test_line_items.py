@@ -223,6 +223,55 @@ def test_the_reader_quotes_the_operands_of_two_tables(lines) -> None:
     assert len({hit.node.parent for hit in answer.evidence}) == 2
 
 
+VALUES = (
+    ("What were net sales in 2021?", "$640 million", ""),
+    ("How much net cash did operating activities provide in 2022?", "90 million", ""),
+    ("How large were inventories in 2021?", "30 million", ""),
+    ("What was diluted earnings per share in 2022?", "$0.68", ""),
+    ("What are total assets?", "400 million", ""),
+    ("How much were interest expenses in 2022?", "(8) million", ""),
+    ("By how much did net sales grow from 2021 to 2022?", "160 million", "$800 - $640 = 160"),
+    ("What was the percent change in operating income from 2020 to 2021?", "-20%", "(64 - 80) / 80 = -20%"),
+    ("How did gross profit change?", "40 million", "280 - 240 = 40"),
+)
+
+
+def test_a_line_item_named_in_full_is_that_of_the_companys_own_statement(lines) -> None:
+    """No hit is a table: the reader looks at all tables of the document. The segment has the same labels."""
+    _, hits, snapshot = lines
+    reader = SpanAnswerReader(Words("nothing"), snapshot=snapshot)
+    for question, text, formula in VALUES:
+        answer = reader.read(Question(question), hits, TrailRecorder())
+        assert (answer.text, answer.formula) == (text, formula), question
+        assert answer.confidence == 0.85 and answer.quotes[0].answer is not None
+
+
+def test_what_no_label_says_in_full_is_left_to_the_tables_that_were_found(lines) -> None:
+    items, _, _ = lines
+    for question in (
+        "What were net sales of sails in 2022?",
+        "What was goodwill in 2022?",
+        "What was profit in 2022?",
+    ):
+        assert items.choose(question, ["2022"]) is None, question
+    assert items.choose("What were net sales in 2019?", ["2019"]) is None
+
+
+def test_tables_that_disagree_leave_it_open(base) -> None:
+    stock = Table(
+        ("", "2022", "2021"), (("Research", "7", "6"), ("Sales", "2", "2")), "Compensation in stock"
+    )
+    staff = Table(("", "2022", "2021"), (("Research", "90", "80"), ("Sales", "20", "20")), "People")
+    budget = Table(("", "2022"), (("Research", "90"), ("Sales", "21")), "Budget")
+    question = "What was research in 2022?"
+    for tables, text in (((stock, staff), None), ((stock, staff, budget), "90")):
+        key = put(base, f"{len(tables)}.txt", *tables)
+        base.catch_up()
+        hits = [Hit(node, 1.0, (node.id,)) for node in base.document_nodes(key) if node.kind == "passage"]
+        chosen = document_lines(hits, base.snapshot()).choose(question, ["2022"])
+        assert (chosen and chosen[0].operand("2022").text) == text
+
+
 def test_another_number_is_no_answer_to_a_question_for_a_ratio_or_a_year(lines) -> None:
     _, hits, snapshot = lines
     reader = SpanAnswerReader(Words("ropes"), snapshot=snapshot)

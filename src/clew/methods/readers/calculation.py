@@ -439,11 +439,11 @@ class TableCalculator:
             if not fitting:  # a fiscal year may end in January
                 later = re.compile(rf"\bjan\w*\.? \d+,? {int(period[-4:]) + 1}\b", re.IGNORECASE)
                 fitting = [number for number in numbers if later.search(lines[number].label)]
-            is_part = period.startswith("q") or _PART_OF_YEAR.search(question) is not None
+            is_part = period.startswith("q") or PART_OF_YEAR.search(question) is not None
             as_long = [
                 number
                 for number in fitting
-                if (_PART_OF_YEAR.search(lines[number].label) is not None) == is_part
+                if (PART_OF_YEAR.search(lines[number].label) is not None) == is_part
             ]
             fitting = as_long or fitting
             of_unit = [
@@ -533,9 +533,10 @@ class TableCalculator:
             return None
         if len(chosen) > 1 and not _RESPECTIVE.search(question) and " and " not in question:
             chosen = chosen[:1]
-        return self._cells(chosen, min(score, 1.0))
+        return self.read_cells(chosen, min(score, 1.0))
 
-    def _cells(self, places: Sequence[tuple[int, int]], confidence: float) -> Calculation | None:
+    def read_cells(self, places: Sequence[tuple[int, int]], confidence: float) -> Calculation | None:
+        """Return cells (row, column) as they are printed, None where one is empty."""
         operands = [self._operand(place) for place in places]
         if not all(operand.text for operand in operands):
             return None
@@ -567,7 +568,7 @@ class TableCalculator:
         place = (row, columns[0][1])
         if not self.table.rows[row].cells[place[1]].strip():
             return None
-        return self._cells([place], min(1.0, (rows[0][0] + columns[0][0]) / 2 + 0.2))
+        return self.read_cells([place], min(1.0, (rows[0][0] + columns[0][0]) / 2 + 0.2))
 
     def _change(self, question: str, periods: list[str]) -> Calculation | None:
         operation = find_operation(question)
@@ -588,20 +589,28 @@ class TableCalculator:
             if len(cells) < 2 or not cells[0] or not cells[-1]:
                 return None
             second, first = cells[0][0], cells[-1][0]
+        return self._subtract(first, second, operation == "percent change", confidence)
+
+    def subtract_cells(
+        self, new: tuple[int, int], old: tuple[int, int], as_percent: bool, confidence: float
+    ) -> Calculation | None:
+        """Return by how much the number in a cell (row, column) is above that in another, in percent of the other if
+        ``as_percent``; None where one has no number."""
+        cells = self._numbers([new]), self._numbers([old])
+        return self._subtract(cells[0][0], cells[1][0], as_percent, confidence) if all(cells) else None
+
+    def _subtract(
+        self, first: Operand, second: Operand, as_percent: bool, confidence: float
+    ) -> Calculation | None:
         (first_text, new), (second_text, old) = _terms([first, second])
-        if operation == "percent change":
-            unit, _ = self._unit_of([first, second])
-            if unit == "%":
-                return self._result(
-                    "change", new - old, f"{first_text} - {second_text}", [first, second], confidence
-                )
-            if not old:
-                return None
-            formula = f"({first_text} - {second_text}) / {second_text}"
-            return self._result(
-                operation, 100 * (new - old) / old, formula, [first, second], confidence, True
-            )
-        return self._result("change", new - old, f"{first_text} - {second_text}", [first, second], confidence)
+        difference = f"{first_text} - {second_text}"
+        if not as_percent or self._unit_of([first, second])[0] == "%":
+            return self._result("change", new - old, difference, [first, second], confidence)
+        if not old:
+            return None
+        percent = 100 * (new - old) / old
+        formula = f"({difference}) / {second_text}"
+        return self._result("percent change", percent, formula, [first, second], confidence, True)
 
     def _two_items(self, question: str, periods: list[str]) -> tuple[Operand, Operand, float] | None:
         """Return the operands of "difference between A and B"."""
@@ -961,7 +970,7 @@ def _line(label: str, around: str, is_total: bool = False) -> _Line:
 
 _BARE = frozenset({"note"})
 #: A year alone means the whole year, where a table has that beside its quarters.
-_PART_OF_YEAR = re.compile(
+PART_OF_YEAR = re.compile(
     r"\b(?:(?:three|six|nine|[369])[ -]months?|(?:thirteen|twenty-six|thirty-nine|13|26|39)[ -]weeks?|quarters?)\b",
     re.IGNORECASE,
 )

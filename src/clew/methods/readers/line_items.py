@@ -21,7 +21,7 @@ import numpy as np
 from clew.core.protocols import Snapshot
 from clew.core.text import fold_name, query_terms
 from clew.core.types import KINDS, TABLE, Hit
-from clew.methods.readers.calculation import Operand, find_periods
+from clew.methods.readers.calculation import Operand, find_periods, item_words
 from clew.parse.data_tables import DataTable, series_name, table_from_node
 
 #: Longer tables are lists of records, and a document with more tables is a collection of data.
@@ -43,6 +43,27 @@ _NOTE = re.compile(r"\s*\((?:\w{1,2}|note \w+)\)|\(\d\)(?:\(\d\))*$", re.IGNOREC
 #: Words that make another line item of a label, though they are no words of a search.
 _OTHERS = frozenset("other before after non less excluding except not all".split())
 _REST = frozenset(query_terms("total net of and consolidated attributable"))
+
+
+#: A question for the value of a line item, and what it says that belongs to no label.
+_ASKS_VALUE = re.compile(
+    r"^(?:by )?(?:what|how (?:much|large|high|big))\b|^how did .* change\b", re.IGNORECASE
+)
+_SIZE = re.compile(r"^how (?:large|high|big)\b", re.IGNORECASE)
+_REPORTING = frozenset(
+    query_terms(
+        "report reported spend spent hold held have had has pay paid earn earned make made generate generated record"
+        " recorded incur incurred end company value amount worth much change grow grew growth rise rose fall fell"
+        " decline declined drop dropped gain gained"
+    )
+)
+#: A label is the one that a question names from this score on; another is as good within the second.
+_SURE, _AS_GOOD = 0.95, 0.04
+#: A label of the company's own statements may say a little more than a question does, with such words alone.
+_LIKELY = 0.75
+_GENERAL = frozenset(
+    query_terms("total net of and consolidated attributable expense expenses cost costs inc plc corp")
+)
 
 
 Statement = Literal["income", "balance", "cash"]
@@ -162,6 +183,33 @@ class LineItems:
         """Return whether a word of a question is part of the document's name, which may run words together."""
         return (len(word) > 3 and word in self._names) or (len(word) > 1 and f" {word}" in self._names)
 
+    def choose(self, question: str, years: Sequence[str]) -> tuple[LineItem, bool] | None:
+        """Return the line item that a question names in full, with a number for each of ``years``, and whether it is
+        certain: it stands in one of the company's own statements, or most tables that have it agree, or no other
+        label is like it. None where no label has all words of the question, or several do that disagree."""
+        words = frozenset(word for word in item_words(_SIZE.sub("what", question)) if not word.isdigit())
+        words = self.unknown(words - _REPORTING)
+        fitting = self.find(words, question, years)
+        if not fitting:
+            return None
+        own = {
+            self._by_table[number][0].table.id for numbers in self._statements.values() for number in numbers
+        }
+        mentioned = frozenset(query_terms(question)) | _GENERAL
+        for score, item in fitting:
+            is_named = words <= item.words and self.unknown(item.words - mentioned) == frozenset()
+            if item.table.id in own and score >= _LIKELY and is_named:
+                return item, True
+        best = [item for score, item in fitting if score >= max(_SURE, fitting[0][0] - _AS_GOOD)]
+        if not best:
+            return None
+        counts = Counter(_amounts(item, years) for item in best)
+        (amounts, count), *others = counts.most_common(2)
+        if others and count == others[0][1]:
+            return None
+        agrees = all(_amounts(item, years) == amounts for score, item in fitting if score >= _LIKELY)
+        return next(item for item in best if _amounts(item, years) == amounts), count > 1 or agrees
+
     def find_line(self, statement: Statement, patterns: Sequence[str], year: str) -> LineItem | None:
         """Return the line of a statement with a number for a year whose folded label, alone or after its group, the
         first of several patterns matches whole; None where the statement has none."""
@@ -231,6 +279,18 @@ class LineItems:
             and other.table.rows[other.row].place.groups == item.table.rows[item.row].place.groups
         ]
         return [item, *others]
+
+
+def asks_value(question: str) -> bool:
+    """Return whether a question may ask for the value of a line item or its change: "what was the revenue"."""
+    return _ASKS_VALUE.match(question) is not None
+
+
+def _amounts(item: LineItem, years: Sequence[str]) -> tuple[float, ...]:
+    """Return the numbers of an item without their signs, for the same item in several tables: an expense is printed
+    in parentheses in some."""
+    operands = (item.operand(year) for year in years)
+    return tuple(abs(operand.number or 0.0) for operand in operands if operand is not None)
 
 
 def document_lines(hits: Sequence[Hit], snapshot: Snapshot) -> LineItems | None:

@@ -51,11 +51,18 @@ from clew.core.values import (
     remove_names,
 )
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.calculation import MAX_ROWS, Calculation, TableCalculator
+from clew.methods.readers.calculation import (
+    MAX_ROWS,
+    PART_OF_YEAR,
+    Calculation,
+    TableCalculator,
+    find_operation,
+    find_periods,
+)
 from clew.methods.readers.cell_quotes import cell_boxes, quote_cell
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader, contains_answer, expected_kind
-from clew.methods.readers.line_items import document_lines
+from clew.methods.readers.line_items import asks_value, document_lines
 from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
 from clew.methods.readers.year_series import answer_series, parse_series_question
 from clew.parse.data_tables import table_from_node
@@ -96,6 +103,7 @@ _AMOUNT_OF = re.compile(
     r"|surplus)\b.*\b(?:19|20)\d\d\b",
     re.IGNORECASE,
 )
+_PER_SHARE = re.compile(r"\bper (?:\w+ )?share\b", re.IGNORECASE)
 _CALENDAR_YEAR = re.compile(r"(?<![\d,.$])(?:19|20)\d\d(?![\d,])")
 #: A person's name before their office.
 _PERSON_AND_OFFICE = re.compile(
@@ -477,6 +485,9 @@ def calculate_from_hits(question: str, hits: Sequence[Hit], snapshot: Snapshot) 
     nothing about rows and columns. Of tables that fit nearly as well, consolidated ones come first.
     """
     subjects = named_subjects(question, snapshot)
+    line = _named_line(question, hits, snapshot, subjects)
+    if line is not None:
+        return line
     unnamed = re.sub(r"\s['’]s?(?!\w)", " ", remove_names(list(subjects), question)) if subjects else question
     ids = dict.fromkeys(
         hit.node.id if hit.node.kind == TABLE else hit.node.parent or ""
@@ -494,6 +505,42 @@ def calculate_from_hits(question: str, hits: Sequence[Hit], snapshot: Snapshot) 
         if best is None or worth > best[0]:
             best = worth, answer
     return best[1] if best else None
+
+
+def _named_line(
+    question: str, hits: Sequence[Hit], snapshot: Snapshot, subjects: Mapping[str, frozenset[str]]
+) -> Calculation | None:
+    """Return the value of the line item that a question names in full for one year, or its change between two,
+    wherever in the document its table stands: the hits are often tables about a part of the company. The latest year
+    answers a question without one. None for other questions."""
+    years = sorted(set(find_periods(question)))
+    operation = find_operation(_PER_SHARE.sub(" ", question))
+    is_change = operation in {"change", "percent change"} or question.lower().startswith(
+        ("by how", "how did")
+    )
+    if not asks_value(question) or PART_OF_YEAR.search(question) or any(len(year) != 4 for year in years):
+        return None
+    if len(years) > 1 + is_change or not (is_change or operation == "lookup"):
+        return None
+    lines = document_lines(hits, snapshot)
+    if lines is not None and not years:
+        years = sorted(lines.latest_years()[: 1 + is_change])  # as of the last report
+    chosen = lines.choose(question, years) if lines is not None and len(years) == 1 + is_change else None
+    if chosen is None:
+        return None
+    item, is_certain = chosen
+    # Where there is one document, a question need not name whom it is about.
+    is_asked = any(item.table.document in documents for documents in subjects.values()) or (
+        not subjects and len(snapshot.documents()) == 1
+    )
+    calculator = open_calculator(item.table.id, hits, snapshot)
+    if calculator is None or (subjects and not is_asked):
+        return None
+    places = [(item.row, item.columns[year]) for year in years]
+    fit = 1.0 if is_certain and is_asked else 0.95
+    if is_change:
+        return calculator.subtract_cells(places[1], places[0], operation == "percent change", fit)
+    return calculator.read_cells(places, fit)
 
 
 def is_about(subjects: Mapping[str, frozenset[str]], node: Node) -> bool:
