@@ -515,6 +515,8 @@ def _expected_names(graph: PropertyGraph, expected: str) -> frozenset[str] | Non
 def answers_of(graph: PropertyGraph, reading: Reading, aliases: bool = False) -> frozenset[str]:
     """Return the names or values that a reading gives, with ``aliases`` also those; for a chain to a property, that
     property of the name."""
+    if reading.settled:
+        return frozenset({reading.settled})
     if not reading.is_chain:
         return names_of(graph, parse_typed(reading.triples), aliases)
     if len(reading.hops) != 1:

@@ -292,6 +292,11 @@ def choose_by_order(words: str, first: str, second: str) -> int | None:
     return 0 if (order < 0) == bool(least) else 1
 
 
+def is_order_word(word: str) -> bool:
+    """Return whether a word asks for the earlier or later, the smaller or greater of two."""
+    return bool(_LEAST.fullmatch(word) or _MOST.fullmatch(word))
+
+
 def asks_for_equality(question: str) -> bool | None:
     """Return True for a question whether two things are the same, False for whether they differ, None for others."""
     if _DIFFERENT.search(question):

@@ -156,6 +156,8 @@ class GraphQuestions:
         if answer.abstained or not answer.values:
             return None
         text = answer.text
+        if reading.settled and fold_name(text) != fold_name(reading.settled):
+            return None  # the chain was filled with other values than the parser compared
         if reading.asks_count:
             text = f"{reading.count:,}: {text}" if reading.count is not None else text
         return replace(answer, text=text)

@@ -308,3 +308,44 @@ def test_types_parts_and_directions_between_nodes_of_one_type(tmp_path):
             assert (names, best.is_sure) == (answers, True), (question, best)
         best = read(graph, "How many lines does sail have?")[0]
     assert best.is_sure and best.is_chain and not best.asks_count
+
+
+def test_two_names_are_compared_where_their_values_settle_it(tmp_path):
+    triples = [
+        ("Kismet", "released", "1931"),
+        ("Low Water", "released", "12 May 1928"),
+        ("Kismet", "director", "Ada Pell"),
+        ("Low Water", "director", "Joel Marsh"),
+        ("Ada Pell", "date of birth", "3 March 1890"),
+        ("Joel Marsh", "date of birth", "1884"),
+        ("Ada Pell", "country of citizenship", "Vessland"),
+        ("Joel Marsh", "country of citizenship", "Vessland"),
+        ("Nine Lanterns", "director", "Ada Pell"),
+    ]
+    settled = {
+        "Which film came out first, Kismet or Low Water?": "Low Water",
+        "Which film was released more recently, Kismet or Low Water?": "Kismet",
+        "Was Kismet released earlier than Low Water?": "no",
+        "Who is older, Ada Pell or Joel Marsh?": "Joel Marsh",
+        "Which film has the director who was born later, Kismet or Low Water?": "Kismet",
+        "Are Ada Pell and Joel Marsh from the same country?": "yes",
+        "Do the directors of Kismet and Low Water have the same nationality?": "yes",
+        "Are both films, Kismet and Nine Lanterns, by the same director?": "yes",
+    }
+    unsure = {
+        "Which film was released first, Kismet or Nine Lanterns?": "",  # nothing is known of the second
+        "Which film has the better director, Kismet or Low Water?": "better",
+        "Who is older, the director of Kismet or the director of Low Water?": "between the names",
+        "Are Ada Pell and Joel Marsh both directors?": "yes or no",
+        "Did Ada Pell direct Kismet?": "yes or no",
+    }
+    nodes = {name: {"name": name} for triple in triples for name in triple[::2]}
+    with Store.open(tmp_path / "kb", create=True) as store:
+        graph = graph_of(store, triples, "films", **nodes)
+        for question, answer in settled.items():
+            best = read(graph, question)[0]
+            assert (best.settled, best.is_sure) == (answer, True), (question, best)
+        for question, doubt in unsure.items():
+            readings = read(graph, question)
+            assert not any(reading.is_sure for reading in readings), question
+            assert any(doubt in each for reading in readings for each in reading.doubts), question

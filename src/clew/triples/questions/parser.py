@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.errors import UsageError
+from clew.core.values import EITHER, POLAR, asks_for_equality, is_order_word
 from clew.triples.language.chain import Chain, Condition, Term, Triple, TypedChain
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.query import compile_question, solve_question
+from clew.triples.questions.comparisons import find_comparison
 from clew.triples.questions.conditions import Additions, asks_measure, find_additions, is_denied
 from clew.triples.questions.names import HOPELESS, NameMatch, find_names
 from clew.triples.questions.paths import (
@@ -85,6 +87,7 @@ class Reading:
     among all readings of the question. ``left_out`` are the words that nothing in it stands for, ``notes`` say what
     it could not express. ``count`` is the number of answers, None for a chain. ``repair`` says which likelier reading
     it stands for that has no answers, "" for none. ``is_type``: ``name`` is not a node but the type of the answers.
+    ``settled`` is what follows from the values of a comparison: one of two names, yes or no.
     """
 
     graph: str
@@ -103,6 +106,7 @@ class Reading:
     answers: bytes = b""
     repair: str = ""
     is_type: bool = False
+    settled: str = ""
 
     @property
     def is_sure(self) -> bool:
@@ -155,11 +159,52 @@ class PlainParser:
         a query over a network.
         """
         drafts: list[_Draft] = []
+        comparisons: list[Reading] = []
         for graph in graphs:
             if not graph.is_mounted and graph.size:
                 drafts += self._draft(question, graph)
-        if not drafts:
+                comparisons += self._compare(question, graph)
+        comparisons.sort(key=lambda reading: (not reading.is_sure, len(reading.left_out)))
+        if comparisons and comparisons[0].is_sure:
+            return comparisons[:1]
+        readings = self._read_drafts(drafts) if drafts else []
+        if POLAR.search(question) and not EITHER.search(question):
+            readings = [
+                replace(reading, notes=(*reading.notes, "yes or no is asked for")) for reading in readings
+            ]
+        return [*comparisons[:1], *readings][:SHOWN_READINGS]
+
+    def _compare(self, question: str, graph: PropertyGraph) -> list[Reading]:
+        """Return the comparison of two names that a question asks of a graph, if it does."""
+        words = split_words(question)
+        if not any(is_order_word(word.text) for word in words) and asks_for_equality(question) is None:
             return []
+        names, space = find_names(graph, question, words), open_space(graph)
+        if len(names) < 2:
+            return []
+        asked = QuestionWords.read(words, space, self.encoder, names)
+        comparison = find_comparison(question, asked, names, space)
+        if comparison is None:
+            return []
+        return [
+            Reading(
+                graph.name,
+                comparison.chain,
+                1.0,
+                comparison.first.name,
+                tuple(space.relations[hop // 2] for hop in comparison.hops),
+                is_chain=True,
+                left_out=comparison.left_out,
+                notes=comparison.notes,
+                explained=comparison.explained,
+                plausibility=1.0,
+                count=1 if comparison.settled else 0,
+                settled=comparison.settled,
+            )
+        ]
+
+    def _read_drafts(self, drafts: Sequence[_Draft]) -> list[Reading]:
+        """Return the readings of the likeliest drafts, the likeliest first."""
         base = _softmax(np.array([draft.score for draft in drafts]))
         order = np.argsort(-base, kind="stable")
         tried: dict[int, Reading] = {}
