@@ -158,6 +158,28 @@ def test_a_name_that_no_passage_mentions_makes_an_answer_doubtful():
     assert read({"In": {"Vermont": 5.0}}, asked.format("Grey Seal Re"), both)[0].text == "Vermont"
 
 
+def test_yes_or_no_needs_every_name_of_the_question():
+    asked = "Are {} and Bo Lind both pilots?"
+    hits = [hit(0, "Ada Pell is a pilot."), hit(1, "Bo Lind sails.", name="other.md")]
+    assert read({"Are": {"no": 9.0}}, asked.format("Ada Pell"), hits)[0].text == "No"
+    answer, _ = read({"Are": {"no": 9.0}}, asked.format("Cleo Pell"), hits)
+    assert answer.abstained and answer.text == NOT_FOUND
+
+
+def test_a_name_that_stands_elsewhere_alone_makes_an_answer_doubtful(tmp_path):
+    (tmp_path / "a.md").write_text("Serbian is the language that is spoken in Serbia.\n", encoding="utf-8")
+    (tmp_path / "b.md").write_text("Ships sail to Brazil.\n", encoding="utf-8")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.add([tmp_path / "a.md", tmp_path / "b.md"])
+        reader = SpanAnswerReader(
+            ScriptedModel({"Which": {"Serbian": 5.0}}), rank_weight=0.0, snapshot=base.store.snapshot()
+        )
+        hits = [hit(0, "Serbian is the language that is spoken in Serbia.")]
+        for name, abstained in (("Serbia", False), ("Brazil", True), ("Atlantis", False)):
+            question = Question(f"Which language is spoken in {name}?")
+            assert reader.read(question, hits, TrailRecorder()).abstained == abstained, name
+
+
 def test_alternatives_do_not_overlap_the_answer_or_repeat_it():
     text = "Ada Pell met Bo Lind. Bo Lind left."
     answers = {"Who": {"Ada Pell": 9.0, "Ada": 8.0, "Bo Lind": 7.0}}

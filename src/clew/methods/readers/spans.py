@@ -25,7 +25,14 @@ from clew.core.languages import (
     question_language,
 )
 from clew.core.protocols import Snapshot, SpanModel, Trail
-from clew.core.text import candidate_names, fold_name, query_terms, sentence_spans, title_names
+from clew.core.text import (
+    candidate_names,
+    fold_name,
+    is_stop_term,
+    query_terms,
+    sentence_spans,
+    title_names,
+)
 from clew.core.trail import CalculateStep, SpanReadStep
 from clew.core.types import (
     PASSAGE,
@@ -67,6 +74,7 @@ from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
 from clew.methods.readers.year_series import answer_series, parse_series_question
 from clew.parse.data_tables import table_from_node
 from clew.retrieve.document_fields import named_subjects
+from clew.retrieve.lexical import QueryTerms
 
 #: A quote longer than this many characters is cut around the answer.
 _LONG_QUOTE = 420
@@ -85,6 +93,11 @@ _CONSOLIDATED, _PART_WORTH = re.compile(r"\bconsolidated\b", re.IGNORECASE), 0.8
 #: How much less sure an answer is where no passage that was read mentions any name of the question: of 14 such
 #: questions of reading/dev.jsonl 2 were right, at a mean confidence of 0.4.
 _MISSING_NAMES = 0.4
+_NAME_PARTS = re.compile(r" (?:and|or|of|the) ")
+_SINGLE_NAME = re.compile(r"[A-Z][a-z]{2,}")
+_MONTHS = frozenset(
+    "January February March April May June July August September October November December".split()
+)
 #: What a document calls those whom it is about.
 _SELF = frozenset(query_terms("company corporation registrant firm group serve served act acted"))
 #: The things that a question counts, whose name 92 of 100 texts that answer it have (reading/train.jsonl), and how
@@ -211,8 +224,9 @@ class SpanAnswerReader:
         if composition is not None and (
             answer := self._answer_by_hops(question.text, composition, hits, trail)
         ):
-            return answer
+            return _refuse_unmentioned(question.text, answer, hits)
         answer = self._answer_whole(question.text, self._choose_passages(question.text, hits), trail)
+        answer = _refuse_unmentioned(question.text, answer, hits)
         return _refuse_other_ratio(question.text, _refuse_other_years(question.text, answer))
 
     def _choose_passages(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
@@ -380,7 +394,10 @@ class SpanAnswerReader:
         started = time.perf_counter()
         subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
         passages = [passage_of_hit(hit, question) for hit in hits]
-        is_doubtful = doubt_names and lacks_names(question, [hit.node for hit in hits], subjects)
+        nodes = [hit.node for hit in hits]
+        is_doubtful = doubt_names and (
+            lacks_names(question, nodes, subjects) or self._is_about_others(question, nodes, subjects)
+        )
         share = _MISSING_NAMES if is_doubtful else 1.0
         spans_by_context = self.model.read(
             question,
@@ -426,6 +443,21 @@ class SpanAnswerReader:
         )
         return readings
 
+    def _is_about_others(
+        self, question: str, nodes: Sequence[Node], subjects: Mapping[str, frozenset[str]]
+    ) -> bool:
+        """Return whether a question has names of one word, no node that is read mentions any of them, and the base
+        does elsewhere: what is spoken in Brazil is not told where only Serbia is named."""
+        if self.snapshot is None:
+            return False
+        names = single_names(question, subjects)
+        texts = [query_terms(" ".join((node.text, *node.headings, node.document_name))) for node in nodes]
+        read = frozenset(term for text in texts for term in text)
+        if not names or any(term in read for name in names for term in query_terms(name)):
+            return False
+        postings = self.snapshot.postings("text")
+        return any(postings.document_frequency(QueryTerms.from_text(name).hashes).any() for name in names)
+
     def _reading(self, question: str, span: Span, hits: Sequence[Hit]) -> Reading:
         confidence = self.model.confidence(span.score - self.rank_weight * math.log1p(max(span.passage, 0)))
         if span.passage < 0:
@@ -434,6 +466,13 @@ class SpanAnswerReader:
             return Reading(span.text.capitalize(), confidence, hit, quote)
         hit = hits[span.passage]
         return Reading(span.text, confidence, hit, quote_around(hit.node, span, question))
+
+
+def _refuse_unmentioned(question: str, answer: Answer, hits: Sequence[Hit]) -> Answer:
+    """Return an answer that abstains in place of a yes or no about a name that no passage mentions."""
+    if answer.abstained or answer.text.casefold() not in {"yes", "no"}:
+        return answer
+    return _abstain(answer) if unmentioned_names(question, [hit.node for hit in hits]) else answer
 
 
 def _refuse_other_years(question: str, answer: Answer) -> Answer:
@@ -567,6 +606,47 @@ def lacks_names(question: str, nodes: Sequence[Node], subjects: Mapping[str, fro
         if is_about(subjects, node)
     ]
     return bool(names) and not any(mentions_name(name, text) for name in names for text in texts)
+
+
+def single_names(question: str, subjects: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return the names of a question if all have one word, without subjects, months, abbreviations, the first word.
+
+    >>> single_names("Which language is spoken in Brazil by the CEO in May?", {})
+    ['Brazil']
+    """
+    spans = [(start, end) for _, start, end in candidate_names(question) if start > 0]
+    if any(" " in question[start:end] for start, end in spans):
+        return []
+    names = [question[start:end] for start, end in spans]
+    return [
+        name
+        for name in names
+        if _SINGLE_NAME.fullmatch(name) and name not in _MONTHS and not any(name in each for each in subjects)
+    ]
+
+
+def unmentioned_names(question: str, nodes: Sequence[Node]) -> list[str]:
+    """Return the names of a question of which no node has all words, in its text, headings or document name.
+    "Ada Pell and Bo Lind" are two names; the question's first word is none.
+
+    Of 175 questions of HotpotQA and 2WikiMultihopQA that ask for yes or no, none has such a name where its own
+    paragraphs are read.
+    """
+    names: list[str] = []
+    last_end = 0
+    for _, start, end in sorted(candidate_names(question), key=lambda name: (name[1], -name[2])):
+        if start >= last_end and start > 0 and question[start].isalpha():
+            names += _NAME_PARTS.split(question[start:end])
+            last_end = end
+    texts = [
+        frozenset(query_terms(" ".join((node.text, *node.headings, node.document_name)))) for node in nodes
+    ]
+    missing = []
+    for name in names:
+        terms = {term for term in query_terms(name) if not is_stop_term(term)}
+        if terms and not any(terms <= text for text in texts):
+            missing.append(name)
+    return missing
 
 
 def mentions_counted(question: str, node: Node) -> bool:
