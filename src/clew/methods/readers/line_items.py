@@ -57,6 +57,7 @@ _REPORTING = frozenset(
         " decline declined drop dropped gain gained"
     )
 )
+_EARNINGS = frozenset(query_terms("earnings"))
 #: A label is the one that a question names from this score on; another is as good within the second.
 _SURE, _AS_GOOD = 0.95, 0.04
 #: A label of the company's own statements may say a little more than a question does, with such words alone.
@@ -183,12 +184,18 @@ class LineItems:
         """Return whether a word of a question is part of the document's name, which may run words together."""
         return (len(word) > 3 and word in self._names) or (len(word) > 1 and f" {word}" in self._names)
 
+    def asked_words(self, question: str) -> frozenset[str]:
+        """Return the words (stems) of a question that may name a line item."""
+        words = frozenset(word for word in item_words(_SIZE.sub("what", question)) if not word.isdigit())
+        # "Earnings" are asked for, revenue is earned.
+        is_asked = "earnings" in question.casefold()
+        return self.unknown(words - (_REPORTING - _EARNINGS if is_asked else _REPORTING))
+
     def choose(self, question: str, years: Sequence[str]) -> tuple[LineItem, bool] | None:
         """Return the line item that a question names in full, with a number for each of ``years``, and whether it is
         certain: it stands in one of the company's own statements, or most tables that have it agree, or no other
         label is like it. None where no label has all words of the question, or several do that disagree."""
-        words = frozenset(word for word in item_words(_SIZE.sub("what", question)) if not word.isdigit())
-        words = self.unknown(words - _REPORTING)
+        words = self.asked_words(question)
         fitting = self.find(words, question, years)
         if not fitting:
             return None

@@ -234,6 +234,35 @@ class RatioQuestion:
     asks_change: bool
 
 
+#: What people call a line of a company's statements, as sets of words without "total" and "net".
+_COMMON_NAMES: tuple[tuple[tuple[str, ...], Line], ...] = (
+    (("revenue", "sales", "turnover"), _REVENUE),
+    (("cost of sales", "cost of revenue", "cost of goods sold"), _COST),
+    (("gross profit",), _GROSS),
+    (("operating income", "operating profit"), _OPERATING),
+    (("income", "profit", "earnings"), _NET),
+    (("assets",), _ASSETS),
+    (("liabilities",), _LIABILITIES),
+    (("equity", "stockholders' equity", "shareholders' equity"), _EQUITY),
+    (("inventory", "inventories"), _INVENTORY),
+    (("long-term debt",), _LONG_DEBT),
+    (("operating cash flow", "cash flow from operations", "cash from operations"), _CASH_FLOW),
+    (("capital expenditures", "capital expenditure", "capex"), _CAPEX),
+    (("research and development", "research and development expenses"), _RESEARCH),
+    (("earnings per share", "diluted earnings per share"), _EARNINGS_PER_SHARE),
+)
+_LINE_NAMES = tuple((frozenset(query_terms(name)), line) for names, line in _COMMON_NAMES for name in names)
+
+
+def find_common_line(words: frozenset[str], lines: LineItems, years: Sequence[str]) -> LineItem | None:
+    """Return the line of the company's own statement that a question asks for by a common name, given as ``words``
+    (stems), where it has a number for each year: "Net sales" for the revenue. None for other words."""
+    named = words - frozenset(query_terms("total net"))
+    line = next((line for name, line in _LINE_NAMES if name == named), None)
+    item = lines.find_line(line.statement, line.patterns, years[0]) if line is not None else None
+    return item if item is not None and all(item.operand(year) for year in years) else None
+
+
 def parse_ratio_question(text: str) -> RatioQuestion | None:
     """Return a question for a named ratio of a company, None for any other.
 

@@ -70,7 +70,7 @@ from clew.methods.readers.cell_quotes import cell_boxes, quote_cell
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader, contains_answer, expected_kind
 from clew.methods.readers.line_items import asks_value, document_lines
-from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
+from clew.methods.readers.named_ratios import answer_ratio, find_common_line, parse_ratio_question
 from clew.methods.readers.year_series import answer_series, parse_series_question
 from clew.parse.data_tables import table_from_node
 from clew.retrieve.document_fields import named_subjects
@@ -218,7 +218,8 @@ class SpanAnswerReader:
                 )
             )
             return ExtractiveReader.build(self.snapshot).read(question, hits, trail)
-        if answer := self._answer_by_calculation(question.text, hits, trail):
+        is_alone = len(question.scope.documents or ()) == 1
+        if answer := self._answer_by_calculation(question.text, hits, trail, is_alone):
             return _refuse_other_ratio(question.text, answer)
         composition = compose_question(question.text) if self.compose else None
         if composition is not None and (
@@ -281,9 +282,11 @@ class SpanAnswerReader:
         calculator = open_calculator(node.parent, hits, self.snapshot)
         return "" if calculator is None else calculator.scale_word(node.id, reading.text)
 
-    def _answer_by_calculation(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer | None:
+    def _answer_by_calculation(
+        self, question: str, hits: Sequence[Hit], trail: Trail, is_alone: bool
+    ) -> Answer | None:
         """Return the answer that the cells of a table give, None where no table fits the question well enough."""
-        calculated = self._calculate(question, hits, trail)
+        calculated = self._calculate(question, hits, trail, is_alone)
         if calculated is None:
             return None
         calculation, cells = calculated
@@ -298,15 +301,16 @@ class SpanAnswerReader:
         )
 
     def _calculate(
-        self, question: str, hits: Sequence[Hit], trail: Trail
+        self, question: str, hits: Sequence[Hit], trail: Trail, is_alone: bool = False
     ) -> tuple[Calculation, list[tuple[Hit, Quote]]] | None:
-        """Return what the cells of a table give, and these cells as quotes; None where no table fits well enough."""
+        """Return what the cells of a table give, and these cells as quotes; None where no table fits well enough.
+        ``is_alone``: one document alone is asked."""
         if self.snapshot is None or not self.calculate:
             return None
         started = time.perf_counter()
         calculation, is_over_years = _calculate_from_lines(question, hits, self.snapshot)
         if calculation is None and not is_over_years:
-            calculation = calculate_from_hits(question, hits, self.snapshot)
+            calculation = calculate_from_hits(question, hits, self.snapshot, is_alone)
         if calculation is None:
             return None
         needed = _NEEDED_FIT.get(calculation.operation, _MIN_FIT)
@@ -517,14 +521,16 @@ def _calculate_from_lines(
     return answer, series is not None and series.kind not in {"highest", "average", "sum", "count"}
 
 
-def calculate_from_hits(question: str, hits: Sequence[Hit], snapshot: Snapshot) -> Calculation | None:
+def calculate_from_hits(
+    question: str, hits: Sequence[Hit], snapshot: Snapshot, is_alone: bool = False
+) -> Calculation | None:
     """Return the best answer of the tables that are among ``hits`` or have rows among them, a better hit's first.
 
     Tables of documents about somebody else than the question names are left out; in those about them, their name says
     nothing about rows and columns. Of tables that fit nearly as well, consolidated ones come first.
     """
     subjects = named_subjects(question, snapshot)
-    line = _named_line(question, hits, snapshot, subjects)
+    line = _named_line(question, hits, snapshot, subjects, is_alone)
     if line is not None:
         return line
     unnamed = re.sub(r"\s['’]s?(?!\w)", " ", remove_names(list(subjects), question)) if subjects else question
@@ -547,7 +553,11 @@ def calculate_from_hits(question: str, hits: Sequence[Hit], snapshot: Snapshot) 
 
 
 def _named_line(
-    question: str, hits: Sequence[Hit], snapshot: Snapshot, subjects: Mapping[str, frozenset[str]]
+    question: str,
+    hits: Sequence[Hit],
+    snapshot: Snapshot,
+    subjects: Mapping[str, frozenset[str]],
+    is_alone: bool,
 ) -> Calculation | None:
     """Return the value of the line item that a question names in full for one year, or its change between two,
     wherever in the document its table stands: the hits are often tables about a part of the company. The latest year
@@ -564,13 +574,16 @@ def _named_line(
     lines = document_lines(hits, snapshot)
     if lines is not None and not years:
         years = sorted(lines.latest_years()[: 1 + is_change])  # as of the last report
-    chosen = lines.choose(question, years) if lines is not None and len(years) == 1 + is_change else None
+    if lines is None or len(years) != 1 + is_change:
+        return None
+    common = find_common_line(lines.asked_words(question), lines, years)
+    chosen = (common, True) if common is not None else lines.choose(question, years)
     if chosen is None:
         return None
     item, is_certain = chosen
-    # Where there is one document, a question need not name whom it is about.
+    # Where there is one document, or one is asked alone, a question need not name whom it is about.
     is_asked = any(item.table.document in documents for documents in subjects.values()) or (
-        not subjects and len(snapshot.documents()) == 1
+        not subjects and (is_alone or len(snapshot.documents()) == 1)
     )
     calculator = open_calculator(item.table.id, hits, snapshot)
     if calculator is None or (subjects and not is_asked):
@@ -908,7 +921,7 @@ _DECIMAL = re.compile(r"\d+\.\d+")
 _NAMES = re.compile(r"^(?:(?:by|to|for|with|from|of|under|after|at|in) )?(?:who|whom|where)\b|\bby\?$")
 #: Kinds of things that have names with capitals.
 _KIND = re.compile(
-    r"(?:\w+ )?which (?:firm|company|corporation|bank|agency|organi[sz]ation|exchange|auditor|person)\b"
+    r"(?:\w+ )?which (?:[\w-]+ )?(?:firm|company|corporation|bank|agency|organi[sz]ation|exchange|auditor|person)\b"
 )
 _CALENDAR_YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d", re.IGNORECASE)
 _OTHER_UNIT = re.compile(r"%|percent|[$€£¥]|\b(?:section|note|item|exhibit|article)\b", re.IGNORECASE)
@@ -971,8 +984,8 @@ def is_impossible(question: str, text: str) -> bool:
     if _CALENDAR_YEAR.fullmatch(text.strip(" .")) and expected_kind(question) == "amount":
         return True
     if _KIND.match(folded):
-        names = [word for word in _WORD.findall(text) if word[0].isupper()]
-        return not has_digit and all(word.casefold() in _EMPTY_WORDS for word in names)
+        first = next((word for word in _WORD.findall(text) if word.casefold() not in _EMPTY_WORDS), "")
+        return not has_digit and not first[:1].isupper()
     return folded.startswith("who") and bool(words) and words <= _OFFICE_WORDS
 
 
