@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import clew
 from clew.core.errors import StoreError
 from clew.store.database import UNFINISHED_VECTORS
 from clew.store.store import Store
@@ -109,6 +110,25 @@ def test_files_of_an_archive_that_a_killed_process_unpacked_go_at_the_next_openi
     (abandoned / "member").write_text("a text")
     with Store.open(tmp_path / "base"):
         assert not abandoned.parent.exists()
+
+
+def test_an_upload_whose_removal_was_killed_goes_at_the_next_opening(tmp_path):
+    """Found by the campaign of random operations: its text stayed until somebody ran the doctor an hour later."""
+    with clew.open(tmp_path, create=True) as base:
+        for number in (1, 2):
+            parsed = document(number)
+            base.store.put_document(parsed, location(f"upload:{parsed.key}/{number}.md"))
+            (tmp_path / "uploads").mkdir(exist_ok=True)
+            (tmp_path / "uploads" / parsed.key).write_text("a text")
+        gone, there = (place for place in base.store.locations())
+        with pytest.raises(KeyboardInterrupt), base.files.forgetting_uploads([gone, there]):
+            base.store.remove([gone])
+            raise KeyboardInterrupt
+    with clew.open(tmp_path) as base:
+        left = {path.name for path in (tmp_path / "uploads").iterdir() if path.is_file()}
+        assert left == {there.split("/")[0].removeprefix("upload:")}
+        base.remove(there)
+        assert not list((tmp_path / "uploads").rglob("*"))
 
 
 def test_a_base_that_was_closed_is_not_damaged(tmp_path):

@@ -6,7 +6,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
 from queue import SimpleQueue
@@ -93,7 +93,11 @@ def open(  # "clew.open" is what people look for
             f"the knowledge base at {store.path} has {unit}s as passages, not {passages}s",
             "Make another: --kb OTHER",
         )
-    return KnowledgeBase(store)
+    base = KnowledgeBase(store)
+    if (store.path / "uploads").is_dir():
+        with suppress(OSError):  # nothing can be written
+            base.files.finish_forgetting()
+    return base
 
 
 @contextmanager
@@ -318,12 +322,12 @@ class KnowledgeBase:
                     "Give a path or a key; see: clew list",
                 )
             paths.update(matches.paths)
-        removed = self.store.remove(sorted(paths))
-        if (self.path / "versions").is_dir():
+        if (self.path / "versions").is_dir():  # first: a kill leaves no text of what is gone
             from clew.knowledge_base.trash import Trash
 
             Trash(self).forget_versions(paths)
-        self.files.forget_uploads(paths)
+        with self.files.forgetting_uploads(paths):
+            removed = self.store.remove(sorted(paths))
         self._update_extracted_graphs()
         return removed
 

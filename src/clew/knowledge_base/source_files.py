@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 UPLOAD_PREFIX = "upload:"
 UPLOADS_FOLDER = "uploads"
+#: Has, while documents are removed, an empty file for each upload that is to be deleted.
+FORGOTTEN_UPLOADS = f"{UPLOADS_FOLDER}/.removed"
 #: Limits on drawing one page, which may be made to take for ever.
 _DRAW_SECONDS, _DRAW_MEMORY = 30.0, 1 << 30
 #: Seconds for which an uploaded file without a document is left alone: its document may be about to be committed.
@@ -245,14 +247,38 @@ class SourceFiles:
             raise outcome
         return cast(PageImage, outcome)
 
-    def forget_uploads(self, paths: Iterable[str]) -> None:
-        """Delete the stored bytes of uploads that were removed and that no document has any more."""
+    @contextmanager
+    def forgetting_uploads(self, paths: Iterable[str]) -> Iterator[None]:
+        """Delete, once ``paths`` are removed, the stored bytes of the uploads among them that no document has then.
+
+        What is to be deleted is noted before, so that :meth:`finish_forgetting` can do it after a kill.
+        """
         keys = _upload_keys(paths)
-        if not keys:
+        notes = self._store.path / FORGOTTEN_UPLOADS
+        if keys:
+            notes.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for key in keys:
+            (notes / key).touch()
+        yield
+        if keys:
+            self.finish_forgetting(keys)
+
+    def finish_forgetting(self, removed: Iterable[str] = ()) -> None:
+        """Delete the uploads that are noted as removed and belong to no document; ``removed``: of a removal that came
+        to its end. A note of another that is not an hour old may be of a removal that is under way."""
+        notes = self._store.path / FORGOTTEN_UPLOADS
+        if not notes.is_dir():
             return
-        for key in keys - _upload_keys(self._store.locations()):
-            with suppress(FileNotFoundError):
-                upload_path(self._store.path, key).unlink()
+        keys = _upload_keys(self._store.locations())
+        latest = time.time() - _GRACE_SECONDS
+        for note in notes.iterdir():
+            if note.name not in keys:
+                upload_path(self._store.path, note.name).unlink(missing_ok=True)
+            elif note.name not in removed and note.stat().st_mtime >= latest:
+                continue
+            note.unlink(missing_ok=True)
+        with suppress(OSError):  # notes are left
+            notes.rmdir()
 
     def count_orphaned_uploads(self, repair: bool) -> int:
         """Return how many uploaded files belong to no document, as after a killed server; ``repair`` deletes them.
@@ -265,7 +291,7 @@ class SourceFiles:
         orphans = [
             path
             for path in (folder.iterdir() if folder.is_dir() else ())
-            if path.name not in keys and path.stat().st_mtime < latest
+            if path.is_file() and path.name not in keys and path.stat().st_mtime < latest
         ]
         for path in orphans if repair else ():
             path.unlink(missing_ok=True)
