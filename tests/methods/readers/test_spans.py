@@ -166,18 +166,16 @@ def test_yes_or_no_needs_every_name_of_the_question():
     assert answer.abstained and answer.text == NOT_FOUND
 
 
-def test_a_name_that_stands_elsewhere_alone_makes_an_answer_doubtful(tmp_path):
-    (tmp_path / "a.md").write_text("Serbian is the language that is spoken in Serbia.\n", encoding="utf-8")
-    (tmp_path / "b.md").write_text("Ships sail to Brazil.\n", encoding="utf-8")
-    with clew.open(tmp_path / "kb", create=True) as base:
-        base.add([tmp_path / "a.md", tmp_path / "b.md"])
-        reader = SpanAnswerReader(
-            ScriptedModel({"Which": {"Serbian": 5.0}}), rank_weight=0.0, snapshot=base.store.snapshot()
-        )
-        hits = [hit(0, "Serbian is the language that is spoken in Serbia.")]
-        for name, abstained in (("Serbia", False), ("Brazil", True), ("Atlantis", False)):
-            question = Question(f"Which language is spoken in {name}?")
-            assert reader.read(question, hits, TrailRecorder()).abstained == abstained, name
+def test_an_answer_from_a_passage_that_nothing_of_the_question_leads_to_is_doubtful():
+    serbia = hit(0, "Serbian is the language that is spoken in Serbia.", name="Serbia")
+    ships = hit(1, "Ships sail to Brazil.", name="Ships")
+    tides = hit(2, "Tides are high.", name="Tides")
+    leading = hit(3, "Brazil trades with Serbia.", name="Trade")
+    model = {"Which": {"Serbian": 5.0}}
+    asked = "Which language is spoken in {}?"
+    assert read(model, asked.format("Serbia"), [serbia, ships, tides])[0].text == "Serbian"
+    assert read(model, asked.format("Brazil"), [serbia, ships, tides])[0].abstained
+    assert read(model, asked.format("Brazil"), [serbia, leading, tides])[0].text == "Serbian"
 
 
 def test_alternatives_do_not_overlap_the_answer_or_repeat_it():
