@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -42,6 +43,7 @@ from clew.store.remote.manifest import (
     PIECE_NAME,
     PIECES,
     WRITER,
+    Manifest,
     StoredFile,
     describe_file,
     is_below,
@@ -55,6 +57,8 @@ from clew.store.store import Store
 
 #: Pieces that are on their way at once.
 TRANSFERS = 16
+#: Seconds between two signs of life of a process that writes.
+BEAT = 10.0
 #: The suffix of a folder that is being filled; it loses it when it is complete.
 UNFINISHED = ".copying"
 #: In the folder of a base: by which names it began copies that are not finished, by their addresses.
@@ -112,43 +116,56 @@ def upload_base(
     folder: Path, objects: ObjectStore, *, take_over: bool, progress: Callable[[int, int], None]
 ) -> CopyReport:
     """Write the base in ``folder`` to object storage, in place of a copy that is there."""
-    with Store.open(folder) as store, _hold_copy_lock(folder), _claim_target(folder, objects, take_over):
-        before = read_manifest(objects)
-        with store.temporary_folder() as temporary:
-            copy = temporary / "base"
-            copy.mkdir()
-            digest = store.write_copy(copy)
-            link_uploads(store, copy)
-            write_reading_files(store, copy)
-            described = _describe_files(copy)
-            files = [file for file in described if not file.path.startswith(f"{READING}/")]
-            reading = [file for file in described if file not in files]
-            stored = objects.sizes(PIECES)
-            transferred = _write_pieces(objects, copy, described, stored, progress)
-        content = {
-            "format": FORMAT,
-            "clew": version("clew"),
-            "copy": uuid.uuid4().hex,
-            "written": _now(),
-            "digest": digest,
-            "files": [file.to_dict() for file in files],
-            "reading": {"layout": LAYOUT, "files": [file.to_dict() for file in reading]},
-        }
-        # Also where nothing has changed: whoever deletes pieces must have committed.
-        replaced = None if before is None else before.version
-        if not objects.write_if(MANIFEST, json.dumps(content).encode(), replaced):
-            raise Locked(
-                f"another process completed a copy at {objects.url} meanwhile; nothing was changed there",
-                "To replace that copy, run the same command again",
-            )
-        needed = {piece_name(piece) for file in described for piece in file.pieces}
-        # Only names that this module gives: the address may hold other people's files.
-        objects.delete(sorted(name for name in stored.keys() - needed if PIECE_NAME.fullmatch(name)))
-    return _report(str(folder), objects.url, digest, described, transferred)
+    with (
+        hold_copy_lock(folder),
+        claim_target(folder, objects, take_over=take_over),
+        Store.open(folder) as store,
+    ):
+        return commit_base(store, objects, read_manifest(objects), progress)
+
+
+def commit_base(
+    store: Store, objects: ObjectStore, before: Manifest | None, progress: Callable[[int, int], None]
+) -> CopyReport:
+    """Write a base to object storage in place of the state ``before``; the caller has claimed the target.
+
+    Raises Locked where another process has committed since ``before`` was read; nothing is changed then.
+    """
+    with store.temporary_folder() as temporary:
+        copy = temporary / "base"
+        copy.mkdir()
+        digest = store.write_copy(copy)
+        link_uploads(store, copy)
+        write_reading_files(store, copy)
+        described = _describe_files(copy)
+        files = [file for file in described if not file.path.startswith(f"{READING}/")]
+        reading = [file for file in described if file not in files]
+        stored = objects.sizes(PIECES)
+        transferred = _write_pieces(objects, copy, described, stored, progress)
+    content = {
+        "format": FORMAT,
+        "clew": version("clew"),
+        "copy": uuid.uuid4().hex,
+        "written": _now(),
+        "digest": digest,
+        "files": [file.to_dict() for file in files],
+        "reading": {"layout": LAYOUT, "files": [file.to_dict() for file in reading]},
+    }
+    # Also where nothing has changed: whoever deletes pieces must have committed.
+    replaced = None if before is None else before.version
+    if not objects.write_if(MANIFEST, json.dumps(content).encode(), replaced):
+        raise Locked(
+            f"another process completed a copy at {objects.url} meanwhile; nothing was changed there",
+            "To replace that copy, run the same command again",
+        )
+    needed = {piece_name(piece) for file in described for piece in file.pieces}
+    # Only names that this module gives: the address may hold other people's files.
+    objects.delete(sorted(name for name in stored.keys() - needed if PIECE_NAME.fullmatch(name)))
+    return _report(str(store.path), objects.url, digest, described, transferred)
 
 
 @contextmanager
-def _hold_copy_lock(folder: Path) -> Iterator[None]:
+def hold_copy_lock(folder: Path) -> Iterator[None]:
     """Keep other processes on this machine from copying the base in, or to, ``folder``."""
     with ExitStack() as resources:
         try:
@@ -159,11 +176,11 @@ def _hold_copy_lock(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _claim_target(folder: Path, objects: ObjectStore, take_over: bool) -> Iterator[None]:
+def claim_target(folder: Path, objects: ObjectStore, *, take_over: bool) -> Iterator[None]:
     """Note at the target that this base is being written there, and remove the note afterwards. Raises Locked.
 
     A note that an earlier copy of the same base left, which was killed, is taken over: no other process copies the
-    base now.
+    base now. While the note is there it is written again and again, so that others can tell that this process lives.
     """
     writers = _read_writers(folder)
     note = objects.read(WRITER)
@@ -182,15 +199,34 @@ def _claim_target(folder: Path, objects: ObjectStore, take_over: bool) -> Iterat
     if not objects.write_if(WRITER, json.dumps(claim).encode(), note and note[1]):
         _write_writers(folder, writers)
         raise Locked(f"another process began a copy to {objects.url} in this moment", "Wait until it is done")
+    done = threading.Event()
+    beating = threading.Thread(
+        target=_renew_claim, args=(objects, claim, done), daemon=True, name="clew-claim"
+    )
+    beating.start()
     try:
         yield
     finally:
+        done.set()
+        beating.join()
         # Where the storage fails, the note stays there and here, and the next copy of this base continues.
         with suppress(StoreError):
             note = objects.read(WRITER)
             if note is not None and parse_object(note[0], objects, WRITER)["writer"] == name:
                 objects.delete([WRITER])
             _write_writers(folder, {url: other for url, other in writers.items() if url != objects.url})
+
+
+def _renew_claim(objects: ObjectStore, claim: dict[str, Any], done: threading.Event) -> None:
+    """Write the note of a writer again from time to time, until it is done or the note is no longer its own."""
+    beat = 0
+    while not done.wait(BEAT):
+        with suppress(StoreError):  # the next beat may succeed; the commit does not rely on the note
+            note = objects.read(WRITER)
+            if note is None or parse_object(note[0], objects, WRITER)["writer"] != claim["writer"]:
+                return
+            beat += 1
+            objects.write_if(WRITER, json.dumps(claim | {"beat": beat}).encode(), note[1])
 
 
 def _read_writers(folder: Path) -> dict[str, str]:
@@ -279,7 +315,7 @@ def download_base(objects: ObjectStore, folder: Path, progress: Callable[[int, i
         raise Damaged(f"the copy at {objects.url} lists a file outside of its folder: {outside[0]}")
     unfinished = folder.with_name(folder.name + UNFINISHED)
     unfinished.mkdir(parents=True, exist_ok=True)
-    with _hold_copy_lock(unfinished):
+    with hold_copy_lock(unfinished):
         _delete_other_files(unfinished, {file.path for file in files})
         places: dict[str, list[tuple[Path, int, int]]] = {}
         for file in files:
@@ -333,10 +369,10 @@ def _delete_other_files(folder: Path, paths: set[str]) -> None:
 def _copy_folder(source: Path, folder: Path, progress: Callable[[int, int], None]) -> CopyReport:
     """Copy a base to a new folder. Interrupted, it begins again."""
     _refuse_existing(folder)
-    with Store.open(source) as store, _hold_copy_lock(source):
+    with Store.open(source) as store, hold_copy_lock(source):
         unfinished = folder.with_name(folder.name + UNFINISHED)
         unfinished.mkdir(parents=True, exist_ok=True)
-        with _hold_copy_lock(unfinished):
+        with hold_copy_lock(unfinished):
             _delete_other_files(unfinished, set())
             digest = store.write_copy(unfinished)
             link_uploads(store, unfinished)

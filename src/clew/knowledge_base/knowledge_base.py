@@ -322,7 +322,7 @@ class KnowledgeBase:
                     "Give a path or a key; see: clew list",
                 )
             paths.update(matches.paths)
-        if (self.path / "versions").is_dir():  # first: a kill leaves no text of what is gone
+        if (self.store.own_path / "versions").is_dir():  # first: a kill leaves no text of what is gone
             from clew.knowledge_base.trash import Trash
 
             Trash(self).forget_versions(paths)

@@ -66,7 +66,8 @@ class Trash:
 
     def __init__(self, base: KnowledgeBase) -> None:
         self._base = base
-        self._folder, self._versions = base.path / TRASH_FOLDER, base.path / VERSIONS_FOLDER
+        own = base.store.own_path
+        self._folder, self._versions = own / TRASH_FOLDER, own / VERSIONS_FOLDER
 
     def add(self, paths: Sequence[str]) -> list[str]:
         """Move the documents at ``paths``, and those within these files, to the trash; return their ids there. Raises

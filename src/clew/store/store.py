@@ -92,6 +92,8 @@ class Store:
         self.path = path
         #: Where the base lies, for people.
         self.place = str(path)
+        #: The folder for what is not copied: the trash and earlier versions.
+        self.own_path = path
         self.database = database
         self.derived = path / "derived"
         #: Whether :meth:`snapshot` first indexes new documents. A server leaves that to the process that adds them.

@@ -28,7 +28,7 @@ def serve(
             "-b",
             metavar="FOLDER",
             help="A knowledge base; it is created if it does not exist. Or the address of a copy, "
-            "s3://BUCKET/PREFIX, from which questions are answered. Repeat for several.",
+            "s3://BUCKET/PREFIX, which several servers may have. Repeat for several.",
             show_default="$CLEW_HOME, else ./.clew",
         ),
     ] = None,
@@ -117,6 +117,7 @@ def serve(
     from clew.app.web import require_extra
 
     require_extra()
+    from clew.app.web.bases import find_storage_folder
     from clew.app.web.settings import (
         QuestionBudget,
         Settings,
@@ -125,7 +126,6 @@ def serve(
         name_models,
         new_token,
     )
-    from clew.store.object_store import storage_path
 
     token = token or server_token()
     if token is None and not is_loopback_host(host):
@@ -133,12 +133,13 @@ def serve(
     default_llm = environment("CLEW_LLM")
     models = llm or ([default_llm] if default_llm else [])
     places = [knowledge_base_path(place) for place in kb] if kb else [knowledge_base_path(), *find_projects()]
-    addresses = {storage_path(place): place for place in places if isinstance(place, str)}
-    if addresses and not read_only:
-        read_only = True
-        print_note("clew: read-only, since a knowledge base in object storage is only read there")
+    # In the order given: the first is the default of some interfaces.
+    folders = [find_storage_folder(place) if isinstance(place, str) else place for place in places]
+    addresses = {
+        folder: place for folder, place in zip(folders, places, strict=True) if isinstance(place, str)
+    }
     settings = Settings(
-        bases=name_bases(places),
+        bases=name_bases(folders, addresses),
         addresses=addresses,
         projects=projects_path(),
         own_settings=data_path() / "settings.json",

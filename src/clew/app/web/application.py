@@ -105,7 +105,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         if is_fresh:
             warmer.schedule(base)
 
-    source_manager = SourceManager(settings.bases, note_source, read_only=settings.read_only)
+    folders = {name: path for name, path in settings.bases.items() if path not in settings.addresses}
+    source_manager = SourceManager(folders, note_source, read_only=settings.read_only)
     grid_runner = GridRunner(queue)
     model_setup = None
     if settings.own_settings is not None and is_for_this_machine(settings):

@@ -21,9 +21,13 @@ from clew.core.types import Question
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.registry import build_retriever
 from clew.models import leaves_machine
+from clew.store.object_store import storage_path
+from clew.store.remote.store import RemoteStore
 from clew.store.store import Store
 
 LOCK = "serve.lock"
+#: Servers of one machine over the same base in object storage.
+_MAX_SERVERS = 64
 #: The setting of a base with the title that it was given in the app.
 TITLE_SETTING = "title"
 
@@ -131,12 +135,23 @@ def _exclusive(folder: Path) -> Iterator[None]:
 def open_served_base(settings: Settings, path: Path) -> KnowledgeBase:
     """Open a base in a connection of its own; it is created if it does not exist, but not in object storage."""
     if path in settings.addresses:
-        return clew.open(settings.addresses[path])
+        return KnowledgeBase(RemoteStore.open_url(settings.addresses[path], path))
     fresh = not Store.exists(path)
     base = clew.open(path, create=True)
     if fresh and settings.encoder is not None:
         base.encoding.set(None if settings.encoder == "none" else settings.encoder)
     return base
+
+
+def find_storage_folder(url: str) -> Path:
+    """Return the folder of this machine for a server of the base at an address: of several servers on one machine
+    each has its own."""
+    first = storage_path(url)
+    for folder in [first, *(first.with_name(f"{first.name}.{number}") for number in range(2, _MAX_SERVERS))]:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(Locked), _exclusive(folder):
+            return folder
+    raise Locked(f"{_MAX_SERVERS} servers of this machine have the knowledge base {url}", "Stop some of them")
 
 
 class BaseWarmer:

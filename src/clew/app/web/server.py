@@ -24,11 +24,17 @@ from clew.app.web.sources.manager import SourceManager
 from clew.app.web.uploads.manager import UploadManager
 from clew.core.errors import UnreadableFile
 from clew.knowledge_base.knowledge_base import KnowledgeBase
+from clew.knowledge_base.shared_base import SharedBase
+from clew.store.object_store import open_object_store
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
     from clew.parse.documents.pdf.page_images import PageImage
+
+
+#: Seconds that a change of a base in object storage waits for other writers.
+_WRITER_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +71,23 @@ class Server:
 
     @contextmanager
     def open_for_writing(self, base: ServedBase) -> Iterator[KnowledgeBase]:
-        """Yield a base to write to, in a connection of its own, while the upload worker holds no lock.
+        """Yield a base to write to, in a connection of its own, while the upload worker holds no lock. One in object
+        storage is changed in a working copy, which is committed at the end.
 
-        Raises RequestRefused if the server is read-only.
+        Raises RequestRefused if the server is read-only, Locked if another process writes for too long.
         """
         self.require_writable()
+        path = base.knowledge_base.path
+        if path in self.settings.addresses:
+            # The worker takes turns with it: both claim the base in storage.
+            shared = SharedBase(open_object_store(self.settings.addresses[path]), path)
+            with shared.change(_WRITER_SECONDS) as writable:
+                yield writable
+            base.knowledge_base.store.refresh()
+            return
         with (
             self.uploads.pause_worker(),
-            open_served_base(self.settings, base.knowledge_base.path) as writable,
+            open_served_base(self.settings, path) as writable,
         ):
             yield writable
 

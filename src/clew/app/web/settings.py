@@ -12,7 +12,6 @@ from clew.core.config import knowledge_base_name
 from clew.core.errors import UsageError
 from clew.core.text import slugify
 from clew.models import describe_destination, leaves_machine, parse_roles
-from clew.store.object_store import storage_path
 
 MIB = 1 << 20
 #: The least number of characters of a token.
@@ -146,15 +145,14 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def name_bases(places: Sequence[Path | str]) -> dict[str, Path]:
-    """Return folders by the names that paths and pages use: the folder's own, its parent's for a hidden folder; with
-    a number if two are the same. For an address of object storage it is the folder of this machine that belongs to
-    it."""
+def name_bases(folders: Sequence[Path], addresses: Mapping[Path, str] | None = None) -> dict[str, Path]:
+    """Return folders by the names that paths and pages use: the folder's own, its parent's for a hidden folder, the
+    last part of the address for one that belongs to an address; with a number if two are the same."""
     bases: dict[str, Path] = {}
-    for place in places:
-        path = storage_path(place) if isinstance(place, str) else place.expanduser().absolute()
+    for folder in folders:
+        path = folder.expanduser().absolute()
         if path not in bases.values():
-            bases[free_name(knowledge_base_name(place if isinstance(place, str) else path), bases)] = path
+            bases[free_name(knowledge_base_name((addresses or {}).get(path, path)), bases)] = path
     return bases
 
 

@@ -12,11 +12,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
 
-from clew.core.errors import BaseReplaced, Damaged
+from clew.core.errors import BaseReplaced, Damaged, StoreError
 from clew.store.object_store import ObjectStore
 from clew.store.remote.manifest import StoredFile, piece_digest, piece_name, read_pieces
 
@@ -39,6 +39,16 @@ class PieceCache:
         self._turns = threading.Lock()
         self._pool = ThreadPoolExecutor(TRANSFERS, thread_name_prefix="clew-pieces")
         self._disk_bytes: int | None = None  # counted at the first write
+
+    def submit(self, work: Callable[[], object]) -> None:
+        """Do work in a thread of its own, which need not succeed."""
+
+        def attempt() -> None:
+            # RuntimeError: the threads have been ended meanwhile.
+            with suppress(StoreError, OSError, CancelledError, RuntimeError):
+                work()
+
+        threading.Thread(target=attempt, name="clew-prefetch", daemon=True).start()
 
     def close(self) -> None:
         """End the threads."""

@@ -16,6 +16,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,13 @@ from filelock import FileLock
 
 from clew.core.config import cache_path, storage_cache_limit
 from clew.core.errors import BaseReplaced, Damaged, NotFound, StoreError, UsageError
-from clew.core.types import TABLE, Node, Scope
+from clew.core.types import TABLE, Document, Node, Scope
 from clew.store.database import DATABASE_FILE, Database, hold_lock
 from clew.store.documents import DocumentEntry, read_counter, read_entries
 from clew.store.graphs.graph_store import GraphStore
 from clew.store.object_store import ObjectStore, local_name, open_object_store, storage_path
 from clew.store.remote import layout
-from clew.store.remote.manifest import MANIFEST, Manifest, StoredFile, is_below, read_manifest
+from clew.store.remote.manifest import MANIFEST, POSTINGS_PIECE, Manifest, StoredFile, is_below, read_manifest
 from clew.store.remote.pieces import PieceCache, StoredBytes
 from clew.store.remote.postings import RemotePostings, RemoteSegment, open_segment
 from clew.store.remote.records import PackedRecords
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 #: Seconds for which the state of the copy need not be compared again.
 CHECK_INTERVAL = 1.0
+#: Bytes that are fetched before it is known whether they are needed.
+MAX_PREFETCH = 16 << 20
 #: How often a new state is read while others follow at once.
 _ATTEMPTS = 5
 
@@ -138,6 +141,23 @@ class View:
         self.fetch([layout.GRAPHS, *paths] if layout.GRAPHS in self.files else paths)
         return self._open_database(layout.GRAPHS), self.derived
 
+    def prefetch(self) -> None:
+        """Begin to fetch what a search needs next: vectors, where there are those of one encoder; the openings of
+        texts, the postings and the nodes, in this order, up to :data:`MAX_PREFETCH` bytes. So the first question to a
+        small base waits for few requests in turn. Whoever needs a part waits for it, and is told what fails."""
+        vectors = [path for path in self.files if path.startswith("derived/vectors/")]
+        if len({path.rpartition("/")[0] for path in vectors}) == 1:
+            self.cache.submit(lambda: self.fetch(vectors))
+        postings = [path for path, file in self.files.items() if file.piece_size == POSTINGS_PIECE]
+        pieces: list[str] = []
+        size = 0
+        for path in (layout.OPENINGS, *postings, layout.RECORDS):
+            size += self.files[path].size
+            if size > MAX_PREFETCH:
+                break
+            pieces += self.files[path].pieces
+        self.cache.submit(lambda: self.cache.get(pieces))
+
     def stored_bytes(self, path: str) -> StoredBytes:
         """Return a file of which ranges are read."""
         return StoredBytes(self.cache, self.files[path])
@@ -174,8 +194,12 @@ class View:
 class RemoteStore(Store):
     """The base at ``objects``, read where it lies. Every method that would change it raises UsageError."""
 
-    def __init__(self, objects: ObjectStore) -> None:
-        """Read the manifest. Raises NotFound, StoreError, and BaseReplaced where it is replaced again and again."""
+    def __init__(self, objects: ObjectStore, folder: Path | None = None) -> None:
+        """Read the manifest. ``folder`` has what belongs to who reads, such as the questions of a server and the
+        basket; by default it is that of this machine's user.
+
+        Raises NotFound, StoreError, and BaseReplaced where the copy is replaced again and again.
+        """
         self.url = objects.url
         self._objects = objects
         self._resources = ExitStack()
@@ -187,8 +211,7 @@ class RemoteStore(Store):
         except BaseException:
             self._resources.close()
             raise
-        # What belongs to who reads, such as the questions of a server and the basket.
-        folder = storage_path(objects.url)
+        folder = folder or storage_path(objects.url)
         folder.mkdir(parents=True, exist_ok=True)
         super().__init__(folder, self._view.database)
         self.place = self.url
@@ -197,9 +220,9 @@ class RemoteStore(Store):
         self._checked = time.monotonic()
 
     @classmethod
-    def open_url(cls, url: str) -> RemoteStore:
+    def open_url(cls, url: str, folder: Path | None = None) -> RemoteStore:
         """Open the base at an address. Raises NotFound, UsageError, StoreError, MissingExtra."""
-        return cls(open_object_store(url))
+        return cls(open_object_store(url), folder)
 
     def close(self) -> None:
         """Close the files."""
@@ -266,17 +289,22 @@ class RemoteStore(Store):
 
     def snapshot(self) -> StoreSnapshot:
         """Return a view of the base as it is now, or was at most :data:`CHECK_INTERVAL` seconds ago."""
-        if time.monotonic() - self._checked > CHECK_INTERVAL:
-            self.refresh()
+        self._follow()
         with self._snapshot_lock:
             if self._snapshot is None:
                 self._snapshot = (self._view, self._make_remote_snapshot())
             return self._snapshot[1]
 
+    def _follow(self) -> None:
+        """Take up the present state, unless that was looked at a moment ago."""
+        if time.monotonic() - self._checked > CHECK_INTERVAL:
+            self.refresh()
+
     def _make_remote_snapshot(self) -> RemoteSnapshot:
         with self.database.read_transaction() as connection:
             entries = read_entries(connection)
             generation = read_counter(connection, "generation")
+        self._view.prefetch()
         return RemoteSnapshot(self._view, generation, entries, self._view.segments(), self.graphs)
 
     # What a base on this machine does in another way
@@ -285,6 +313,11 @@ class RemoteStore(Store):
     def graphs(self) -> GraphStore:
         """The imported and mounted graphs."""
         return RemoteGraphs(self._view, self._index_lock)
+
+    def documents(self) -> list[Document]:
+        """Return every document, sorted by key."""
+        self._follow()
+        return super().documents()
 
     def fetch_file(self, path: str) -> Path:
         """Return a file of the copy, fetched whole; it may be missing."""
@@ -301,8 +334,7 @@ class RemoteStore(Store):
 
     def info(self, *, digest: bool = True) -> StoreInfo:
         """Return the sizes of the base; ``bytes`` are those in storage."""
-        from dataclasses import replace
-
+        self._follow()
         size = sum(file.size for file in self._view.files.values())
         return replace(super().info(digest=digest), bytes=size)
 

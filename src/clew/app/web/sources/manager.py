@@ -142,7 +142,10 @@ class SourceManager:
 
     def _sources_of(self, base: str) -> _Followed:
         if base not in self._bases:
-            raise NotFound(f"no project '{base}'")
+            raise NotFound(
+                f"'{base}' follows no folders and pages",
+                "Only a knowledge base in a folder of this machine does",
+            )
         return self._bases[base]
 
     def _save(self, followed: _Followed) -> None:

@@ -250,6 +250,7 @@ class UploadManager:
         limits = self._settings.limits
         setup = {
             "bases": {name: str(path) for name, path in self._paths.items()},
+            "addresses": {str(path): url for path, url in self._settings.addresses.items()},
             "seconds": limits.parse_seconds,
             "memory": limits.parse_memory,
         }

@@ -31,11 +31,16 @@ from clew.app.web.uploads.graph_reader import read_uploaded_graph
 from clew.app.web.uploads.spool import DONE, ENCODING, INDEXING, READING, Spool, Upload
 from clew.core.errors import ClewError, ModelError, NotFound, StoreError
 from clew.knowledge_base.knowledge_base import KnowledgeBase
+from clew.knowledge_base.shared_base import SharedBase
 from clew.knowledge_base.source_files import Uploads
+from clew.store.object_store import open_object_store
+from clew.store.remote.store import RemoteStore
 
 LOG = logging.getLogger("clew.app.web")
 #: A file is given up after the process was killed so often while reading it.
 _MAX_TRIES = 3
+#: Files that are committed together to a base in object storage: each commit writes the parts that have changed.
+_BATCH = 50
 #: New passages after which they are indexed although more files wait.
 _INDEX_EVERY = 2_000
 #: Seconds after which it looks into the spools without a command, to retry what could not be written.
@@ -122,6 +127,9 @@ class UploadWorker:
     passages: int = 0
     tries: dict[str, int] = field(default_factory=dict)  # by upload id, before this process read it
     needs_catch_up: bool = True  # documents may lack an index or vectors; unknown at the start
+    shared: SharedBase | None = (
+        None  # the base, where it lies in object storage; ``base`` is its working copy then
+    )
     reader: Uploads | None = None  # has the parser process, until there is no more work
     resources: ExitStack = field(default_factory=ExitStack)
 
@@ -178,7 +186,11 @@ class UploadWorker:
                 return
             self.report_upload(self.spool.record_failure(upload, error.problem, error.hint))
             return
-        if upload.kind == "graph":
+        if upload.kind == "graph" and self.shared is not None:
+            self.mark_committed(
+                replace(upload, state=INDEXING)
+            )  # it stays in the spool until it is in storage
+        elif upload.kind == "graph":
             self.report_upload(upload, DONE)
             self.spool.forget(upload.id)
 
@@ -209,7 +221,8 @@ class UploadWorker:
             self.reader = self.resources.enter_context(uploads)
         self.commands.stop_reading = self.reader.cancel
         result = self.reader.add(self.spool.data_path(upload.id), upload.name)
-        self.commands.may_write.wait()
+        if self.shared is None:
+            self.commands.may_write.wait()
         self.passages += result.passages
         record = replace(upload, key=result.key, notes=result.notes, state=INDEXING)
         self.spool.write_record(record)  # if this process ends now, the file is not read again
@@ -293,6 +306,45 @@ class UploadWorker:
         self.unindexed.clear()
         self.needs_catch_up = False
 
+    def read_into_storage(self, seconds: float, memory: int) -> bool:
+        """Read what waits into a base in object storage, and commit it as one change; return whether there was any.
+
+        Files stay in the spool until they are committed: if this process or the machine ends before, they are read
+        again. Raises Locked while another process writes, and StoreError; nothing was changed then.
+        """
+        assert self.shared is not None
+        behind = self.name in self.commands.behind
+        waiting = self.spool.waiting_uploads()[:_BATCH]
+        if not waiting and not behind:
+            return False
+        reading_copy = self.base
+        try:
+            with self.shared.change() as self.base:
+                self.commands.behind.discard(self.name)
+                for upload in waiting:
+                    self.read_upload(upload, seconds, memory)
+                self.stop_parser()  # its files are those of the working copy
+                self.base.store.catch_up()
+                if self.base.encoding.encoder() is not None:
+                    try:
+                        self.base.encoding.encode_missing()
+                    except ModelError as error:  # they can be found by words; the next change tries again
+                        LOG.warning("%s: %s", self.name, error)
+        except BaseException:
+            if behind:
+                self.commands.behind.add(self.name)
+            self.unindexed.clear()
+            raise
+        finally:
+            self.stop_parser()
+            self.base = reading_copy
+        for id, upload in self.unindexed.items():
+            with suppress(NotFound):
+                self.spool.forget(id)
+            self.report_upload(upload, DONE)
+        self.unindexed.clear()
+        return True
+
 
 def as_store_error(error: StoreError | OSError) -> StoreError:
     """Return an error of the disk as a StoreError."""
@@ -339,6 +391,8 @@ def run_forever(
 
 def _step(worker: UploadWorker, seconds: float, memory: int) -> bool:
     """Do the next piece of work for a base; return whether there was any."""
+    if worker.shared is not None:
+        return worker.read_into_storage(seconds, memory)
     if worker.name in worker.commands.behind:
         worker.commands.behind.discard(worker.name)
         worker.needs_catch_up = True
@@ -363,10 +417,12 @@ def main() -> None:
     os.dup2(2, 1)
     setup = json.loads(sys.stdin.readline())
     commands = ServerCommands()
-    workers = [
-        UploadWorker(name, clew.open(path), Spool(Path(path)), out, commands)
-        for name, path in setup["bases"].items()
-    ]
+    workers = []
+    for name, path in setup["bases"].items():
+        address = setup["addresses"].get(path)
+        shared = SharedBase(open_object_store(address), Path(path)) if address else None
+        base = KnowledgeBase(RemoteStore.open_url(address, Path(path))) if address else clew.open(path)
+        workers.append(UploadWorker(name, base, Spool(Path(path)), out, commands, shared=shared))
     threading.Thread(target=commands.listen, args=(sys.stdin,), daemon=True).start()
     commands.may_write.wait()
     run_forever(workers, commands, out, setup["seconds"], setup["memory"])
