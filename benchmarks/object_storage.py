@@ -53,7 +53,7 @@ from clew.knowledge_base.base_copy import copy_base
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.parse.documents.builder import DocumentBuilder
 from clew.retrieve.lexical import BM25, QueryTerms
-from clew.store.remote.store import CHECK_INTERVAL
+from clew.store.remote import store as remote_store
 from clew.store.segments import FieldPostings
 from clew.store.snapshot import StoreSnapshot
 from clew.store.store import Store
@@ -437,11 +437,12 @@ def walk_results(base: KnowledgeBase, question: str) -> tuple[str, list[tuple[st
 
 
 def count_equal(here: KnowledgeBase, there: KnowledgeBase, questions: Sequence[str], walks: int) -> None:
-    """Print for how many questions the folder and the copy give equal results."""
-    searches = sum(search_results(here, text) == search_results(there, text) for text in questions)
-    print(f"default search, ids and scores equal: {searches} of {len(questions)}", flush=True)
-    equal = sum(walk_results(here, text) == walk_results(there, text) for text in questions[:walks])
-    print(f"walks, answers, ids, scores and paths equal: {equal} of {len(questions[:walks])}", flush=True)
+    """Print for how many questions the folder and the copy give equal results: ``walks`` of them are walks."""
+    searched, walked = questions[walks:], questions[:walks]
+    searches = sum(search_results(here, text) == search_results(there, text) for text in searched)
+    print(f"default search, ids and scores equal: {searches} of {len(searched)}", flush=True)
+    equal = sum(walk_results(here, text) == walk_results(there, text) for text in walked)
+    print(f"walks, answers, ids, scores and paths equal: {equal} of {len(walked)}", flush=True)
 
 
 def measure_equality(folder: Path, count: int, walks: int) -> None:
@@ -452,7 +453,7 @@ def measure_equality(folder: Path, count: int, walks: int) -> None:
     work = folder / "changed"
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(folder / "base", work)
-    chosen = [questions[number] for number in rng.permutation(len(questions))[:count].tolist()]
+    chosen = [questions[number] for number in rng.permutation(len(questions))[: count + walks].tolist()]
     with serve_objects() as server, clew.open(work) as here:
         address = copy_to(server, here, "equality")
         with clew.open(address) as there:
@@ -536,10 +537,10 @@ def measure_cost(folder: Path, count: int) -> None:
         with clew.open(address) as base:
             base.ask("a first question")
             for text in chosen:
-                time.sleep(CHECK_INTERVAL + 0.05)
+                time.sleep(remote_store.CHECK_INTERVAL + 0.05)
                 measure("another question, same process", text, base)
             for text in chosen:
-                time.sleep(CHECK_INTERVAL + 0.05)
+                time.sleep(remote_store.CHECK_INTERVAL + 0.05)
                 measure("same question, same process", text, base)
         for state, values in lines.items():
             requests, received, rounds, took = (list(column) for column in zip(*values, strict=True))
@@ -566,11 +567,15 @@ def main() -> None:
         "--questions", type=int, help="default: 300 for equality, 20 for cost, 200 for scores"
     )
     parser.add_argument("--walks", type=int, default=100)
+    parser.add_argument("--prefetch", type=int, help="MiB that may be fetched ahead; cost")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     if arguments.part == "equality":
-        measure_equality(arguments.folder, arguments.questions or 300, arguments.walks)
+        count = 300 if arguments.questions is None else arguments.questions
+        measure_equality(arguments.folder, count, arguments.walks)
     elif arguments.part == "cost":
+        if arguments.prefetch is not None:
+            remote_store.MAX_PREFETCH = arguments.prefetch << 20
         measure_cost(arguments.folder, arguments.questions or 20)
     elif arguments.part == "scores":
         measure_scores(arguments.folder, arguments.questions or 200)

@@ -21,7 +21,7 @@ from clew.store.object_store import ObjectStore
 from clew.store.remote.manifest import StoredFile, piece_digest, piece_name, read_pieces
 
 #: Requests that are under way at once.
-TRANSFERS = 32
+TRANSFERS = 64
 #: Bytes of pieces that a process keeps in memory.
 MEMORY = 64 << 20
 #: The share of the limit that is left when the cache was emptied to make room.
