@@ -71,6 +71,13 @@ from clew.methods.readers.composition import Composition, compose_answer, compos
 from clew.methods.readers.extractive import ExtractiveReader, contains_answer, expected_kind
 from clew.methods.readers.line_items import asks_value, document_lines
 from clew.methods.readers.named_ratios import answer_ratio, find_common_line, parse_ratio_question
+from clew.methods.readers.office_holders import (
+    ACRONYMS,
+    NO_DEPUTY,
+    find_holder,
+    parse_office_question,
+    same_name,
+)
 from clew.methods.readers.year_series import answer_series, parse_series_question
 from clew.parse.data_tables import table_from_node
 from clew.retrieve.document_fields import named_subjects
@@ -99,6 +106,8 @@ _READ_TOGETHER = 3
 _MONTHS = frozenset(
     "January February March April May June July August September October November December".split()
 )
+#: How sure the holder of an office is who is named beside it in several mentions, and in one (set by hand).
+_OFTEN_NAMED, _NAMED_ONCE = 0.8, 0.6
 #: What a document calls those whom it is about.
 _SELF = frozenset(query_terms("company corporation registrant firm group serve served act acted"))
 #: The things that a question counts, whose name 92 of 100 texts that answer it have (reading/train.jsonl), and how
@@ -222,6 +231,8 @@ class SpanAnswerReader:
         is_alone = len(question.scope.documents or ()) == 1
         if answer := self._answer_by_calculation(question.text, hits, trail, is_alone):
             return _refuse_other_ratio(question.text, answer)
+        if answer := self._answer_office(question, hits, trail):
+            return answer
         composition = compose_question(question.text) if self.compose else None
         if composition is not None and (
             answer := self._answer_by_hops(question.text, composition, hits, trail)
@@ -273,6 +284,39 @@ class SpanAnswerReader:
             alternatives=others,
         )
 
+    def _answer_office(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
+        """Return who holds the office that a question asks for, by those who are named beside it in the documents
+        about whose office it is; None where nobody is, or several are."""
+        asked = parse_office_question(question.text)
+        if asked is None or self.snapshot is None:
+            return None
+        started = time.perf_counter()
+        subjects = named_subjects(question.text, self.snapshot)
+        about = {key for name, keys in subjects.items() if same_name(name, asked.whose) for key in keys}
+        documents = about or {hit.node.document for hit in hits[: self.passages]}
+        if not asked.whose and len(documents) > 1:
+            return None
+        holder = find_holder(asked, documents, self.snapshot, is_subject=bool(about) or not asked.whose)
+        if holder is None:
+            return None
+        hit = next((hit for hit in hits if hit.node.id == holder.node.id), None)
+        hit = hit or Hit(holder.node, hits[0].score if hits else 0.0, (holder.node.id,))
+        span = Span(holder.name, "text", 0, holder.start, holder.end, 0.0)
+        confidence = _OFTEN_NAMED if holder.mentions > 1 else _NAMED_ONCE
+        trail.add(
+            SpanReadStep(
+                "span",
+                "names beside the office",
+                question.text,
+                {holder.name: confidence},
+                "answered",
+                hits=(hit,),
+                seconds=time.perf_counter() - started,
+            )
+        )
+        quote = quote_around(holder.node, span, question.text)
+        return Answer(holder.name, (hit,), (quote,), reader="span", confidence=confidence)
+
     def _scale_word(self, reading: Reading, hits: Sequence[Hit]) -> str:
         """Return the scale of a number that was read in a table's row, in words: " million"; "" for none."""
         node = reading.hit.node
@@ -321,6 +365,7 @@ class SpanAnswerReader:
             # "How many" asks for a number: the cell that fits its words may hold the name of a country.
             and (expected_kind(question) != "amount" or any(map(str.isdigit, calculation.text)))
             and not is_impossible(question, calculation.text)
+            and not (calculation.operation == "lookup" and _repeats_question(calculation.text, question))
         )
         operands = dict.fromkeys(
             (operand.row.id, operand.text, operand.column) for operand in calculation.operands
@@ -950,18 +995,11 @@ _ROLE = re.compile(
     re.IGNORECASE,
 )
 _LIST_ITEM = re.compile(r"(?:^|\n)\s*(?:[-•*]|\d{1,2}[.)])\s+")
-_NO_DEPUTY = "".join(f"(?<!\\b{word}[ -])" for word in ("deputy", "vice", "assistant", "former"))
 _OFFICE_WORDS = frozenset(
     "chief executive financial operating technology accounting commercial information product legal human resources "
     "officer director president vice senior managing general chair chairman chairwoman chairperson treasurer "
     "secretary controller counsel auditor manager member partner principal ceo cfo coo cto board of and the".split()
 )
-_ACRONYMS = {
-    "chief executive officer": "ceo",
-    "chief financial officer": "cfo",
-    "chief operating officer": "coo",
-    "chief technology officer": "cto",
-}
 
 
 def is_impossible(question: str, text: str) -> bool:
@@ -1025,10 +1063,10 @@ def is_of_another_role(question: str, span: Span, node: Node) -> bool:
         pattern = re.compile(rf"\b{re.escape(role['role'] if role else '')}s?\b", re.IGNORECASE)
         return bool(item) and pattern.search(item) is None and pattern.search(text) is not None
     asked = " ".join(office["office"].casefold().split())
-    full = next((name for name, acronym in _ACRONYMS.items() if acronym == asked), asked)
-    names = [full, *([_ACRONYMS[full]] if full in _ACRONYMS else [])]
+    full = next((name for name, acronym in ACRONYMS.items() if acronym == asked), asked)
+    names = [full, *([ACRONYMS[full]] if full in ACRONYMS else [])]
     # The deputy chairman is not the chairman, unless "deputy" is asked for.
-    pattern = re.compile(_NO_DEPUTY + r"\b(?:" + "|".join(map(re.escape, names)) + r")\b", re.IGNORECASE)
+    pattern = re.compile(NO_DEPUTY + r"\b(?:" + "|".join(map(re.escape, names)) + r")\b", re.IGNORECASE)
     if item:
         return pattern.search(item) is None
     if node.kind == ROW and span.end <= (text.find(": ") + 1 or len(text)):

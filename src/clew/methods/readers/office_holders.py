@@ -1,0 +1,232 @@
+"""Who holds an office: "Who is Pfizer's chief financial officer?", answered by who is named beside the office.
+
+Reports name officers in lists, tables, signatures and certifications ("Albert Bourla: Age: 60; Position: ... Chief
+Executive Officer since January 2019"), which are no sentences that a reader of spans learnt. All passages of the
+document that have the words of the office are looked at, whether search returned them or not. A mention counts where
+a person's name stands beside the office with nothing between but other offices, an age or a date; former offices
+("from 2013 until 2018", "former"), deputies and offices in other companies do not count. The person whom most
+mentions name is the answer; where two are named about as often, there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.core.protocols import Snapshot
+from clew.core.text import fold_name, hash_term, query_terms
+from clew.core.types import PASSAGE, ROW, Node
+from clew.core.values import mentions_name
+
+ACRONYMS = {
+    "chief executive officer": "ceo",
+    "chief financial officer": "cfo",
+    "chief operating officer": "coo",
+    "chief technology officer": "cto",
+}
+NO_DEPUTY = "".join(f"(?<!\\b{word}[ -])" for word in ("deputy", "vice", "assistant", "former"))
+_ENDINGS = (
+    r"(?:officer|president|chair(?:man|woman|person)|ceo|cfo|coo|cto|treasurer|secretary|controller|general counsel"
+    r"|chief accountant|managing director)"
+)
+_QUESTION = re.compile(
+    rf"^who(?:'s| is| was| serves as| acts as) (?:(?P<owner>.+?)['’]s? )?(?:the |its |our )?(?:current |present )?"
+    rf"(?P<office>(?:[\w-]+,? ){{0,5}}?{_ENDINGS})(?: (?:of|at|for) (?:the )?(?P<of>.+?))?\W*$",
+    re.IGNORECASE,
+)
+_SELF = re.compile(r"(?:the |our |this )?(?:company|corporation|registrant|firm)", re.IGNORECASE)
+#: Words with capitals that are no part of a person's name.
+_NO_NAME = frozenset(
+    "accounting act age ages agreement and annual april august board by certification chair chairman chairperson "
+    "chairwoman chief committee company compensation controller corporation counsel date december director dr "
+    "employment executive exhibit february financial form former general global group head held inc independent "
+    "interim international item its january july june letter ltd managing march may mr mrs ms name named names "
+    "note november october of offer officer officers operating our plan plc position positions prepared president "
+    "principal prior pursuant registrant report secretary section senior september signature since states the "
+    "title to treasurer united vice".split()
+)
+_WORD = r"[A-ZÀ-Þ][\w’'-]+"
+_PERSON = re.compile(
+    rf"(?:(?:Mr|Ms|Mrs|Dr)\. )?{_WORD}(?: (?:[A-Z]\.|de|van|von|di|la|Le|{_WORD})){{1,3}}|(?:Mr|Ms|Mrs|Dr)\. {_WORD}"
+)
+_HONORIFIC = re.compile(r"^(?:Mr|Ms|Mrs|Dr)\. ")
+#: Between a name and an office: offices and words with capitals, ages, dates, and a few small words.
+#: Possessive quantifiers keep this linear in the length of the text.
+_BETWEEN = re.compile(
+    r"(?:[\s,:()–—\-&/|’']|\d++|[A-Z][\w.'’-]*+|(?:since|age[ds]?|and|of|the|our|is|was|has|been|as|currently|serves"
+    r"|served|appointed|a|i)\b)*+"
+)
+_PAST = re.compile(
+    r"^(?:,? (?:[\w&.'’-]+ ){0,8}?)?(?:from (?:\w+ )?(?:19|20)\d\d|until|through (?:\w+ )?(?:19|20)\d\d)"
+)
+_FORMER = re.compile(
+    r"\b(?:former(?:ly)?|previous(?:ly)?|prior to|prior thereto|successor to|reports? to)\b[^.;]*$", re.I
+)
+_ELSEWHERE = re.compile(
+    r"^,? (?:of|at|for) (?!the |our |its |this )(?P<company>[A-Z][\w&’'-]*(?: [A-Z][\w&’'-]*)*)"
+)
+_AFTER = re.compile(rf"^,? (?:is |was |our )?(?P<name>{_PERSON.pattern})")
+_MAX_GAP, _MAX_MENTIONS = 160, 400
+
+
+@dataclass(frozen=True, slots=True)
+class OfficeQuestion:
+    """A question for who holds an office: its ``names`` (spelt out, and its acronym), and ``whose``, "" for nobody
+    named."""
+
+    names: tuple[str, ...]
+    whose: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfficeHolder:
+    """A person's name as ``node`` prints it at ``start`` to ``end``, and the number of ``mentions`` that agree."""
+
+    name: str
+    node: Node
+    start: int
+    end: int
+    mentions: int
+
+
+def parse_office_question(text: str) -> OfficeQuestion | None:
+    """Return a question for the holder of an office, None for any other.
+
+    >>> parse_office_question("Who is the CFO of Adobe?")
+    OfficeQuestion(names=('chief financial officer', 'cfo'), whose='Adobe')
+    >>> parse_office_question("Who signed the lease?")
+    """
+    match = _QUESTION.match(" ".join(text.split()))
+    if match is None:
+        return None
+    asked = match["office"].casefold()
+    full = next((name for name, acronym in ACRONYMS.items() if acronym == asked), asked)
+    names = (full, ACRONYMS[full]) if full in ACRONYMS else (full,)
+    whose = match["owner"] or match["of"] or ""
+    return OfficeQuestion(names, "" if _SELF.fullmatch(whose) else whose)
+
+
+def same_name(first: str, second: str) -> bool:
+    """Return whether a name stands in another: "Pfizer" in "Pfizer Inc."."""
+    return (
+        f" {fold_name(first)} " in f" {fold_name(second)} "
+        or f" {fold_name(second)} " in f" {fold_name(first)} "
+    )
+
+
+def find_holder(
+    question: OfficeQuestion, documents: Collection[str], snapshot: Snapshot, is_subject: bool
+) -> OfficeHolder | None:
+    """Return who holds the office by most mentions in documents (keys); None where nobody is named beside it or two
+    persons are. Unless the documents are about whose office it is (``is_subject``), a mention has to name that."""
+    votes: Counter[str] = Counter()
+    mentions: dict[str, list[OfficeHolder]] = {}
+    office = re.compile(
+        NO_DEPUTY + r"\b(?:" + "|".join(map(re.escape, question.names)) + r")\b", re.IGNORECASE
+    )
+    for node in _nodes_with(question, documents, snapshot):
+        context = " ".join((node.text, *node.headings, node.document_name))
+        if question.whose and not is_subject and not mentions_name(question.whose, context):
+            continue
+        for holder in _read_mentions(node, office, question.whose):
+            surname = fold_name(holder.name).split()[-1]
+            votes[surname] += 1
+            mentions.setdefault(surname, []).append(holder)
+    if not votes:
+        return None
+    (surname, count), *others = votes.most_common(2)
+    if others and 2 * others[0][1] > count:
+        return None
+    named = [holder for holder in mentions[surname] if _HONORIFIC.match(holder.name) is None] or mentions[
+        surname
+    ]
+    best = max(named, key=lambda holder: (not holder.name.isupper(), len(holder.name.split()) < 5))
+    return OfficeHolder(best.name, best.node, best.start, best.end, count)
+
+
+def _nodes_with(question: OfficeQuestion, documents: Collection[str], snapshot: Snapshot) -> Sequence[Node]:
+    """Return the passages and rows of documents that have all words of a name of the office."""
+    postings = snapshot.postings("text")
+    chosen: set[int] = set()
+    for name in question.names:
+        rows: set[int] | None = None
+        for term in query_terms(name):
+            having = set(postings.rows_with(hash_term(term))[0].tolist())
+            rows = having if rows is None else rows & having
+        chosen |= rows or set()
+    ranges = [snapshot.document_rows(key) for key in documents]
+    places = sorted(row for row in chosen if any(first <= row < end for first, end in ranges))
+    nodes = snapshot.nodes(np.array(places[:_MAX_MENTIONS], dtype=np.int64))
+    return [node for node in nodes if node.kind in {PASSAGE, ROW}]
+
+
+def _read_mentions(node: Node, office: re.Pattern[str], whose: str) -> list[OfficeHolder]:
+    holders = []
+    for match in office.finditer(node.text):
+        after = node.text[match.end() : match.end() + _MAX_GAP]
+        before = node.text[max(match.start() - _MAX_GAP, 0) : match.start()]
+        elsewhere = _ELSEWHERE.match(after)
+        if elsewhere and whose and not _is_same_company(elsewhere["company"], whose):
+            continue
+        if _PAST.match(after) or _FORMER.search(before):
+            continue
+        place = _name_before(node, match.start()) or _name_after(node, match.end())
+        if place is not None:
+            holders.append(OfficeHolder(node.text[place[0] : place[1]], node, *place, 1))
+    return holders
+
+
+def _is_same_company(company: str, whose: str) -> bool:
+    return not set(query_terms(company)).isdisjoint(query_terms(whose))
+
+
+def _name_before(node: Node, office: int) -> tuple[int, int] | None:
+    """Return where the last person's name before an office stands, None where other words are between."""
+    text = node.text
+    if node.kind == ROW and (label := text.find(": ")) >= 0:
+        # The label of a row names the person that its cells are about.
+        label = text.rfind(". ", 0, label) + 2 if ". " in text[:label] else 0
+        person = _person_at(text, label)
+        if person is not None and text.startswith(":", person[1]):
+            return person
+    start = max(office - _MAX_GAP, 0)
+    for match in reversed(list(_PERSON.finditer(text, start, office))):
+        person = _without_titles(text, match.start(), match.end())
+        if person is not None and _BETWEEN.fullmatch(text, person[1], office):
+            return person
+    return None
+
+
+def _name_after(node: Node, office: int) -> tuple[int, int] | None:
+    match = _AFTER.match(node.text[office : office + _MAX_GAP])
+    if match is None:
+        return None
+    return _without_titles(node.text, office + match.start("name"), office + match.end("name"))
+
+
+def _person_at(text: str, start: int) -> tuple[int, int] | None:
+    match = _PERSON.match(text, start)
+    return None if match is None else _without_titles(text, match.start(), match.end())
+
+
+def _without_titles(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return the range of a name without the offices at its end; None for what is no person's name."""
+    words = list(re.finditer(r"\S+", text[start:end]))
+    while words and words[-1].group().strip(".,").casefold() in _NO_NAME:
+        words.pop()
+    while (
+        words
+        and words[0].group().strip(".,").casefold() in _NO_NAME
+        and not _HONORIFIC.match(text[start:end])
+    ):
+        words.pop(0)
+    # Signatures print a name twice: "Ada Pell Ada Pell, Chairman".
+    again = next((n for n, word in enumerate(words) if n and word.group() == words[0].group()), len(words))
+    words = words[:again]
+    if len(words) < 2 or any(word.group().strip(".,").casefold() in _NO_NAME for word in words[1:]):
+        return None
+    return start + words[0].start(), start + words[-1].end()

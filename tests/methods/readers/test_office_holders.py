@@ -1,0 +1,110 @@
+"""Who holds an office, by who is named beside it."""
+
+import doctest
+
+import pytest
+
+from clew.core.trail import SpanReadStep, TrailRecorder
+from clew.core.types import Hit, Location, Question
+from clew.methods.readers import office_holders
+from clew.methods.readers.office_holders import find_holder, parse_office_question
+from clew.methods.readers.spans import SpanAnswerReader
+from clew.parse.documents.builder import DocumentBuilder
+
+OFFICERS = (
+    "Executive officers of Acme as of today.",
+    "Ada Pell 58 Chief Financial Officer and Executive Vice President",
+    "BO LIND — Chairman and Chief Executive Officer",
+    "Cy Marsh, M.D., age 44, Executive Vice President and Chief Medical Officer of Acme since May 2022; Chief Risk "
+    "Officer of Tern Works from January 2011 until 2018.",
+    "Mr. Marsh was formerly Chief Executive Officer of the port.",
+    "Dee Vane, Assistant General Counsel, and Flo Orrin, General Counsel, signed.",
+    "I, Bo Lind, Chairman and Chief Executive Officer of Acme, certify that I have reviewed this report.",
+    "/s/ Ada Pell Ada Pell, Chief Financial Officer",
+    "Gus Wick: Secretary. Hal Quint: Secretary.",
+    "The Chief Operating Officer reports to the board.",
+    "Ida Strake, Chief Executive Officer of Tern Works, spoke at the opening.",
+    "In 2020 Jo Ames met the Treasurer.",
+)
+HOLDERS = {
+    "Who is Acme's chief financial officer?": "Ada Pell",
+    "Who is the CEO of Acme?": "Bo Lind",
+    "Who is the chief medical officer of Acme?": "Cy Marsh",
+    "Who is Acme's general counsel?": "Flo Orrin",
+    # Two secretaries, nobody named beside the office, an office elsewhere and in the past, a verb in between.
+    "Who is the secretary of Acme?": None,
+    "Who is Acme's chief operating officer?": None,
+    "Who is Acme's chief risk officer?": None,
+    "Who is the treasurer of Acme?": None,
+}
+
+
+@pytest.fixture
+def report(base):
+    builder = DocumentBuilder()
+    for text in OFFICERS:
+        builder.add_paragraph(text)
+    parsed = builder.finish(data=b"acme", title="Acme", media_type="text/plain", parser="test/1")
+    base.put_document(parsed, Location("/docs/acme.txt", "/docs", 1, 1, 1))
+    base.catch_up()
+    return parsed.key, base.snapshot()
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(office_holders).failed == 0
+
+
+def test_who_is_named_beside_an_office_holds_it(report):
+    key, snapshot = report
+    for question, name in HOLDERS.items():
+        asked = parse_office_question(question)
+        assert asked is not None, question
+        holder = find_holder(asked, {key}, snapshot, is_subject=True)
+        assert (holder and holder.name) == name, question
+        assert holder is None or holder.node.text[holder.start : holder.end] == name
+
+
+def test_an_office_elsewhere_needs_the_name_of_where(report):
+    key, snapshot = report
+    for question, name in {
+        "Who is the chief executive officer of Tern Works?": "Ida Strake",
+        "Who is the chief executive officer of Boeing?": None,
+    }.items():
+        holder = find_holder(parse_office_question(question), {key}, snapshot, is_subject=False)
+        assert (holder and holder.name) == name, question
+
+
+def test_other_questions_ask_for_no_office():
+    for question in (
+        "Who built the pier?",
+        "Who is Ada Pell?",
+        "What does the chairman earn?",
+        "Who is the master?",
+    ):
+        assert parse_office_question(question) is None
+
+
+class NoReader:
+    """A reader that finds nothing."""
+
+    name = "nothing"
+
+    def read(self, question, contexts, limit=5):
+        return [[] for _ in contexts]
+
+    def confidence(self, score):
+        return 0.0
+
+
+def test_the_reader_quotes_the_mention_and_says_how_it_was_read(report):
+    key, snapshot = report
+    first = snapshot.nodes(snapshot.rows([f"{key}:1"]))[0]
+    trail = TrailRecorder()
+    answer = SpanAnswerReader(NoReader(), snapshot=snapshot).read(
+        Question("Who is Acme's chief financial officer?"), [Hit(first, 1.0, (first.id,))], trail
+    )
+    assert answer.text == "Ada Pell" and answer.confidence == 0.8
+    (quote,) = answer.quotes
+    assert "Ada Pell" in quote.text and "Chief Financial Officer" in quote.text
+    step = trail.steps[0]
+    assert isinstance(step, SpanReadStep) and step.model == "names beside the office"
