@@ -15,12 +15,15 @@ from bad_files import (
     SPECIAL_FILES,
     UNSUPPORTED_FILES,
     BadFile,
+    changed_zip,
     good_docx,
     good_pdf,
     good_xlsx,
+    sample,
     wrong_files,
 )
 from clew.core.errors import UnreadableFile
+from clew.core.types import PAGE, TABLE
 from clew.parse.documents.formats import document_formats
 from clew.parse.documents.limits import Limits
 from clew.parse.documents.reader import is_supported, parse, read_bytes, read_file
@@ -194,6 +197,22 @@ def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
         [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False
     )
     assert "no permission" in done.stderr
+
+
+def test_a_part_that_is_listed_again_is_read_once() -> None:
+    """A small file could list one sheet or slide a hundred thousand times."""
+    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    sheets = "".join(f'<sheet name="s{n}" sheetId="{n}" r:id="rId1"/>' for n in range(1, 4))
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    book = f'<workbook xmlns="{main}" xmlns:r="{relations}"><sheets>{sheets}</sheets></workbook>'
+    parsed = parse(changed_zip(good_xlsx(), {"xl/workbook.xml": book.encode()}), "a.xlsx")
+    assert sum(node.kind == TABLE for node in parsed.nodes) == 1
+    slides = "".join(f'<p:sldId id="{n}" r:id="rId3"/>' for n in range(256, 259))
+    main = "http://schemas.openxmlformats.org/presentationml/2006/main"
+    deck = f'<p:presentation xmlns:p="{main}" xmlns:r="{relations}"><p:sldIdLst>{slides}</p:sldIdLst>'
+    changes = {"ppt/presentation.xml": f"{deck}</p:presentation>".encode()}
+    parsed = parse(changed_zip(sample("pptx"), changes), "a.pptx")
+    assert sum(node.kind == PAGE for node in parsed.nodes) == 1
 
 
 @pytest.mark.slow

@@ -278,10 +278,14 @@ def _read_style(element: _Element) -> Style:
     return Style(name, based_on, _outline_of(properties), list_id, depth)
 
 
+#: Styles that one is based on, each on the next. Word allows fewer.
+_MAX_ANCESTRY = 50
+
+
 def _with_inherited(styles: dict[str, Style], style_id: str) -> Style:
     style, visited = styles[style_id], {style_id}
     outline, list_id, depth, above = style.outline, style.list_id, style.list_depth, style.based_on
-    while above in styles and above not in visited:
+    while above in styles and above not in visited and len(visited) < _MAX_ANCESTRY:
         visited.add(above)
         parent = styles[above]
         outline = parent.outline if outline is None else outline

@@ -73,7 +73,7 @@ FORMAT = DocumentFormat(
 def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     main = package.main_part("ppt/presentation.xml")
     parts = {id: target for _, target, id in package.relationships(main)}
-    slides = [parts.get(id, "") for id in _slide_ids(package.read_xml(main))]
+    slides = list(dict.fromkeys(parts.get(id, "") for id in _slide_ids(package.read_xml(main))))
     if not slides:
         raise UnreadableFile("holds no slides")
     stated_title = package.title()

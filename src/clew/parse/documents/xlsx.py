@@ -345,23 +345,26 @@ def _runs_of_rows(sheet: Sheet) -> Iterator[_Grid]:
 
 
 def _tables(runs: Iterable[_Grid]) -> Iterator[_Grid]:
-    """Yield tables: a run of rows continues the one before it, unless it has a header of its own."""
+    """Yield tables: a run of rows continues the one before it, unless it has a header of its own.
+
+    Before a row of several cells there are only titles so far.
+    """
     table: list[Row] = []
     table_spans: set[int] = set()
+    cells = 0
     for rows, spanned in runs:
-        if table and _starts_table(rows, table):
+        if cells > 1 and _has_header(rows):
             yield trim_grid(table), frozenset(table_spans)
-            table, table_spans = [], set()
+            table, table_spans, cells = [], set(), 0
         table_spans.update(len(table) + row for row in spanned)
         table.extend(rows)
+        cells = max(cells, max_distinct_cells(rows))
     if table:
         yield trim_grid(table), frozenset(table_spans)
 
 
-def _starts_table(rows: Sequence[Row], before: Sequence[Row]) -> bool:
+def _has_header(rows: Sequence[Row]) -> bool:
     """Return whether a run of rows begins like a table of its own: column names above values."""
-    if max_distinct_cells(before) < 2:
-        return False  # only titles so far
     _, count = split_titles(rows)
     body = rows[count:]
     header = count_header_rows(body)
@@ -407,14 +410,20 @@ class Workbook:
         self._cell_count = 0
 
     def sheets(self) -> Iterator[Sheet]:
-        """Yield the visible sheets in the order of their tabs, without sheets of charts and macros."""
+        """Yield the visible sheets in the order of their tabs, without sheets of charts and macros.
+
+        A part is read once, however often it is listed.
+        """
+        seen = set()
         targets = {name: (kind, part) for kind, part, name in self._package.relationships(self._main)}
         for group in self._root:
             if local_name(group) != "sheets":
                 continue
             for entry in group:
                 kind, part = targets.get(attribute_value(entry, "id"), ("", ""))
-                if attribute_value(entry, "state", "visible") == "visible" and kind == "worksheet":
+                is_visible = attribute_value(entry, "state", "visible") == "visible"
+                if is_visible and kind == "worksheet" and part not in seen:
+                    seen.add(part)
                     yield self._read_sheet(attribute_value(entry, "name"), part)
 
     def _read_sheet(self, name: str, part: str) -> Sheet:
