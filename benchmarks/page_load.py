@@ -5,7 +5,7 @@ everything that the page loads, headers too (the browser's own count, encodedDat
 profile of its own, so nothing is cached. Once over loopback as it is, once as slow as a telephone (150 ms, 1.6 Mbit/s
 down). The base is made anew: the samples, and further small documents up to the number asked for.
 
-    python benchmarks/page_load.py [--loads 15] [--documents 12 300]
+    python benchmarks/page_load.py [--loads 15] [--documents 12 300] [--language en]
 
 Needs the extra serve, playwright, and Chromium (apt install chromium).
 """
@@ -47,22 +47,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--loads", type=int, default=15)
     parser.add_argument("--documents", type=int, nargs="+", default=[12, 300])
+    parser.add_argument("--language", default="en", help="of the browser")
     given = parser.parse_args()
-    print(f"{given.loads} cold loads each, Chromium headless, server and browser on one machine")
+    print(
+        f"{given.loads} cold loads each, in {given.language}, Chromium headless, server and browser on one machine"
+    )
     print("| page | requests | KiB | first paint, ms: median (worst) | over 1.6 Mbit/s, 150 ms |")
     print("| --- | ---: | ---: | ---: | ---: |")
     with chromium() as browser, TemporaryDirectory() as folder:
         with ServedApp(Path(folder) / "empty", encoder="none") as app:
-            row("an empty base", browser, f"http://127.0.0.1:{app.port}/b/empty/", given.loads)
+            row("an empty base", browser, f"http://127.0.0.1:{app.port}/b/empty/", given)
         for number in given.documents:
             result = Path(folder) / f"base-{number}"
             fill_base(result, number)
             with ServedApp(result) as app:
                 base = f"http://127.0.0.1:{app.port}/b/{app.base}/"
-                row(f"a base of {number} documents", browser, base, given.loads)
+                row(f"a base of {number} documents", browser, base, given)
                 answer = app.ask(QUESTION)
                 place = f"{base}q/{answer['id']}"
-                row(f"an answer, {len(answer['evidence'])} pieces of evidence", browser, place, given.loads)
+                row(f"an answer, {len(answer['evidence'])} pieces of evidence", browser, place, given)
 
 
 def fill_base(folder: Path, number: int) -> None:
@@ -75,11 +78,11 @@ def fill_base(folder: Path, number: int) -> None:
         base.add([notes])
 
 
-def row(what: str, browser: Any, url: str, loads: int) -> None:
+def row(what: str, browser: Any, url: str, given: argparse.Namespace) -> None:
     """Print what the loads of one page came to."""
-    load_page(browser, url)  # the server's templates are read once
-    plain = [load_page(browser, url) for _ in range(loads)]
-    slow = [load_page(browser, url, SLOW) for _ in range(loads)]
+    load_page(browser, url, given.language)  # the server's templates are read once
+    plain = [load_page(browser, url, given.language) for _ in range(given.loads)]
+    slow = [load_page(browser, url, given.language, SLOW) for _ in range(given.loads)]
     paints, over = [item.paint for item in plain], [item.paint for item in slow]
     size = statistics.median(item.size for item in plain) / 1024
     print(
@@ -88,9 +91,9 @@ def row(what: str, browser: Any, url: str, loads: int) -> None:
     )
 
 
-def load_page(browser: Any, url: str, network: dict[str, Any] | None = None) -> Load:
+def load_page(browser: Any, url: str, language: str, network: dict[str, Any] | None = None) -> Load:
     """Load a page in a profile of its own."""
-    context = browser.new_context(viewport={"width": 1280, "height": 860})
+    context = browser.new_context(viewport={"width": 1280, "height": 860}, locale=language)
     try:
         page = context.new_page()
         wire = context.new_cdp_session(page)

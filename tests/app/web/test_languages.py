@@ -161,7 +161,7 @@ def test_german_answers_have_no_english_words(app, keys) -> None:
     assert "Spur" in how and "Trail" not in how
     text = app.request("GET", place, headers={"Accept-Language": "de"})[2].decode()
     assert "So wurde das gefunden" in text and re.search(
-        r"In \d Dokumenten gesucht, \d+ Textstellen gefunden", text
+        r"In \d Dokument(en)? gesucht, \d+ Textstellen gefunden", text
     )
 
 
