@@ -25,12 +25,17 @@ OFFICERS = (
     "The Chief Operating Officer reports to the board.",
     "Ida Strake, Chief Executive Officer of Tern Works, spoke at the opening.",
     "In 2020 Jo Ames met the Treasurer.",
+    "23.1 Consent of Marl & Finch LLP, Independent Registered Public Accounting Firm",
+    "Independent auditor of the port: Tern Accountants LLP, formerly.",
+    "The lease was drawn up by Quay Partners LLP.",
 )
 HOLDERS = {
     "Who is Acme's chief financial officer?": "Ada Pell",
     "Who is the CEO of Acme?": "Bo Lind",
     "Who is the chief medical officer of Acme?": "Cy Marsh",
     "Who is Acme's general counsel?": "Flo Orrin",
+    "Who has been Acme's auditor since 1983?": "Marl & Finch LLP",
+    "Which firm is the independent auditor of the company?": "Marl & Finch LLP",
     # Two secretaries, nobody named beside the office, an office elsewhere and in the past, a verb in between.
     "Who is the secretary of Acme?": None,
     "Who is Acme's chief operating officer?": None,

@@ -38,6 +38,18 @@ _QUESTION = re.compile(
     rf"(?P<office>(?:[\w-]+,? ){{0,5}}?{_ENDINGS})(?: (?:of|at|for) (?:the )?(?P<of>.+?))?\W*$",
     re.IGNORECASE,
 )
+_AUDITOR_QUESTION = re.compile(
+    r"^(?:who|which (?:\w+ )?firm|what (?:\w+ )?firm)(?:'s| is| was| has been| serves as| acts as)"
+    r" (?:(?P<owner>.+?)['’]s? )?(?:the |its |our )?(?:(?:current|present|independent|external|outside) )*"
+    r"(?:auditors?|(?:registered )?(?:public )?accounting firm|accountants?)"
+    r"(?: (?:of|at|for) (?:the )?(?P<of>.+?))?(?: (?:since|in|for) .*)?\W*$",
+    re.IGNORECASE,
+)
+#: What reports call an auditor, and the name of a firm.
+_AUDITOR_NAMES = ("independent registered public accounting firm", "independent auditor", "auditor")
+_FIRM = re.compile(
+    r"\b[A-Z][\w’'-]+(?:(?: & | and | )[A-Z][\w’'-]+){0,3}(?: & Co\.?)?,? (?:LLP|L\.L\.P\.|LLC|AG)(?!\w)"
+)
 _SELF = re.compile(r"(?:the |our |this )?(?:company|corporation|registrant|firm)", re.IGNORECASE)
 #: Words with capitals that are no part of a person's name.
 _NO_NAME = frozenset(
@@ -76,10 +88,11 @@ _MAX_GAP, _MAX_MENTIONS = 160, 400
 @dataclass(frozen=True, slots=True)
 class OfficeQuestion:
     """A question for who holds an office: its ``names`` (spelt out, and its acronym), and ``whose``, "" for nobody
-    named."""
+    named. An auditor is a firm (``is_firm``)."""
 
     names: tuple[str, ...]
     whose: str
+    is_firm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +110,24 @@ def parse_office_question(text: str) -> OfficeQuestion | None:
     """Return a question for the holder of an office, None for any other.
 
     >>> parse_office_question("Who is the CFO of Adobe?")
-    OfficeQuestion(names=('chief financial officer', 'cfo'), whose='Adobe')
+    OfficeQuestion(names=('chief financial officer', 'cfo'), whose='Adobe', is_firm=False)
     >>> parse_office_question("Who signed the lease?")
     """
-    match = _QUESTION.match(" ".join(text.split()))
+    text = " ".join(text.split())
+    if auditor := _AUDITOR_QUESTION.match(text):
+        return OfficeQuestion(_AUDITOR_NAMES, _whose(auditor), is_firm=True)
+    match = _QUESTION.match(text)
     if match is None:
         return None
     asked = match["office"].casefold()
     full = next((name for name, acronym in ACRONYMS.items() if acronym == asked), asked)
     names = (full, ACRONYMS[full]) if full in ACRONYMS else (full,)
+    return OfficeQuestion(names, _whose(match))
+
+
+def _whose(match: re.Match[str]) -> str:
     whose = match["owner"] or match["of"] or ""
-    return OfficeQuestion(names, "" if _SELF.fullmatch(whose) else whose)
+    return "" if _SELF.fullmatch(whose) else whose
 
 
 def same_name(first: str, second: str) -> bool:
@@ -132,8 +152,10 @@ def find_holder(
         context = " ".join((node.text, *node.headings, node.document_name))
         if question.whose and not is_subject and not mentions_name(question.whose, context):
             continue
-        for holder in _read_mentions(node, office, question.whose):
-            surname = fold_name(holder.name).split()[-1]
+        read = _read_firms if question.is_firm else _read_mentions
+        for holder in read(node, office, question.whose):
+            # A person is known by the last name, a firm by all.
+            surname = fold_name(holder.name).split()[-1] if not question.is_firm else fold_name(holder.name)
             votes[surname] += 1
             mentions.setdefault(surname, []).append(holder)
     if not votes:
@@ -178,6 +200,16 @@ def _read_mentions(node: Node, office: re.Pattern[str], whose: str) -> list[Offi
         if place is not None:
             holders.append(OfficeHolder(node.text[place[0] : place[1]], node, *place, 1))
     return holders
+
+
+def _read_firms(node: Node, office: re.Pattern[str], whose: str) -> list[OfficeHolder]:
+    """Return the firms that a passage with the office names: "Consent of KPMG LLP, Independent Registered Public
+    Accounting Firm"."""
+    del whose
+    if office.search(node.text) is None or re.search(r"\b(?:former|predecessor)", node.text, re.IGNORECASE):
+        return []
+    firms = {match.group(): match for match in _FIRM.finditer(node.text)}
+    return [OfficeHolder(name, node, match.start(), match.end(), 1) for name, match in firms.items()]
 
 
 def _is_same_company(company: str, whose: str) -> bool:
