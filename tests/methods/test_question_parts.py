@@ -32,6 +32,10 @@ SEVERAL = {
         "What share of Adobe's revenue came from APAC?",
         "Which countries does the note list (Adobe's revenue came from APAC)?",
     ],
+    "What was Pfizer's revenue in 2020, and who is its chief financial officer?": [
+        "What was Pfizer's revenue in 2020?",
+        "Who is Pfizer's chief financial officer?",
+    ],
     "How many people live in Saltreach, and who won the cup in 1931?": [
         "How many people live in Saltreach?",
         "Who won the cup in 1931?",
@@ -70,7 +74,7 @@ PARTS = [QuestionPart("Who built it?", "Who built it?"), QuestionPart("When?", "
 
 def test_a_part_without_an_answer_is_named() -> None:
     joined = join_answers(PARTS, [Answer("Strake", confidence=0.6), Answer("none", abstained=True)])
-    assert joined.text == "Strake; not found: When?"
+    assert joined.text == "Strake; not found: when?"
     assert not joined.abstained and joined.confidence == 0.6
     # A budget that ended after the first part leaves the second without an answer.
     assert join_answers(PARTS, [Answer("Strake")]).text == joined.text

@@ -50,6 +50,7 @@ _BARE_CLAUSE = re.compile(
 _CHOICE = re.compile(r", .+ or ")
 _BARE_WHICH = re.compile(rf"which {_AUXILIARY}", re.IGNORECASE)
 _ASKED_NOUN = re.compile(rf"(?:which|what) (?!{_AUXILIARY})([a-z]+) ", re.IGNORECASE)
+_OWNED = re.compile(r"\b(?:its|their)\b", re.IGNORECASE)
 _PERSONAL = re.compile(r"\b(?:he|she|his|her|him)\b", re.IGNORECASE)
 _PRONOUN = re.compile(rf"\b(?:{_PRONOUNS.replace(' ', '|')})\b", re.IGNORECASE)
 
@@ -98,6 +99,10 @@ def _complete(part: str, first: str, topic: str) -> str:
         filled = make_standalone(f"and {part}?", f"{first}?")
         if filled.casefold() != f"and {part}?".casefold():
             return filled
+    owner = next((name.text for name in find_names(first)), "")
+    if owner and _OWNED.search(part) and _PRONOUN.search(_OWNED.sub(" ", part)) is None:
+        owner = re.sub(r"['’]s?$", "", owner)
+        return _as_question(_OWNED.sub(f"{owner}'s", part, count=1))
     if _BARE_WHICH.match(part) and (noun := _ASKED_NOUN.match(first)):
         return _as_question(f"{part[:5]} {noun[1]}{part[5:]}")
     if (verb := _left_out_verb(part, first)) is not None:

@@ -413,7 +413,9 @@ def join_answers(parts: Sequence[QuestionPart], answers: Sequence[Answer]) -> An
     texts = []
     for part, answer in zip_longest(parts, answers):
         has_answer = answer is not None and not answer.abstained
-        texts.append(answer.text if has_answer else f"not found: {part.written}")
+        texts.append(
+            answer.text if has_answer else f"not found: {part.written[:1].lower()}{part.written[1:]}"
+        )
     is_short = all(len(text) <= _SHORT and "\n" not in text for text in texts)
     confidences = [answer.confidence for answer in answered]
     known = [confidence for confidence in confidences if confidence is not None]
