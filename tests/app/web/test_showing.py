@@ -135,7 +135,7 @@ def test_a_chain_shows_each_unknown_with_its_source() -> None:
     first = shown.hops[0]
     assert (first.head, first.relation, first.tail) == ("Kismet", "director", "#1")
     sources = {name: value.source for name, value in shown.unknowns.items()}
-    assert sources == {"#1": "the graph films", "#2": "the documents", "#3": "the model's memory"}
+    assert sources == {"#1": "the graph films", "#2": "the documents", "#3": "the model’s memory"}
     assert shown.unknowns["#1"].conflicts == (("the documents", "Vidor"),)
     assert shown.answer == "#3"
 
