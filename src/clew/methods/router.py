@@ -1,7 +1,7 @@
 """The default method: decides what answers a question, says why and what it will cost, and asks on where that fails.
 
-A text that asks several questions ("Who built it, and when?") is taken apart, and each is sent its own way
-(:mod:`clew.methods.question_parts`). The rules for one question, in their order:
+Without a language model, a text that asks several questions ("Who built it, and when?") is taken apart, and each is
+sent its own way (:mod:`clew.methods.question_parts`). The rules for one question, in their order:
 
 1. A question about structure ("table 2 on page 4") goes to the documents; one that is restricted to documents is
    asked of no graph.
@@ -168,9 +168,9 @@ class Router:
         )
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return the answer of the method that the question is sent to, of several questions that of each. Raises
-        what that method raises."""
-        parts = split_question(question.text)
+        """Return the answer of the method that the question is sent to, of several questions that of each; a language
+        model reads several at once. Raises what that method raises."""
+        parts = split_question(question.text) if self.drill is None else ()
         if parts and not find_references(question.text, self.snapshot, question.scope):
             return self._answer_parts(question, parts, trail)
         return self._answer_whole(question, trail)

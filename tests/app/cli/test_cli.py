@@ -69,7 +69,8 @@ def test_a_question_is_answered_with_evidence_from_both_documents(kb) -> None:
         item["document"] for item in answer["evidence"]
     }
     assert "$9" in answer["answer"] and "1919" in answer["answer"]
-    assert answer["reader"] == "extractive" and answer["trail"][0]["name"] == "seed"
+    assert answer["reader"] == "extractive"
+    assert [step["name"] for step in answer["trail"][:2]] == ["route", "seed"]  # it asks two questions
     shown = run("ask", QUESTION, "--kb", kb)
     assert "no language model wrote them" in shown.stdout and "Trail" in shown.stdout
     assert "No language model is set" in shown.stderr
