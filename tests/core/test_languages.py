@@ -51,6 +51,15 @@ def test_detected(language, written):
     assert detect_language("Report 2023\n" + f"{written}\n" * 400) == language
 
 
+def test_initials_in_a_table_are_no_french():
+    rows = [
+        f"Mill {n},1929-03-{n},0.{n},{who}"
+        for n in range(10, 30)
+        for who in ("J. Ames", "M. Quint", "L. Okell")
+    ]
+    assert detect_language("\n".join(["station,date,stage_m,observer", *rows])) != "fr"
+
+
 def test_question_language_is_of_the_base():
     assert question_language("Wer hat das gebaut?", ["en", "de", "nl"]) == "de"
     assert question_language("من بنى القصر؟", ["en", "ar"]) == "ar"

@@ -263,6 +263,7 @@ _PARTS, _PART_LENGTH = 4, 3_000
 #: A language other than English needs so many function words, and this share of all words; a few foreign names among
 #: English words must not make a text foreign.
 _MIN_HITS, _MIN_SHARE = 4, 0.12
+_CONSONANTS = frozenset("bcdfghjklmnpqrstvwxz")
 #: ... and so many times the weight of English.
 _ADVANTAGE = 1.5
 #: The share of kana from which Han characters are Japanese.
@@ -310,7 +311,8 @@ def detect_language(text: str) -> str:
     languages = _SCRIPTS[script][1]
     if len(languages) == 1:
         return languages[0]
-    words = Counter(_WORD.findall(sample.casefold()))
+    # A consonant alone is an initial that a table repeats ("M. Quint"), seldom the French "m’".
+    words = Counter(word for word in _WORD.findall(sample.casefold()) if word not in _CONSONANTS)
     weights = weigh_languages(words, languages)
     best = max(languages, key=lambda code: weights[code])
     if script != "latin":
