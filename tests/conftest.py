@@ -92,3 +92,23 @@ def one_reading_process():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "cpu_count", lambda: 1)
         yield
+
+
+@pytest.fixture(scope="session")
+def object_server():
+    """An S3 server on loopback, which the tests of one process share."""
+    from object_server import missing_package, serve_objects
+
+    if missing := missing_package():
+        pytest.skip(f"{missing}, which the S3 server of these tests needs, is not installed (extra dev)")
+    with serve_objects() as server:
+        yield server
+
+
+@pytest.fixture
+def address(object_server, monkeypatch, request):
+    """An empty address on the S3 server, whose settings are in the environment."""
+    for name, value in object_server.options().items():
+        monkeypatch.setenv(name.upper(), value)
+    yield f"s3://{object_server.bucket}/{request.node.name}"
+    object_server.fault = object_server.delay = None

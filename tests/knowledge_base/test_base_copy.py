@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,6 @@ from clew.store.remote import manifest
 from clew.store.store import Store
 from command_line import run
 from kb_documents import HashEncoder, document, location
-from object_server import missing_package, serve_objects
 from retrieve_documents import make_document
 from schema_graphs import films
 
@@ -419,58 +419,49 @@ def test_errors_of_the_library(monkeypatch):
 # S3, over HTTP
 
 
-@pytest.fixture(scope="module")
-def server():
-    if missing := missing_package():
-        pytest.skip(f"{missing}, which the S3 server of these tests needs, is not installed (extra dev)")
-    with serve_objects() as started:
-        yield started
-
-
-@pytest.fixture
-def address(server, monkeypatch, request):
-    for name, value in server.options().items():
-        monkeypatch.setenv(name.upper(), value)
-    yield f"s3://{server.bucket}/{request.node.name}"
-    server.fault = server.delay = None
-
-
 @pytest.mark.slow
-def test_s3_there_and_back_by_the_command_line(kb, server, address, tmp_path):
+def test_s3_there_and_back_by_the_command_line(kb, object_server, address, tmp_path):
     out = run("copy", kb, address).output
     assert "copied" in out and f"digest {answers(kb)[0]}" in out
     report = json.loads(run("copy", kb, address, "--json").stdout)
     assert report["transferred"] == 0 and report["digest"] == answers(kb)[0]
     run("copy", address, tmp_path / "back")
     assert answers(tmp_path / "back") == answers(kb)
-    refused = run("copy", f"s3://{server.bucket}/nowhere", tmp_path / "other", status=2)
+    refused = run("copy", f"s3://{object_server.bucket}/nowhere", tmp_path / "other", status=2)
     assert "no complete copy" in refused.output
     assert "there is no bucket" in run("copy", kb, "s3://no-such-bucket/x", status=2).output
 
 
 @pytest.mark.slow
-def test_s3_faults_lose_nothing(kb, server, address, tmp_path, monkeypatch):
+def test_s3_faults_lose_nothing(kb, object_server, address, tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "PAUSE", 0.01)
     monkeypatch.setattr(manifest, "PIECE_SIZE", 1 << 16)
+    writes = Counter()
+
+    def refuse_twice(method, path, number):
+        """Refuse the first two writes of each object, as where another writer is at it."""
+        writes[path] += method == "PUT"
+        return 409 if method == "PUT" and writes[path] <= 2 else None
+
     for number, fault in enumerate(
         (
             lambda method, path, n: 503 if n % 5 == 0 else None,
             lambda method, path, n: "lost" if method == "PUT" and n % 2 == 0 else None,
-            lambda method, path, n: 409 if method == "PUT" and n % 3 == 0 else None,
+            refuse_twice,
             lambda method, path, n: 500 if method == "GET" and n % 5 == 0 else None,
         )
     ):
-        server.fault = fault
+        object_server.fault = fault
         copy_base(str(kb), f"{address}/{number}")
         copy_base(f"{address}/{number}", str(tmp_path / str(number)))
-        server.fault = None
+        object_server.fault = None
         assert answers(tmp_path / str(number)) == answers(kb)
-    server.delay = lambda method, path: 1.0 if "list-type" in path else 0.0
+    object_server.delay = lambda method, path: 1.0 if "list-type" in path else 0.0
     assert copy_base(str(kb), f"{address}/0").transferred == 0
 
 
 @pytest.mark.slow
-def test_s3_has_one_winner_of_each_conditional_write(server, address):
+def test_s3_has_one_winner_of_each_conditional_write(object_server, address):
     clients = [open_object_store(address) for _ in range(6)]
     version = None
     for turn in range(8):
@@ -492,29 +483,29 @@ def test_s3_has_one_winner_of_each_conditional_write(server, address):
 
 
 @pytest.mark.slow
-def test_s3_copies_killed_at_any_time_continue(kb, server, address, tmp_path):
+def test_s3_copies_killed_at_any_time_continue(kb, object_server, address, tmp_path):
     command = f"from clew.knowledge_base.base_copy import copy_base; copy_base({str(kb)!r}, {address!r})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    server.delay = lambda method, path: 0.05
+    object_server.delay = lambda method, path: 0.05
     for killed_at in (1, 2, 5, 9, 14):  # requests
-        before = len(server.requests)
+        before = len(object_server.requests)
         child = subprocess.Popen([sys.executable, "-c", command], env=environment, stderr=subprocess.DEVNULL)
-        while len(server.requests) < before + killed_at and child.poll() is None:
+        while len(object_server.requests) < before + killed_at and child.poll() is None:
             time.sleep(0.01)
         child.send_signal(signal.SIGKILL)
         child.wait()
         with pytest.raises(NotFound):
             copy_base(address, str(tmp_path / "back"))
-    server.delay = None
+    object_server.delay = None
     copy_base(str(kb), address)
     copy_base(address, str(tmp_path / "back"))
     assert answers(tmp_path / "back") == answers(kb)
 
 
 @pytest.mark.slow
-def test_s3_two_bases_at_once(kb, other, server, address, tmp_path):
+def test_s3_two_bases_at_once(kb, other, object_server, address, tmp_path):
     digests = {str(folder): answers(folder)[0] for folder in (kb, other)}
-    server.delay = lambda method, path: 0.02
+    object_server.delay = lambda method, path: 0.02
     outcomes = {}
 
     def copy(folder):
@@ -528,7 +519,7 @@ def test_s3_two_bases_at_once(kb, other, server, address, tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    server.delay = None
+    object_server.delay = None
     winners = [folder for folder, outcome in outcomes.items() if outcome == digests[folder]]
     losers = [outcome for folder, outcome in outcomes.items() if folder not in winners]
     assert winners and all("a copy to" in line or "in this moment" in line for line in losers)

@@ -22,7 +22,6 @@ from clew.store.segments import FIELDS
 from clew.store.store import Store
 from command_line import run
 from kb_documents import HashEncoder, document, location
-from object_server import missing_package, serve_objects
 from retrieve_documents import make_document
 from schema_graphs import films
 
@@ -237,24 +236,8 @@ def test_objects_in_a_folder(tmp_path):
 # S3, over HTTP
 
 
-@pytest.fixture(scope="module")
-def server():
-    if missing := missing_package():
-        pytest.skip(f"{missing}, which the S3 server of these tests needs, is not installed (extra dev)")
-    with serve_objects() as started:
-        yield started
-
-
-@pytest.fixture
-def address(server, monkeypatch, request):
-    for name, value in server.options().items():
-        monkeypatch.setenv(name.upper(), value)
-    yield f"s3://{server.bucket}/{request.node.name}"
-    server.fault = server.delay = None
-
-
 @pytest.mark.slow
-def test_s3_commands_answer_as_from_the_folder(written, server, address, tmp_path):
+def test_s3_commands_answer_as_from_the_folder(written, object_server, address, tmp_path):
     publish(written, open_object_store(address))
     kb = str(written.path)
     for command in (
@@ -274,18 +257,18 @@ def test_s3_commands_answer_as_from_the_folder(written, server, address, tmp_pat
 
 
 @pytest.mark.slow
-def test_s3_faults_while_reading(written, server, address, monkeypatch):
+def test_s3_faults_while_reading(written, object_server, address, monkeypatch):
     monkeypatch.setattr(object_store, "PAUSE", 0.001)
     publish(written, open_object_store(address))
     expected = results(written)
     # Every fourth request fails in a way that passes.
     for fault in (503, 500, "lost", 429):
-        server.fault = lambda method, path, number, fault=fault: fault if number % 4 == 0 else None
+        object_server.fault = lambda method, path, number, fault=fault: fault if number % 4 == 0 else None
         reader = RemoteStore.open_url(address)
         assert results(reader) == expected
         reader._cache.forget(reader._cache.stored())
         reader.close()
-    server.fault = None
+    object_server.fault = None
     monkeypatch.setattr(object_store, "ATTEMPTS", 1)
     monkeypatch.setattr(object_store, "RETRY_TIMEOUT", 1)
     for fault, message in (
@@ -293,10 +276,10 @@ def test_s3_faults_while_reading(written, server, address, monkeypatch):
         (403, "refuses these credentials"),
         (401, "refuses these credentials"),
     ):
-        server.fault = lambda method, path, number, fault=fault: fault
+        object_server.fault = lambda method, path, number, fault=fault: fault
         with pytest.raises(StoreError, match=message):
             RemoteStore.open_url(address)
-    server.fault = None
+    object_server.fault = None
     with pytest.raises(NotFound, match="there is no bucket of"):
         RemoteStore.open_url("s3://elsewhere/base")
     monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:9")
@@ -305,7 +288,7 @@ def test_s3_faults_while_reading(written, server, address, monkeypatch):
 
 
 @pytest.mark.slow
-def test_s3_readers_while_the_copy_is_replaced_again_and_again(written, server, address, monkeypatch):
+def test_s3_readers_while_the_copy_is_replaced_again_and_again(written, object_server, address, monkeypatch):
     """Three threads search without pause; every answer is that of one state of the base."""
     objects = open_object_store(address)
     publish(written, objects)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import re
 import tempfile
 import time
@@ -33,7 +34,8 @@ SCHEMES = ("s3", "gs", "az", "file")
 #: What a storage tells of one state of an object: a conditional write names it.
 Version = Any
 #: Attempts of a request that may be repeated, beyond those of the library, and seconds before the second; each
-#: further pause is twice as long.
+#: further pause is twice as long, and a random part of it is left out, so that uploads that were refused together
+#: do not come back together.
 ATTEMPTS, PAUSE = 4, 0.25
 #: Seconds for which the library itself repeats a request; its own default is three minutes.
 RETRY_TIMEOUT = 15
@@ -216,7 +218,7 @@ class RemoteObjects:
             except (errors.BaseError, _Undecided) as error:
                 if attempt == ATTEMPTS - 1:
                     raise _storage_error(self.url, error) from error
-            time.sleep(PAUSE * 2**attempt)
+            time.sleep(PAUSE * 2**attempt * random.uniform(0.5, 1.0))
         raise AssertionError("unreachable")
 
 
