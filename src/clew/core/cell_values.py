@@ -19,7 +19,7 @@ _AMOUNT = re.compile(
     rf"|\.\d+)(?P<exponent>[eE][+-]?\d+)?"
     rf"\s*(?P<after>%|{_CURRENCY}|x\b|bps\b|pts?\b\.?|basis points|million|billion|thousand|trillion"
     rf"|bn\b|mn?\b|k\b)?"
-    rf"(?P<close>[\s)]*)(?P<percent>%?)\s*(?P<note>(?:\(\w{{1,2}}\)|[*†‡§])*)",
+    rf"(?P<close>[\s)]*)(?P<percent>%?)\s*(?P<note>(?:\(\w{{1,2}}\)|[*†‡§]|(?<!10)(?<![⁰¹²³⁴-⁹])[⁰¹²³⁴-⁹]{{1,2}})*)",
     re.IGNORECASE,
 )
 #: What stands where a value is missing or zero.

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from clew.core.errors import UnreadableFile
-from clew.parse.documents.html import parse
+from clew.parse.documents.html import fragment_blocks, parse
 from clew.parse.documents.limits import Limits
 from parse_trees import read, read_outline, tables
 
@@ -39,6 +39,16 @@ def test_what_is_not_the_article_is_left_out_and_the_text_after_it_kept() -> Non
         "<div class='nav big'>x</div><div aria-hidden=true>x</div><noscript>x</noscript>"
         "<template><p>x</p></template><svg><text>x</text></svg><footer>x</footer><p>three"
     ) == ["one", "two", "Name given", "three"]
+
+
+def test_books_have_notes_and_boxes_as_asides() -> None:
+    page = (
+        '<header><h1>The Lock</h1></header><p>Built in 1821.</p><aside epub:type="footnote">See the register.</aside>'
+        '<div class="sidebar"><p>A box.</p></div><nav>Contents</nav>'
+    )
+    texts = [getattr(block, "text", "") for block in fragment_blocks(page, is_book=True)]
+    assert texts == ["The Lock", "Built in 1821.", "See the register.", "A box."]
+    assert [getattr(block, "text", "") for block in fragment_blocks(page)] == ["Built in 1821."]
 
 
 def test_a_header_of_an_article_is_its_headline() -> None:
@@ -232,7 +242,7 @@ def test_broken_markup_is_read_as_browsers_do() -> None:
 def test_sentences_are_passages_on_request() -> None:
     document = read("<html><p>One is. Two is.<ul><li>Three.<li>Four.</ul>", "a.html", "sentence")
     assert [node.text for node in document.nodes[1:]] == ["One is.", "Two is.", "- Three.", "- Four."]
-    assert document.parser == "html/2(passages=sentence)"
+    assert document.parser == "html/3(passages=sentence)"
 
 
 def test_an_element_of_thousands_of_attributes_is_refused() -> None:

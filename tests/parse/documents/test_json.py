@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from clew.core.errors import UnreadableFile
 from clew.parse.documents.reader import parse
 from parse_trees import read, read_outline, tables
 
@@ -144,7 +145,7 @@ def test_latex() -> None:
         "[1] She was 31.",
         "Café, naïve, č. Formula $a^2$ and E = mc^2",
         "## Lists",
-        "They are:\n- high\n  1. one\n  2. two\n- low",
+        "They are:\n- high\n  1. one\n  2. two\nx low",
         "Coal: black",
         "| Tolls by year. Coal & ash: Year 1928: 4; Year 1929: 5",
         "| Tolls by year. Tin: Year 1928: 6; Year 1929: 7",
@@ -163,3 +164,14 @@ def test_halves_of_characters_are_replaced() -> None:
         assert "half" in parsed.text and "\ufffd" in parsed.text
         assert all(node.text.encode() for node in parsed.nodes)
     assert "🦆" in parse(rb'{"a": "\ud83e\udd86"}', "a.json").text
+
+
+def test_values_one_after_the_other_and_bars_of_progress() -> None:
+    assert "second" in parse(b'{\n "a": "first"\n}\n{\n "a": "second"\n}\n', "a.json").text
+    with pytest.raises(UnreadableFile, match="Extra data in line 3"):
+        parse(b'{\n "a": 1}\n} {"b": 2}', "a.json")
+    output = {"output_type": "stream", "text": ["\r  0%|", "\r100%|##\n"]}
+    cells = [{"cell_type": "code", "source": "run()", "outputs": [output]}]
+    notebook = {"metadata": {"authors": [{"name": "Ada Reyes"}]}, "cells": cells}
+    document = parse(json.dumps(notebook).encode(), "a.ipynb")
+    assert document.fields == (("author", "Ada Reyes"),) and document.text.split("\n")[-1] == "100%|##"

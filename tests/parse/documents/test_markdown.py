@@ -105,3 +105,41 @@ def test_depth_is_read_or_refused_but_never_dropped() -> None:
 def test_brackets_without_end_take_no_time_to_speak_of() -> None:
     assert markdown("[" * 2_000 + "a")[0].endswith("[a")
     assert markdown("*a " * 2_000)
+
+
+def test_notes_of_obsidian() -> None:
+    text = """---
+title: Budget
+author:
+  - Ida Moss
+  - name: Bo Ek
+tags: [finance, "q1 plan"]
+abstract: |
+  We buy
+  a lock.
+---
+> [!note] Decision
+> We buy [[Penmoor Lock|the lock]] of [[Canal#Wex]].
+
+See[^1] ==now== and a==b, `[[code]]`.
+
+| a | b |
+|---|---|
+| [[X\\|y]] | 1 |
+
+[^1]: At 5 %.
+"""
+    document = read(text, "a.md")
+    assert document.fields == (
+        ("author", "Bo Ek"),
+        ("author", "Ida Moss"),
+        ("tag", "finance"),
+        ("tag", "q1 plan"),
+    )
+    assert read_outline(text, "a.md") == [
+        "author: Ida Moss, Bo Ek\nabstract: We buy a lock.",
+        "Note: Decision\nWe buy the lock of Canal > Wex.",
+        "See[1] now and a==b, [[code]].",
+        "| y: b: 1",
+        "[1] At 5 %.",
+    ]

@@ -283,3 +283,17 @@ def test_a_large_table_is_read_whole_or_refused() -> None:
         parse_delimited(text.encode(), unit="paragraph", name="rows.csv", limits=Limits(cells=40_000))
     with pytest.raises(UnreadableFile, match="too many passages"):
         parse_delimited(text.encode(), unit="paragraph", name="rows.csv", limits=Limits(nodes=1_000))
+
+
+def test_what_an_export_states_above_its_table_is_another_table() -> None:
+    account, table = (
+        "IBAN;DE02 1203\nPeriod;January 2024\n",
+        "02.01.2024;Rent;-900,00\n05.01.2024;Pay;2.500,00\n",
+    )
+    text = f"Statement\n{account}\nDate;Payee;Amount\n{table}"
+    assert read_outline(text, "a.csv") == [
+        "| Statement. IBAN: DE02 1203",
+        "| Statement. Period: January 2024",
+        "| 02.01.2024: Payee: Rent; Amount: -900,00",
+        "| 05.01.2024: Payee: Pay; Amount: 2.500,00",
+    ]

@@ -24,6 +24,7 @@ from clew.parse.documents.tables import (
     collapse_group_heading,
     count_header_rows,
     introducing_sentence,
+    max_distinct_cells,
     merge_header,
     split_titles,
 )
@@ -131,6 +132,26 @@ class SourceFile:
     parser: str
     unit: PassageUnit = "paragraph"
     limits: Limits = LIMITS
+
+
+_RAISED = str.maketrans("0123456789+-−n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ")
+#: The end of a word that is no unit, or of a year.
+_WORD_END = re.compile(r"(?:[^\W\d_]{4}|(?<!\d)(?:19|20)\d\d)$")
+_RAISED_NUMBER = re.compile(r"[+\-−]?(?:\d{1,3}|n)[+\-−]?")
+
+
+def superscript(text: str, before: str = "") -> str:
+    """Return raised text as it is written in a line: digits in their raised form, so that a power, or the mark of a
+    note, is not read as part of the number ``before`` it; after a word, where it marks a note, with a space.
+
+    >>> "10" + superscript("6", "10"), "m" + superscript("-2"), "4" + superscript("th"), superscript("1", "in 2021")
+    ('10⁶', 'm⁻²', '4th', ' ¹')
+    """
+    clean = text.strip()
+    if not _RAISED_NUMBER.fullmatch(clean):
+        return text
+    raised = text.replace(clean, clean.translate(_RAISED))
+    return f" {raised}" if _WORD_END.search(before[-20:]) and clean.isdigit() else raised
 
 
 def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocument:
@@ -342,11 +363,6 @@ def table_blocks(rows: Sequence[Row], spanned: frozenset[int], name: str) -> Ite
     )
     yield Table(merge_header(body[:header]), table_rows, " – ".join(title_lines) or name)
     yield from map(Paragraph, remarks)
-
-
-def max_distinct_cells(rows: Sequence[Row]) -> int:
-    """Return the largest number of different filled cells in a row."""
-    return max((len({cell for cell in row if cell.strip()}) for row in rows), default=0)
 
 
 def _remark_of(row: Row) -> str:

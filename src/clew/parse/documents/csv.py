@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import PurePath
 from typing import Literal
 
@@ -16,9 +16,9 @@ from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
-from clew.parse.documents.tables import Row, trim_grid
+from clew.parse.documents.tables import Grid, Row, divide_tables
 
-PARSER = "csv/1"
+PARSER = "csv/2"
 _TAB_SUFFIXES = (".tsv", ".tab")
 
 #: Rows from which the delimiter is guessed.
@@ -58,7 +58,15 @@ def _blocks(text: str, remarks: Sequence[str], limits: Limits) -> Iterator[Block
             rows = list(_rows(lines, delimiter, csv.QUOTE_NONE, limits))
         except csv.Error as error:
             raise UnreadableFile(f"is not a table ({error})") from error
-    yield from table_blocks(trim_grid(rows), frozenset(), "")
+    for table, spanned in divide_tables(_runs_of_rows(rows)):
+        yield from table_blocks(table, spanned, "")
+
+
+def _runs_of_rows(rows: Iterable[Row]) -> Iterator[Grid]:
+    """Yield the runs of rows between blank lines: an export may state account and period above its table."""
+    for is_filled, run in groupby(rows, key=any):
+        if is_filled:
+            yield list(run), frozenset()
 
 
 def _rows(lines: Sequence[str], delimiter: str, quoting: Literal[0, 3], limits: Limits) -> Iterator[Row]:

@@ -26,12 +26,13 @@ from clew.parse.documents.blocks import (
     SourceFile,
     Title,
     build_document,
+    superscript,
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
-from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
+from clew.parse.documents.office_package import OfficePackage, attribute_value, formula_text, local_name
 from clew.parse.documents.tables import Row, table_from_grid
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def format_list_number(number: int, form: str) -> str:
     return f"{number:02d}" if form == "decimalZero" else str(number)
 
 
-PARSER = "docx/2"
+PARSER = "docx/3"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 _HEADING_STYLE = re.compile(r"^heading ?([1-9])$", re.I)
@@ -462,17 +463,24 @@ def paragraph_text(element: _Element, notes: Footnotes, *, with_boxes: bool = Tr
 
     parts: list[str] = []
     boxes: list[str] = []
+    is_raised = False
     walk = etree.iterwalk(element, events=("start",))
     for _, inner in walk:
         name = local_name(inner)
+        if name == "r":
+            is_raised = _run_value(inner, "vertAlign", "") == "superscript"
         if name in _UNSEEN or (name == "r" and _is_hidden(inner)):
             walk.skip_subtree()
+        elif name == "oMath":
+            walk.skip_subtree()
+            parts.append(formula_text(inner))
         elif name == "txbxContent":
             walk.skip_subtree()
             if with_boxes and (text := element_text(inner, notes)):
                 boxes.append(text)
         elif name == "t":
-            parts.append(inner.text or "")
+            text = inner.text or ""
+            parts.append(superscript(text, parts[-1] if parts else "") if is_raised else text)
         elif name in _LITERALS:
             parts.append(_LITERALS[name])
         elif name == "br" and attribute_value(inner, "type") not in {"page", "column"}:
@@ -501,10 +509,14 @@ def element_text(element: _Element, notes: Footnotes) -> str:
 
 
 def _is_hidden(run: _Element) -> bool:
+    return _run_value(run, "vanish", "0") not in {"0", "false"}
+
+
+def _run_value(run: _Element, name: str, default: str) -> str:
+    """Return a property of a run; "1" for one that is set without a value."""
     for properties in _children(run, "rPr"):
-        values = (attribute_value(child, "val", "1") for child in _children(properties, "vanish"))
-        return any(value not in {"0", "false"} for value in values)
-    return False
+        return next((attribute_value(child, "val", "1") for child in _children(properties, name)), default)
+    return default
 
 
 def _clean_text(text: str) -> str:

@@ -22,7 +22,7 @@ from clew.parse.documents.office_package import OfficePackage, attribute_value, 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-PARSER = "epub/2"
+PARSER = "epub/3"
 MEDIA_TYPE = "application/epub+zip"
 
 _CONTAINER = "META-INF/container.xml"
@@ -64,7 +64,7 @@ def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
             missing += 1
         elif page := decode_page(package.read_bytes(part))[0].strip():
             try:
-                blocks = list(fragment_blocks(page, limits))
+                blocks = list(fragment_blocks(page, limits, is_book=True))
             except UnreadableFile:
                 damaged += 1
                 continue

@@ -26,6 +26,7 @@ from clew.parse.documents.blocks import (
     SourceFile,
     Title,
     build_document,
+    superscript,
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import decode_text
@@ -43,13 +44,15 @@ from clew.parse.documents.tables import (
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-PARSER = "html/2"
+PARSER = "html/3"
 MEDIA_TYPE = "text/html"
 
 _DROPPED = frozenset(
     """script style noscript template svg annotation annotation-xml iframe object embed canvas audio video map
     nav aside footer button select input textarea dialog menu head""".split()
 )
+#: What is the site's on a page, and the author's in a book.
+_CONTENT_OF_BOOKS = frozenset(("aside", "header", "footer"))
 _DROPPED_ROLES = frozenset(
     "navigation banner contentinfo complementary search menu menubar dialog alert".split()
 )
@@ -112,12 +115,15 @@ def decode_page(data: bytes, declared: str = "") -> tuple[str, tuple[str, ...]]:
     return decode_text(data, declared or (stated[1].decode("ascii") if stated else ""))
 
 
-def fragment_blocks(text: str, limits: Limits = LIMITS) -> Iterator[Block]:
-    """Yield the blocks of HTML that is embedded in a document of another format. Raises UnreadableFile."""
+def fragment_blocks(text: str, limits: Limits = LIMITS, *, is_book: bool = False) -> Iterator[Block]:
+    """Yield the blocks of HTML that is embedded in a document of another format. Raises UnreadableFile.
+
+    In a book, asides hold its notes and boxes, and no class marks boilerplate.
+    """
     # A page within a book begins with an XML declaration, which the parser would take for text.
     tree = _parse_tree(_XML_DECLARATION.sub("", text), limits)
     if tree is not None:
-        yield from _TreeWalker(tree, limits).blocks()
+        yield from _TreeWalker(tree, limits, is_book).blocks()
 
 
 #: Bytes of a page that can hold no harmful number of attributes.
@@ -194,7 +200,9 @@ class _TreeWalker:
 
     root: _Element
     limits: Limits
+    is_book: bool = False
     _text: list[str] = field(default_factory=list)  # of the paragraph, heading or item in progress
+    _raised: int | None = None  # where the raised text in progress begins
     _items: list[Item] = field(default_factory=list)
     _lists: list[int | None] = field(default_factory=list)  # next number of each open list, None: bullets
     _marker: str | None = None  # of the item in progress, until it has text
@@ -208,7 +216,7 @@ class _TreeWalker:
 
         start = _main_content(self.root)
         layout = find_layout_tables(start)
-        dropped = _find_boilerplate(start)
+        dropped = _find_boilerplate(start, self.is_book)
         walk = etree.iterwalk(start, events=("start", "end", "comment"))
         depth = 0
         for event, element in walk:
@@ -241,7 +249,10 @@ class _TreeWalker:
         if tag == "br":
             self._text.append("\n")
         elif tag in _INLINE or tag in _CELLS:
-            pass
+            if is_raised(element):
+                self._raised = len(self._text)
+            elif _is_denominator(element):
+                self._text.append("/")
         else:
             yield from self._end_block()
             if tag in _HEADINGS and not self._lists:
@@ -259,6 +270,11 @@ class _TreeWalker:
     def _end(self, element: _Element) -> Iterator[Block]:
         tag = element.tag
         if tag in _INLINE or tag == "br":
+            if self._raised is not None and is_raised(element):
+                raised = "".join(self._text[self._raised :])
+                before = self._text[self._raised - 1] if 0 < self._raised <= len(self._text) else ""
+                self._text[self._raised :] = [raise_text(element, raised, before)]
+                self._raised = None
             return
         if tag in _CELLS:
             self._text.append(" ")
@@ -321,6 +337,34 @@ class _TreeWalker:
         return f"{number}."
 
 
+def is_raised(element: _Element) -> bool:
+    """Return whether an element is set above the line: a power, an ordinal, the mark of a note."""
+    if element.tag == "sup":
+        return True
+    parent = element.getparent() if element.tag in _POWERS else None
+    return parent is not None and parent.tag == "msup" and len(parent) > 1 and parent[1] is element
+
+
+def _is_denominator(element: _Element) -> bool:
+    parent = element.getparent() if element.tag in _POWERS else None
+    return parent is not None and parent.tag == "mfrac" and len(parent) > 1 and parent[1] is element
+
+
+#: Elements of MathML that may be a power or a denominator.
+_POWERS = frozenset("mi mn mo mrow mtext".split())
+
+
+def raise_text(element: _Element, text: str, before: str) -> str:
+    """Return the text of a raised element, after the text ``before`` it; a link to a note as [1]."""
+    is_note = element.tag == "sup" and text.strip().isdigit() and len(text.strip()) < 4
+    links = [element.getparent(), *element] if is_note else []
+    if any(
+        link is not None and link.tag == "a" and (link.get("href") or "").startswith("#") for link in links
+    ):
+        return f"[{text.strip()}]"
+    return superscript(text, before)
+
+
 def _clean_text(text: str, pre: bool) -> str:
     text = text.translate(_INVISIBLE)
     if pre:
@@ -351,16 +395,18 @@ def _text_length(element: _Element) -> int:
     return sum(len(text.strip()) for text in element.itertext("*"))
 
 
-def _find_boilerplate(start: _Element) -> set[_Element]:
+def _find_boilerplate(start: _Element, is_book: bool = False) -> set[_Element]:
     """Return the elements that are left out."""
     total = 0
     dropped = set()
     for element in start.iter("*"):
         if element is start:
             continue
+        if is_book and element.tag in _CONTENT_OF_BOOKS:
+            continue
         if _is_dropped(element):
             dropped.add(element)
-        elif _has_boilerplate_class(element):
+        elif not is_book and _has_boilerplate_class(element):
             total = total or _text_length(start)
             if _text_length(element) < _CONTENT_SHARE * total:
                 dropped.add(element)
@@ -561,6 +607,11 @@ def cell_text(cell: _Element) -> str:
                 continue
             if element.tag in _BLOCK_TAGS:
                 parts.append(" ")
+            elif is_raised(element):
+                text = "".join(element.itertext("*"))
+                parts.append(raise_text(element, text, parts[-1] if parts else ""))
+                walk.skip_subtree()
+                continue
             parts.append(element.text or "")
         elif element is not cell:
             if element.tag in _BLOCK_TAGS:

@@ -29,7 +29,7 @@ from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, SMALLER, Limits
 
-PARSER = "json/1"
+PARSER = "json/2"
 MEDIA_TYPE = "application/json"
 LINES_PARSER = "jsonl/1"
 LINES_MEDIA_TYPE = "application/x-ndjson"
@@ -59,10 +59,11 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
         try:
             load_json(text.strip().split("\n", 1)[0].strip())
         except UnreadableFile:
-            pass
+            value = _load_sequence(text)
         else:
             return parse_lines(data, unit=unit, name=name, limits=limits)
-        raise
+        if value is None:
+            raise
     source = SourceFile(data, name, MEDIA_TYPE, PARSER, unit, limits)
     return build_document([*map(Note, remarks), *_file_blocks(value, name)], source)
 
@@ -95,6 +96,22 @@ FORMATS = (
 )
 
 
+def _load_sequence(text: str) -> list[Any] | None:
+    """Return the values of a file that holds several, one after the other; None where what is between is not JSON."""
+    decoder = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+    values: list[Any] = []
+    place = len(text) - len(text.lstrip())
+    while place < len(text):
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (json.JSONDecodeError, RecursionError):
+            return None
+        values.append(value)
+        place = _SPACES.match(text, end).end()  # type: ignore[union-attr]
+    return values if len(values) > 1 else None
+
+
+_SPACES = re.compile(r"\s*")
 #: An escape that may be half of a character: two in a row are one beyond the first 65,536.
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 

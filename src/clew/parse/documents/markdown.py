@@ -23,6 +23,7 @@ from clew.parse.documents.blocks import (
     SourceFile,
     Title,
     build_document,
+    superscript,
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import decode_text
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-PARSER = "markdown/2"
+PARSER = "markdown/3"
 MEDIA_TYPE = "text/markdown"
 
 #: Each level costs a few frames of Python. The parser would drop what is nested deeper, so the file is refused.
@@ -44,6 +45,13 @@ _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:
 _KEY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$")
 #: Text without a mark that inline Markdown knows.
 _PLAIN = re.compile(r"(?:[0-9A-Za-z.,;:%$()+/-]+(?: [0-9A-Za-z.,;:%$()+/-]+)*)?")
+_LIST_ITEM = re.compile(r"^[ \t]*-[ \t]+(?:name:[ \t]*)?(.+)$")
+#: [[Page|shown]] of wikis and Obsidian, the mark of a note, ==marked== text.
+_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]+))?\]\]")
+_NOTE_MARK = re.compile(r"\[\^([^\]\s]{1,60})\]:?")
+_MARKED = re.compile(r"==(?=\S)([^=\n]+?)(?<=\S)==")
+#: The first line of a quotation that is a box: > [!note] Title.
+_BOX = re.compile(r"^\[!([a-zA-Z]{2,20})(?:\|[^\]]*)?\][+-]?[ \t]*")
 #: Fields of the front matter that describe the content; layout, permalink and the like do not.
 _CONTENT_FIELDS = ("subtitle", "author", "authors", "date", "description", "summary", "abstract", "version")
 
@@ -65,9 +73,11 @@ def _blocks(text: str, remarks: Sequence[str]) -> Iterator[Block]:
     if front and fields:
         text = text[front.end() :]
         if title := fields.get("title"):
-            yield Title(title)
+            yield Title(title[0])
         yield from starmap(Field, field_pairs(fields))
-        if lines := [f"{key}: {fields[key]}" for key in _CONTENT_FIELDS if fields.get(key)]:
+        if lines := [
+            f"{key}: {', '.join(fields[key])}" for key in _CONTENT_FIELDS if any(fields.get(key, ()))
+        ]:
             yield Paragraph("\n".join(lines))
     yield from markdown_blocks(text)
 
@@ -91,15 +101,37 @@ def _markdown_parser(inline: bool) -> MarkdownIt:
     return parser if inline else parser.disable(["inline", "text_join"])
 
 
-def _front_matter(fence: str, body: str) -> dict[str, str]:
-    """Return the fields of a front matter, by key in lower case; of YAML only plain ``key: value`` lines."""
+def _front_matter(fence: str, body: str) -> dict[str, list[str]]:
+    """Return the values of each field of a front matter, by key in lower case; of YAML ``key: value``, lists of plain
+    values or names, and texts of several lines."""
     if fence == "+++":
         try:
-            return {key.lower(): str(value) for key, value in tomllib.loads(body).items()}
+            values = tomllib.loads(body).items()
         except tomllib.TOMLDecodeError:
             return {}
-    pairs = (match.groups() for line in body.split("\n") if (match := _KEY.match(line)))
-    return {key.lower(): value.strip().strip("\"'") for key, value in pairs}
+        return {
+            key.lower(): [str(item) for item in (value if isinstance(value, list) else [value])]
+            for key, value in values
+        }
+    fields: dict[str, list[str]] = {}
+    key, is_text = "", False
+    for line in body.split("\n"):
+        if match := _KEY.match(line):
+            key, value = match[1].lower(), match[2].strip()
+            is_text = re.fullmatch(r"[|>][+-]?", value) is not None
+            if value.startswith("[") and value.endswith("]"):
+                fields[key] = [_unquote(item) for item in value[1:-1].split(",") if item.strip()]
+            else:
+                fields[key] = [] if is_text or not value else [_unquote(value)]
+        elif is_text and line.strip():
+            fields[key] = [" ".join([*fields[key], line.strip()])]
+        elif key and (item := _LIST_ITEM.match(line)):
+            fields[key].append(_unquote(item[1]))
+    return {key: values for key, values in fields.items() if values}
+
+
+def _unquote(value: str) -> str:
+    return value.strip().strip("\"'")
 
 
 @dataclass(slots=True)
@@ -201,15 +233,35 @@ class _TokenWalker:
         if _PLAIN.fullmatch(token.content):
             return token.content
         (parsed,) = _markdown_parser(inline=True).parseInline(token.content, self.definitions)
-        parts = []
+        parts: list[str] = []
+        is_raised, is_box = False, False
         for child in parsed.children or ():
             match child.type:
-                case "text" | "code_inline" | "text_special" | "image":
+                case "text":
+                    text = child.content
+                    if not parts and (box := _BOX.match(text)):
+                        text, is_box = f"{box[1].capitalize()}: {text[box.end() :]}", True
+                    if is_raised:
+                        text = superscript(text, parts[-1] if parts else "")
+                    parts.append(_plain_marks(text))
+                case "code_inline" | "text_special" | "image":
                     parts.append(child.content)
                 case "softbreak":
-                    parts.append(" ")
+                    # The title of a box ends with its line.
+                    parts.append("\n" if is_box else " ")
+                    is_box = False
                 case "hardbreak":
                     parts.append("\n")
-                case "html_inline" if child.content.lower().startswith("<br"):
-                    parts.append("\n")
+                case "html_inline":
+                    tag = child.content.lower()
+                    is_raised = tag.startswith("<sup")
+                    parts += ["\n"] if tag.startswith("<br") else []
         return "".join(parts)
+
+
+def _plain_marks(text: str) -> str:
+    """Return text without the marks of wikis: links by what they show, notes as [1]."""
+    if "[" in text:
+        text = _WIKI_LINK.sub(lambda match: (match[2] or match[1].replace("#", " > ")).strip(), text)
+        text = _NOTE_MARK.sub(r"[\1]", text)
+    return _MARKED.sub(r"\1", text) if "==" in text else text

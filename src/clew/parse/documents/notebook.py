@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import starmap
 from pathlib import PurePath
 from typing import Any
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument, Table
-from clew.parse.documents.blocks import Block, Heading, Note, Paragraph, SourceFile, Title, build_document
+from clew.parse.documents.blocks import (
+    Block,
+    Field,
+    Heading,
+    Note,
+    Paragraph,
+    SourceFile,
+    Title,
+    build_document,
+)
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import decode_text
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.html import fragment_blocks
 from clew.parse.documents.json import load_json
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.markdown import markdown_blocks
 
-PARSER = "notebook/2"
+PARSER = "notebook/3"
 MEDIA_TYPE = "application/x-ipynb+json"
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
 #: How the outputs of nbformat 3 call what format 4 names by media type.
 _OLD_NAMES = {"text/plain": "text", "text/html": "html"}
 
@@ -44,6 +56,9 @@ def _blocks(notebook: Any, name: str, limits: Limits) -> Iterator[Block]:
     metadata = notebook.get("metadata")
     title = metadata.get("title") if isinstance(metadata, dict) else None
     blocks = [block for cell in cells for block in _cell_blocks(cell, limits)]
+    if isinstance(metadata, dict):
+        names = [author.get("name") for author in _dicts(metadata.get("authors"))]
+        yield from starmap(Field, field_pairs({"author": [name for name in names if isinstance(name, str)]}))
     if isinstance(title, str) and title.strip():
         yield Title(title)
     elif not any(isinstance(block, Heading) and block.level == 1 for block in blocks):
@@ -98,7 +113,8 @@ def _output_blocks(output: Mapping[str, Any], limits: Limits) -> Iterator[Block]
         yield from markdown_blocks(markdown)
         return
     text = _join(values.get("text/plain", values.get(_OLD_NAMES["text/plain"])))
-    text = _ANSI.sub("", text).strip("\n")
+    # A carriage return begins its line anew, as bars of progress do.
+    text = _OVERWRITTEN.sub("", _ANSI.sub("", text)).strip("\n")
     # An object without a text of its own (<Figure size 640x480 with 1 Axes>) says nothing.
     if text.strip() and not re.fullmatch(r"<[^<>\n]*>", text.strip()):
         yield Paragraph(text)

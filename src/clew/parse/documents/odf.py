@@ -29,6 +29,7 @@ from clew.parse.documents.blocks import (
     SourceFile,
     Title,
     build_document,
+    superscript,
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.docx import LEVELS, format_list_number
@@ -66,7 +67,7 @@ _INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
 _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
 
 
-TEXT_PARSER, SPREADSHEET_PARSER, PRESENTATION_PARSER = "odt/2", "ods/1", "odp/2"
+TEXT_PARSER, SPREADSHEET_PARSER, PRESENTATION_PARSER = "odt/3", "ods/2", "odp/3"
 
 
 def parse_text(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
@@ -183,6 +184,7 @@ class Styles:
     list_of_style: dict[str, str] = field(default_factory=dict)
     outline: dict[int, NumberLevel] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)  # of sheets and slides
+    raised: set[str] = field(default_factory=set)  # of text
 
     @classmethod
     def from_xml(cls, *roots: _Element) -> Styles:
@@ -204,6 +206,9 @@ class Styles:
                     is_hidden = attribute_value(properties, "visibility") == "hidden"
                     if is_hidden or attribute_value(properties, "display") == "false":
                         self.hidden.add(name)
+                for properties in _children(element, "text-properties"):
+                    if re.match(r"super|[1-9]", attribute_value(properties, "text-position")):
+                        self.raised.add(name)
             case "list-style":
                 self.lists[name] = dict(map(_number_level, element))
             case "outline-style":
@@ -443,6 +448,8 @@ class _Walker:
                 parts.append(" ")
             elif name in _BREAKS:
                 parts.append(_LINE_BREAK if name == "line-break" else " ")
+            elif name == "span" and attribute_value(inner, "style-name") in self.styles.raised:
+                parts.append(superscript(inner.text or "", parts[-1]))
             else:
                 parts.append(inner.text or "")
         lines = "".join(parts).translate(_INVISIBLE).split(_LINE_BREAK)

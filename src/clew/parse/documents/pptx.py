@@ -27,18 +27,19 @@ from clew.parse.documents.blocks import (
     SourceFile,
     Title,
     build_document,
+    superscript,
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
-from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
+from clew.parse.documents.office_package import OfficePackage, attribute_value, formula_text, local_name
 from clew.parse.documents.tables import Row, table_from_grid
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-PARSER = "pptx/2"
+PARSER = "pptx/3"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 #: Titles that programs write into the properties where a person gave none.
@@ -275,7 +276,12 @@ def _paragraphs(shape: _Element) -> Iterator[tuple[int, str, bool | None]]:
                 case "br":
                     parts.append("\n")
                 case "r" | "fld":
-                    parts += [text.text or "" for text in element.iterchildren("{*}t")]
+                    text = "".join(part.text or "" for part in element.iterchildren("{*}t"))
+                    shift = next((attribute_value(child, "baseline") for child in element), "")
+                    is_raised = shift.isdigit() and int(shift) > 0
+                    parts.append(superscript(text, parts[-1] if parts else "") if is_raised else text)
+                case "m":
+                    parts.append(formula_text(element))
         lines = (_SPACES.sub(" ", line).strip() for line in "".join(parts).split("\n"))
         if text := "\n".join(line for line in lines if line):
             yield level, text, bullet

@@ -22,13 +22,14 @@ from clew.parse.documents.blocks import (
     SourceFile,
     Title,
     build_document,
+    superscript,
 )
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import Row, table_from_grid
 
-PARSER = "rtf/2"
+PARSER = "rtf/3"
 MEDIA_TYPE = "application/rtf"
 
 _TOKEN = re.compile(
@@ -94,6 +95,7 @@ class _Group:
     font: int = -1
     unicode_skip: int = 1
     hidden: bool = False
+    raised: bool = False
 
 
 @dataclass(slots=True)
@@ -123,6 +125,10 @@ class _Text:
     def add(self, text: str) -> None:
         self.decode()
         self.parts.append(text)
+
+    def add_raised(self, text: str) -> None:
+        self.decode()
+        self.parts.append(superscript(text, self.parts[-1] if self.parts else ""))
 
     def decode(self) -> None:
         if self.pending:
@@ -303,7 +309,9 @@ class _Reader:
             case "v" | "deleted":
                 self._group = replace(self._group, hidden=value != 0)
             case "plain":
-                self._group = replace(self._group, font=-1, hidden=False)
+                self._group = replace(self._group, font=-1, hidden=False, raised=False)
+            case "super" | "nosupersub" | "sub":
+                self._group = replace(self._group, raised=name == "super" and value != 0)
             case "ansicpg":
                 self._default_encoding = _code_page(value or 1252)
             case "mac" | "pc" | "pca":
@@ -359,6 +367,8 @@ class _Reader:
             font = self._group.font if self._group.font >= 0 else self._default_font
             if font in self._symbol_fonts and target == "label":
                 self._texts[target].add("•")
+            elif self._group.raised and data.isascii():
+                self._texts[target].add_raised(data.decode())
             else:
                 self._texts[target].add_bytes(data, self._encodings.get(font, self._default_encoding))
 

@@ -13,9 +13,11 @@ from clew.core.text import sentence_spans
 from clew.core.types import HEADERS_UNCERTAIN, Column, RowPlace, Table
 
 Row = tuple[str, ...]
+#: Rows, and the numbers of those in which a cell spans columns.
+Grid = tuple[list[Row], frozenset[int]]
 
 _NUMBER = re.compile(
-    r"^[\s(+\-−–]*(?:[$€£¥₹]|[A-Z]{3}\s)?\s*[(+\-−–]?\s*\d[\d.,'\s]*(?:[eE][+-]?\d+)?\s*[%)x]*\s*(?:[$€£¥]|[A-Z]{3})?$"
+    r"^[\s(+\-−–]*(?:[$€£¥₹]|[A-Z]{3}\s)?\s*[(+\-−–]?\s*\d[\d.,'\s]*(?:[eE][+-]?\d+)?\s*[%)x]*\s*(?:[$€£¥]|[A-Z]{3})?[⁰¹²³⁴-⁹]*$"
 )
 _DATE = re.compile(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ]\d{1,2}:\d{2}.*)?$|^\d{1,2}:\d{2}(?::\d{2})?$")
 _YEAR = re.compile(r"^(?:19|20)\d\d[AEFP]?$")
@@ -325,6 +327,38 @@ def trim_grid(rows: Sequence[Row]) -> list[Row]:
     if all(used):
         return padded
     return [tuple(cell for cell, in_use in zip(row, used, strict=True) if in_use) for row in padded]
+
+
+def max_distinct_cells(rows: Sequence[Row]) -> int:
+    """Return the largest number of different filled cells in a row."""
+    return max((len({cell for cell in row if cell.strip()}) for row in rows), default=0)
+
+
+def divide_tables(runs: Iterable[Grid]) -> Iterator[Grid]:
+    """Yield tables: a run of rows continues the one before it, unless it has a header of its own.
+
+    Before a row of several cells there are only titles so far.
+    """
+    table: list[Row] = []
+    table_spans: set[int] = set()
+    cells = 0
+    for rows, spanned in runs:
+        if cells > 1 and _has_header(rows):
+            yield trim_grid(table), frozenset(table_spans)
+            table, table_spans, cells = [], set(), 0
+        table_spans.update(len(table) + row for row in spanned)
+        table.extend(rows)
+        cells = max(cells, max_distinct_cells(rows))
+    if table:
+        yield trim_grid(table), frozenset(table_spans)
+
+
+def _has_header(rows: Sequence[Row]) -> bool:
+    """Return whether a run of rows begins like a table of its own: column names above values."""
+    _, count = split_titles(rows)
+    body = rows[count:]
+    header = count_header_rows(body)
+    return 0 < header < len(body) and any(map(is_value, body[header])) and count_filled(body[0]) > 1
 
 
 def table_from_grid(

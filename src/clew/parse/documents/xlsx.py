@@ -11,7 +11,7 @@ read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -30,7 +30,7 @@ from clew.parse.documents.blocks import (
     SourceFile,
     Title,
     build_document,
-    max_distinct_cells,
+    superscript,
     table_blocks,
 )
 from clew.parse.documents.builder import PassageUnit
@@ -38,14 +38,7 @@ from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name, xml_error
-from clew.parse.documents.tables import (
-    Row,
-    count_filled,
-    count_header_rows,
-    is_value,
-    split_titles,
-    trim_grid,
-)
+from clew.parse.documents.tables import Grid, Row, divide_tables
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -271,7 +264,7 @@ def _format_elapsed(token: str, value: float) -> str:
     return "" if unit is None else str(seconds // unit)
 
 
-PARSER = "xlsx/1"
+PARSER = "xlsx/2"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
@@ -280,7 +273,6 @@ _MAX_MERGED_CELLS = 2_000
 _REFERENCE = re.compile(r"^\$?([A-Z]{1,3})\$?(\d{1,7})$")
 #: Names that spreadsheet programs give to sheets, in some of their languages.
 _GENERATED_NAME = re.compile(r"^(?:sheet|tabelle|feuil|hoja|foglio|blad|plan|ark|лист|シート)\s*\d*$", re.I)
-_Grid = tuple[list[Row], frozenset[int]]  # rows, and the numbers of those in which a cell spans columns
 
 
 def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
@@ -317,11 +309,11 @@ def _blocks(package: OfficePackage, name: str, limits: Limits) -> Iterator[Block
 def sheet_blocks(sheet: Sheet) -> Iterator[Block]:
     """Yield the tables of a sheet, with the lines above and below them."""
     name = "" if _GENERATED_NAME.match(sheet.name) else sheet.name
-    for rows, spanned in _tables(_runs_of_rows(sheet)):
+    for rows, spanned in divide_tables(_runs_of_rows(sheet)):
         yield from table_blocks(rows, spanned, name)
 
 
-def _runs_of_rows(sheet: Sheet) -> Iterator[_Grid]:
+def _runs_of_rows(sheet: Sheet) -> Iterator[Grid]:
     """Yield the runs of rows between blank rows, over the columns that the sheet uses."""
     columns = sorted({column for cells in sheet.cells.values() for column in cells})
     place_of = {column: place for place, column in enumerate(columns)}
@@ -342,33 +334,6 @@ def _runs_of_rows(sheet: Sheet) -> Iterator[_Grid]:
         last = number
     if rows:
         yield rows, frozenset(spanned)
-
-
-def _tables(runs: Iterable[_Grid]) -> Iterator[_Grid]:
-    """Yield tables: a run of rows continues the one before it, unless it has a header of its own.
-
-    Before a row of several cells there are only titles so far.
-    """
-    table: list[Row] = []
-    table_spans: set[int] = set()
-    cells = 0
-    for rows, spanned in runs:
-        if cells > 1 and _has_header(rows):
-            yield trim_grid(table), frozenset(table_spans)
-            table, table_spans, cells = [], set(), 0
-        table_spans.update(len(table) + row for row in spanned)
-        table.extend(rows)
-        cells = max(cells, max_distinct_cells(rows))
-    if table:
-        yield trim_grid(table), frozenset(table_spans)
-
-
-def _has_header(rows: Sequence[Row]) -> bool:
-    """Return whether a run of rows begins like a table of its own: column names above values."""
-    _, count = split_titles(rows)
-    body = rows[count:]
-    header = count_header_rows(body)
-    return 0 < header < len(body) and any(map(is_value, body[header])) and count_filled(body[0]) > 1
 
 
 # Cells
@@ -532,8 +497,13 @@ def _rich_text(element: _Element) -> str:
     parts = []
     for text in element.iter("{*}t"):
         above = text.getparent()
-        if above is None or local_name(above) != "rPh":
-            parts.append(text.text or "")
+        if above is not None and local_name(above) == "rPh":
+            continue
+        is_raised = above is not None and any(
+            attribute_value(mark, "val") == "superscript" for mark in above.iter("{*}vertAlign")
+        )
+        written = text.text or ""
+        parts.append(superscript(written, parts[-1] if parts else "") if is_raised else written)
     return "".join(parts).strip()
 
 
