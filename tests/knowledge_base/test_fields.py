@@ -1,6 +1,7 @@
 """Fields of files of several formats, and questions that a condition on them restricts."""
 
 import email.message
+import shutil
 import sqlite3
 import zipfile
 
@@ -13,6 +14,7 @@ from clew.core.errors import NotFound, UsageError
 from clew.knowledge_base.trash import Trash
 from clew.knowledge_base.watch import FolderWatch
 from clew.parse.documents import markdown
+from clew.parse.documents.builder import document_key
 from clew.parse.documents.formats import document_formats, is_outdated
 
 TEXT = "The lease of the quay ends in May, and the harbour office keeps the keys until then."
@@ -105,6 +107,28 @@ def test_files_of_an_earlier_parser_are_read_again(folder, tmp_path):
         assert report.replaced == [str(folder / "front.md")] and not report.failed and not report.removed
         assert {document.name: document.key for document in base.documents()} == before
         assert not base.store.keys_without_fields()
+
+
+@pytest.mark.slow
+def test_a_file_of_an_earlier_parser_added_from_a_second_path_is_one_document(folder, tmp_path):
+    """Else both versions of it would be found, each with its own citations."""
+    path, parser = tmp_path / "kb", "markdown/0(passages=paragraph)"
+    with clew.open(path, create=True) as base:
+        base.encoding.set(None)
+        base.add([folder / "front.md"], workers=1)
+        before = base.documents()
+    earlier = document_key((folder / "front.md").read_bytes(), "text/markdown", parser)
+    with sqlite3.connect(path / "base.sqlite") as connection:
+        connection.execute("UPDATE document SET parser = ?, key = ?", (parser, earlier))
+    connection.close()
+    (tmp_path / "copies").mkdir()
+    copy = shutil.copy(folder / "front.md", tmp_path / "copies" / "copy.md")
+    with clew.open(path) as base:
+        assert [document.key for document in base.documents()] == [earlier]
+        report = base.add([copy], workers=1)
+        assert report.added == [str(copy)] and report.replaced == [str(folder / "front.md")]
+        assert [document.key for document in base.documents()] == [document.key for document in before]
+        assert base.store.locations().keys() == {str(copy), str(folder / "front.md")}
 
 
 def test_every_format_names_its_parser(folder):

@@ -68,7 +68,8 @@ def test_slides_have_their_titles_as_headings() -> None:
     source = (
         r"\documentclass{beamer}\begin{document}\begin{frame}<1->[t]{Why locks?}\framesubtitle{A start}"
         r"\begin{itemize}\item<1-> They \alert<2>{lift} boats\end{itemize}\end{frame}"
-        r"\begin{frame}\frametitle{Costs}\begin{columns}\column{.5\textwidth} Old: 5\end{columns}\end{frame}\end{document}"
+        r"\begin{frame}\frametitle{Costs}\begin{columns}\column{.5\textwidth} Old: 5\end{columns}\end{frame}"
+        r"\end{document}"
     )
     assert read_outline(source.encode(), "talk.tex") == [
         "## Why locks?", "A start", "- They lift boats", "## Costs", "Old: 5",

@@ -180,6 +180,7 @@ class _AddRun:
         self.report.unsupported = sorted(scan.unsupported)
         self.report.unchanged = plan.unchanged
         self.total = len(scan.failed) + len(scan.files) - plan.unchanged + len(self.addresses)
+        self.total += sum(map(len, plan.earlier.values()))
         for failure in scan.failed:
             self.record_failure(failure.path, failure.reason, locations)
         for location, key in plan.known:
@@ -201,7 +202,13 @@ class _AddRun:
         from clew.parse.documents.pool import ParsePool
 
         tasks = {
-            Path(location.path): _Task((location, *plan.duplicates.get(location.path, ())))
+            Path(location.path): _Task(
+                (
+                    location,
+                    *plan.duplicates.get(location.path, ()),
+                    *plan.earlier.get(location.path, ()),
+                )
+            )
             for location in plan.to_parse
         }
         waiting = deque(tasks)

@@ -166,12 +166,14 @@ class Plan:
     - ``known`` are new locations of known documents, with the documents' keys.
     - ``to_parse`` are the files that have to be parsed.
     - ``duplicates`` are files with the same bytes as a file of ``to_parse``, by its path.
+    - ``earlier`` are, by the path of a file of ``to_parse``, other locations of the outdated document with its bytes.
     """
 
     unchanged: int = 0
     known: list[tuple[Location, str]] = field(default_factory=list)
     to_parse: list[Location] = field(default_factory=list)
     duplicates: dict[str, list[Location]] = field(default_factory=dict)
+    earlier: dict[str, list[Location]] = field(default_factory=dict)
 
 
 def plan_files(
@@ -189,8 +191,9 @@ def plan_files(
     suffix: the document's key is then computed from them, with the media type and parser of the known document.
     Files of the documents ``outdated`` (keys), and those with such a document in them, are parsed again.
     """
-    current = {document.key: document for document in documents if document.key not in outdated}
-    known = _KnownDocuments(current, locations)
+    by_key = {document.key: document for document in documents}
+    known = _KnownDocuments({key: by_key[key] for key in by_key.keys() - outdated}, locations)
+    old = _KnownDocuments({key: by_key[key] for key in by_key.keys() & outdated}, locations)
     stale = {container_path(path) for path, (_, key) in locations.items() if key in outdated}
     plan = Plan()
     unknown = []
@@ -214,6 +217,14 @@ def plan_files(
         plan.to_parse.append(first)
         if others:
             plan.duplicates[first.path] = others
+        # Else the same file would be there as both parsers read it.
+        if outdated and (key := old.key_of(first)):
+            scanned = {file.path for file in (first, *others)}
+            plan.earlier[first.path] = [
+                place
+                for path, (place, other) in locations.items()
+                if other == key and path not in scanned and container_path(path) == path
+            ]
     plan.to_parse.sort(key=lambda file: file.path)
     return plan
 

@@ -199,7 +199,7 @@ _MAX_FORMULA_DEPTH = 40
 def formula_text(element: _Element, depth: int = 0) -> str:
     """Return a formula in one line: fractions with a slash, powers raised (ECMA-376, part 1, section 22.1)."""
     if depth > _MAX_FORMULA_DEPTH:
-        return "".join(element.itertext("{*}t"))
+        return "".join(part.text or "" for part in element.iter("{*}t"))
 
     def part(name: str) -> str:
         return "".join(

@@ -494,7 +494,7 @@ def _read_strings(package: OfficePackage, part: str, limits: Limits) -> Iterator
 
 def _rich_text(element: _Element) -> str:
     """Return the text of an element's runs, without the readings above East Asian characters."""
-    parts = []
+    parts: list[str] = []
     for text in element.iter("{*}t"):
         above = text.getparent()
         if above is not None and local_name(above) == "rPh":
