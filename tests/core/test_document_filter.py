@@ -108,7 +108,8 @@ def random_predicate(rng, depth=0):
     value, operator = rng.choice(values), rng.choice(operators)
     quoted = f'"{value}"' if " " in value or rng.random() < 0.3 else value
     if operator == "=" and rng.random() < 0.2:
-        return f"{field} in ({quoted}, nothing)", lambda document: brute(document, field, "=", value)
+        other = {"date": "1999", "pages": "99"}.get(field, "nothing")
+        return f"{field} in ({quoted}, {other})", lambda document: brute(document, field, "=", value)
     if operator == "=" and rng.random() < 0.2:
         return f"{field} != {quoted}", lambda document: not brute(document, field, "=", value)
     return f"{field}{operator}{quoted}", lambda document: brute(document, field, operator, value)
@@ -142,6 +143,11 @@ def test_fifty_random_conditions_select_what_a_filter_by_hand_does():
         ("tag in (lease", 8, "a bracket is not closed"),
         ("= lease", 1, "a field is expected, not '='"),
         ("not " * 60 + "tag = a", 205, "nested too deeply"),
+        ("tag = q1 plan", 10, "'plan' is not expected"),
+        ("date >= yesterday", 9, "'yesterday' is no date"),
+        ("date > 2021-13", 8, "'2021-13' is no date"),
+        ("date in (2021, 05/03/2021)", 16, "'05/03/2021' is no date"),
+        ("pages > ten", 9, "'ten' is no number"),
         ("tga = lease", 1, "no document has a field 'tga'"),
     ],
 )
@@ -152,6 +158,25 @@ def test_a_mistake_is_named_with_its_position(text, position, problem):
     assert f"at character {position} of" in raised.value.problem
     if problem.startswith("no document"):
         assert raised.value.hint == "did you mean 'tag'?"
+
+
+def test_dates_in_several_writings_and_fields_that_are_missing():
+    day, month = {"date": ["2021-03-05"]}, {"date": ["2021-03"]}
+    for text in (
+        "date = 2021-3-5",
+        "date == '5 March 2021'",
+        'date = "March 5th, 2021"',
+        "date = 05.03.2021",
+        "date=20210305",
+    ):
+        assert parse_condition(text).matches(day) and not parse_condition(text).matches(month), text
+    assert parse_condition("date = 'March 2021'").matches(day)
+    assert parse_condition("date in (2020, 'March 2021')").matches(day)
+    for text in ("author = ''", 'not author != ""', "author in ('', Wu)"):
+        assert parse_condition(text).matches({"date": ["2021"]}), text
+        assert not parse_condition(text).matches({"author": ["Ada"]}), text
+    assert parse_condition("tag = UEBERGABE").matches({"tag": ["uebergabe"]})
+    assert parse_condition("tag = 'ubergabe nord'").matches({"tag": ["Übergabe  Nord"]})
 
 
 def test_dates_are_spans():

@@ -1,129 +1,21 @@
-"""Folders that are watched: 500 random operations with kills, the trash, and what is not taken for gone."""
+"""Folders that are watched: random operations with kills, the trash, and what is not taken for gone."""
 
-import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
-import zipfile
 
 import pytest
 
 import clew
 from clew.core.errors import NotFound
-from clew.knowledge_base.trash import Trash
 from clew.knowledge_base.watch import FolderWatch
-
-WORDS = "quay harbour lease weir mill ferry lamp keeper tide rope barge lock".split()
-
-
-class Folder:
-    """A folder on which random operations are done, as a person does them."""
-
-    def __init__(self, path, seed):
-        self.path = path
-        self.rng = random.Random(seed)
-        self.count = 0
-        path.mkdir()
-
-    def files(self):
-        return sorted(path for path in self.path.rglob("*") if path.is_file())
-
-    def folders(self):
-        return [self.path, *sorted(path for path in self.path.rglob("*") if path.is_dir())]
-
-    def text(self):
-        self.count += 1
-        return f"# Note {self.count}\n\n" + " ".join(self.rng.choices(WORDS, k=8)) + ".\n"
-
-    def operate(self):
-        files, folders = self.files(), self.folders()
-        place = self.rng.choice(folders)
-        kind = self.rng.choice(
-            "create create create change delete rename move copy touch folder drop zip".split()
-        )
-        self.count += 1
-        if kind == "folder" and len(folders) < 8:
-            (place / f"f{self.count}").mkdir()
-        elif kind == "drop" and place != self.path and self.rng.random() < 0.3:
-            shutil.rmtree(place)
-        elif kind == "zip" and self.rng.random() < 0.3:
-            with zipfile.ZipFile(place / f"z{self.count}.zip", "w") as archive:
-                archive.writestr("inner.md", self.text())
-        elif kind == "create" or not files or kind in {"folder", "drop", "zip"}:
-            (place / f"n{self.count}.md").write_text(self.text())
-        else:
-            file = self.rng.choice(files)
-            if kind == "change" and file.suffix == ".md":
-                file.write_text(self.text())
-            elif kind == "delete":
-                file.unlink()
-            elif kind == "rename":
-                file.rename(file.with_name(f"r{self.count}{file.suffix}"))
-            elif kind == "move":
-                shutil.move(file, place / f"m{self.count}{file.suffix}")
-            elif kind == "copy":
-                shutil.copy(file, place / f"c{self.count}{file.suffix}")
-            elif kind == "touch":
-                os.utime(file)
+from watched_folder import replay
 
 
 @pytest.mark.slow
-def test_after_500_operations_and_kills_the_base_is_that_of_a_fresh_add(tmp_path):
-    folder = Folder(tmp_path / "docs", 0)
-    kb = tmp_path / "kb"
-    with clew.open(kb, create=True) as base:
-        base.encoding.set(None)
-    command = [
-        sys.executable,
-        "-m",
-        "clew",
-        "watch",
-        str(folder.path),
-        "--kb",
-        str(kb),
-        "--once",
-        "--workers",
-        "1",
-    ]
-    kills = 0
-    for step in range(25):
-        for _ in range(20):
-            folder.operate()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        if step % 3 == 1:
-            # Killed anywhere between the start of Python and the end of the work, operations going on meanwhile.
-            time.sleep(folder.rng.uniform(0.3, 2.5))
-            process.send_signal(signal.SIGKILL)
-            kills += process.wait() == -signal.SIGKILL
-            process.stderr.close()
-        else:
-            _, errors = process.communicate()
-            assert process.returncode == 0, errors
-    assert kills
-    with clew.open(kb) as base, clew.open(tmp_path / "fresh", create=True) as fresh:
-        fresh.encoding.set(None)
-        FolderWatch(base, [folder.path], workers=1).synchronise()
-        fresh.add([folder.path], workers=1)
-        assert sorted(base.store.locations()) == sorted(fresh.store.locations())
-        # Keys are hashes of the bytes. Digests may differ: an archive that was renamed keeps the title it had before.
-        keys = [{path: key for path, (_, key) in each.store.locations().items()} for each in (base, fresh)]
-        assert keys[0] == keys[1]
-        assert not FolderWatch(base, [folder.path]).changes()
-        hits = [[(hit.node.id, hit.score) for hit in kb.search("ferry lamp")] for kb in (base, fresh)]
-        assert hits[0] == hits[1]
-        # Whatever disappeared is in the trash, and comes back from there.
-        trash = Trash(base)
-        before, trashed = len(base.documents()), trash.documents()
-        assert len(trashed) > 20
-        known = {document.key for document in base.documents()}
-        places = trash.restore(*(entry.id for entry in trashed))
-        assert len(places) == len(trashed) and not trash.documents()
-        assert len(base.documents()) > before and known < {document.key for document in base.documents()}
-        # What was restored is not taken for gone again.
-        assert not FolderWatch(base, [folder.path]).changes().vanished
+@pytest.mark.parametrize(("operations", "kills", "seed"), [(60, 4, 10), (60, 0, 11)])
+def test_after_random_operations_and_kills_the_base_is_that_of_a_fresh_add(operations, kills, seed, tmp_path):
+    """The long form is ``python tests/watched_folder.py``: 500 operations, 20 kills."""
+    outcome = replay(tmp_path, operations, seed, kills)
+    assert outcome.differences == () and outcome.kills == kills and outcome.documents > 5
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ A field has a name and any number of values, each a text. A comparison holds if 
 ``!=`` and ``not`` negate, so that they hold for a document without the field. ``and`` binds before ``or``; brackets
 group. ``=`` compares without case, diacritics and punctuation, ``~`` looks for a part. Two numbers are compared as
 numbers. Dates are compared as the spans of time that they are: 2021 is the whole year, so that ``date <= 2021``
-includes its last day, and ``date = 2021`` means any day of it.
+includes its last day, and ``date = 2021`` means any day of it. They may be written as ``2021-03-05``, ``05.03.2021``
+or ``"5 March 2021"``. ``author = ""`` holds for a document without an author.
 """
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ from typing import TypeVar
 from clew.core.errors import UsageError
 from clew.core.text import fold_name
 from clew.core.types import Document
+from clew.core.values import read_date
 
 Fields = Mapping[str, Sequence[str]]
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<open>\()|(?P<close>\))|(?P<comma>,)|(?P<operator><=|>=|!=|=|<|>|~)"""
+    r"""\s*(?:(?P<open>\()|(?P<close>\))|(?P<comma>,)|(?P<operator><=|>=|!=|==?|<|>|~)"""
     r"""|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s()<>=!~,"']+))"""
 )
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~")
 _EXAMPLE = "Such as: date >= 2021 and tag = lease"
+_JOIN = "Join conditions with and, or; put a value of several words into quotation marks"
+_DATES = "Write 2021, 2021-03, 2021-03-05 or '5 March 2021'"
 #: Brackets and "not" may stand in each other so many times.
 _MAX_DEPTH = 50
 
@@ -61,7 +65,7 @@ def parse_condition(text: str) -> Condition:
     matches = parser.parse_alternatives(0)
     if parser.at < len(parser.tokens):
         token = parser.tokens[parser.at]
-        raise _error(text, token.start, f"'{token.text}' is not expected", "Join conditions with and, or")
+        raise _error(text, token.start, f"'{token.text}' is not expected", _JOIN)
     return Condition(text, tuple(parser.fields), matches)
 
 
@@ -144,24 +148,34 @@ class _Parser:
                 operator.start,
                 f"one of {' '.join(_OPERATORS)} or in is expected after '{token.text}'",
             )
-        value = self._value(f"a value after {operator.text}")
-        return _comparison(name, operator.text, value)
+        symbol = "=" if operator.text == "==" else operator.text
+        return _comparison(name, symbol, self._value(f"a value after {operator.text}", name, symbol))
 
     def _membership(self, name: str) -> Callable[[Fields], bool]:
         opening = self._next("( after in")
         if opening.kind != "open":
             raise _error(self.text, opening.start, "( is expected after in", "Such as: tag in (lease, offer)")
-        tests = [_comparison(name, "=", self._value("a value"))]
+        tests = [_comparison(name, "=", self._value("a value", name, "="))]
         while self._take_kind("comma"):
-            tests.append(_comparison(name, "=", self._value("a value after the comma")))
+            tests.append(_comparison(name, "=", self._value("a value after the comma", name, "=")))
         if not self._take_kind("close"):
             raise _error(self.text, opening.start, "a bracket is not closed", "Close it with )")
         return lambda fields: any(test(fields) for test in tests)
 
-    def _value(self, expected: str) -> str:
+    def _value(self, expected: str, name: str, operator: str) -> str:
+        """Return the next value, for the field ``name``: a date in the form in which dates are stored."""
         token = self._next(expected)
         if token.kind not in {"word", "value"}:
             raise _error(self.text, token.start, f"{expected} is expected, not '{token.text}'")
+        if operator == "~" or not token.text.strip():
+            return token.text
+        if name == "date":
+            date = read_date(token.text.strip())
+            if not date or len(date.split("-")) < len(token.text.strip().split("-")):
+                raise _error(self.text, token.start, f"'{token.text}' is no date", _DATES)
+            return date
+        if name == "pages" and not _NUMBER.fullmatch(token.text):
+            raise _error(self.text, token.start, f"'{token.text}' is no number", "Such as: pages > 10")
         return token.text
 
     def _next(self, expected: str) -> _Token:
@@ -190,6 +204,8 @@ def _comparison(name: str, operator: str, literal: str) -> Callable[[Fields], bo
     if operator == "!=":
         equal = _comparison(name, "=", literal)
         return lambda fields: not equal(fields)
+    if operator == "=" and not literal.strip():
+        return lambda fields: not any(value.strip() for value in fields.get(name, ()))
     folded = fold_name(literal)
     if operator == "~":
         return lambda fields: any(folded in fold_name(value) for value in fields.get(name, ()))

@@ -7,6 +7,7 @@ readings and those computed from the cells of tables are all settled here.
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,6 +81,46 @@ def parse_date(text: str) -> Date | None:
         year = -int(parts["year"]) if parts["era"] else int(parts["year"])
         return Date(year, month, day) if month <= 12 and day <= 31 else None
     return None
+
+
+_ISO_DATE = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?!\d)")
+_PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
+_DAY_FIRST = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})")
+_DATE_IN_WORDS = re.compile(
+    r"(?:(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+)?(?P<month>[A-Za-z]{3,9})\.?\s+"
+    r"(?:(?P<second>\d{1,2})(?:st|nd|rd|th)?,?\s+)?(?P<year>\d{4})"
+)
+
+
+def read_date(text: str) -> str:
+    """Return a date as 2021-03-05, 2021-03 or 2021, "" where none can be read.
+
+    >>> read_date("5 March 2021"), read_date("05.03.2021"), read_date("2021-03-05T10:00"), read_date("2021-13")
+    ('2021-03-05', '2021-03-05', '2021-03-05', '2021')
+    """
+    if text.startswith("D:") or re.fullmatch(r"\d{8}(?:\d{6})?", text):
+        match = _PDF_DATE.match(text)
+        return _join_date(*match.groups()) if match else ""
+    if match := _ISO_DATE.match(text):
+        return _join_date(*match.groups())
+    if match := _DAY_FIRST.match(text):
+        return _join_date(match[3], match[2], match[1])
+    if (match := _DATE_IN_WORDS.search(text)) and match["month"][:3].casefold() in _MONTH:
+        month = str(_MONTH[match["month"][:3].casefold()])
+        return _join_date(match["year"], month, match["day"] or match["second"])
+    return ""
+
+
+def _join_date(year: str, month: str | None = None, day: str | None = None) -> str:
+    """Return as much of a date as exists: 2021-02 for 31 February."""
+    if not 1000 <= int(year) <= 2999:
+        return ""
+    if not month or not 1 <= int(month) <= 12:
+        return year
+    try:
+        return datetime.date(int(year), int(month), int(day or "")).isoformat()
+    except ValueError:
+        return f"{year}-{int(month):02}"
 
 
 _MONTH_NAME = _NAMED.replace("?P<month>", "?:")
