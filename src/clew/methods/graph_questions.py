@@ -156,7 +156,9 @@ class GraphQuestions:
         if answer.abstained or not answer.values:
             return None
         text = answer.text
-        if reading.settled and fold_name(text) != fold_name(reading.settled):
+        if reading.settled and not reading.is_chain:
+            text = reading.settled.capitalize()
+        elif reading.settled and fold_name(text) != fold_name(reading.settled):
             return None  # the chain was filled with other values than the parser compared
         if reading.asks_count:
             text = f"{reading.count:,}: {text}" if reading.count is not None else text

@@ -17,7 +17,7 @@ import numpy as np
 from clew.core.arrays import run_offsets
 from clew.core.errors import UsageError
 from clew.core.protocols import QueriedGraph
-from clew.core.text import scalar_text
+from clew.core.text import parse_number, scalar_text
 from clew.triples.engine.candidates import Candidates, as_set, is_member, unique_rows
 from clew.triples.engine.edges import Edges
 from clew.triples.engine.patterns import Pattern, TypedTriple, Variable
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clew.core.arrays import Mask, Rows
     from clew.core.protocols import PropertyGraph
     from clew.triples.engine.candidates import RowSet
-    from clew.triples.engine.patterns import Predicate
+    from clew.triples.engine.patterns import DirectedRelation, Predicate
     from clew.triples.query.question import Count, EdgePattern, GraphQuestion, Group, Ranking
 
 
@@ -428,15 +428,32 @@ class _Solver:
         if ranking.counted is not None:
             keys = _Table((ranking.counted.head,), rows.astype(np.uint32)[:, None])
             return self._count_bindings(keys, ranking.counted).astype(np.float64)
-        column = self.graph.property_values(ranking.property)
         best = np.full(len(rows), np.nan)
-        if column is None:
-            return best
-        owned = is_member(column.rows, rows.astype(np.uint32)) & ~np.isnan(column.numbers)
-        places = rows.searchsorted(column.rows[owned])
+        if ranking.relations:
+            places, numbers = self._numbers_of_neighbours(rows, ranking.relations)
+        else:
+            column = self.graph.property_values(ranking.property)
+            if column is None:
+                return best
+            owned = is_member(column.rows, rows.astype(np.uint32)) & ~np.isnan(column.numbers)
+            places, numbers = rows.searchsorted(column.rows[owned]), column.numbers[owned]
         pick = np.fmax if ranking.highest else np.fmin
-        pick.at(best, places, column.numbers[owned])
+        pick.at(best, places, numbers)
         return best
+
+    def _numbers_of_neighbours(
+        self, rows: RowSet, relations: Sequence[DirectedRelation]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the numbers that neighbours of ``rows`` are called after, and the place of each one's row."""
+        owners, tails = Edges(self.graph, relations).expand(rows)
+        distinct, places = np.unique(tails, return_inverse=True)
+        numbers = np.full(len(distinct), np.nan)
+        for first in range(0, len(distinct), _NAMES_READ):
+            entities = self.graph.entities(distinct[first : first + _NAMES_READ].astype(np.int64))
+            numbers[first : first + len(entities)] = [parse_number(entity.name) for entity in entities]
+        of_edges = numbers[places]
+        known = ~np.isnan(of_edges)
+        return owners[known], of_edges[known]
 
 
 def _within(numbers: NDArray[np.int64], count: Count) -> Mask:

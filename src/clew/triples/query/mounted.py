@@ -112,6 +112,9 @@ class _MountedWriter(QueryWriter):
     def _value_test(self, test: Predicate) -> list[str]:
         raise _refusal("a comparison of values or names", "Write triples, types and counts only")
 
+    def _ranked_number(self, ranking: Ranking, target: str, number: str) -> list[str]:
+        raise _refusal("the highest or lowest value", "Rank by the number of neighbours, or leave it out")
+
     @staticmethod
     def _values(variable: str, iris: Sequence[str]) -> str:
         return f"VALUES {variable} {{ {' '.join(f'<{iri}>' for iri in iris)} }}"

@@ -102,13 +102,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A superlative: the ``count`` answers with the highest or lowest number of a ``property``, or with the most or
-    fewest nodes that ``counted`` has."""
+    """A superlative: the ``count`` answers with the highest or lowest number of a ``property``, or in the names of
+    the nodes that ``relations`` lead to, or with the most or fewest nodes that ``counted`` has."""
 
     highest: bool
     count: int
     property: str = ""
     counted: Count | None = None
+    relations: tuple[DirectedRelation, ...] = ()
     text: str = ""
 
 
@@ -318,9 +319,7 @@ class _Compiler:
         hidden = [edge for edge in ranked if edge is not None]
         group = scoper.scope_with_rankings(target, hidden)
         rankings = [
-            _ranking(
-                superlative, self._property(superlative.property), scoper.ranked.get(edge) if edge else None
-            )
+            self._ranking(superlative, scoper.ranked.get(edge) if edge else None)
             for superlative, edge in zip(typed.superlatives, ranked, strict=True)
         ]
         return Compilation(
@@ -433,7 +432,7 @@ class _Compiler:
     def _add_superlative(self, superlative: Superlative) -> EdgePattern | None:
         """Return the edge whose tails are counted; None for a superlative of a property."""
         if superlative.triple is None:
-            if not self._property(superlative.property):
+            if not self._property(superlative.property) and not self._relations(superlative.property):
                 self.missing[f"property '{superlative.property}'"] = None
             return None
         triple = superlative.triple
@@ -447,6 +446,15 @@ class _Compiler:
             self._term(triple.tail),
             triple.repeated,
             str(superlative),
+        )
+
+    def _ranking(self, superlative: Superlative, counted: Count | None) -> Ranking:
+        property = "" if counted else self._property(superlative.property)
+        relations: tuple[DirectedRelation, ...] = ()
+        if not counted and not property:  # the values are nodes, which are called after numbers
+            relations = _direct_relations(self._relations(superlative.property), False)
+        return Ranking(
+            superlative.highest, superlative.count, property, counted, relations, str(superlative)
         )
 
     # Names
@@ -530,9 +538,3 @@ def _match_name(words: str, names: Iterable[str]) -> str:
 
 def _direct_relations(relations: Iterable[str], inverse: bool) -> tuple[DirectedRelation, ...]:
     return tuple(DirectedRelation(relation, inverse) for relation in relations)
-
-
-def _ranking(superlative: Superlative, property: str, counted: Count | None) -> Ranking:
-    return Ranking(
-        superlative.highest, superlative.count, "" if counted else property, counted, str(superlative)
-    )

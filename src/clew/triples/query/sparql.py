@@ -240,7 +240,7 @@ class QueryWriter:
         if ranking.counted is None:
             pick = "MAX" if ranking.highest else "MIN"
             number = self._new("number")
-            lines = ["{", *_indent(query), "}", f"{target} {shorten_iri('n', ranking.property)} {number} ."]
+            lines = ["{", *_indent(query), "}", *self._ranked_number(ranking, target, number)]
             head = f"SELECT {target} ({pick}({number}) AS {value}) WHERE {{"
         else:
             count = ranking.counted
@@ -248,6 +248,14 @@ class QueryWriter:
             lines = ["{", *_indent(query), "}", "OPTIONAL {", *_indent(inside), "}"]
             head = f"SELECT {target} (COUNT(DISTINCT {self._name(count.counted)}) AS {value}) WHERE {{"
         return [head, *_indent(lines), f"}} GROUP BY {target}"]
+
+    def _ranked_number(self, ranking: Ranking, target: str, number: str) -> list[str]:
+        if not ranking.relations:
+            return [f"{target} {shorten_iri('n', ranking.property)} {number} ."]
+        node = self._new("value")
+        path = "|".join(self._relation(directed) for directed in ranking.relations)
+        path = f"({path})" if len(ranking.relations) > 1 else path
+        return [f"{target} {path} {node} .", f"{node} clew:name-number {number} ."]
 
     # Names
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from clew.triples.questions.paths import PathSpace, QuestionWords
 
 #: A further name less plausible than this is taken for a word.
-MIN_PLAUSIBILITY = 0.25
+MIN_PLAUSIBILITY = 0.2
 #: What each word beside a further name adds to a relation that it names.
 _FURTHER_WORDS = 0.2
 #: What speaks for joining a further name by the relation of the path.
 _ALIKE = 0.15
+#: What speaks for a writing that is the question's own, and for each tenfold number of edges.
+_EXACT, _PER_EDGES = 0.3, 0.02
+#: Words between two verbs that share a name: "both directed and starred in".
+_JOINING_VERBS = frozenset("and also both in by then".split())
 #: Words before a name that belong to it.
 _BEFORE = 4
 _NUMBER = r"(?P<{}>\d[\d,]*(?:\.\d+)?)"
@@ -37,6 +42,7 @@ _COMPARISON = re.compile(
     + r"\b",
     re.I,
 )
+_DECADE = re.compile(r"\b(?:(?:in|from|of|during)\s+)?(?:the\s+)?(?P<decade>1[0-9]\d0|20\d0)['’]?s\b", re.I)
 _TESTS = {
     "after": ">",
     "since": ">=",
@@ -145,14 +151,21 @@ def find_additions(
     if additions.asks_count:
         additions.words |= {place for place, text in enumerate(texts) if text in ("many", "number")}
     taken = _add_comparisons(question, asked, name, hops, space, additions)
+    _add_relations(asked, name, hops, space, additions)
     for other in names:
         if other.overlaps(name) or any(other.first <= place < other.last for place in taken):
             continue
-        if other.plausibility < MIN_PLAUSIBILITY or _is_explained(asked, other, hops, space):
-            continue
         if any(other.first <= place < other.last for place in additions.words):
             continue  # the same words under another writing
-        _add_name(asked, name, other, hops, space, additions)
+        writings = [
+            each
+            for each in names
+            if (each.first, each.last) == (other.first, other.last)
+            and each.plausibility >= MIN_PLAUSIBILITY
+            and not _is_explained(asked, name, each, hops, space)
+        ]
+        if writings:
+            _add_name(asked, name, writings, hops, space, additions)
     _add_superlatives(asked, name, hops, space, additions)
     additions.notes += unexpressed_negations(asked, name, additions)
     return additions
@@ -160,7 +173,7 @@ def find_additions(
 
 def asks_measure(question: str, asked: QuestionWords) -> bool:
     """Return whether a question compares or ranks by a number; the number is then no answer."""
-    return bool(_COMPARISON.search(question) or _RANGE.search(question)) or any(
+    return any(form.search(question) for form in (_COMPARISON, _RANGE, _DECADE)) or any(
         word.text in _SUPERLATIVES or word.text in ("most", "fewest") for word in asked.words
     )
 
@@ -231,20 +244,28 @@ def _pairs(texts: Sequence[str]) -> list[list[str]]:
     return [list(pair) for pair in pairwise(texts)]
 
 
-def _is_explained(asked: QuestionWords, other: NameMatch, hops: Sequence[int], space: PathSpace) -> bool:
-    """Return whether the words of a possible name are wording that the path stands for already."""
+def _is_explained(
+    asked: QuestionWords, name: NameMatch, other: NameMatch, hops: Sequence[int], space: PathSpace
+) -> bool:
+    """Return whether the words of a possible name are wording that the path stands for already.
+
+    The words for what is asked are, unless they name what the answers have: "*comedies* by Mel Brooks".
+    """
     if other.plausibility >= 0.6:
         return False
     relations = [hop // 2 for hop in hops]
+    from_other = space.at_rows(other.rows)
+    is_value = any(
+        not directed % 2 and directed ^ 1 in from_other for directed in _leaving(len(hops), hops, name, space)
+    )
     for place in range(other.first, other.last):
         word = asked.words[place]
         if not word.is_content:
             continue
         by_type = asked.type_affinities[place].max() if space.has_types else 0.0
-        if (
-            max(asked.affinities[place, relations].max(), by_type) < NAMES_RELATION
-            and place not in asked.focus
-        ):
+        by_path = max(asked.affinities[place, relations].max(), by_type)
+        names_value = is_value and asked.affinities[place].max() < NAMES_RELATION
+        if by_path < NAMES_RELATION and (place not in asked.focus or names_value):
             return False
     return True
 
@@ -254,16 +275,51 @@ def _leaving(number: int, hops: Sequence[int], name: NameMatch, space: PathSpace
     return frozenset(space.following(hops[number - 1])) if number else space.at_rows(name.rows)
 
 
+def _add_relations(
+    asked: QuestionWords, name: NameMatch, hops: Sequence[int], space: PathSpace, additions: Additions
+) -> None:
+    """Add the relations that a question joins to that of the path by "and": "directed *and written* by Ada"."""
+    if len(hops) != 1 or space.is_property(hops[0]) or space.type_of_start(hops[0]) is not None:
+        return
+    own, inverse = hops[0] // 2, hops[0] % 2
+    outside = [place for place in range(len(asked.words)) if not name.first <= place < name.last]
+    naming = [place for place in outside if asked.affinities[place, own] >= NAMES_RELATION]
+    for directed in sorted(space.at_rows(name.rows)):
+        relation = directed // 2
+        if directed % 2 != inverse or relation == own or relation in additions.relations:
+            continue
+        joined = [
+            place
+            for place in outside
+            if asked.affinities[place, relation] >= NAMES_RELATION and place not in naming
+            for first in naming
+            if "and" in (between := _texts_between(asked, first, place)) and between <= _JOINING_VERBS
+        ]
+        if joined:
+            unknown, constant = Term("#1"), Term(name.name, is_name=True)
+            label = space.relations[relation]
+            triple = Triple(unknown, label, constant) if inverse else Triple(constant, label, unknown)
+            additions.triples.append((triple, None))
+            additions.relations.add(relation)
+            additions.alike.add(relation)
+            additions.words |= set(joined)
+
+
+def _texts_between(asked: QuestionWords, first: int, second: int) -> set[str]:
+    return {word.text for word in asked.words[min(first, second) + 1 : max(first, second)]}
+
+
 def _add_name(
     asked: QuestionWords,
     name: NameMatch,
-    other: NameMatch,
+    writings: Sequence[NameMatch],
     hops: Sequence[int],
     space: PathSpace,
     additions: Additions,
 ) -> None:
-    """Join a further name to the unknown that its relation fits best."""
-    from_other = space.at_rows(other.rows)
+    """Join a further name to the unknown that its relation fits best. Of its ``writings`` in the graph, the genre
+    "Comedy" and the tag "comedy", the one that fits best is meant, and of equals the one with most edges."""
+    other = writings[0]
     is_role = asked.words[other.last : other.last + 1] and asked.words[other.last].text == "as"
     after = _BEFORE if is_role else 2  # "German as an official language"
     near = range(max(0, other.first - _BEFORE), min(len(asked.words), other.last + after))
@@ -272,12 +328,16 @@ def _add_name(
         for place in near
         if not name.first <= place < name.last and not other.first <= place < other.last
     ]
-    best: tuple[float, int, int] | None = None
+    best: tuple[float, int, int, NameMatch] | None = None
+    from_writings = [space.at_rows(writing.rows) for writing in writings]
     for number in range(len(hops), 0, -1):
         leaving = _leaving(number, hops, name, space)
-        for directed in sorted(leaving):
-            if space.is_property(directed) or directed ^ 1 not in from_other:
-                continue
+        for directed, writing in (
+            (directed, writing)
+            for directed in sorted(leaving)
+            for writing, from_writing in zip(writings, from_writings, strict=True)
+            if not space.is_property(directed) and directed ^ 1 in from_writing
+        ):
             of_words = asked.affinities[near_words, directed // 2]
             worded = float(of_words.max(initial=0.0) + _FURTHER_WORDS * of_words.sum())
             own = label_affinity(asked.words[other.last - 1].stem, space.labels[directed // 2])
@@ -286,16 +346,18 @@ def _add_name(
             score = worded + of_type + 0.3 * own + forwards + (0.25 if number == len(hops) else 0.0)
             # "French and English": what nothing tells apart is joined as the other name is.
             score += _ALIKE if number == len(hops) and directed == hops[-1] ^ 1 else 0.0
+            if len(writings) > 1:
+                is_meant = writing.is_exact and not writing.name.islower()
+                score += _EXACT * is_meant + _PER_EDGES * math.log10(1 + _degree(writing, directed ^ 1, space))
             if best is None or score > best[0] + 1e-9:
-                best = score, number, directed
-    text = other.name
+                best = score, number, directed, writing
     additions.words |= set(range(other.first, other.last))
     if best is None:
-        additions.notes += (f"no relation joins '{text}' to what is asked",)
+        additions.notes += (f"no relation joins '{other.name}' to what is asked",)
         return
-    _, number, directed = best
+    _, number, directed, writing = best
     negated = any(_is_negation(asked.words[place].text) for place in near if place < other.first)
-    unknown, constant = Term(f"#{number}"), Term(text, is_name=True)
+    unknown, constant = Term(f"#{number}"), Term(writing.name, is_name=True)
     relation = space.relations[directed // 2]
     triple = Triple(constant, relation, unknown) if directed % 2 else Triple(unknown, relation, constant)
     additions.triples.append((triple, NOT if negated else None))
@@ -304,6 +366,12 @@ def _add_name(
     if all(word.text in ("and", "or", "both") for word in between):
         additions.alike.add(directed // 2)
     additions.words |= {place for place in near_words if _is_negation(asked.words[place].text)}
+
+
+def _degree(name: NameMatch, directed: int, space: PathSpace) -> int:
+    """Return how many edges leave the nodes of a name along a directed relation."""
+    relation, inverse = space.relations[directed // 2], bool(directed % 2)
+    return len(space.graph.neighbours(name.rows, relation, inverse)[1])
 
 
 def _type_said(asked: QuestionWords, near: Sequence[int], directed: int, space: PathSpace) -> float:
@@ -330,6 +398,7 @@ def _add_comparisons(
     taken: set[int] = set()
     start, end = asked.words[name.first].start, asked.words[name.last - 1].end
     matches = [(match, "between") for match in _RANGE.finditer(question)]
+    matches += [(match, "decade") for match in _DECADE.finditer(question)]
     matches += [
         (match, match["words"].casefold())
         for match in _COMPARISON.finditer(question)
@@ -343,9 +412,8 @@ def _add_comparisons(
         }
         if places <= additions.words:
             continue  # "more than 10 time zones" counts nodes
-        low = _value(match["low"] if words == "between" else match["value"])
-        high = _value(match["high"]) if words == "between" else None
-        is_year = 1000 <= low <= 2200 and (words in _OF_TIME or words == "between") and low.is_integer()
+        low, high = _bounds(match, words)
+        is_year = 1000 <= low <= 2200 and (words in _OF_TIME or high is not None) and low.is_integer()
         target = _find_measure(asked, hops, space, name, "time" if is_year else "", places)
         if target is None:
             if words in {"in", "during"}:
@@ -354,12 +422,21 @@ def _add_comparisons(
             taken |= places
             continue
         number, relation = target
-        test = "between" if words == "between" else _TESTS[words]
+        test = _TESTS[words] if high is None else "between"
         additions.conditions.append(Condition(number, space.relations[relation], test, low, high))
         additions.relations.add(relation)
         taken |= places
     additions.words |= taken
     return taken
+
+
+def _bounds(match: re.Match[str], words: str) -> tuple[float, float | None]:
+    """Return the number of a comparison, or both of a range; None in place of the second where there is no range."""
+    if words == "decade":
+        return float(match["decade"]), float(match["decade"]) + 9
+    if words == "between":
+        return _value(match["low"]), _value(match["high"])
+    return _value(match["value"]), None
 
 
 def _value(text: str) -> float:
@@ -425,12 +502,5 @@ def _add_superlatives(
             additions.notes += (f"nothing in the graph tells which is '{word.text}'",)
             continue
         number, relation = target
-        if relation >= space.edge_relations:
-            superlative = Superlative(number, highest, property=space.relations[relation])
-        else:
-            additions.notes += (
-                f"'{word.text}' compares values that are nodes; typed triples rank properties only",
-            )
-            continue
-        additions.superlatives.append(superlative)
+        additions.superlatives.append(Superlative(number, highest, property=space.relations[relation]))
         additions.relations.add(relation)

@@ -36,6 +36,7 @@ from clew.triples.questions.paths import (
     measure_paths,
 )
 from clew.triples.questions.scoring import PathScorer, load_scorer
+from clew.triples.questions.verdicts import find_verdict
 from clew.triples.questions.words import (
     GENERIC,
     PERSON_WORDS,
@@ -85,9 +86,11 @@ class Reading:
 
     ``triples`` are typed triples or, where ``is_chain``, a chain whose last hop reads a property. ``probability`` is
     among all readings of the question. ``left_out`` are the words that nothing in it stands for, ``notes`` say what
-    it could not express. ``count`` is the number of answers, None for a chain. ``repair`` says which likelier reading
-    it stands for that has no answers, "" for none. ``is_type``: ``name`` is not a node but the type of the answers.
-    ``settled`` is what follows from the values of a comparison: one of two names, yes or no.
+    it could not express. ``count`` is the number of answers, None for a chain. ``repair`` says what was settled by the
+    graph and not by the words: a likelier reading that has no answers, relations that no word tells apart; "" for
+    nothing. ``ends_plainly``: what is asked for has a type, a general word ("films") or a condition to say it.
+    ``is_only``: nothing else leads from the name to it. ``is_joined``: several relations are read as one. ``is_type``: ``name`` is not a node but the type of the answers.
+    ``settled`` is what follows from what it leads to: one of two names that are compared, yes or no.
     """
 
     graph: str
@@ -102,6 +105,9 @@ class Reading:
     explained: float = 0.0
     plausibility: float = 0.0
     names_end: bool = False
+    ends_plainly: bool = False
+    is_only: bool = False
+    is_joined: bool = False
     count: int | None = None
     answers: bytes = b""
     repair: str = ""
@@ -123,8 +129,13 @@ class Reading:
     @property
     def is_explained(self) -> bool:
         """Whether the question names every hop. Where it does not name the one at the name ("films of Ada Pell", "who
-        acted in the films of Ada Pell"), the relation that leads on has to leave hardly another."""
-        return self.explained >= NAMES_RELATION or (self.names_end and self.probability >= OBVIOUS)
+        acted in the films of Ada Pell"), the relation that leads on has to leave hardly another, or has to be the only
+        one."""
+        if self.explained >= NAMES_RELATION:
+            return True
+        if self.names_end and self.is_only and self.ends_plainly and self.plausibility >= CERTAIN_NAME:
+            return True
+        return self.names_end and not self.is_joined and self.probability >= OBVIOUS
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -159,20 +170,43 @@ class PlainParser:
         a query over a network.
         """
         drafts: list[_Draft] = []
-        comparisons: list[Reading] = []
+        settled: list[Reading] = []
         for graph in graphs:
             if not graph.is_mounted and graph.size:
                 drafts += self._draft(question, graph)
-                comparisons += self._compare(question, graph)
-        comparisons.sort(key=lambda reading: (not reading.is_sure, len(reading.left_out)))
-        if comparisons and comparisons[0].is_sure:
-            return comparisons[:1]
+                settled += self._compare(question, graph) or self._judge(question, graph)
+        settled.sort(key=lambda reading: (not reading.is_sure, len(reading.left_out)))
+        if settled and settled[0].is_sure:
+            return settled[:1]
         readings = self._read_drafts(drafts) if drafts else []
         if POLAR.search(question) and not EITHER.search(question):
-            readings = [
-                replace(reading, notes=(*reading.notes, "yes or no is asked for")) for reading in readings
-            ]
-        return [*comparisons[:1], *readings][:SHOWN_READINGS]
+            readings = [_say_yes(reading) for reading in readings]
+        return [*settled[:1], *readings][:SHOWN_READINGS]
+
+    def _judge(self, question: str, graph: PropertyGraph) -> list[Reading]:
+        """Return the yes or no to a question about one edge, if it asks for that."""
+        if not POLAR.search(question):
+            return []
+        words = split_words(question)
+        names, space = _without_other_writings(find_names(graph, question, words)), open_space(graph)
+        asked = QuestionWords.read(words, space, self.encoder, names)
+        verdict = find_verdict(question, asked, names, space)
+        if verdict is None:
+            return []
+        return [
+            Reading(
+                graph.name,
+                str(verdict.write(space)),
+                1.0,
+                verdict.first.name,
+                (space.relations[verdict.directed // 2],),
+                left_out=verdict.left_out,
+                explained=1.0,
+                plausibility=1.0,
+                count=1,
+                settled="yes" if verdict.is_yes else "no",
+            )
+        ]
 
     def _compare(self, question: str, graph: PropertyGraph) -> list[Reading]:
         """Return the comparison of two names that a question asks of a graph, if it does."""
@@ -215,6 +249,7 @@ class PlainParser:
             scores[place] += gain
             if base[place] >= SETTLED and reading.count != 0 and not gain:
                 break
+        _join_open_relations(drafts, tried, scores)
         empty = [place for place in tried if tried[place].count == 0]
         # What the graph rules out leaves its share to the others.
         if any(reading.count != 0 for reading in tried.values()):
@@ -223,7 +258,7 @@ class PlainParser:
         likeliest = int(order[0])
         if merged and likeliest in empty and merged[0].count != 0:
             repair = f"the likelier reading has no answers: {tried[likeliest].triples}"
-            merged[0] = replace(merged[0], repair=repair)
+            merged[0] = replace(merged[0], repair="; ".join(filter(None, (merged[0].repair, repair))))
         return merged
 
     def _draft(self, question: str, graph: PropertyGraph) -> list[_Draft]:
@@ -231,7 +266,7 @@ class PlainParser:
         words = split_words(question)
         names = find_names(graph, question, words)
         space = open_space(graph)
-        names = _without_type_words(names, words, space)
+        names = _without_other_writings(_without_type_words(names, words, space))
         if not any(name.plausibility >= MIN_PLAUSIBILITY for name in names):
             of_types = self._draft_types(question, words, space)
             if of_types or not names:
@@ -287,6 +322,14 @@ class PlainParser:
         return drafts
 
 
+def _say_yes(reading: Reading) -> Reading:
+    """Return the reading of a question for a yes or no: where it is sure and has answers, there are such things."""
+    is_named = reading.explained >= NAMES_RELATION or reading.is_only
+    if reading.is_sure and reading.count and is_named and reading.ends_plainly and not reading.asks_count:
+        return replace(reading, settled="yes")
+    return replace(reading, notes=(*reading.notes, "yes or no is asked for"))
+
+
 def _without_type_words(
     names: Sequence[NameMatch], words: Sequence[Word], space: PathSpace
 ) -> list[NameMatch]:
@@ -302,6 +345,54 @@ def _without_type_words(
         doubtful.append(replace(name, plausibility=0.5 * HOPELESS) if is_type else name)
     certain = [name for name in doubtful if name.plausibility >= HOPELESS]
     return certain or doubtful
+
+
+def _without_other_writings(names: Sequence[NameMatch]) -> list[NameMatch]:
+    """Return the names without those that differ only in capitals from one that the question writes with capitals:
+    "Stanley Kubrick" is the person, not the tag "stanley kubrick"."""
+    exact = {(name.first, name.last) for name in names if name.is_exact and not name.name.islower()}
+    return [name for name in names if name.is_exact or (name.first, name.last) not in exact]
+
+
+def _join_open_relations(
+    drafts: Sequence[_Draft], tried: dict[int, Reading], scores: Floats
+) -> None:
+    """Read the relations at a name that no word tells apart together: "films by Ada Pell" are those that she directed
+    and those that she wrote. Changes ``tried`` and ``scores``: the readings that are joined become one, as likely as
+    all of them. Of them "by" leaves those to what acts (``directed by``), "with" the others, if there are any.
+    """
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for place in tried:
+        draft = drafts[place]
+        if draft.has_open_relation():
+            key = draft.space.graph.name, draft.name.first, draft.name.name, *draft.hops[1:]
+            groups.setdefault(key, []).append(place)
+    for places in groups.values():
+        first = drafts[places[0]]
+        relations = first.open_relations()
+        usable = [
+            place
+            for place in places
+            if drafts[place].hops[0] // 2 in relations
+            and tried[place].count != 0
+            and not (tried[place].left_out or tried[place].notes)
+        ]
+        seen = {drafts[place].hops[0] // 2 for place in places}
+        if not usable:
+            continue
+        best = max(usable, key=lambda place: scores[place])
+        total = float(np.logaddexp.reduce(scores[places]))
+        scores[places] = -np.inf
+        scores[best] = total
+        reading, repair = tried[best], ""
+        if len(usable) > 1:
+            alike = sorted(drafts[place].hops[0] // 2 for place in usable)
+            labels = [first.space.relations[each] for each in alike]
+            reading, _ = replace(drafts[best], alike=tuple(alike)).finish(0.0)
+            repair = f"no word says which is meant, so all are read: {', '.join(labels)}"
+        tried[best] = replace(
+            reading, is_only=relations <= seen, is_joined=len(usable) > 1, repair=repair
+        )
 
 
 def _softmax(scores: Floats) -> Floats:
@@ -357,10 +448,42 @@ class _Draft:
     names: Sequence[NameMatch]
     path: NDArray[np.int64]
     score: float
+    #: The relations of the first hop where no word tells them apart; () for that of the path alone.
+    alike: tuple[int, ...] = ()
 
     @property
     def hops(self) -> list[int]:
         return [hop for hop in self.path.tolist() if hop >= 0]
+
+    def has_open_relation(self) -> bool:
+        """Return whether the path begins against a relation that no word names, and does not go back on it."""
+        first, *others = self.hops
+        if not first % 2 or others[:1] == [first ^ 1] or self.space.type_of_start(first) is not None:
+            return False
+        outside = [place for place in range(len(self.asked.words)) if not self._is_of_name(place)]
+        named = self.asked.affinities[outside, first // 2].max(initial=0.0) >= NAMES_RELATION
+        return not named and first // 2 not in self.space.relations_of_kind(self.name.rows)
+
+    def open_relations(self) -> set[int]:
+        """Return the relations that may be meant at the name, by the preposition before it."""
+        space = self.space
+        relations = {hop // 2 for hop in space.at_rows(self.name.rows) if hop % 2}
+        before = self.asked.words[self.name.first - 1].text if self.name.first else ""
+        if before not in ("by", "with"):
+            return relations
+        agentive = {each for each in relations if space.labels[each].is_agentive}
+        fitting = agentive if before == "by" else relations - agentive
+        return fitting or relations
+
+    def _is_said_otherwise(self) -> bool:
+        """Return whether "by" before the name says that another relation is meant: films "by" Ada are not those that
+        she only acts in."""
+        is_backwards = bool(self.hops[0] % 2) and self.space.type_of_start(self.hops[0]) is None
+        before = self.asked.words[self.name.first - 1].text if self.name.first else ""
+        return before == "by" and is_backwards and self.hops[0] // 2 not in self.open_relations()
+
+    def _is_of_name(self, place: int) -> bool:
+        return self.name.first <= place < self.name.last
 
     def finish(self, per_word: float) -> tuple[Reading, float]:
         """Return the reading with its conditions, executed, and what the words that its conditions account for add to
@@ -368,7 +491,9 @@ class _Draft:
         graph, space, hops = self.space.graph, self.space, self.hops
         if space.type_of_start(hops[0]) is not None:
             return self._finish_type(), 0.0
-        words = tuple(space.relations[hop // 2] + (" (backwards)" if hop % 2 else "") for hop in hops)
+        words = () if self.alike else tuple(
+            space.relations[hop // 2] + (" (backwards)" if hop % 2 else "") for hop in hops
+        )
         affinity = self.asked.affinities.copy()
         affinity[self.name.first : self.name.last] = 0
         of_hops = [float(affinity[:, hop // 2].max()) for hop in hops]
@@ -384,7 +509,7 @@ class _Draft:
                 ),
                 default=1.0,
             )
-        plain = write_path(self.name.name, hops, space)
+        plain = write_path(self.name.name, hops, space, self.alike)
         additions = find_additions(self.question, self.asked, self.name, self.names, hops, space, plain)
         left_out = self._left_out(additions)
         notes = (*additions.notes, *self._ends_elsewhere(), *self._named_twice(affinity, additions))
@@ -403,6 +528,7 @@ class _Draft:
             "explained": explained,
             "plausibility": self.name.plausibility,
             "names_end": self._names_end() if len(hops) == 1 else self._names_others(of_hops, affinity),
+            "ends_plainly": self._ends_plainly(additions),
         }
         if space.is_property(hops[-1]):
             if additions.asks_count and space.leads_to_numbers[hops[-1]] and self._asks_for(hops[-1]):
@@ -434,7 +560,7 @@ class _Draft:
         )
         gain = per_word * float(np.clip(by_conditions - on_path, 0, None).sum())
         gain += PER_CONDITION * (additions.size - len(notes))
-        gain -= PER_MISTYPED * self._is_mistyped()
+        gain -= PER_MISTYPED * (self._is_mistyped() + self._is_said_otherwise())
         # A word that names a relation of the path does not name that of a condition as well.
         mentions = count_mentions(affinity, affinity.max(axis=1))
         for relation in additions.relations - additions.alike:
@@ -536,6 +662,9 @@ class _Draft:
             return (
                 f"'{asked.words[naming[0]].text}' may not be what '{space.relations[last // 2]}' leads to",
             )
+        if asked.kind == "time":
+            times = space.end_kinds()["time"]
+            return () if times[last] or not times.any() else ("it does not lead to a time",)
         focus = self._focus()
         if asked.kind or not focus:
             return ()
@@ -575,6 +704,17 @@ class _Draft:
             types = self.asked.type_affinities[focus] * self.space.types_at[last][None]
             return bool(types.max() >= NAMES_RELATION)
         return bool(last % 2) and bool(self.asked.affinities[focus].max() < NAMES_RELATION)
+
+    def _ends_plainly(self, additions: Additions) -> bool:
+        """Return whether each word for what is asked is a type, a general word, or part of a condition or of the last
+        relation; in a graph without types "letters" may be anything that a relation begins at."""
+        asked, last = self.asked, self.hops[-1] // 2
+        return bool(self._types_asked().any()) or all(
+            asked.words[place].text in GENERIC
+            or place in additions.words
+            or asked.affinities[place, last] >= NAMES_RELATION
+            for place in self._focus()
+        )
 
     def _left_out(self, additions: Additions) -> tuple[str, ...]:
         """Return the content words that neither a name, a relation, a type nor a condition stands for."""
@@ -620,13 +760,17 @@ def _explained_by_kind(asked: QuestionWords, space: PathSpace, hop: int, score: 
     return score
 
 
-def write_path(name: str, hops: Sequence[int], space: PathSpace) -> TypedChain:
-    """Return a path from a name as typed triples. Where it goes back the way it came, it leads to other nodes than
-    the name: films by the director of Kismet are other films."""
+def write_path(
+    name: str, hops: Sequence[int], space: PathSpace, alike: Sequence[int] = ()
+) -> TypedChain:
+    """Return a path from a name as typed triples; its first hop is along any of the relations ``alike``, if there are
+    such. Where it goes back the way it came, it leads to other nodes than the name: films by the director of Kismet
+    are other films."""
     triples, conditions = [], []
     previous = Term(name, is_name=True)
     for number, hop in enumerate(hops, 1):
-        unknown, relation = Term(f"#{number}"), space.relations[hop // 2]
+        relations = alike if alike and number == 1 else (hop // 2,)
+        unknown, relation = Term(f"#{number}"), " or ".join(space.relations[each] for each in relations)
         triples.append(
             Triple(unknown, relation, previous) if hop % 2 else Triple(previous, relation, unknown)
         )

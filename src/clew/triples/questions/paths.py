@@ -245,6 +245,7 @@ class QuestionWords:
         }
         focus, kind = find_focus(words, of_names)
         if not kind:
+            focus = _before_name(focus, words, of_names, affinities)
             focus = _before_verb(focus, words, types, affinities)
         affinities = _name_containment(words, names, focus, types, affinities, space)
         return cls(
@@ -263,6 +264,18 @@ _CONTAINING = frozenset({"of", "in", "within", "inside"})
 _BY_PREPOSITION = 0.6
 #: A word with at least this affinity to a type is a word for it.
 TYPE_WORD = 0.8
+
+
+def _before_name(
+    focus: tuple[int, ...], words: Sequence[Word], of_names: Collection[int], affinities: Floats
+) -> tuple[int, ...]:
+    """Return what is asked without a name behind it, and without the verb that stands between both: "which *movie*
+    stars both Al Pacino and ..."."""
+    inside = tuple(place for place in focus if not any(name <= place for name in of_names))
+    if len(inside) == len(focus) or len(inside) < 2 or affinities[inside[-1]].max(initial=0.0) < NAMES_RELATION:
+        return inside or focus
+    between = words[inside[-1] + 1 : focus[len(inside)]]
+    return inside[:-1] if all(word.text in {"both", "the", "either"} for word in between) else inside
 
 
 def _before_verb(
@@ -321,8 +334,9 @@ def find_focus(words: Sequence[Word], of_names: Collection[int] = ()) -> tuple[t
     if place is None:
         if texts and texts[0] in _COMMANDS:
             return _noun_phrase(words, 1), ""
-        if words and words[0].is_content:  # "films by Ada Pell"
-            return _noun_phrase(words, 0), ""
+        begin = 1 if texts[:1] in (["the"], ["all"], ["any"]) else 0
+        if words[begin:] and words[begin].is_content:  # "films by Ada Pell", "the latest film of Ada Pell"
+            return _noun_phrase(words, begin), ""
         content = [place for place, word in enumerate(words) if word.is_content]
         return tuple(content[-1:]), ""
     asking = texts[place]
