@@ -9,6 +9,7 @@
     python benchmarks/plain_questions.py library     # forty questions over Python's standard library, as a graph
     python benchmarks/plain_questions.py 2wiki       # 2WikiMultihopQA's questions over its gold triples
     python benchmarks/plain_questions.py ordinary    # questions about documents beside the film graph: false routing
+    python benchmarks/plain_questions.py films       # forty first questions about films, as a newcomer types them
     python benchmarks/plain_questions.py misspelt    # forty questions with a name that is spelt wrongly, or unknown
     python benchmarks/plain_questions.py speed --nodes 2000000
 
@@ -368,6 +369,41 @@ def run_misspelt(show: bool) -> None:
         print(f"  seconds in the median {statistics.median(seconds):.3f}, at most {max(seconds):.3f}")
 
 
+def run_films(show: bool, file: str = "film_questions.tsv") -> None:
+    """Print how many of forty questions that a newcomer might type are answered rightly by the default, with the film
+    graph beside the sample documents. Gold as in :func:`run_forty`; ``||`` stands between two that are accepted."""
+    lines = (ROOT / "benchmarks" / "data" / file).read_text(encoding="utf-8").splitlines()
+    outcomes: dict[str, int] = {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        base_with(folder + "/kb", ("films", DATA / "metaqa" / "graph.tsv")) as base,
+    ):
+        base.add([ROOT / "samples" / "documents"])
+        graph = base.store.snapshot().graph("films")
+        for line in lines:
+            question, _, expected = line.partition("\t")
+            golds = [_expected_names(graph, each.strip()) for each in expected.split("||")]
+            answer = base.ask(question)
+            given = frozenset(map(fold_name, answer.values or (answer.text,)))
+            if expected.startswith("value "):
+                given = frozenset({fold_name(answer.text)})
+            wanted = [gold and frozenset(map(fold_name, gold)) for gold in golds]
+            is_counted = not expected.startswith("count ") or answer.text.startswith(f"{len(given):,}:")
+            if answer.abstained:
+                has_readings = "It may mean" in answer.text
+                outcome = "refused" + (
+                    ", as it should be" if wanted == [None] else ", readings shown" * has_readings
+                )
+            else:
+                outcome = "right" if given in wanted and is_counted else "WRONG"
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+            if show and outcome not in ("right", "refused, as it should be"):
+                print(f"{outcome}: {question}  {answer.text[:80]!r}")
+    print(f"{len(lines)} questions, beside the sample documents")
+    for outcome, number in sorted(outcomes.items()):
+        print(f"  {outcome:34s} {number}")
+
+
 def run_packages(show: bool, adapt: int) -> None:
     """Print how many of the forty questions over Debian's packages are right, wrong, or left as readings."""
     packages = read_packages()
@@ -657,6 +693,7 @@ def main() -> None:
             "countries",
             "library",
             "2wiki",
+            "films",
             "misspelt",
             "speed",
         ],
@@ -685,6 +722,8 @@ def main() -> None:
         run_library(arguments.show)
     elif arguments.what == "2wiki":
         run_2wiki(arguments.show)
+    elif arguments.what == "films":
+        run_films(arguments.show)
     elif arguments.what == "misspelt":
         run_misspelt(arguments.show)
     else:

@@ -42,6 +42,7 @@ from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
 from clew.core.types import ROW, Answer, Hit, Question, RespellStep, RouteStep
+from clew.core.values import mentions_name
 from clew.methods.graph_questions import (
     GraphQuestions,
     describe_readings,
@@ -55,6 +56,7 @@ from clew.retrieve.lexical import QueryTerms
 from clew.retrieve.structure.lookup import find_references
 from clew.triples.questions import Reading
 from clew.triples.questions.parser import UNEXPLAINED
+from clew.triples.questions.paths import CERTAIN_NAME
 
 if TYPE_CHECKING:
     from clew.methods.mixed import MixedQuestions
@@ -222,14 +224,7 @@ class Router:
         if answer.abstained and decision.method == "documents" and not recorder.should_stop():
             answer = self._ask_respelt(question, graphs, readings, recorder) or answer
         answer = replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
-        worth = [
-            reading
-            for reading in readings
-            if reading.plausibility >= WORTH_MENTIONING and reading.is_explained and reading.count != 0
-        ]
-        if answer.abstained and worth and decision.method == "documents":
-            return replace(answer, text=f"{answer.text}\n{describe_readings(worth)}")
-        return answer
+        return beside_readings(answer, readings) if decision.method == "documents" else answer
 
     def _decide(
         self,
@@ -395,6 +390,37 @@ class Router:
     def _cost(self, method: str) -> Cost:
         calls = _CALLS_WITH_MODEL.get(method, 0) if self.drill is not None else 0
         return MEASURED.expect(method, Cost(calls, MEDIAN_SECONDS[method], is_guess=calls > 0))
+
+
+def beside_readings(answer: Answer, readings: Sequence[Reading]) -> Answer:
+    """Return an answer from documents with the readings of the question that graphs could be asked, where it
+    abstains, or has to, since it is not about the name that the question asks about."""
+    if readings and misses_name(answer, readings[0]):
+        answer = replace(answer, text=NOT_FOUND, abstained=True, quotes=(), alternatives=(), values=())
+    worth = [
+        reading
+        for reading in readings
+        if reading.plausibility >= WORTH_MENTIONING
+        and (reading.is_explained or (reading.names_end and reading.ends_plainly))
+        and reading.count != 0
+    ]
+    if not (answer.abstained and worth):
+        return answer
+    return replace(answer, text=f"{answer.text}\n{describe_readings(worth)}")
+
+
+def misses_name(answer: Answer, reading: Reading) -> bool:
+    """Return whether the trained reader answered from passages of which none mentions the name that a question asks
+    about, a node of a graph of two words or more: "How long is Gone with the Wind?" is not told by "nine miles"."""
+    if answer.abstained or answer.reader != "span" or " " not in reading.name:
+        return False
+    if reading.plausibility < CERTAIN_NAME or reading.name.islower():
+        return False
+    words = reading.name.split()
+    # "Ada Pell" may be called Pell; "Gone with the Wind" is not called Wind.
+    forms = [reading.name, *(words[-1:] if all(word[:1].isupper() for word in words) else [])]
+    texts = [" ".join((hit.node.text, *hit.node.headings, hit.node.document_name)) for hit in answer.evidence]
+    return not any(mentions_name(form, text) for form in forms for text in texts)
 
 
 def join_answers(parts: Sequence[QuestionPart], answers: Sequence[Answer]) -> Answer:

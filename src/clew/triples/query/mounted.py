@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import PropertyGraph
     from clew.triples.engine.patterns import DirectedRelation, Predicate
-    from clew.triples.query.question import EdgePattern, GraphQuestion, Group
+    from clew.triples.query.question import EdgePattern, GraphQuestion, Group, Ranking
 
 
 def write_query(graph: PropertyGraph, question: GraphQuestion) -> str:

@@ -453,9 +453,7 @@ class _Compiler:
         relations: tuple[DirectedRelation, ...] = ()
         if not counted and not property:  # the values are nodes, which are called after numbers
             relations = _direct_relations(self._relations(superlative.property), False)
-        return Ranking(
-            superlative.highest, superlative.count, property, counted, relations, str(superlative)
-        )
+        return Ranking(superlative.highest, superlative.count, property, counted, relations, str(superlative))
 
     # Names
 

@@ -348,7 +348,9 @@ def _add_name(
             score += _ALIKE if number == len(hops) and directed == hops[-1] ^ 1 else 0.0
             if len(writings) > 1:
                 is_meant = writing.is_exact and not writing.name.islower()
-                score += _EXACT * is_meant + _PER_EDGES * math.log10(1 + _degree(writing, directed ^ 1, space))
+                score += _EXACT * is_meant + _PER_EDGES * math.log10(
+                    1 + _degree(writing, directed ^ 1, space)
+                )
             if best is None or score > best[0] + 1e-9:
                 best = score, number, directed, writing
     additions.words |= set(range(other.first, other.last))

@@ -86,11 +86,12 @@ class Reading:
 
     ``triples`` are typed triples or, where ``is_chain``, a chain whose last hop reads a property. ``probability`` is
     among all readings of the question. ``left_out`` are the words that nothing in it stands for, ``notes`` say what
-    it could not express. ``count`` is the number of answers, None for a chain. ``repair`` says what was settled by the
-    graph and not by the words: a likelier reading that has no answers, relations that no word tells apart; "" for
-    nothing. ``ends_plainly``: what is asked for has a type, a general word ("films") or a condition to say it.
-    ``is_only``: nothing else leads from the name to it. ``is_joined``: several relations are read as one. ``is_type``: ``name`` is not a node but the type of the answers.
-    ``settled`` is what follows from what it leads to: one of two names that are compared, yes or no.
+    it could not express. ``count`` is the number of answers, None for a chain. ``repair`` says what the graph settled
+    and not the words: a likelier reading that has no answers, relations that no word tells apart; "" for nothing.
+    ``ends_plainly``: what is asked for has a type, a general word ("films") or a condition to say it. ``is_only``:
+    nothing else leads from the name to it. ``is_joined``: several relations are read as one. ``is_type``: ``name`` is
+    not a node but the type of the answers. ``settled`` is what follows from what it leads to: one of two names that
+    are compared, yes or no.
     """
 
     graph: str
@@ -129,8 +130,8 @@ class Reading:
     @property
     def is_explained(self) -> bool:
         """Whether the question names every hop. Where it does not name the one at the name ("films of Ada Pell", "who
-        acted in the films of Ada Pell"), the relation that leads on has to leave hardly another, or has to be the only
-        one."""
+        acted in the films of Ada Pell"), the relation that leads on has to leave hardly another, or to be the only
+        one there is."""
         if self.explained >= NAMES_RELATION:
             return True
         if self.names_end and self.is_only and self.ends_plainly and self.plausibility >= CERTAIN_NAME:
@@ -354,9 +355,7 @@ def _without_other_writings(names: Sequence[NameMatch]) -> list[NameMatch]:
     return [name for name in names if name.is_exact or (name.first, name.last) not in exact]
 
 
-def _join_open_relations(
-    drafts: Sequence[_Draft], tried: dict[int, Reading], scores: Floats
-) -> None:
+def _join_open_relations(drafts: Sequence[_Draft], tried: dict[int, Reading], scores: Floats) -> None:
     """Read the relations at a name that no word tells apart together: "films by Ada Pell" are those that she directed
     and those that she wrote. Changes ``tried`` and ``scores``: the readings that are joined become one, as likely as
     all of them. Of them "by" leaves those to what acts (``directed by``), "with" the others, if there are any.
@@ -390,9 +389,7 @@ def _join_open_relations(
             labels = [first.space.relations[each] for each in alike]
             reading, _ = replace(drafts[best], alike=tuple(alike)).finish(0.0)
             repair = f"no word says which is meant, so all are read: {', '.join(labels)}"
-        tried[best] = replace(
-            reading, is_only=relations <= seen, is_joined=len(usable) > 1, repair=repair
-        )
+        tried[best] = replace(reading, is_only=relations <= seen, is_joined=len(usable) > 1, repair=repair)
 
 
 def _softmax(scores: Floats) -> Floats:
@@ -491,8 +488,10 @@ class _Draft:
         graph, space, hops = self.space.graph, self.space, self.hops
         if space.type_of_start(hops[0]) is not None:
             return self._finish_type(), 0.0
-        words = () if self.alike else tuple(
-            space.relations[hop // 2] + (" (backwards)" if hop % 2 else "") for hop in hops
+        words = (
+            ()
+            if self.alike
+            else tuple(space.relations[hop // 2] + (" (backwards)" if hop % 2 else "") for hop in hops)
         )
         affinity = self.asked.affinities.copy()
         affinity[self.name.first : self.name.last] = 0
@@ -664,7 +663,8 @@ class _Draft:
             )
         if asked.kind == "time":
             times = space.end_kinds()["time"]
-            return () if times[last] or not times.any() else ("it does not lead to a time",)
+            is_time = times[last] or (not last % 2 and "time" in space.labels[last // 2].kinds)
+            return () if is_time or not times.any() else ("it does not lead to a time",)
         focus = self._focus()
         if asked.kind or not focus:
             return ()
@@ -760,9 +760,7 @@ def _explained_by_kind(asked: QuestionWords, space: PathSpace, hop: int, score: 
     return score
 
 
-def write_path(
-    name: str, hops: Sequence[int], space: PathSpace, alike: Sequence[int] = ()
-) -> TypedChain:
+def write_path(name: str, hops: Sequence[int], space: PathSpace, alike: Sequence[int] = ()) -> TypedChain:
     """Return a path from a name as typed triples; its first hop is along any of the relations ``alike``, if there are
     such. Where it goes back the way it came, it leads to other nodes than the name: films by the director of Kismet
     are other films."""

@@ -272,7 +272,11 @@ def _before_name(
     """Return what is asked without a name behind it, and without the verb that stands between both: "which *movie*
     stars both Al Pacino and ..."."""
     inside = tuple(place for place in focus if not any(name <= place for name in of_names))
-    if len(inside) == len(focus) or len(inside) < 2 or affinities[inside[-1]].max(initial=0.0) < NAMES_RELATION:
+    if (
+        len(inside) == len(focus)
+        or len(inside) < 2
+        or affinities[inside[-1]].max(initial=0.0) < NAMES_RELATION
+    ):
         return inside or focus
     between = words[inside[-1] + 1 : focus[len(inside)]]
     return inside[:-1] if all(word.text in {"both", "the", "either"} for word in between) else inside
@@ -334,9 +338,11 @@ def find_focus(words: Sequence[Word], of_names: Collection[int] = ()) -> tuple[t
     if place is None:
         if texts and texts[0] in _COMMANDS:
             return _noun_phrase(words, 1), ""
-        begin = 1 if texts[:1] in (["the"], ["all"], ["any"]) else 0
-        if words[begin:] and words[begin].is_content:  # "films by Ada Pell", "the latest film of Ada Pell"
-            return _noun_phrase(words, begin), ""
+        if words and words[0].is_content:  # "films by Ada Pell"
+            return _noun_phrase(words, 0), ""
+        phrase = _noun_phrase(words, 1) if texts[:1] in (["the"], ["all"], ["any"]) else ()
+        if any(texts[each] in GENERIC or texts[each].endswith("est") for each in phrase):
+            return phrase, ""  # "the latest film of Ada Pell", not "the writer of Kismet also wrote films"
         content = [place for place, word in enumerate(words) if word.is_content]
         return tuple(content[-1:]), ""
     asking = texts[place]

@@ -102,10 +102,10 @@ def _judge(
                 continue
         elif directed in from_second:  # both have it in the same direction
             continue
-        name = space.relations[relation]
-        reached = space.graph.neighbours(first.rows, name, is_backwards)[1]
+        label = space.relations[relation]
+        reached = space.graph.neighbours(first.rows, label, is_backwards)[1]
         is_yes = bool(np.isin(second.rows, reached).any())
-        uses = len(space.graph.neighbours(second.rows, name, not is_backwards)[1])
+        uses = len(space.graph.neighbours(second.rows, label, not is_backwards)[1])
         left = _left_out(question, asked, (first, second), affinity, directed, space)
         score = named + _PER_EDGES * math.log10(1 + uses)
         verdicts.append((score, Verdict(first, second, directed, is_yes, left)))
