@@ -724,6 +724,7 @@ def main() -> None:
         run_2wiki(arguments.show)
     elif arguments.what == "films":
         run_films(arguments.show)
+        run_films(arguments.show, "film_questions_fresh.tsv")
     elif arguments.what == "misspelt":
         run_misspelt(arguments.show)
     else:

@@ -278,6 +278,14 @@ def test_superlatives_keep_the_best_and_their_equals(graphs, triples, expected):
     check(graphs, triples, expected)
 
 
+@pytest.mark.slow
+def test_superlatives_over_values_that_are_nodes(graphs):
+    check(graphs, "highest #1.release year", ["Noon"], "films")
+    check(graphs, '#1 >> has tag >> fiction; lowest #1."release year"', ["Dawn"], "films")
+    check(graphs, "2 lowest #1.release year", ["Dawn", "Dusk", "Noon"], "films")
+    check(graphs, "highest #1.has tag", [], "films")  # names without a number are not ranked
+
+
 # Empty, refused, near
 
 

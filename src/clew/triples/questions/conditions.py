@@ -42,6 +42,7 @@ _COMPARISON = re.compile(
     + r"\b",
     re.I,
 )
+_OF_YEAR = re.compile(r"\bfrom\s+(?P<value>(?:1[0-9]|20)\d\d)\b(?!s|\s+(?:to|until|and)\b)", re.I)
 _DECADE = re.compile(r"\b(?:(?:in|from|of|during)\s+)?(?:the\s+)?(?P<decade>1[0-9]\d0|20\d0)['’]?s\b", re.I)
 _TESTS = {
     "after": ">",
@@ -401,6 +402,7 @@ def _add_comparisons(
     start, end = asked.words[name.first].start, asked.words[name.last - 1].end
     matches = [(match, "between") for match in _RANGE.finditer(question)]
     matches += [(match, "decade") for match in _DECADE.finditer(question)]
+    matches += [(match, "in") for match in _OF_YEAR.finditer(question)]
     matches += [
         (match, match["words"].casefold())
         for match in _COMPARISON.finditer(question)

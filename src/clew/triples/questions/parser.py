@@ -88,6 +88,7 @@ class Reading:
     among all readings of the question. ``left_out`` are the words that nothing in it stands for, ``notes`` say what
     it could not express. ``count`` is the number of answers, None for a chain. ``repair`` says what the graph settled
     and not the words: a likelier reading that has no answers, relations that no word tells apart; "" for nothing.
+    ``is_certain_name``: ``name`` is written in the question as in the graph, or hardly anything else.
     ``ends_plainly``: what is asked for has a type, a general word ("films") or a condition to say it. ``is_only``:
     nothing else leads from the name to it. ``is_joined``: several relations are read as one. ``is_type``: ``name`` is
     not a node but the type of the answers. ``settled`` is what follows from what it leads to: one of two names that
@@ -105,6 +106,7 @@ class Reading:
     notes: tuple[str, ...] = ()
     explained: float = 0.0
     plausibility: float = 0.0
+    is_certain_name: bool = False
     names_end: bool = False
     ends_plainly: bool = False
     is_only: bool = False
@@ -134,7 +136,7 @@ class Reading:
         one there is."""
         if self.explained >= NAMES_RELATION:
             return True
-        if self.names_end and self.is_only and self.ends_plainly and self.plausibility >= CERTAIN_NAME:
+        if self.names_end and self.is_only and self.ends_plainly and self.is_certain_name:
             return True
         return self.names_end and not self.is_joined and self.probability >= OBVIOUS
 
@@ -526,6 +528,8 @@ class _Draft:
             "left_out": left_out,
             "explained": explained,
             "plausibility": self.name.plausibility,
+            "is_certain_name": self.name.plausibility >= CERTAIN_NAME
+            or (self.name.is_exact and not self.name.name.islower() and not self.name.name.isdigit()),
             "names_end": self._names_end() if len(hops) == 1 else self._names_others(of_hops, affinity),
             "ends_plainly": self._ends_plainly(additions),
         }
