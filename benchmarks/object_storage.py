@@ -2,12 +2,14 @@
 
 Decision 38 and docs/benchmarks/storage.md quote it. The S3 server is moto's, on loopback, behind a proxy that counts.
 
-Reading a base where it lies. `equality`: the copy of a base with vectors gives the ids and scores of its folder, to
-the last bit, for 300 questions, and for 100 walks with their answers; also after a random fifth of the documents
-was removed and half of them were added again. `cost`: of two-hop questions as `clew ask` answers them, with an
-empty cache and with the cache that others left: requests, bytes, the longest chain of requests that wait for one
-another, and seconds with a latency added to each GET (median 63 ms, 99 % below 78) and each PUT (100 and 195);
-lognormal, drawn with the seed.
+Reading a base where it lies. `equality`: copies of a base with vectors in 1, 2, 4 and 8 shards give the ids and
+scores of its folder, to the last bit, for 300 questions (the default search, and by words alone), and for 100 walks
+with their answers; also after a random fifth of the documents was removed and half of them were added again.
+`resent`: the bytes of a copy that are sent again after 1, 10 and 100 random documents were removed, in pieces of
+equal size and in those that the content cuts, for 1, 8, 32 and the usual number of shards. `cost`: of two-hop
+questions as `clew ask` answers them, with an empty cache and with the cache that others left: requests, bytes, the
+longest chain of requests that wait for one another, and seconds with a latency added to each GET (median 63 ms, 99 %
+below 78) and each PUT (100 and 195); lognormal, drawn with the seed.
 
 Choosing the engine: Lance and our own arrays, in shards. `scores`: the postings of a base are written in 1, 2 and 4
 shards; a shard answers the terms of a question with rows, counts and lengths, the counts are added, and BM25 has to
@@ -21,6 +23,7 @@ again.
 Needs obstore, moto[s3], flask, flask-cors; the last three parts pylance.
 
     python benchmarks/object_storage.py equality --folder /tmp/object-storage
+    python benchmarks/object_storage.py resent --folder /tmp/object-storage
     python benchmarks/object_storage.py cost --folder /tmp/object-storage --questions 20
     python benchmarks/object_storage.py scores --folder /tmp/object-storage
     python benchmarks/object_storage.py removal --folder /tmp/object-storage
@@ -31,6 +34,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import operator
 import os
 import secrets
 import shutil
@@ -53,6 +57,7 @@ from clew.knowledge_base.base_copy import copy_base
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.parse.documents.builder import DocumentBuilder
 from clew.retrieve.lexical import BM25, QueryTerms
+from clew.store.remote import manifest as stored_files
 from clew.store.remote import store as remote_store
 from clew.store.segments import FieldPostings
 from clew.store.snapshot import StoreSnapshot
@@ -416,18 +421,18 @@ def open_encoded_base(folder: Path) -> tuple[KnowledgeBase, list[str]]:
     return base, questions
 
 
-def copy_to(server: ObjectServer, base: KnowledgeBase, name: str) -> str:
+def copy_to(server: ObjectServer, base: KnowledgeBase, name: str, shards: int | None = None) -> str:
     """Copy a base to the server; return its address."""
     os.environ.update({name.upper(): value for name, value in server.options().items()})
     address = f"s3://{server.bucket}/{name}"
-    report = copy_base(str(base.path), address)
+    report = copy_base(str(base.path), address, shards=shards)
     print(f"copied {report.bytes / 1e6:.1f} MB, of which {report.transferred / 1e6:.1f} MB were sent")
     return address
 
 
-def search_results(base: KnowledgeBase, question: str) -> list[tuple[str, float]]:
-    """Return ids and scores of the default search."""
-    return [(hit.node.id, hit.score) for hit in base.search(question, k=10)]
+def search_results(base: KnowledgeBase, question: str, retriever: str = "default") -> list[tuple[str, float]]:
+    """Return ids and scores of a search; by default of the default one."""
+    return [(hit.node.id, hit.score) for hit in base.search(question, k=10, retriever=retriever)]
 
 
 def walk_results(base: KnowledgeBase, question: str) -> tuple[str, list[tuple[str, float, tuple[str, ...]]]]:
@@ -436,17 +441,22 @@ def walk_results(base: KnowledgeBase, question: str) -> tuple[str, list[tuple[st
     return answer.text, [(hit.node.id, hit.score, tuple(hit.path)) for hit in answer.evidence]
 
 
-def count_equal(here: KnowledgeBase, there: KnowledgeBase, questions: Sequence[str], walks: int) -> None:
-    """Print for how many questions the folder and the copy give equal results: ``walks`` of them are walks."""
-    searched, walked = questions[walks:], questions[:walks]
-    searches = sum(search_results(here, text) == search_results(there, text) for text in searched)
-    print(f"default search, ids and scores equal: {searches} of {len(searched)}", flush=True)
-    equal = sum(walk_results(here, text) == walk_results(there, text) for text in walked)
-    print(f"walks, answers, ids, scores and paths equal: {equal} of {len(walked)}", flush=True)
+#: What is compared of a question: the default search, the search by words alone, and walks.
+Results = dict[str, list[Any]]
 
 
-def measure_equality(folder: Path, count: int, walks: int) -> None:
-    """Print how many results are equal from the folder and from the copy, before and after random changes."""
+def read_results(base: KnowledgeBase, questions: Sequence[str], walks: int) -> Results:
+    """Return the results of a base: walks of the first ``walks`` questions, searches of the others."""
+    searched = questions[walks:]
+    return {
+        "default search": [search_results(base, text) for text in searched],
+        "search by words": [search_results(base, text, retriever="bm25") for text in searched],
+        "walks": [walk_results(base, text) for text in questions[:walks]],
+    }
+
+
+def measure_equality(folder: Path, count: int, walks: int, shards: Sequence[int]) -> None:
+    """Print how many results are equal from the folder and from copies in shards, before and after random changes."""
     rng = np.random.default_rng(SEED)
     original, questions = open_encoded_base(folder)
     original.close()
@@ -455,23 +465,89 @@ def measure_equality(folder: Path, count: int, walks: int) -> None:
     shutil.copytree(folder / "base", work)
     chosen = [questions[number] for number in rng.permutation(len(questions))[: count + walks].tolist()]
     with serve_objects() as server, clew.open(work) as here:
-        address = copy_to(server, here, "equality")
-        with clew.open(address) as there:
-            count_equal(here, there, chosen, walks)
-            store = here.store
-            paths = sorted(store.locations())
-            removed = rng.choice(paths, len(paths) // 5, replace=False).tolist()
-            again = removed[: len(removed) // 2]
-            stored = {path: store.parsed_document(store.document(path).key) for path in again}
-            store.remove(removed)
-            for path, parsed in stored.items():
-                store.put_document(parsed, Location(path, "/", len(parsed.text), 0, 0))
-            here.encoding.encode_missing()
-            print(f"removed {len(removed)} of {len(paths)} documents, added {len(again)} of them again")
-            copy_to(server, here, "equality")
-            there.store.refresh()
-            assert there.store.digest() == store.digest()
-            count_equal(here, there, chosen, walks)
+
+        def compare() -> None:
+            expected = read_results(here, chosen, walks)
+            for number in shards:
+                address = copy_to(server, here, f"equality{number}", number)
+                with clew.open(address) as there:
+                    assert there.store.digest() == here.store.digest()
+                    segments = len(there.store.snapshot()._segments)
+                    stored = read_results(there, chosen, walks)
+                for name, results in stored.items():
+                    equal = sum(map(operator.eq, results, expected[name]))
+                    print(
+                        f"--shards {number}, {segments} segments: {name}: {equal} of {len(results)} equal",
+                        flush=True,
+                    )
+
+        compare()
+        store = here.store
+        paths = sorted(store.locations())
+        removed = rng.choice(paths, len(paths) // 5, replace=False).tolist()
+        again = removed[: len(removed) // 2]
+        stored = {path: store.parsed_document(store.document(path).key) for path in again}
+        store.remove(removed)
+        for path, parsed in stored.items():
+            store.put_document(parsed, Location(path, "/", len(parsed.text), 0, 0))
+        here.encoding.encode_missing()
+        print(f"removed {len(removed)} of {len(paths)} documents, added {len(again)} of them again")
+        compare()
+
+
+def measure_resent(folder: Path) -> None:
+    """Print how many bytes of a copy are sent again after some documents were removed, or one was added."""
+    original, _ = open_encoded_base(folder)
+    original.close()
+    work = folder / "resent"
+    content_cut = stored_files.cut_file
+
+    def cut_evenly(path: Path, name: str) -> tuple[int, ...]:
+        size = path.stat().st_size
+        piece = (1 << 18) if stored_files.is_postings(name) else (8 << 20)
+        return tuple(min(start + piece, size) for start in range(0, size, piece))
+
+    for name, shards, cut in (
+        ("even pieces of 8 MiB, one shard", 1, cut_evenly),
+        ("pieces cut by content, one shard", 1, content_cut),
+        ("pieces cut by content, shards by default", None, content_cut),
+        ("pieces cut by content, --shards 8", 8, content_cut),
+        ("pieces cut by content, --shards 32", 32, content_cut),
+    ):
+        stored_files.cut_file = cut
+        for change in (1, 10, 100, "the last", "one more"):
+            shutil.rmtree(work, ignore_errors=True)
+            shutil.copytree(folder / "base", work)
+            target = f"file://{folder / 'resent-copy'}"
+            shutil.rmtree(folder / "resent-copy", ignore_errors=True)
+            first = copy_base(str(work), target, shards=shards)
+            pieces = len(list((folder / "resent-copy" / "pieces").iterdir()))
+            with clew.open(work) as base:
+                paths = sorted(base.store.locations())
+                if isinstance(change, int):
+                    rng = np.random.default_rng(SEED)
+                    base.store.remove(rng.choice(paths, change, replace=False).tolist())
+                elif change == "the last":
+                    base.store.remove([max(paths, key=lambda path: int(path[1:]))])
+                else:
+                    parsed = base.store.parsed_document(base.store.document(paths[0]).key)
+                    builder = DocumentBuilder()
+                    builder.add_paragraph(parsed.text[::-1])
+                    document = builder.finish(
+                        data=b"new", title="new", media_type="text/plain", parser="benchmark/1"
+                    )
+                    base.store.put_document(document, Location("/new", "/", 1, 0, 0))
+                    base.encoding.encode_missing()
+            second = copy_base(str(work), target, shards=shards)
+            what = f"{change} of {len(paths)} documents removed" if isinstance(change, int) else change
+            if change == "the last":
+                what = "the last document removed"
+            print(
+                f"{name} ({first.bytes / 1e6:.1f} MB, {pieces} pieces): {what}: "
+                f"{second.transferred / 1e6:.2f} MB sent",
+                flush=True,
+            )
+    stored_files.cut_file = content_cut
 
 
 def count_rounds(requests: Sequence[Request]) -> int:
@@ -496,7 +572,7 @@ def measure_cost(folder: Path, count: int) -> None:
             started = time.perf_counter()
             here.ask(text)
             seconds.append(time.perf_counter() - started)
-    print(f"{len(chosen)} questions, seed {SEED}; in the folder {_quantiles(seconds)} s")
+    print(f"{len(chosen)} questions, seed {SEED}; in the folder {format_quantiles(seconds)} s")
 
     def delay(method: str, path: str) -> float:
         median, high = LATENCY.get(method, LATENCY["GET"])
@@ -545,14 +621,15 @@ def measure_cost(folder: Path, count: int) -> None:
         for state, values in lines.items():
             requests, received, rounds, took = (list(column) for column in zip(*values, strict=True))
             print(
-                f"{state}: requests {_quantiles(requests)}; kB {_quantiles([n / 1000 for n in received])}; "
-                f"rounds {_quantiles(rounds)}; s {_quantiles(took)}",
+                f"{state}: requests {format_quantiles(requests)}; "
+                f"kB {format_quantiles([n / 1000 for n in received])}; "
+                f"rounds {format_quantiles(rounds)}; s {format_quantiles(took)}",
                 flush=True,
             )
     original.close()
 
 
-def _quantiles(values: Sequence[float]) -> str:
+def format_quantiles(values: Sequence[float]) -> str:
     """Return the median and the largest value."""
     return f"{np.median(values):.4g} ({max(values):.4g})"
 
@@ -561,18 +638,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["equality", "cost", "scores", "removal", "commits"])
+    parser.add_argument("part", choices=["equality", "resent", "cost", "scores", "removal", "commits"])
     parser.add_argument("--folder", type=Path, default=Path("/tmp/object-storage"))
     parser.add_argument(
         "--questions", type=int, help="default: 300 for equality, 20 for cost, 200 for scores"
     )
     parser.add_argument("--walks", type=int, default=100)
+    parser.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4, 8], help="equality")
     parser.add_argument("--prefetch", type=int, help="MiB that may be fetched ahead; cost")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     if arguments.part == "equality":
         count = 300 if arguments.questions is None else arguments.questions
-        measure_equality(arguments.folder, count, arguments.walks)
+        measure_equality(arguments.folder, count, arguments.walks, arguments.shards)
+    elif arguments.part == "resent":
+        measure_resent(arguments.folder)
     elif arguments.part == "cost":
         if arguments.prefetch is not None:
             remote_store.MAX_PREFETCH = arguments.prefetch << 20

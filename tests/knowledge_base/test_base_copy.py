@@ -17,7 +17,7 @@ import pytest
 from clew.core.errors import Damaged, Locked, MissingExtra, NotFound, StoreError, UsageError
 from clew.core.text import hash_term
 from clew.core.types import Question
-from clew.knowledge_base.base_copy import copy_base, download_base, upload_base
+from clew.knowledge_base.base_copy import choose_shard_rows, copy_base, download_base, upload_base
 from clew.retrieve.lexical import BM25
 from clew.store import object_store
 from clew.store.object_store import RemoteObjects, open_object_store
@@ -99,7 +99,7 @@ def filled(tmp_path_factory):
 
 @pytest.fixture
 def kb(filled, tmp_path, monkeypatch):
-    monkeypatch.setattr(manifest, "PIECE_SIZE", 4096)
+    monkeypatch.setattr(manifest, "PIECE", 4096)
     return Path(shutil.copytree(filled[0], tmp_path / "kb"))
 
 
@@ -327,7 +327,8 @@ def test_damage_is_noticed(kb, objects, tmp_path):
         (lambda: objects.objects.update({piece: (b"x" * 4096, 1)}), Damaged, f"{piece} is damaged"),
         (lambda: objects.objects.pop(piece), StoreError, "was replaced meanwhile"),
         (lambda: objects.objects.update({"manifest.json": (b"[1", 1)}), Damaged, "no file of clew"),
-        (lambda: change_manifest(objects, format=3), StoreError, "has the format 3; this clew knows 2"),
+        (lambda: change_manifest(objects, format=4), StoreError, "has the format 4; this clew knows 3"),
+        (lambda: change_manifest(objects, file={"lengths": [1]}), Damaged, "no file of clew"),
         (lambda: change_manifest(objects, digest="00"), Damaged, "instead of 00"),
         *[
             (
@@ -345,7 +346,7 @@ def test_damage_is_noticed(kb, objects, tmp_path):
     assert not (tmp_path / "back").exists()
     # Where a piece is missing or has another length, copying again puts it right.
     objects.objects = dict(whole) | {piece: (b"short", 1)}
-    assert upload(kb, objects).transferred == 4096
+    assert upload(kb, objects).transferred == len(whole[piece][0])
     assert download(objects, tmp_path / "back").digest == answers(kb)[0]
 
 
@@ -356,6 +357,7 @@ def test_wrong_places_are_refused(kb, tmp_path, monkeypatch):
         (kb, "s3://", {}, UsageError, "no address of object storage"),
         (kb, kb, {}, UsageError, "is not empty"),
         (kb, tmp_path / "x", {"take_over": True}, UsageError, "--take-over"),
+        (kb, tmp_path / "x", {"shards": 2}, UsageError, "--shards"),
         (tmp_path / "none", tmp_path / "x", {}, NotFound, "no knowledge base"),
     ):
         with pytest.raises(error, match=message):
@@ -364,6 +366,46 @@ def test_wrong_places_are_refused(kb, tmp_path, monkeypatch):
     with pytest.raises(MissingExtra, match=r"clew\[scale\]"):
         copy_base(str(kb), "s3://bucket/kb")
     assert "pip install 'clew[scale]'" in run("copy", kb, "gs://bucket/kb", status=2).output
+
+
+def test_a_removal_changes_the_pieces_around_it(tmp_path, monkeypatch):
+    """Content decides where pieces end: of a MB, 1,536 bytes are taken out and 100 put in."""
+    monkeypatch.setattr(manifest, "PIECE", 1 << 15)
+    content = np.random.default_rng(25).bytes(1_000_000)
+    changed = content[:300_000] + content[301_536:700_000] + bytes(100) + content[700_000:]
+    described = []
+    for part in (content, changed, b"", bytes(500_000)):
+        path = tmp_path / "vectors.f32"
+        path.write_bytes(part)
+        file = manifest.describe_file(tmp_path, path)
+        described.append(file)
+        pieces = list(manifest.read_pieces(path, file.ends))
+        assert b"".join(piece for _, piece in pieces) == part and file.size == len(part)
+        lengths = [len(piece) for _, piece in pieces]
+        assert [start for start, _ in pieces] == [file.piece_start(n) for n in range(len(lengths))]
+        assert min(lengths[:-1], default=manifest.PIECE) >= manifest.PIECE // 4
+        assert max(lengths, default=0) <= manifest.PIECE * 4
+    sent = set(described[1].pieces) - set(described[0].pieces)
+    assert len(described[1].pieces) > 8 and 0 < len(sent) <= 4
+    assert described[2].ends == () and len(set(described[3].pieces[:-1])) == 1
+
+
+def test_shards_stay_where_they_are_while_they_are_not_too_many():
+    for rows, shards, before, expected in (
+        (0, None, 0, 2048),
+        (12_000, None, 0, 2048),
+        (100_000, None, 0, 12_500),
+        (131_072, None, 8192, 8192),
+        (131_073, None, 8192, 16_385),
+        (12_000, None, 6000, 6000),  # two were asked for once
+        (12_000, 8, 0, 1500),
+        (24_000, 8, 1500, 1500),
+        (24_001, 8, 1500, 3001),
+        (12_000, 1, 1500, 12_000),
+        (12_000, 4, 12_000, 3000),
+        (0, 4, 0, 1),
+    ):
+        assert choose_shard_rows(rows, shards, before) == expected, (rows, shards, before)
 
 
 # The client of object storage
@@ -435,7 +477,7 @@ def test_s3_there_and_back_by_the_command_line(kb, object_server, address, tmp_p
 @pytest.mark.slow
 def test_s3_faults_lose_nothing(kb, object_server, address, tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "PAUSE", 0.01)
-    monkeypatch.setattr(manifest, "PIECE_SIZE", 1 << 16)
+    monkeypatch.setattr(manifest, "PIECE", 1 << 14)
     writes = Counter()
 
     def refuse_twice(method, path, number):

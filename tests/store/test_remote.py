@@ -18,7 +18,7 @@ from clew.store.object_store import FolderObjects, open_object_store
 from clew.store.remote import layout, manifest, pieces
 from clew.store.remote import store as remote
 from clew.store.remote.store import RemoteStore
-from clew.store.segments import FIELDS
+from clew.store.segments import FIELDS, SegmentIndex
 from clew.store.store import Store
 from command_line import run
 from kb_documents import HashEncoder, document, location
@@ -53,8 +53,8 @@ def objects(tmp_path):
     return FolderObjects(tmp_path / "copy")
 
 
-def publish(store, objects):
-    return upload_base(store.path, objects, take_over=False, progress=lambda done, total: None)
+def publish(store, objects, shards=None):
+    return upload_base(store.path, objects, take_over=False, shards=shards, progress=lambda done, total: None)
 
 
 def results(store):
@@ -103,6 +103,42 @@ def test_a_copy_gives_what_its_base_gives_and_follows_it(written, objects, tmp_p
     known = {path.name for path in cache if path.parents[1].name == "pieces"}
     assert known <= manifest.read_manifest(objects).pieces()
     reader.close()
+
+
+@pytest.mark.slow
+def test_any_number_of_shards_gives_the_same(written, tmp_path):
+    """After random additions and removals, with vectors and a graph; and the way back through a working folder."""
+    rng = np.random.default_rng(25)
+    for number in range(10, 30):
+        written.put_document(document(number), location(f"/docs/{number}.txt"))
+    readers = {}
+    for shards in (1, 2, 4, 8, None):
+        target = FolderObjects(tmp_path / f"copy {shards}")
+        publish(written, target, shards)
+        readers[shards] = target, RemoteStore(target)
+    for turn in range(4):
+        paths = sorted(written.locations())
+        written.remove(rng.choice(paths, len(paths) // 3, replace=False).tolist())
+        for number in range(30 + 5 * turn, 30 + 5 * turn + int(rng.integers(1, 6))):
+            written.put_document(document(number), location(f"/docs/{number}.txt"))
+        written.encode(HashEncoder())
+        for shards, (target, reader) in readers.items():
+            publish(written, target, shards)
+            assert results(reader) == results(written), shards
+    counts = [len(readers[shards][1].snapshot()._segments) for shards in (1, 2, 4, 8)]
+    assert counts == sorted(counts) and counts[0] < counts[2] < counts[3]
+    copy_base(readers[8][0].url, str(tmp_path / "back"))
+    with Store.open(tmp_path / "back") as back:
+        divided = SegmentIndex(back.derived / "segments")
+        assert divided.shard_rows and results(back) == results(written)
+        for store in (back, written):
+            store.put_document(document(99), location("/docs/99.txt"))
+            store.encode(HashEncoder())
+        assert results(back) == results(written)
+        shards = [segment.documents[:, 0] // divided.shard_rows for segment in divided.load()]
+        assert len(shards) > 2 and all(len(np.unique(rows)) == 1 for rows in shards)
+    for _, reader in readers.values():
+        reader.close()
 
 
 def test_what_is_gone_or_damaged_is_noticed(written, objects, monkeypatch, tmp_path):

@@ -4,7 +4,7 @@ A copy in object storage (docs/decisions/0038) is a *manifest* and *pieces*::
 
     manifest.json      the files of the base, each as a list of pieces, and the digest of the base; and those files
                        that only reading the base at that place needs (:mod:`clew.store.remote.layout`)
-    pieces/DIGEST      up to 8 MiB of a file; its name is the hash of its bytes
+    pieces/DIGEST      a part of a file, of some 100 KiB; its name is the hash of its bytes
     writer.json        there while a copy is being written: by whom, and since when
 
 Pieces are written first and never changed; the manifest is written last, by a conditional write that names the
@@ -19,6 +19,7 @@ versions, the evidence basket, and files that are not clew's.
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import threading
@@ -35,6 +36,7 @@ from typing import Any
 from clew.core.errors import Damaged, Locked, NotFound, StoreError, UsageError
 from clew.knowledge_base.source_files import link_uploads
 from clew.store.database import hold_lock
+from clew.store.documents import read_counter
 from clew.store.object_store import ObjectStore, is_object_url, open_object_store
 from clew.store.remote.layout import LAYOUT, READING, write_reading_files
 from clew.store.remote.manifest import (
@@ -57,6 +59,8 @@ from clew.store.store import Store
 
 #: Pieces that are on their way at once.
 TRANSFERS = 16
+#: Parts of the postings of a copy, where none are asked for, and the fewest rows of one then.
+SHARDS, SMALLEST_SHARD = 8, 2048
 #: Seconds between two signs of life of a process that writes.
 BEAT = 10.0
 #: The suffix of a folder that is being filled; it loses it when it is complete.
@@ -88,12 +92,14 @@ def copy_base(
     target: str,
     *,
     take_over: bool = False,
+    shards: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> CopyReport:
     """Copy the base ``source`` to ``target``; each is a folder or an address of object storage, at most one of them
     an address.
 
-    ``take_over``: continue although another process seems to be writing at the address. ``progress`` is called with
+    ``take_over``: continue although another process seems to be writing at the address. ``shards``: how many parts
+    the postings of a copy in object storage have (:func:`choose_shard_rows`). ``progress`` is called with
     the bytes that are there and the bytes in all. Raises NotFound, UsageError, StoreError, Locked where another
     process is copying, Damaged where a piece is not what its name says, and MissingExtra.
     """
@@ -101,9 +107,11 @@ def copy_base(
     if is_object_url(target):
         if is_object_url(source):
             raise UsageError("one of the two must be a folder", f"Copy {source} to a folder first")
-        return upload_base(Path(source), open_object_store(target), take_over=take_over, progress=progress)
-    if take_over:
-        raise UsageError("--take-over is for a target in object storage")
+        return upload_base(
+            Path(source), open_object_store(target), take_over=take_over, shards=shards, progress=progress
+        )
+    if take_over or shards is not None:
+        raise UsageError("--take-over and --shards are for a target in object storage")
     if is_object_url(source):
         return download_base(open_object_store(source), Path(target), progress)
     return _copy_folder(Path(source), Path(target), progress)
@@ -113,7 +121,12 @@ def copy_base(
 
 
 def upload_base(
-    folder: Path, objects: ObjectStore, *, take_over: bool, progress: Callable[[int, int], None]
+    folder: Path,
+    objects: ObjectStore,
+    *,
+    take_over: bool,
+    shards: int | None = None,
+    progress: Callable[[int, int], None],
 ) -> CopyReport:
     """Write the base in ``folder`` to object storage, in place of a copy that is there."""
     with (
@@ -121,11 +134,26 @@ def upload_base(
         claim_target(folder, objects, take_over=take_over),
         Store.open(folder) as store,
     ):
-        return commit_base(store, objects, read_manifest(objects), progress)
+        return commit_base(store, objects, read_manifest(objects), progress, shards)
+
+
+def choose_shard_rows(rows: int, shards: int | None, before: int) -> int:
+    """Return how many rows a shard of a copy has, of a base of ``rows`` rows. A copy that was divided ``before`` into
+    shards of so many (0: it was not) stays divided at the same places, and gets further shards at its end, as long as
+    it has not more than twice as many as are wanted: only so a copy need not be sent anew."""
+    wanted = shards or SHARDS
+    if before and (shards or 1) <= math.ceil(rows / before) <= 2 * wanted:
+        return before
+    smallest = 1 if shards else SMALLEST_SHARD
+    return max(smallest, math.ceil(rows / wanted))
 
 
 def commit_base(
-    store: Store, objects: ObjectStore, before: Manifest | None, progress: Callable[[int, int], None]
+    store: Store,
+    objects: ObjectStore,
+    before: Manifest | None,
+    progress: Callable[[int, int], None],
+    shards: int | None = None,
 ) -> CopyReport:
     """Write a base to object storage in place of the state ``before``; the caller has claimed the target.
 
@@ -134,7 +162,11 @@ def commit_base(
     with store.temporary_folder() as temporary:
         copy = temporary / "base"
         copy.mkdir()
-        digest = store.write_copy(copy)
+        divided = 0 if before is None else before.shard_rows
+        with store.database.read_transaction() as connection:
+            rows = read_counter(connection, "next_row")
+        shard_rows = choose_shard_rows(rows, shards, divided)
+        digest = store.write_copy(copy, shard_rows)
         link_uploads(store, copy)
         write_reading_files(store, copy)
         described = _describe_files(copy)
@@ -148,6 +180,7 @@ def commit_base(
         "copy": uuid.uuid4().hex,
         "written": _now(),
         "digest": digest,
+        "shard_rows": shard_rows,
         "files": [file.to_dict() for file in files],
         "reading": {"layout": LAYOUT, "files": [file.to_dict() for file in reading]},
     }
@@ -261,7 +294,7 @@ def _write_pieces(
     """Write the pieces that are not ``stored``; return how many bytes they have."""
     total = sum(file.size for file in files)
     places = {
-        digest: (folder / file.path, number * file.piece_size, file.piece_length(number))
+        digest: (folder / file.path, file.piece_start(number), file.piece_length(number))
         for file in files
         for number, digest in enumerate(file.pieces)
     }
@@ -321,13 +354,13 @@ def download_base(objects: ObjectStore, folder: Path, progress: Callable[[int, i
         for file in files:
             path = unfinished / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            pieces = read_pieces(path, file.piece_size) if path.exists() else []
-            present = [piece_digest(piece) for piece in pieces]
+            pieces = read_pieces(path, file.ends) if path.exists() else []
+            present = [piece_digest(piece) for _, piece in pieces]
             with path.open("r+b" if path.exists() else "w+b") as stream:
                 stream.truncate(file.size)
             for number, digest in enumerate(file.pieces):
                 if number >= len(present) or present[number] != digest:
-                    place = path, number * file.piece_size, file.piece_length(number)
+                    place = path, file.piece_start(number), file.piece_length(number)
                     places.setdefault(digest, []).append(place)
 
         def read_piece(digest: str) -> int:

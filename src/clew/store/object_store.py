@@ -102,7 +102,7 @@ def storage_path(url: str) -> Path:
 
 def open_object_store(url: str) -> ObjectStore:
     """Return the storage at ``url``. Credentials, region and endpoint come from the environment, as its own tools
-    read them (``AWS_ACCESS_KEY_ID``, ``AWS_REGION``, ``AWS_ENDPOINT``, ...).
+    read them (``AWS_ACCESS_KEY_ID``, ``AWS_REGION``, ``AWS_ENDPOINT``, ...); so does the account of Azure.
 
     Raises MissingExtra, UsageError and StoreError.
     """
@@ -160,7 +160,8 @@ class RemoteObjects:
         """Raise NotFound where the storage says that not only the object is missing."""
         if any(code in str(error) for code in ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")):
             raise NotFound(
-                f"there is no bucket of {self.url}", "Check the address, or make the bucket first"
+                f"there is no bucket of {self.url}",
+                "Check the address, or make the bucket (on Azure: the container) first",
             ) from error
 
     def write(self, name: str, content: bytes) -> None:
@@ -308,14 +309,19 @@ class _Undecided(Exception):
     """A conditional write was refused, although the object is as it was."""
 
 
+#: Where the environment has the credentials of a storage, by the scheme of its address.
+_CREDENTIALS = {
+    "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+}
+_SET_CREDENTIALS = "Set the credentials in the environment: {}"
 #: Words in errors of the library, what they mean, and what to do.
-_CREDENTIALS = (
-    "Set the credentials in the environment (for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION)"
-)
 _REASONS = (
     # Where the environment has no credentials, the library asks the machine of a cloud for them, at these addresses.
-    (("169.254.169.254", "metadata.google.internal"), "there are no credentials for it", _CREDENTIALS),
-    (("necessary privileges", "valid authentication"), "it refuses these credentials", _CREDENTIALS),
+    (("169.254.169.254", "metadata.google.internal"), "there are no credentials for it", _SET_CREDENTIALS),
+    (("Account must be specified",), "the account is missing", _SET_CREDENTIALS),
+    (("necessary privileges", "valid authentication"), "it refuses these credentials", _SET_CREDENTIALS),
     (
         ("error sending request", "timed out"),
         "it cannot be reached",
@@ -329,11 +335,12 @@ _REQUEST = re.compile(r"Error performing \w+ \S+ in \S+?(, after \d+ retries.*?)
 def _storage_error(url: str, error: Exception) -> StoreError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     problem = shorten(_REQUEST.sub("", lines[0]), 200)
+    variables = _CREDENTIALS.get(url.partition("://")[0], _CREDENTIALS["s3"])
     for words, reason, hint in _REASONS:
         if any(word in str(error) for word in words):
-            return StoreError(f"{url} cannot be used: {reason} ({problem})", hint)
+            return StoreError(f"{url} cannot be used: {reason} ({problem})", hint.format(variables))
     return StoreError(
         f"{url} cannot be used: {problem}",
-        "Check the address, the credentials in the environment (for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, "
-        "AWS_REGION, and AWS_ENDPOINT where it is not Amazon's) and the network, and run the same command again",
+        f"Check the address, the credentials in the environment ({variables}; for another S3 than Amazon's also "
+        "AWS_ENDPOINT) and the network, and run the same command again",
     )

@@ -3,6 +3,10 @@
 A segment contains, for every node of its documents in order of rows, kind, parent and page; and for each field
 the postings in both directions. It depends on its documents alone, so removing a document only masks it, and
 merging two segments gives the same arrays as building them together.
+
+A base may be divided into *shards*, of so many rows each: then no segment has documents of two shards, and what is
+removed from one changes no file of another. Every count that ranking needs is a sum over segments, so results do not
+depend on the number of shards.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -435,11 +439,22 @@ class SegmentIndex:
     def read_manifest(self) -> list[dict[str, Any]]:
         """Return the name and files of every segment; none if there is no manifest that this version can use."""
         try:
-            content = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
-            return list(content["segments"]) if content["maker"] == SEGMENTS_MAKER else []
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            refuse_exhaustion(error)
+            return list(self._read_content()["segments"])
+        except (ValueError, KeyError, TypeError):
             return []
+
+    @property
+    def shard_rows(self) -> int:
+        """The rows of a shard; 0 where the base is not divided."""
+        return int(self._read_content().get("shard_rows", 0))
+
+    def _read_content(self) -> dict[str, Any]:
+        try:
+            content = dict(json.loads((self.folder / MANIFEST).read_text(encoding="utf-8")))
+            return content if content.get("maker") == SEGMENTS_MAKER else {}
+        except (OSError, ValueError, TypeError) as error:
+            refuse_exhaustion(error)
+            return {}
 
     def unindexed_documents(
         self, entries: Sequence[DocumentEntry], segments: Sequence[Segment]
@@ -461,16 +476,17 @@ class SegmentIndex:
         with database.read_transaction() as connection:
             entries = read_entries(connection)
         missing = self.unindexed_documents(entries, segments)
+        shard_rows = self.shard_rows
         done = 0
-        for batch in _split_batches(missing):
+        for batch in _split_batches(missing, shard_rows):
             built = self._build(database, batch, segments)
             done += len(batch)
             if built is not None:
                 files[built.name] = save_segment(built, self.folder)
                 segments = sorted([*segments, built], key=lambda segment: segment.first_row)
-                self._write_manifest(segments, files)
+                self._write_manifest(segments, files, shard_rows)
             progress(done, len(missing))
-        self._merge(segments, files, entries)
+        self._merge(segments, files, entries, shard_rows)
         return done
 
     def _build(
@@ -487,7 +503,11 @@ class SegmentIndex:
         return build_segment(_unused_name(self.folder, segments), documents) if documents else None
 
     def _merge(
-        self, segments: list[Segment], files: dict[str, Any], entries: Sequence[DocumentEntry]
+        self,
+        segments: list[Segment],
+        files: dict[str, Any],
+        entries: Sequence[DocumentEntry],
+        shard_rows: int,
     ) -> None:
         """Merge segments that have grown small beside others or lost many nodes, and write the manifest."""
         stored = {(entry.first, entry.stamp) for entry in entries}
@@ -496,7 +516,7 @@ class SegmentIndex:
             return np.array([pair in stored for pair in segment.stamped_rows], dtype=np.bool_)
 
         sizes = [float(segment.documents[live(segment), 1].sum()) for segment in segments]
-        for run in _runs_to_merge(segments, sizes):
+        for run in _runs_to_merge(segments, sizes, shard_rows):
             merged = merge_segments(
                 _unused_name(self.folder, segments), run, [live(segment) for segment in run]
             )
@@ -504,12 +524,13 @@ class SegmentIndex:
             if len(merged.documents):
                 files[merged.name] = save_segment(merged, self.folder)
                 segments = sorted([*segments, merged], key=lambda segment: segment.first_row)
-        self._write_manifest(segments, files)
+        self._write_manifest(segments, files, shard_rows)
 
-    def _write_manifest(self, segments: Sequence[Segment], files: dict[str, Any]) -> None:
+    def _write_manifest(self, segments: Sequence[Segment], files: dict[str, Any], shard_rows: int) -> None:
         """List ``segments`` in the manifest and delete all others."""
         content = {
             "maker": SEGMENTS_MAKER,
+            "shard_rows": shard_rows,
             "segments": [{"name": segment.name, "files": files[segment.name]} for segment in segments],
             "documents": [list(pair) for segment in segments for pair in segment.stamped_rows],
         }
@@ -519,22 +540,33 @@ class SegmentIndex:
             if folder.is_dir() and folder.name not in names:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def copy_live(self, target: SegmentIndex, entries: Sequence[DocumentEntry]) -> None:
-        """Write what the segments have of the documents ``entries`` to ``target``; whole segments are linked."""
+    def copy_live(
+        self, target: SegmentIndex, entries: Sequence[DocumentEntry], shard_rows: int | None = None
+    ) -> None:
+        """Write what the segments have of the documents ``entries`` to ``target``, in shards of ``shard_rows`` rows
+        (None: as here); whole segments are linked."""
         target.folder.mkdir(parents=True)
         stored = {(entry.first, entry.stamp) for entry in entries}
         files = {entry["name"]: entry["files"] for entry in self.read_manifest()}
-        copied = []
+        shard_rows = self.shard_rows if shard_rows is None else shard_rows
+        copied, copied_files = [], {}
         for segment in self.load():
             live = np.array([pair in stored for pair in segment.stamped_rows], dtype=np.bool_)
-            if live.all():
-                link_folder(self.folder / segment.name, target.folder / segment.name)
-                copied.append(segment)
-            elif live.any():
-                remaining = merge_segments(segment.name, [segment], [live])
-                files[segment.name] = save_segment(remaining, target.folder)
-                copied.append(remaining)
-        target._write_manifest(copied, files)
+            shard = (
+                segment.documents[:, 0] // shard_rows if shard_rows else np.zeros(len(live), dtype=np.int64)
+            )
+            for number in np.unique(shard[live]).tolist():
+                chosen = live & (shard == number)
+                # Named by its first row, so that the files of the other shards keep their paths.
+                name = f"s{segment.documents[chosen, 0][0]}" if shard_rows else segment.name
+                if chosen.all():
+                    link_folder(self.folder / segment.name, target.folder / name)
+                    part, copied_files[name] = replace(segment, name=name), files[segment.name]
+                else:
+                    part = merge_segments(name, [segment], [chosen])
+                    copied_files[name] = save_segment(part, target.folder)
+                copied.append(part)
+        target._write_manifest(copied, copied_files, shard_rows)
 
     def find_faults(self) -> list[str]:
         """Return the files that do not have the checksum of the manifest."""
@@ -550,10 +582,13 @@ class SegmentIndex:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _split_batches(entries: Sequence[DocumentEntry]) -> Iterator[list[DocumentEntry]]:
+def _split_batches(entries: Sequence[DocumentEntry], shard_rows: int) -> Iterator[list[DocumentEntry]]:
     batch: list[DocumentEntry] = []
     nodes = 0
     for entry in entries:
+        if batch and shard_rows and batch[0].first // shard_rows != entry.first // shard_rows:
+            yield batch
+            batch, nodes = [], 0
         batch.append(entry)
         nodes += entry.end - entry.first
         if nodes >= BATCH:
@@ -563,16 +598,22 @@ def _split_batches(entries: Sequence[DocumentEntry]) -> Iterator[list[DocumentEn
         yield batch
 
 
-def _runs_to_merge(segments: Sequence[Segment], sizes: Sequence[float]) -> list[list[Segment]]:
-    """Return runs of neighbouring segments to merge: small ones after large ones, or with many removed nodes.
+def _runs_to_merge(
+    segments: Sequence[Segment], sizes: Sequence[float], shard_rows: int
+) -> list[list[Segment]]:
+    """Return runs of neighbouring segments to merge: small ones after large ones, or with many removed nodes; those
+    of a run are in one shard.
 
     ``sizes`` are their numbers of live nodes.
     """
+    shards = [segment.first_row // shard_rows if shard_rows else 0 for segment in segments]
     runs: list[list[int]] = []
     for number in range(len(segments)):
         runs.append([number])
-        while len(runs) > 1 and sum(sizes[n] for n in runs[-1]) > MERGE_RATIO * sum(
-            sizes[n] for n in runs[-2]
+        while (
+            len(runs) > 1
+            and shards[runs[-1][0]] == shards[runs[-2][0]]
+            and sum(sizes[n] for n in runs[-1]) > MERGE_RATIO * sum(sizes[n] for n in runs[-2])
         ):
             last = runs.pop()
             runs[-1] += last

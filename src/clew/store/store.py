@@ -516,10 +516,11 @@ class Store:
 
     # Copying
 
-    def write_copy(self, folder: Path) -> str:
+    def write_copy(self, folder: Path, shard_rows: int | None = None) -> str:
         """Write a copy of the base, as it is now, into an empty folder, and return its digest.
 
-        It has nothing of removed documents: no text, no vector, no term count. Other processes may add and remove
+        Its shards (:mod:`clew.store.segments`) have ``shard_rows`` rows each (None: as here; 0: there are none). It
+        has nothing of removed documents: no text, no vector, no term count. Other processes may add and remove
         documents meanwhile, but index none. The same content gives the same bytes, so that a copy which was
         interrupted can be continued.
         """
@@ -533,7 +534,7 @@ class Store:
             with Store.open(folder) as copy:
                 with copy.database.read_transaction() as connection:
                     entries = documents.read_entries(connection)
-                self._index.copy_live(copy._index, entries)
+                self._index.copy_live(copy._index, entries, shard_rows)
                 for path in _vector_folders(self.derived):
                     VectorFiles(path).copy_live(
                         VectorFiles(copy.derived / "vectors" / path.name), live_mask(entries)

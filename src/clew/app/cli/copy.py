@@ -28,13 +28,23 @@ def copy(
             "has ended.",
         ),
     ] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Divide the postings into about N parts by documents. By default 8, of 2,048 passages or more.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     r"""Copy a knowledge base to another folder or to object storage, and back.
 
-    Addresses are s3://BUCKET/PREFIX, gs://BUCKET/PREFIX (Google) and az://ACCOUNT/CONTAINER/PREFIX (Azure); they need
+    Addresses are s3://BUCKET/PREFIX, gs://BUCKET/PREFIX (Google) and az://CONTAINER/PREFIX (Azure); they need
     pip install 'clew\[scale]'. Credentials come from the environment, as the storage's own tools read them:
-    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT for another storage than Amazon's.
+    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT for another storage than Amazon's; for
+    Azure AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY; for Google GOOGLE_APPLICATION_CREDENTIALS.
     file:///FOLDER writes the same into a folder, such as one that several machines have mounted.
 
       clew copy .clew s3://my-bucket/reports
@@ -46,14 +56,15 @@ def copy(
       clew ask "Who built the mill?" --kb s3://my-bucket/reports
 
     You can stop at any time; run the same command again to continue. Copied again to the same address, only what has
-    changed is sent. The target has nothing to read before the copy is complete, and every part is compared with its
-    digest on the way back; clew info --digest prints the same digest for both. Removed documents, the trash, earlier
-    versions and the evidence basket are not copied. Answers at both places are the same.
+    changed is sent; where documents were removed, that is the parts that had some of them. The target has nothing to
+    read before the copy is complete, and every part is compared with its digest on the way back; clew info --digest
+    prints the same digest for both. Removed documents, the trash, earlier versions and the evidence basket are not
+    copied. Answers at both places are the same.
     """
     from clew.knowledge_base.base_copy import copy_base
 
     started = time.monotonic()
-    report = copy_base(source, target, take_over=take_over, progress=_show_bytes())
+    report = copy_base(source, target, take_over=take_over, shards=shards, progress=_show_bytes())
     if as_json:
         print_json(report.to_dict())
         return

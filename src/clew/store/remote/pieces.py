@@ -10,6 +10,7 @@ import os
 import tempfile
 import threading
 import time
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
@@ -18,10 +19,10 @@ from pathlib import Path
 
 from clew.core.errors import BaseReplaced, Damaged, StoreError
 from clew.store.object_store import ObjectStore
-from clew.store.remote.manifest import StoredFile, piece_digest, piece_name, read_pieces
+from clew.store.remote.manifest import StoredFile, cut_file, piece_digest, piece_name, read_pieces
 
 #: Requests that are under way at once.
-TRANSFERS = 64
+TRANSFERS = 128
 #: Bytes of pieces that a process keeps in memory.
 MEMORY = 64 << 20
 #: The share of the limit that is left when the cache was emptied to make room.
@@ -77,8 +78,8 @@ class PieceCache:
     def download(self, files: Iterable[StoredFile], folder: Path, previous: Iterable[Path] = ()) -> None:
         """Write whole files of the copy below ``folder``; each appears when it is complete.
 
-        ``previous`` are folders of earlier states of the copy: a piece that the file of the same path has there, at
-        the same place, is taken from it. These pieces do not go through the cache.
+        ``previous`` are folders of earlier states of the copy: a piece that the file of the same path has there is
+        taken from it. These pieces do not go through the cache.
         """
         earlier = list(previous)
         unfinished: dict[StoredFile, Path] = {}
@@ -104,7 +105,7 @@ class PieceCache:
                 content = future.result()
                 for file, number in writes.pop(future):
                     with unfinished[file].open("r+b") as stream:
-                        stream.seek(number * file.piece_size)
+                        stream.seek(file.piece_start(number))
                         stream.write(content)
             for file, path in unfinished.items():
                 path.replace(folder / file.path)
@@ -115,11 +116,14 @@ class PieceCache:
                 path.unlink(missing_ok=True)
 
     def _copy_pieces(self, path: Path, file: StoredFile, target: Path) -> Iterator[int]:
-        """Copy those pieces of ``file`` that are at their place in ``path``; yield their numbers."""
+        """Copy those pieces of ``file`` that ``path`` has; yield their numbers."""
+        wanted: dict[str, list[int]] = {}
+        for number, digest in enumerate(file.pieces):
+            wanted.setdefault(digest, []).append(number)
         with target.open("r+b") as stream:
-            for number, content in enumerate(read_pieces(path, file.piece_size)):
-                if number < len(file.pieces) and piece_digest(content) == file.pieces[number]:
-                    stream.seek(number * file.piece_size)
+            for _, content in read_pieces(path, cut_file(path, file.path)):
+                for number in wanted.pop(piece_digest(content), ()):
+                    stream.seek(file.piece_start(number))
                     stream.write(content)
                     yield number
 
@@ -253,7 +257,10 @@ class StoredBytes:
         """Return the digests of the pieces that contain the bytes ``start`` to ``end``."""
         if start >= end:
             return ()
-        return self.file.pieces[start // self.file.piece_size : (end - 1) // self.file.piece_size + 1]
+        return self.file.pieces[self._piece_at(start) : self._piece_at(end - 1) + 1]
+
+    def _piece_at(self, place: int) -> int:
+        return bisect_right(self.file.ends, place)
 
     def read_ranges(self, ranges: Iterable[tuple[int, int]]) -> list[bytes]:
         """Return the bytes of each range, all fetched at the same time."""
@@ -265,5 +272,5 @@ class StoredBytes:
         if start >= end:
             return b""
         joined = b"".join(piece(digest) for digest in self.digests(start, end))
-        offset = start // self.file.piece_size * self.file.piece_size
+        offset = self.file.piece_start(self._piece_at(start))
         return joined[start - offset : end - offset]

@@ -32,6 +32,7 @@ class RangedArray:
         self._content, self._length = content, length
         # What stands before the numbers in a .npy file.
         self._offset = content.file.size - length * _ITEM.itemsize
+        self._ends = np.array(content.file.ends, dtype=np.int64)
 
     def __len__(self) -> int:
         return self._length
@@ -48,15 +49,15 @@ class RangedArray:
             return np.frombuffer(content, _ITEM)
         places = np.asarray(index, dtype=np.int64)
         numbers = np.empty(len(places), dtype=_ITEM)
-        piece_size = self._content.file.piece_size
-        piece_of = (self._offset + places * _ITEM.itemsize) // piece_size
+        piece_of = np.searchsorted(self._ends, self._offset + places * _ITEM.itemsize, side="right")
         needed = np.unique(piece_of).tolist()
         pieces = self._content.cache.get(self._content.file.pieces[number] for number in needed)
         for number in needed:
             here = piece_of == number
             # The numbers of a piece begin at its start: its size and that of the header are multiples of theirs.
             piece = np.frombuffer(pieces[self._content.file.pieces[number]], _ITEM)
-            numbers[here] = piece[places[here] - (number * piece_size - self._offset) // _ITEM.itemsize]
+            start = self._content.file.piece_start(number)
+            numbers[here] = piece[places[here] - (start - self._offset) // _ITEM.itemsize]
         return numbers
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

@@ -2,12 +2,16 @@
 
 A *chunk* has the nodes of some consecutive rows, each with its text, and what lies above them (sections, tables), so
 that one request suffices to show a node with its headings. It is compressed JSON of about :data:`CHUNK` characters.
+
+What is packed together depends on the numbers of rows alone, which documents keep: when others are removed, most
+chunks and openings are the same bytes as before.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import astuple, dataclass, field, replace
@@ -27,11 +31,13 @@ if TYPE_CHECKING:
     from clew.store.remote.pieces import StoredBytes
 
 #: A change of what is packed raises it.
-RECORDS_VERSION = 1
-#: Characters of text after which a chunk is complete, and its most nodes.
-CHUNK, CHUNK_NODES = 12_000, 128
-#: Characters of the beginning of a document that are also packed apart, and documents whose openings are one block.
-OPENING, OPENINGS_BLOCK = 4000, 64
+RECORDS_VERSION = 2
+#: Characters of text after which a chunk is complete. Its rows are of one range of so many, which begins at a
+#: multiple.
+CHUNK, CHUNK_ROWS = 12_000, 128
+#: Characters of the beginning of a document that are also packed apart, and the logarithm (base 2) of about how many
+#: documents' openings are one block.
+OPENING, OPENINGS_BITS = 4000, 4
 
 
 class RecordPacker:
@@ -50,6 +56,7 @@ class RecordPacker:
         self._piece_sizes: list[int] = []
         self._openings: list[str] = []
         self._opening_sizes: list[int] = []
+        self._opening_starts: list[int] = []
 
     def __enter__(self) -> Self:
         self._records, self._texts, self._opening_file = (
@@ -71,10 +78,12 @@ class RecordPacker:
         self._piece_counts.append(len(pieces))
         self._piece_sizes += [_write_packed(self._texts, piece) for piece in pieces]
         self._openings.append(text[:OPENING])
-        if len(self._openings) == OPENINGS_BLOCK:
+        if _ends_block(first):
             self._finish_openings()
 
     def _add_record(self, record: NodeRecord, records: Sequence[NodeRecord], first: int) -> None:
+        if self._chunk and self._chunk[0].row // CHUNK_ROWS != record.row // CHUNK_ROWS:
+            self._finish_chunk()
         self._chunk.append(record)
         self._chunk_characters += len(record.text or "")
         parent = record.parent
@@ -84,7 +93,7 @@ class RecordPacker:
             shown = above.text if above.kind == SECTION and above.name is None else ""
             self._above[first + parent] = replace(above, text=shown, boxes=None, cells=None)
             parent = above.parent
-        if self._chunk_characters >= CHUNK or len(self._chunk) == CHUNK_NODES:
+        if self._chunk_characters >= CHUNK:
             self._finish_chunk()
 
     def _finish_chunk(self) -> None:
@@ -100,6 +109,7 @@ class RecordPacker:
     def _finish_openings(self) -> None:
         if self._openings:
             self._opening_sizes.append(_write_packed(self._opening_file, self._openings))
+            self._opening_starts.append(len(self._documents) - len(self._openings))
             self._openings = []
 
     def directory(self) -> dict[str, NDArray[np.int64]]:
@@ -114,8 +124,15 @@ class RecordPacker:
             "documents": np.array(self._documents, dtype=np.int64),
             "piece_starts": run_offsets(np.array(self._piece_counts, dtype=np.int64)),
             "piece_offsets": run_offsets(np.array(self._piece_sizes, dtype=np.int64)),
+            "opening_starts": np.array(self._opening_starts, dtype=np.int64),
             "opening_offsets": run_offsets(np.array(self._opening_sizes, dtype=np.int64)),
         }
+
+
+def _ends_block(first: int) -> bool:
+    """Return whether a block of openings ends with the document at a row: one row in 2 ** OPENINGS_BITS, by its
+    hash (Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4)."""
+    return (first * 2654435769 & 0xFFFFFFFF) >> (32 - OPENINGS_BITS) == 0
 
 
 def _resolve_text(record: NodeRecord, document_text: str) -> NodeRecord:
@@ -139,8 +156,8 @@ def _unpack(packed: bytes) -> Any:
 class PackedRecords:
     """The packed records of a copy. ``directory`` says where they are: chunk n has the rows from ``chunk_rows[n]`` on
     and lies between ``chunk_offsets[n]`` and the next; the pieces of document n (its first row: ``documents[n]``) are
-    those from ``piece_starts[n]`` on, which lie between their ``piece_offsets``; the openings of document n are in
-    block n / 64."""
+    those from ``piece_starts[n]`` on, which lie between their ``piece_offsets``; block n of openings has the
+    documents from ``opening_starts[n]`` on, and lies between its ``opening_offsets``."""
 
     records: StoredBytes
     texts: StoredBytes
@@ -200,11 +217,13 @@ class PackedReader:
             pieces = self.pieces((first, 0) for first in first_rows)
             return {first: piece[:length] for (first, _), piece in pieces.items()}
         places = {first: place for first in first_rows if (place := self._document_place(first)) is not None}
-        blocks = sorted({place // OPENINGS_BLOCK for place in places.values()})
+        starts = self.packed.directory["opening_starts"]
+        block_of = {first: bisect_right(starts, place) - 1 for first, place in places.items()}
+        blocks = sorted(set(block_of.values()))
         ranges = _ranges(self.packed.directory["opening_offsets"], blocks)
         content = dict(zip(blocks, map(_unpack, self.packed.openings.read_ranges(ranges)), strict=True))
         texts = {
-            first: content[place // OPENINGS_BLOCK][place % OPENINGS_BLOCK][:length]
+            first: content[block_of[first]][place - int(starts[block_of[first]])][:length]
             for first, place in places.items()
         }
         return {first: text for first, text in texts.items() if text}

@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,14 @@ from clew.store.documents import DocumentEntry, read_counter, read_entries
 from clew.store.graphs.graph_store import GraphStore
 from clew.store.object_store import ObjectStore, local_name, open_object_store, storage_path
 from clew.store.remote import layout
-from clew.store.remote.manifest import MANIFEST, POSTINGS_PIECE, Manifest, StoredFile, is_below, read_manifest
+from clew.store.remote.manifest import (
+    MANIFEST,
+    Manifest,
+    StoredFile,
+    is_below,
+    is_postings,
+    read_manifest,
+)
 from clew.store.remote.pieces import PieceCache, StoredBytes
 from clew.store.remote.postings import RemotePostings, RemoteSegment, open_segment
 from clew.store.remote.records import PackedRecords
@@ -142,20 +149,14 @@ class View:
         return self._open_database(layout.GRAPHS), self.derived
 
     def prefetch(self) -> None:
-        """Begin to fetch what a search needs next: vectors, where there are those of one encoder; the openings of
-        texts, the postings and the nodes, in this order, up to :data:`MAX_PREFETCH` bytes. So the first question to a
-        small base waits for few requests in turn. Whoever needs a part waits for it, and is told what fails."""
+        """Begin to fetch what a search needs next: vectors, where there are those of one encoder, and the files of
+        :func:`choose_prefetched`. So the first question to a small base waits for few requests in turn. Whoever needs
+        a part waits for it, and is told what fails."""
         vectors = [path for path in self.files if path.startswith("derived/vectors/")]
         if len({path.rpartition("/")[0] for path in vectors}) == 1:
             self.cache.submit(lambda: self.fetch(vectors))
-        postings = [path for path, file in self.files.items() if file.piece_size == POSTINGS_PIECE]
-        pieces: list[str] = []
-        size = 0
-        for path in (layout.OPENINGS, *postings, layout.RECORDS):
-            size += self.files[path].size
-            if size > MAX_PREFETCH:
-                break
-            pieces += self.files[path].pieces
+        sizes = {path: file.size for path, file in self.files.items()}
+        pieces = [piece for path in choose_prefetched(sizes) for piece in self.files[path].pieces]
         self.cache.submit(lambda: self.cache.get(pieces))
 
     def stored_bytes(self, path: str) -> StoredBytes:
@@ -191,17 +192,32 @@ class View:
         return segments
 
 
+def choose_prefetched(sizes: Mapping[str, int]) -> list[str]:
+    """Return which files of a copy are fetched before it is known whether they are needed, from the bytes of all: the
+    openings of texts, the postings and the nodes, in this order, up to :data:`MAX_PREFETCH` bytes."""
+    chosen: list[str] = []
+    total = 0
+    for path in (layout.OPENINGS, *filter(is_postings, sizes), layout.RECORDS):
+        total += sizes[path]
+        if total > MAX_PREFETCH:
+            break
+        chosen.append(path)
+    return chosen
+
+
 class RemoteStore(Store):
     """The base at ``objects``, read where it lies. Every method that would change it raises UsageError."""
 
-    def __init__(self, objects: ObjectStore, folder: Path | None = None) -> None:
+    def __init__(self, objects: ObjectStore, folder: Path | None = None, *, prefetch: bool = True) -> None:
         """Read the manifest. ``folder`` has what belongs to who reads, such as the questions of a server and the
-        basket; by default it is that of this machine's user.
+        basket; by default it is that of this machine's user. ``prefetch``: whether to fetch what a first question is
+        likely to need before it is asked.
 
         Raises NotFound, StoreError, and BaseReplaced where the copy is replaced again and again.
         """
         self.url = objects.url
         self._objects = objects
+        self._prefetch = prefetch
         self._resources = ExitStack()
         self._cache_folder = cache_path() / "storage" / local_name(objects.url)
         self._cache = PieceCache(objects, self._cache_folder / "pieces", storage_cache_limit())
@@ -304,7 +320,8 @@ class RemoteStore(Store):
         with self.database.read_transaction() as connection:
             entries = read_entries(connection)
             generation = read_counter(connection, "generation")
-        self._view.prefetch()
+        if self._prefetch:
+            self._view.prefetch()
         return RemoteSnapshot(self._view, generation, entries, self._view.segments(), self.graphs)
 
     # What a base on this machine does in another way
@@ -349,7 +366,7 @@ class RemoteStore(Store):
         """Raise UsageError: vectors are made in the base that this is a copy of."""
         raise read_only_error(self.url)
 
-    def write_copy(self, folder: Path) -> str:
+    def write_copy(self, folder: Path, shard_rows: int | None = None) -> str:
         """Raise UsageError: a copy is made by copying its pieces."""
         raise UsageError(f"{self.url} is itself a copy", f"Copy it: clew copy {self.url} FOLDER")
 
