@@ -25,9 +25,13 @@ from clew.core.languages import language_name
 
 if TYPE_CHECKING:
     from clew.core.types import GraphInfo
+    from clew.knowledge_base.copy_estimate import CopyEstimate
     from clew.knowledge_base.ingest.estimate import Estimate
     from clew.knowledge_base.results import GraphSize, RoleCost
     from clew.store.store import StoreInfo
+
+#: With fewer passages to extrapolate from, it is said that they are few: postings are then read whole.
+SMALL_SAMPLE = 5000
 
 
 def info(
@@ -252,35 +256,77 @@ def estimate(
         int, typer.Option(min=0, metavar="N", help="Read N files of each type; 0 reads all of them.")
     ] = 3,
     workers: Workers = None,
+    storage: Annotated[
+        bool, typer.Option("--storage", help="Estimate a copy of the knowledge base in object storage.")
+    ] = False,
+    passages: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="With --storage: for a base of N passages.", show_default=False
+        ),
+    ] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="With --storage: as in clew copy --shards.", show_default=False
+        ),
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--price",
+            metavar="NAME=DOLLARS",
+            help="With --storage: storage (a GB for a month; 0.023), put and get (a thousand requests; 0.005 and "
+            "0.0004), out (a GB that leaves the storage; 0.09), cpu (an hour of one CPU; 0.0408). Repeat for "
+            "several.",
+            show_default=False,
+        ),
+    ] = None,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Estimate what adding files or asking a question would take, without doing it.
+    """Estimate what adding files, asking a question or a copy in object storage would take, without doing it.
 
-    No model is called. Files are read as a sample; a question is rehearsed to count its model calls and tokens.
+    No model is called. Files are read as a sample; a question is rehearsed to count its model calls and tokens. A
+    copy is written to a temporary folder in the form that it has in storage, and asked there. The default prices are
+    Amazon's of June 2026 in us-east-1: S3 Standard, transfer to the internet, half of an m7g.large. Nothing is looked
+    up. With --storage, PATH... adds the passages of these files.
 
       clew estimate ~/Documents/reports
 
       clew estimate --ask "Who built the mill?" --llm openai:gpt-4o-mini
+
+      clew estimate --storage --passages 1000000 --price out=0
     """
+    from clew.knowledge_base.copy_estimate import Prices, estimate_copy
     from clew.knowledge_base.knowledge_base import open_or_empty
     from clew.knowledge_base.models import estimate_question
     from clew.knowledge_base.registry import replace_retriever
 
-    if not paths and not ask:
-        raise typer.BadParameter("name files to add, or a question with --ask")
+    if not paths and not ask and not storage:
+        raise typer.BadParameter("name files to add, a question with --ask, or --storage")
+    if not storage and (passages is not None or shards is not None or price):
+        raise typer.BadParameter("--passages, --shards and --price are for --storage")
+    prices = Prices.parse(price or [])
     if retriever is not None:
         recipe = replace_retriever(recipe, retriever)
-    with clew.open(kb) if ask else open_or_empty(kb) as base:
+    with clew.open(kb) if ask or storage else open_or_empty(kb) as base:
         addition = base.estimate(paths, sample=sample, workers=workers) if paths else None
         costs = estimate_question(base, ask, model_name(llm), recipe, documents) if ask else []
+        copy = None
+        if storage:
+            added = addition.passages + addition.rows if addition else 0
+            copy = estimate_copy(base, ask, passages=passages, added=added, shards=shards, prices=prices)
     if as_json:
-        print_json({"add": asdict(addition) if addition else None, "ask": [asdict(cost) for cost in costs]})
+        record = {"add": asdict(addition) if addition else None, "ask": [asdict(cost) for cost in costs]}
+        print_json(record | {"storage": copy.to_dict() if copy else None})
         return
     if addition:
         _print_addition(addition)
     if ask:
         _print_costs(costs)
+    if copy:
+        _print_copy(copy)
 
 
 def _print_addition(addition: Estimate) -> None:
@@ -293,6 +339,35 @@ def _print_addition(addition: Estimate) -> None:
     print(f"  an encoder would read {addition.characters:,} characters; adding calls no language model")
     for line in failure_lines(addition.failed):
         print_note(f"clew: {line}")
+
+
+def _print_copy(copy: CopyEstimate) -> None:
+    """Print what a copy in object storage takes."""
+    scaled = copy.passages != copy.measured
+    basis = f", extrapolated from {copy.measured:,}" if scaled else ""
+    print(f"a copy in object storage of {format_count(copy.passages, 'passage')}{basis}:")
+    print(
+        f"  {format_size(copy.bytes)} in {format_count(copy.objects, 'object')}, of which "
+        f"{format_size(copy.vector_bytes)} vectors; {format_count(copy.shards, 'shard')}"
+    )
+    print(f"  to copy: {copy.puts:,} PUTs, {_describe_cpu(copy.copy_cpu_seconds)}")
+    if copy.add_cpu_seconds is not None:
+        print(f"  to index and encode: {_describe_cpu(copy.add_cpu_seconds)}, beside reading the files")
+    for name, cost in (("the first question of a machine", copy.first), ("another one there", copy.later)):
+        print(
+            f"  {name}: {format_count(cost.gets, 'GET')}, {format_size(cost.bytes)}, "
+            f"{_describe_cpu(cost.cpu_seconds)}"
+        )
+    for name, dollars in copy.dollars.items():
+        print(f"  {name}: ${dollars:,.4f}")
+    if scaled and copy.measured < SMALL_SAMPLE:
+        print_note(
+            f"fewer than {SMALL_SAMPLE:,} passages are little to extrapolate from: requests of questions may be more"
+        )
+
+
+def _describe_cpu(seconds: float) -> str:
+    return f"{format_duration(seconds) if seconds < 3600 else f'{seconds / 3600:,.1f} hours'} of one CPU"
 
 
 def _print_costs(costs: list[RoleCost]) -> None:
