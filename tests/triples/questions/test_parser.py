@@ -412,6 +412,9 @@ def test_yes_and_no_about_one_edge(works):
         "Is The Toll a western?": "no",
         "Was Slack Tide released in 1929?": "yes",
         "Is Slack Tide in French?": "yes",
+        "Was Slack Tide released before 1930?": "yes",
+        "Was The Toll released in the 1930s?": "no",
+        "Was Harbour Nights made in 1931?": "yes",
         "Are there any films by Ada Pell after 1940?": "yes",
     }
     for question, verdict in verdicts.items():

@@ -187,6 +187,8 @@ def _fit(
             continue
         if not is_capital and _is_apposition(asked, place, outside):
             continue
+        if not space.has_types and place in asked.focus and asked.affinities[place].max() < NAMES_RELATION:
+            continue  # "which ship": a graph without types does not say what its nodes are
         left.append(word.text)
     return min(named) + 0.01 * float(np.mean(named)), tuple(dict.fromkeys(left))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,7 @@ _TESTS = {
     "earlier than": "<",
     "at most": "<=",
 }
+_OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq}
 _OF_TIME = frozenset({"after", "since", "before", "until", "in", "during", "later than", "earlier than"})
 #: Superlatives: highest or lowest, and the word for what is measured, "" where the next word says it.
 _SUPERLATIVES = {
@@ -174,7 +176,7 @@ def find_additions(
 
 def asks_measure(question: str, asked: QuestionWords) -> bool:
     """Return whether a question compares or ranks by a number; the number is then no answer."""
-    return any(form.search(question) for form in (_COMPARISON, _RANGE, _DECADE)) or any(
+    return bool(find_comparisons(question)) or any(
         word.text in _SUPERLATIVES or word.text in ("most", "fewest") for word in asked.words
     )
 
@@ -400,6 +402,62 @@ def _add_comparisons(
     """Add the comparisons with numbers, and return the places of their words."""
     taken: set[int] = set()
     start, end = asked.words[name.first].start, asked.words[name.last - 1].end
+    for comparison in find_comparisons(question):
+        if name.last > name.first and comparison.start < end and start < comparison.end:
+            continue  # "2 Days in the Valley": part of the name
+        places = comparison.places(asked)
+        if places <= additions.words:
+            continue  # "more than 10 time zones" counts nodes
+        kind = "time" if comparison.is_year else ""
+        target = _find_measure(asked, hops, space, name, kind, places)
+        if target is None:
+            if comparison.test == "=":
+                continue  # "in 24 Hours": a name may follow
+            text = question[comparison.start : comparison.end]
+            additions.notes += (f"nothing in the graph can be compared for '{text}'",)
+            taken |= places
+            continue
+        number, relation = target
+        additions.conditions.append(comparison.condition(number, space.relations[relation]))
+        additions.relations.add(relation)
+        taken |= places
+    additions.words |= taken
+    return taken
+
+
+@dataclass(frozen=True, slots=True)
+class NumberComparison:
+    """A comparison with a number in a question, such as "after 1990" or "in the 1920s": the characters from ``start``
+    to ``end``, and the test. ``is_year``: it says when something was."""
+
+    start: int
+    end: int
+    test: str
+    low: float
+    high: float | None
+    is_year: bool
+
+    def condition(self, unknown: int, property: str) -> Condition:
+        """Return the comparison of a property of an unknown."""
+        return Condition(unknown, property, self.test, self.low, self.high)
+
+    def holds(self, value: float) -> bool:
+        """Return whether a number passes the test."""
+        if self.high is not None:
+            return self.low <= value <= self.high
+        return bool(_OPERATORS[self.test](value, self.low))
+
+    def places(self, asked: QuestionWords) -> set[int]:
+        """Return the places of its words."""
+        return {place for place, word in enumerate(asked.words) if self.start <= word.start < self.end}
+
+
+def find_comparisons(question: str) -> list[NumberComparison]:
+    """Return the comparisons with numbers in a question.
+
+    >>> [(each.test, each.low, each.high) for each in find_comparisons("films from the 1920s with over 500 votes")]
+    [('between', 1920.0, 1929.0), ('>', 500.0, None)]
+    """
     matches = [(match, "between") for match in _RANGE.finditer(question)]
     matches += [(match, "decade") for match in _DECADE.finditer(question)]
     matches += [(match, "in") for match in _OF_YEAR.finditer(question)]
@@ -408,30 +466,13 @@ def _add_comparisons(
         for match in _COMPARISON.finditer(question)
         if not any(match.start() < other.end() and other.start() < match.end() for other, _ in matches)
     ]
+    comparisons = []
     for match, words in matches:
-        if name.last > name.first and match.start() < end and start < match.end():
-            continue  # "2 Days in the Valley": part of the name
-        places = {
-            place for place, word in enumerate(asked.words) if match.start() <= word.start < match.end()
-        }
-        if places <= additions.words:
-            continue  # "more than 10 time zones" counts nodes
         low, high = _bounds(match, words)
         is_year = 1000 <= low <= 2200 and (words in _OF_TIME or high is not None) and low.is_integer()
-        target = _find_measure(asked, hops, space, name, "time" if is_year else "", places)
-        if target is None:
-            if words in {"in", "during"}:
-                continue  # "in 24 Hours": a name may follow
-            additions.notes += (f"nothing in the graph can be compared for '{match.group()}'",)
-            taken |= places
-            continue
-        number, relation = target
         test = _TESTS[words] if high is None else "between"
-        additions.conditions.append(Condition(number, space.relations[relation], test, low, high))
-        additions.relations.add(relation)
-        taken |= places
-    additions.words |= taken
-    return taken
+        comparisons.append(NumberComparison(*match.span(), test, low, high, is_year))
+    return comparisons
 
 
 def _bounds(match: re.Match[str], words: str) -> tuple[float, float | None]:

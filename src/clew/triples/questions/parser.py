@@ -199,10 +199,10 @@ class PlainParser:
         return [
             Reading(
                 graph.name,
-                str(verdict.write(space)),
+                str(verdict.triples),
                 1.0,
-                verdict.first.name,
-                (space.relations[verdict.directed // 2],),
+                verdict.name,
+                (verdict.relation,),
                 left_out=verdict.left_out,
                 explained=1.0,
                 plausibility=1.0,
@@ -667,7 +667,8 @@ class _Draft:
             )
         if asked.kind == "time":
             times = space.end_kinds()["time"]
-            is_time = times[last] or (not last % 2 and "time" in space.labels[last // 2].kinds)
+            is_time = times[last] or space.leads_to_numbers[last]
+            is_time |= not last % 2 and "time" in space.labels[last // 2].kinds
             return () if is_time or not times.any() else ("it does not lead to a time",)
         focus = self._focus()
         if asked.kind or not focus:

@@ -1,7 +1,8 @@
-"""Questions for a yes or no about one edge: "Did Ada Pell direct Kismet?", "Is Kismet a comedy?".
+"""Questions for a yes or no about one edge: "Did Ada Pell direct Kismet?", "Was Kismet released before 1940?".
 
-Two names and a relation between them are looked for. "Yes" is that edge. "No" is said only where the first name has
-the relation to something else: what a graph does not know at all, it does not deny.
+Two names and a relation between them are looked for, or a name and a comparison with a number that its relation leads
+to. "Yes" is that edge. "No" is said only where the first name has the relation to something else: what a graph does
+not know at all, it does not deny.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.text import parse_number
 from clew.core.values import EITHER, POLAR
 from clew.triples.language.chain import Chain, Condition, Term, Triple, TypedChain
 from clew.triples.language.wordings import OWN_VALUE
+from clew.triples.questions.conditions import find_comparisons
 from clew.triples.questions.paths import CERTAIN_NAME, NAMES_RELATION, expected_directions
 from clew.triples.questions.words import GENERIC, PERSON_WORDS
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
+    from clew.triples.questions.conditions import NumberComparison
     from clew.triples.questions.names import NameMatch
     from clew.triples.questions.paths import PathSpace, QuestionWords
 
@@ -28,28 +32,23 @@ if TYPE_CHECKING:
 _MIN_PLAUSIBILITY = 0.2
 #: What speaks for a relation for each tenfold number of edges that it has at the second name.
 _PER_EDGES = 0.01
+#: Numbers of a name beyond these are not compared.
+_MOST_VALUES = 20
 _COPULAS = frozenset("is are was were".split())
 _BETWEEN = frozenset("a an the also one of in from by".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A yes or no: the two names, the directed relation from the first to the second, and whether the edge is there.
-    ``left_out`` are words that nothing stands for."""
+    """A yes or no about the edges of a name along a relation. ``triples`` lead to the edge, for "no" to those that
+    are there instead; ``left_out`` are words that nothing stands for; ``score`` says how well the relation is named."""
 
-    first: NameMatch
-    second: NameMatch
-    directed: int
+    name: str
+    relation: str
     is_yes: bool
+    triples: TypedChain
     left_out: tuple[str, ...]
-
-    def write(self, space: PathSpace) -> TypedChain:
-        """Return the edge as typed triples; for "no" those that are there instead."""
-        name, unknown = Term(self.first.name, is_name=True), Term("#1")
-        ends = (unknown, name) if self.directed % 2 else (name, unknown)
-        triple = Triple(ends[0], space.relations[self.directed // 2], ends[1])
-        own = (Condition(1, OWN_VALUE, "=", self.second.name),) if self.is_yes else ()
-        return TypedChain(Chain((triple,), 1), conditions=own)
+    score: float
 
 
 def find_verdict(
@@ -58,25 +57,59 @@ def find_verdict(
     """Return the yes or no to a question about one edge; None where it asks for none, or the graph cannot say."""
     if not POLAR.search(question) or EITHER.search(question):
         return None
-    verdicts: list[tuple[float, Verdict]] = []
+    verdicts: list[Verdict] = []
+    comparisons = find_comparisons(question)
     for first in names:
         if first.plausibility < CERTAIN_NAME:
             continue
+        for comparison in comparisons:
+            verdicts += _compare(question, asked, first, comparison, space)
         for second in names:
             if second.plausibility >= _MIN_PLAUSIBILITY and not second.overlaps(first):
                 verdicts += _judge(question, asked, first, second, space)
-    if not verdicts:
-        return None
-    fewest = min(len(verdict.left_out) for _, verdict in verdicts)
-    usable = [item for item in verdicts if len(item[1].left_out) == fewest]
     # Of several relations that may be meant, one edge is enough for a yes; the best-named one says no.
-    return max(usable, key=lambda item: (item[1].is_yes, item[0]))[1]
+    return max(verdicts, key=lambda each: (-len(each.left_out), each.is_yes, each.score), default=None)
+
+
+def _compare(
+    question: str, asked: QuestionWords, name: NameMatch, comparison: NumberComparison, space: PathSpace
+) -> list[Verdict]:
+    """Return what the numbers that a name leads to say to a comparison, for each relation that may be meant."""
+    places = comparison.places(asked)
+    if places & set(range(name.first, name.last)):
+        return []
+    affinity = asked.affinities.copy()
+    affinity[name.first : name.last] = 0
+    usable = [
+        directed
+        for directed in sorted(space.at_rows(name.rows))
+        if not directed % 2 and space.leads_to_numbers[directed] and not space.is_property(directed)
+    ]
+    of_time = [directed for directed in usable if "time" in space.labels[directed // 2].kinds]
+    verdicts = []
+    for directed in usable:
+        label = space.relations[directed // 2]
+        named = float(affinity[:, directed // 2].max(initial=0.0))
+        if named < NAMES_RELATION and not (comparison.is_year and of_time == [directed]):
+            continue
+        reached = space.graph.neighbours(name.rows, label)[1][:_MOST_VALUES]
+        numbers = [parse_number(entity.name) for entity in space.graph.entities(reached)]
+        known = [number for number in numbers if not math.isnan(number)]
+        if known:
+            is_yes = any(map(comparison.holds, known))
+            triple = Triple(Term(name.name, is_name=True), label, Term("#1"))
+            conditions = (comparison.condition(1, OWN_VALUE),) if is_yes else ()
+            written = TypedChain(Chain((triple,), 1), conditions=conditions)
+            covered = {*range(name.first, name.last), *places}
+            left = _left_out(question, asked, covered, affinity, directed, space)
+            verdicts.append(Verdict(name.name, label, is_yes, written, left, named))
+    return verdicts
 
 
 def _judge(
     question: str, asked: QuestionWords, first: NameMatch, second: NameMatch, space: PathSpace
-) -> list[tuple[float, Verdict]]:
-    """Return what each relation that may be meant between two names says, with how well it is named."""
+) -> list[Verdict]:
+    """Return what each relation that may be meant between two names says."""
     affinity = asked.affinities.copy()
     for name in (first, second):
         affinity[name.first : name.last] = 0
@@ -106,10 +139,20 @@ def _judge(
         reached = space.graph.neighbours(first.rows, label, is_backwards)[1]
         is_yes = bool(np.isin(second.rows, reached).any())
         uses = len(space.graph.neighbours(second.rows, label, not is_backwards)[1])
-        left = _left_out(question, asked, (first, second), affinity, directed, space)
+        covered = {*range(first.first, first.last), *range(second.first, second.last)}
+        left = _left_out(question, asked, covered, affinity, directed, space)
         score = named + _PER_EDGES * math.log10(1 + uses)
-        verdicts.append((score, Verdict(first, second, directed, is_yes, left)))
+        triples = _write_edge(first, label, is_backwards, second.name if is_yes else "")
+        verdicts.append(Verdict(first.name, label, is_yes, triples, left, score))
     return verdicts
+
+
+def _write_edge(name: NameMatch, relation: str, is_backwards: bool, other: str) -> TypedChain:
+    """Return the edges of a name along a relation, with ``other`` that to another name alone."""
+    constant, unknown = Term(name.name, is_name=True), Term("#1")
+    ends = (unknown, constant) if is_backwards else (constant, unknown)
+    conditions = (Condition(1, OWN_VALUE, "=", other),) if other else ()
+    return TypedChain(Chain((Triple(ends[0], relation, ends[1]),), 1), conditions=conditions)
 
 
 def _says_kind(asked: QuestionWords, first: NameMatch, second: NameMatch) -> bool:
@@ -126,14 +169,14 @@ def _says_kind(asked: QuestionWords, first: NameMatch, second: NameMatch) -> boo
 def _left_out(
     question: str,
     asked: QuestionWords,
-    names: tuple[NameMatch, NameMatch],
+    covered: set[int],
     affinity: Floats,
     directed: int,
     space: PathSpace,
 ) -> tuple[str, ...]:
     left = []
     for place, word in enumerate(asked.words):
-        if any(name.first <= place < name.last for name in names):
+        if place in covered:
             continue
         is_capital = place > 0 and question[word.start].isupper() and len(word.text) > 1
         is_wording = not word.is_content or word.text in GENERIC or word.text in PERSON_WORDS
