@@ -41,7 +41,7 @@ _BETWEEN = frozenset("a an the also one of in from by".split())
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A yes or no about the edges of a name along a relation. ``triples`` lead to the edge, for "no" to those that
-    are there instead; ``left_out`` are words that nothing stands for; ``score`` says how well the relation is named."""
+    are there instead; ``left_out`` are words that nothing stands for; ``score``: how well the relation is named."""
 
     name: str
     relation: str
