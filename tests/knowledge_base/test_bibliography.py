@@ -35,3 +35,38 @@ def test_papers_by_one_author_that_cite_another_take_a_hop_from_each(tmp_path):
             assert answer.ranking[0].name == title and answer.ranking[0].meets_all
         with pytest.raises(UsageError, match="no graph"):
             base.graphs.link_citations("films")
+
+
+SHORT = """
+@book{oak, author={Oak, P. Q.}, title={Weirs of Europe}, year=2010}
+@article{tides, author={Wu, Jo}, title={Tides}, year=1999}
+@article{lamps, author={Brun, Elodie}, title={Lamps of the old harbour: A catalogue}, year=2015}
+@article{quay, author={Elm, R.}, title={The quay}, year=2001}
+@article{own, author={Strake, Ada}, title={A survey of the northern weirs}, year=2023}
+"""
+SURVEY = """# A survey of the northern weirs
+
+The quay is old. Tides turn it, and R. Elm agrees. Many weirs of Europe are older.
+
+References
+
+Oak, P. Weirs of Europe. Quay Press, 2010.
+Wu, J. (1999). Tides. Journal of Water.
+Brun, E. Lamps of the old harbour. 2016.
+"""
+
+
+def test_short_titles_count_beside_author_and_year_and_main_titles_alone(tmp_path):
+    (tmp_path / "library.bib").write_text(SHORT)
+    (tmp_path / "survey.md").write_text(SURVEY)
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.encoding.set(None)
+        base.add([tmp_path / "survey.md"], workers=1)
+        base.graphs.add(tmp_path / "library.bib")
+        assert base.graphs.link_citations("library") == 3
+        answer = base.ask(
+            "", chain="A survey of the northern weirs >> cites >> #1; final answer: #1", recipe="focus"
+        )
+        assert {hit.name for hit in answer.ranking if hit.meets_all} == {
+            "Weirs of Europe", "Tides", "Lamps of the old harbour: A catalogue",
+        }  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -10,9 +12,6 @@ from clew.core.errors import NotFound, UsageError
 from clew.core.text import fold_name
 from clew.core.types import Entity, GraphInfo
 from clew.knowledge_base.results import EntityDescription, EntityTriples
-
-#: Titles that are looked for in documents have at least so many words and characters.
-_TITLE_WORDS, _TITLE_LENGTH = 3, 20
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
@@ -28,6 +27,56 @@ if TYPE_CHECKING:
     from clew.store.sparql.mounted_graph import MountedGraph
     from clew.store.store import Store
     from clew.triples.linking.entity_alignment import EntityAlignment
+
+
+#: Titles of fewer words and characters may stand in a text by chance.
+_TITLE_WORDS, _TITLE_LENGTH = 3, 20
+#: Characters before a short title in which its author, and around it in which its year is looked for.
+_NEAR = 80
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """How a work is recognised in the text of another: by its title, a short one beside author and year."""
+
+    titles: tuple[str, ...]
+    authors: tuple[str, ...]
+    year: str
+
+    @classmethod
+    def of_work(cls, work: Entity, authors: Sequence[str]) -> _Reference:
+        """Return that of a work with these authors."""
+        main = fold_name(work.name.partition(": ")[0])
+        titles = [fold_name(work.name), *([main] if _is_distinct(main) else [])]
+        last_names = (fold_name(name).rpartition(" ")[2] for name in authors)
+        return cls(
+            tuple(dict.fromkeys(filter(None, titles))),
+            tuple(filter(None, last_names)),
+            str(work.properties.get("year", "")),
+        )
+
+    def stands_in(self, text: str) -> bool:
+        """Return whether a folded text refers to the work."""
+        return any(
+            _is_distinct(title) or self._is_near(text, place, place + len(title) + 2)
+            for title in self.titles
+            if (place := text.find(f" {title} ")) >= 0
+        )
+
+    def _is_near(self, text: str, start: int, end: int) -> bool:
+        """Return whether an author stands before the place of a short title, or of its last mention, and the year
+        near it."""
+        last = text.rfind(text[start:end])
+        return any(
+            any(f" {author} " in text[max(0, at - _NEAR) : at + 1] for author in self.authors)
+            and bool(self.year)
+            and self.year in text[max(0, at - _NEAR) : at + end - start + _NEAR]
+            for at in (start, last)
+        )
+
+
+def _is_distinct(title: str) -> bool:
+    return len(title) >= _TITLE_LENGTH and title.count(" ") >= _TITLE_WORDS - 1
 
 
 class KnowledgeGraphs:
@@ -73,9 +122,10 @@ class KnowledgeGraphs:
         """Add to a bibliography the edges ``cites`` that its works' documents show; return how many are new.
 
         A document is a work's if it has the name of the work's ``file`` or the work's title. It cites each other work
-        whose title, of three words and twenty characters at least, stands in its text. Raises UsageError.
+        whose title, or main title, stands in its text; one of fewer than three words or twenty characters counts
+        only behind the last name of an author and near the year. Raises UsageError.
         """
-        from clew.parse.graphs.bibliography import CITES, PAPER
+        from clew.parse.graphs.bibliography import AUTHOR, CITES, PAPER
         from clew.store.graphs.graph_edits import GraphEdits
 
         graph = self.get(name)
@@ -84,6 +134,15 @@ class KnowledgeGraphs:
         rows = graph.rows_of_type(PAPER)
         works = {entity.id.removeprefix(f"{name}:"): entity for entity in graph.entities(rows)}
         titles = {key: fold_name(work.name) for key, work in works.items()}
+        authors: list[Sequence[str]] = [()] * len(works)
+        if AUTHOR in graph.relations():
+            starts, tails = graph.neighbours(rows, AUTHOR)
+            names = [person.name for person in graph.entities(tails)]
+            authors = [names[start:end] for start, end in pairwise(starts)]
+        references = {
+            key: _Reference.of_work(work, people)
+            for (key, work), people in zip(works.items(), authors, strict=True)
+        }
         documents: dict[str, str] = {}
         for document in self._store.documents():
             for text in (fold_name(document.title), *(PurePath(path).name for path in document.paths)):
@@ -102,9 +161,8 @@ class KnowledgeGraphs:
             if own is None:
                 continue
             text = f" {fold_name(self._store.document_text(own))} "
-            for other, title in titles.items():
-                is_distinct = len(title) >= _TITLE_LENGTH and title.count(" ") >= _TITLE_WORDS - 1
-                if other != key and is_distinct and (key, other) not in known and f" {title} " in text:
+            for other, reference in references.items():
+                if other != key and (key, other) not in known and reference.stands_in(text):
                     edits.add_edge(key, CITES, other)
         if len(edits):
             self._store.graphs.edit_graph(name, edits)

@@ -238,3 +238,75 @@ def test_what_is_wrong_in_an_export_of_zotero_is_said_and_nothing_is_fetched(tmp
         return
     with pytest.raises(UnreadableFile, match=reason):
         read_twin(tmp_path / "library.rdf", content)
+
+
+RIS = """TY  - JOUR
+AU  - Müller, Jörg
+AU  - van der Berg, Anna
+TI  - On the Filling
+  of Locks
+JO  - Journal of Canal Studies
+PY  - 2019/03//
+DO  - 10.1000/jcs
+KW  - locks
+KW  - to read
+N1  - cites: reyes22
+ER  -
+
+TY  - THES
+ID  - reyes22
+A1  - Reyes, Ada
+T1  - Gentle paddles
+PB  - University of Wexcombe
+Y1  - 2022
+ER  -
+"""
+COLUMNS = (
+    "Key,Item Type,Publication Year,Author,Title,Publication Title,DOI,Abstract Note,Publisher,Manual Tags,"
+    "File Attachments,Extra"
+)
+LOCKS = (
+    "ABCD", "journalArticle", "2019", "Müller, Jörg; van der Berg, Anna", "On the Filling of Locks",
+    "Journal of Canal Studies", "10.1000/jcs", "We, who\nmeasured.", "", "locks; to read",
+    "/home/ada/XYZ/mueller.pdf; /home/ada/XYZ/snap.html", "cites: reyes22",
+)  # fmt: skip
+PADDLES = (
+    "EFGH", "thesis", "2022", "Reyes, Ada", "Gentle paddles", "", "", "", "University of Wexcombe", "", "",
+    "Citation Key: reyes22",
+)  # fmt: skip
+TABLE = "\ufeff" + "".join(
+    ",".join(f'"{cell}"' for cell in row) + "\n" for row in (COLUMNS.split(","), LOCKS, PADDLES)
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "key"), [("a.ris", RIS, "10.1000/jcs"), ("a.csv", TABLE, "ABCD")]
+)
+def test_ris_and_the_table_of_zotero(tmp_path, name, content, key):
+    twin = read_twin(tmp_path / name, content)
+    assert twin.nodes[key]["name"] == "On the Filling of Locks"
+    people = {tail for head, relation, tail in twin.edges if (head, relation) == (key, "author")}
+    assert people == {"person:Jörg Müller", "person:Anna van der Berg"}
+    assert {(key, "cites", "reyes22"), (key, "keyword", "keyword:to read")} <= set(twin.edges)
+    assert ("reyes22", "published in", "venue:University of Wexcombe") in twin.edges
+    assert twin.nodes[key]["properties"]["year"] == 2019
+    if name == "a.csv":
+        assert twin.nodes[key]["properties"]["file"] == "/home/ada/XYZ/mueller.pdf"
+    with pytest.raises(UnreadableFile, match="without a"):
+        read_twin(tmp_path / f"b{name}", content.replace("Gentle paddles", ""))
+
+
+def test_names_with_particles_schools_and_related_works(tmp_path):
+    bibtex = read_twin(
+        tmp_path / "a.bib", "@phdthesis{a, author={Strake, Jr., Ada}, school={Oxlade}, title={Quays}}"
+    )
+    assert {("a", "author", "person:Ada Strake Jr."), ("a", "published in", "venue:Oxlade")} <= set(
+        bibtex.edges
+    )
+    person = {"family": "Berg", "given": "Anna", "non-dropping-particle": "van der", "suffix": "III"}
+    csl = read_twin(
+        tmp_path / "a.json", json.dumps([{"id": "b", "title": "Tides", "issued": {}, "author": [person]}])
+    )
+    assert ("b", "author", "person:Anna van der Berg III") in csl.edges
+    related = ZOTERO.replace("<bib:pages>1-9", '<dc:relation rdf:resource="#item_20"/><bib:pages>1-9')
+    assert ("strake21", "related to", "item_20") in read_twin(tmp_path / "a.rdf", related).edges

@@ -78,6 +78,8 @@ def test_formats_are_listed_in_their_order_with_their_suffixes() -> None:
         "bibtex",
         "csl-json",
         "zotero-rdf",
+        "zotero-csv",
+        "ris",
         "csv",
         "tsv",
         "jsonl",
@@ -95,9 +97,9 @@ def test_formats_are_listed_in_their_order_with_their_suffixes() -> None:
     with pytest.raises(UnreadableFile) as raised:
         detect_format(Path("a.doc"))
     assert raised.value.hint == (
-        "Name the format: --format bibtex|csl-json|zotero-rdf|csv|tsv|jsonl|parquet|ntriples|turtle|rdfxml|stark; "
-        "known suffixes: .bib, .bibtex, .csv, .txt, .tsv, .tab, .jsonl, .ndjson, .parquet, .pq, .nt, .ttl, .rdf, "
-        ".owl, .xml"
+        "Name the format: --format bibtex|csl-json|zotero-rdf|zotero-csv|ris|csv|tsv|jsonl|parquet|ntriples|turtle|"
+        "rdfxml|stark; known suffixes: .bib, .bibtex, .ris, .csv, .txt, .tsv, .tab, .jsonl, .ndjson, .parquet, .pq, "
+        ".nt, .ttl, .rdf, .owl, .xml"
     )
 
 

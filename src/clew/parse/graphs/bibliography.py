@@ -1,16 +1,18 @@
-r"""Bibliographies: BibTeX, CSL JSON as Zotero and other programs export it, and Zotero RDF.
+r"""Bibliographies: BibTeX, RIS, CSL JSON as Zotero and other programs export it, and Zotero's RDF and CSV.
 
 A work becomes a node of type ``paper`` with its key as id, its title as name, its abstract as text, and ``year``,
 ``kind`` (article, book, ...), ``doi``, ``url`` and ``file`` as properties. Edges lead from it to persons (``author``,
 ``editor``), to where it appeared (``published in``), to keywords (``keyword``), and to the works that it cites
 (``cites``), where the bibliography says so: in the field ``cites`` or ``references`` of BibTeX, or in a line
-``cites: key, key`` of a note.
+``cites: key, key`` of a note; and to those that a person joined with it in Zotero (``related to``).
 
 Of TeX only accents, braces and the commands of letters (``{\"u}``, ``\ss``) are read.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import unicodedata
@@ -22,13 +24,15 @@ from typing import TYPE_CHECKING, Any
 from clew.core.errors import UnreadableFile
 from clew.core.protocols import GraphSink
 from clew.parse.graphs.files import RowErrors, empty_file_error, open_graph_file
-from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
+from clew.parse.graphs.formats import GraphFormat, GraphReadOptions, ReadFunction
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 PAPER, PERSON, VENUE, KEYWORD = "paper", "person", "venue", "keyword"
-CITES = "cites"
+AUTHOR, CITES, RELATED = "author", "cites", "related to"
+#: Called with line and reason of what cannot be read.
+AddError = Callable[[int, str], None]
 
 _CITES_LINE = re.compile(r"^\s*cites\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
 _YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)\b")
@@ -66,6 +70,7 @@ class Work:
     abstract: str = ""
     keywords: list[str] = field(default_factory=list)
     cites: list[str] = field(default_factory=list)
+    related: list[str] = field(default_factory=list)
     properties: dict[str, Any] = field(default_factory=dict)
 
     def add_to(self, sink: GraphSink) -> None:
@@ -78,7 +83,7 @@ class Work:
             properties={"kind": self.kind, **self.properties},
         )
         related = [
-            ("author", PERSON, self.authors),
+            (AUTHOR, PERSON, self.authors),
             ("editor", PERSON, self.editors),
             ("published in", VENUE, [self.venue] if self.venue else []),
             ("keyword", KEYWORD, self.keywords),
@@ -91,8 +96,9 @@ class Work:
                         id, types=(kind,), name=name, aliases=_short_names(name) if kind == PERSON else ()
                     )
                 sink.add_edge(self.key, relation, id)
-        for cited in dict.fromkeys(self.cites):
-            sink.add_edge(self.key, CITES, cited)
+        for relation, keys in ((CITES, self.cites), (RELATED, self.related)):
+            for other in dict.fromkeys(keys):
+                sink.add_edge(self.key, relation, other)
 
 
 def _short_names(name: str) -> tuple[str, ...]:
@@ -101,28 +107,40 @@ def _short_names(name: str) -> tuple[str, ...]:
     return (f"{first[0]}. {last}", last) if first else ()
 
 
+def _reader(read_works: Callable[[bytes, AddError], Iterator[Work]]) -> ReadFunction:
+    """Return the reader of a format, given a function that yields the works of a file's content and raises
+    UnreadableFile without the file's name."""
+
+    def read(
+        path: Path,
+        sink: GraphSink,
+        options: GraphReadOptions,
+        errors: RowErrors,
+        report_progress: Callable[[int], None],
+    ) -> None:
+        with open_graph_file(path, report_progress) as file:
+            content = b"".join(file.read_blocks())
+        count = 0
+        try:
+            for work in read_works(content, lambda line, why: errors.add(path, line, why)):
+                work.add_to(sink)
+                count += 1
+        except UnreadableFile as error:
+            raise UnreadableFile(f"{path} {error.problem}") from error
+        if not count and not errors.count:
+            raise UnreadableFile(f"{path} holds no works") if content.strip() else empty_file_error(path)
+
+    return read
+
+
+def _decode(content: bytes) -> str:
+    return content.decode("utf-8-sig", "replace")
+
+
 # BibTeX
 
 
-def _read_bibtex(
-    path: Path,
-    sink: GraphSink,
-    options: GraphReadOptions,
-    errors: RowErrors,
-    report_progress: Callable[[int], None],
-) -> None:
-    """Read a BibTeX file. Raises UnreadableFile, BadRows."""
-    with open_graph_file(path, report_progress) as file:
-        text = b"".join(file.read_blocks()).decode("utf-8-sig", "replace")
-    count = 0
-    for work in read_bibtex(text, lambda line, why: errors.add(path, line, why)):
-        work.add_to(sink)
-        count += 1
-    if not count and not errors.count:
-        raise UnreadableFile(f"{path} holds no BibTeX entries") if text.strip() else empty_file_error(path)
-
-
-def read_bibtex(text: str, add_error: Callable[[int, str], None]) -> Iterator[Work]:
+def read_bibtex(text: str, add_error: AddError) -> Iterator[Work]:
     """Yield the works of a BibTeX file; ``add_error`` is called with line and reason of what cannot be read."""
     reader = _BibtexReader(text)
     seen: set[str] = set()
@@ -233,13 +251,14 @@ class _BibtexReader:
         return False
 
 
+_VENUES = ("journal", "journaltitle", "booktitle", "publisher", "school", "institution", "organization")
+
+
 def _work_from_bibtex(kind: str, key: str, fields: Mapping[str, str]) -> Work:
     plain = {
         name: plain_tex(value) for name, value in fields.items() if name not in {"author", "editor", "file"}
     }
-    venue = next(
-        (plain[name] for name in ("journal", "journaltitle", "booktitle", "publisher") if plain.get(name)), ""
-    )
+    venue = next((plain[name] for name in _VENUES if plain.get(name)), "")
     noted = _CITES_LINE.findall("\n".join(fields.get(name, "") for name in ("note", "annote", "extra")))
     listed = [fields[name] for name in ("cites", "references") if name in fields]
     year = _YEAR.search(plain.get("year", "") or plain.get("date", ""))
@@ -257,7 +276,7 @@ def _work_from_bibtex(kind: str, key: str, fields: Mapping[str, str]) -> Work:
         plain.get("abstract", ""),
         [word for word in _LIST.split(plain.get("keywords", "")) if word],
         [cited for text in (*listed, *noted) for cited in _LIST.split(text.strip()) if cited],
-        properties,
+        properties=properties,
     )
 
 
@@ -272,7 +291,8 @@ def _persons(value: str) -> list[str]:
     names = []
     for person in re.split(r"\s+and\s+", " ".join(value.split())):
         parts = [plain_tex(part) for part in person.split(",")]
-        name = " ".join([*parts[1:], parts[0]]) if len(parts) > 1 else parts[0]
+        # "Last, First", or with three parts "Last, Jr., First".
+        name = " ".join([*parts[2:], parts[0], parts[1]] if len(parts) > 2 else [*parts[1:], parts[0]])
         if name.strip() and name != "others":
             names.append(" ".join(name.split()))
     return names
@@ -313,27 +333,22 @@ def _is_csl(path: Path) -> bool:
     )
 
 
-def _read_csl(
-    path: Path,
-    sink: GraphSink,
-    options: GraphReadOptions,
-    errors: RowErrors,
-    report_progress: Callable[[int], None],
-) -> None:
-    """Read CSL JSON. Raises UnreadableFile, BadRows."""
-    with open_graph_file(path, report_progress) as file:
-        text = b"".join(file.read_blocks()).decode("utf-8-sig", "replace")
+def _read_csl(content: bytes, add_error: AddError) -> Iterator[Work]:
     try:
-        items = json.loads(text)
+        items = json.loads(_decode(content))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise UnreadableFile(f"{path} is not JSON: {error}") from error
+        raise UnreadableFile(f"is not JSON: {error}") from error
     if not isinstance(items, list):
-        raise UnreadableFile(f"{path} is no list of works")
+        raise UnreadableFile("is no list of works")
     for number, item in enumerate(items, 1):
         if isinstance(item, dict) and (item.get("id") or item.get("citation-key")):
-            _work_from_csl(item).add_to(sink)
+            yield _work_from_csl(item)
         else:
-            errors.add(path, number, "is no work with an id")
+            add_error(number, "is no work with an id")
+
+
+#: The parts of a name in their order.
+_NAME_PARTS = ("given", "dropping-particle", "non-dropping-particle", "family", "suffix")
 
 
 def _work_from_csl(item: Mapping[str, Any]) -> Work:
@@ -344,7 +359,7 @@ def _work_from_csl(item: Mapping[str, Any]) -> Work:
         people = item.get(name)
         named = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
         joined = [
-            str(person.get("literal") or f"{person.get('given', '')} {person.get('family', '')}")
+            str(person.get("literal") or " ".join(str(person.get(part) or "") for part in _NAME_PARTS))
             for person in named
         ]
         return [" ".join(name.split()) for name in joined if name.strip()]
@@ -365,7 +380,7 @@ def _work_from_csl(item: Mapping[str, Any]) -> Work:
         text("abstract"),
         [word for word in _LIST.split(text("keyword")) if word],
         [cited for line in cites for cited in _LIST.split(line.strip()) if cited],
-        properties,
+        properties=properties,
     )
 
 
@@ -396,37 +411,33 @@ def _is_zotero(path: Path) -> bool:
         return False
 
 
-def _read_zotero(
-    path: Path,
-    sink: GraphSink,
-    options: GraphReadOptions,
-    errors: RowErrors,
-    report_progress: Callable[[int], None],
-) -> None:
-    """Read an export of Zotero as RDF. Raises UnreadableFile, BadRows."""
+def _read_zotero(content: bytes, add_error: AddError) -> Iterator[Work]:
     from lxml import etree
 
-    with open_graph_file(path, report_progress) as file:
-        content = b"".join(file.read_blocks())
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
-        raise UnreadableFile(f"{path}: {error}") from error
+        raise UnreadableFile(f"is damaged: {error}") from error
     described = {element.get(_ABOUT): element for element in root.iter() if element.get(_ABOUT)}
-    count = 0
     for element in root:
         kind = element.findtext(f"{_ZOTERO}itemType", "")
         if not kind or kind in {"attachment", "note"}:  # a journal, a collection, an attachment, a note
             continue
-        if not element.findtext(f"{_DC}title"):
+        if element.findtext(f"{_DC}title"):
+            yield _work_from_zotero(element, kind, described)
+        else:
             line = element.sourceline
-            errors.add(path, line if isinstance(line, int) else 0, "is a work without a title")
-            continue
-        _work_from_zotero(element, kind, described).add_to(sink)
-        count += 1
-    if not count and not errors.count:
-        raise UnreadableFile(f"{path} holds no works")
+            add_error(line if isinstance(line, int) else 0, "is a work without a title")
+
+
+def _zotero_key(element: _Element) -> str:
+    """Return the citation key of a work, else its name in the file, else its title."""
+    noted = _CITATION_KEY.findall(element.findtext(f"{_DC}description") or "")
+    stated = (element.findtext(f"{_ZOTERO}citationKey") or "").strip() or next(iter(noted), "")
+    return (
+        stated or (element.get(_ABOUT) or "").lstrip("#") or (element.findtext(f"{_DC}title") or "").strip()
+    )
 
 
 def _work_from_zotero(element: _Element, kind: str, described: Mapping[str | None, _Element]) -> Work:
@@ -469,12 +480,12 @@ def _work_from_zotero(element: _Element, kind: str, described: Mapping[str | Non
         "file": next((file for file in files if "://" not in file), ""),
     }
     extra = element.findtext(f"{_DC}description") or ""
-    key = text(f"{_ZOTERO}citationKey") or next(iter(_CITATION_KEY.findall(extra)), "")
+    related = [each for each in targets(f"{_DC}relation") if each.findtext(f"{_DC}title")]
     subjects = (
         text(".", each) or text(f".//{_RDF}value", each) for each in element.iterfind(f"{_DC}subject")
     )
     return Work(
-        key or (element.get(_ABOUT) or "").lstrip("#") or text(f"{_DC}title"),
+        _zotero_key(element),
         kind,
         text(f"{_DC}title"),
         persons("authors"),
@@ -483,12 +494,136 @@ def _work_from_zotero(element: _Element, kind: str, described: Mapping[str | Non
         text(f"{_TERMS}abstract"),
         [subject for subject in subjects if subject],
         [cited for line in _CITES_LINE.findall(extra) for cited in _LIST.split(line.strip()) if cited],
+        list(map(_zotero_key, related)),
         ({"year": int(year[1])} if year else {}) | {name: value for name, value in values.items() if value},
     )
 
 
+# Zotero CSV
+
+
+def _is_zotero_table(path: Path) -> bool:
+    """Return whether a CSV file is one that Zotero exported."""
+    if path.suffix.lower() != ".csv" or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as opened:
+            start = opened.readline(10_000)
+    except OSError:
+        return False
+    return start.removeprefix(b"\xef\xbb\xbf").startswith(b'"Key","Item Type",')
+
+
+def _read_zotero_table(content: bytes, add_error: AddError) -> Iterator[Work]:
+    csv.field_size_limit(max(csv.field_size_limit(), min(len(content), 2**31 - 1)))
+    rows = csv.DictReader(io.StringIO(_decode(content), newline=""))
+    for row in rows:
+        values = {name: " ".join(str(value or "").split()) for name, value in row.items() if name}
+        if not values.get("Key") or not values.get("Title"):
+            add_error(rows.line_num, "is a work without a key or title")
+            continue
+        extra = str(row.get("Extra") or "")
+        year = _YEAR.search(values.get("Publication Year", "") or values.get("Date", ""))
+        stated = {
+            "doi": values.get("DOI", ""),
+            "url": values.get("Url", ""),
+            "file": _file_of(values.get("File Attachments", "")).strip(),
+        }
+        venues = ("Publication Title", "Conference Name", "Publisher")
+        yield Work(
+            next(iter(_CITATION_KEY.findall(extra)), "") or values["Key"],
+            values.get("Item Type", "") or "work",
+            values["Title"],
+            _listed_persons(values.get("Author", "")),
+            _listed_persons(values.get("Editor", "")),
+            next((values[name] for name in venues if values.get(name)), ""),
+            values.get("Abstract Note", ""),
+            [
+                word
+                for name in ("Manual Tags", "Automatic Tags")
+                for word in re.split(r"\s*;\s*", values.get(name, ""))
+                if word
+            ],
+            [cited for line in _CITES_LINE.findall(extra) for cited in _LIST.split(line.strip()) if cited],
+            properties=({"year": int(year[1])} if year else {})
+            | {name: value for name, value in stated.items() if value},
+        )
+
+
+def _listed_persons(value: str) -> list[str]:
+    """Return the names of a list such as ``Müller, Jörg; Wu, Jo``, the first name first."""
+    return _persons(" and ".join(re.split(r"\s*;\s*", value))) if value else []
+
+
+# RIS
+
+_RIS_LINE = re.compile(r"^([A-Z][A-Z0-9])  - ?(.*)$")
+#: The tags of a field, the best first.
+_RIS_TAGS = {
+    "title": ("TI", "T1", "CT"), "venue": ("JO", "JF", "T2", "JA", "BT", "PB"), "abstract": ("AB", "N2"),
+    "year": ("PY", "Y1", "DA"), "doi": ("DO",), "url": ("UR",), "file": ("L1",), "key": ("ID",),
+}  # fmt: skip
+
+
+def _read_ris(content: bytes, add_error: AddError) -> Iterator[Work]:
+    tags: dict[str, list[str]] = {}
+    last, begin = "", 0
+    for number, line in enumerate([*_decode(content).splitlines(), "ER  - "], 1):
+        match = _RIS_LINE.match(line)
+        if match is None:
+            if last and line.strip():  # a value of several lines
+                tags[last][-1] = f"{tags[last][-1]} {line.strip()}"
+            continue
+        last, value = match[1], match[2].strip()
+        if last != "ER":
+            begin = number if last == "TY" else begin
+            tags.setdefault(last, []).append(value)
+            continue
+        if work := _work_from_ris(tags):
+            yield work
+        elif tags:
+            add_error(begin, "is a work without a title")
+        tags, last = {}, ""
+
+
+def _work_from_ris(tags: Mapping[str, list[str]]) -> Work | None:
+    values = {
+        name: next((tags[tag][0] for tag in tags_of if tags.get(tag)), "")
+        for name, tags_of in _RIS_TAGS.items()
+    }
+    if not values["title"]:
+        return None
+    year = _YEAR.search(values["year"])
+    people = {
+        role: "; ".join(name for tag in names for name in tags.get(tag, ())) for role, names in _RIS_PEOPLE
+    }
+    notes = _CITES_LINE.findall("\n".join(tags.get("N1", ())))
+    return Work(
+        values["key"] or values["doi"] or values["title"],
+        (tags.get("TY") or ["work"])[0].lower(),
+        values["title"],
+        _listed_persons(people["author"]),
+        _listed_persons(people["editor"]),
+        values["venue"],
+        values["abstract"],
+        tags.get("KW", []),
+        [cited for line in notes for cited in _LIST.split(line.strip()) if cited],
+        properties=({"year": int(year[1])} if year else {})
+        | {name: values[name] for name in ("doi", "url", "file") if values[name]},
+    )
+
+
+_RIS_PEOPLE = (("author", ("AU", "A1")), ("editor", ("ED", "A2")))
+
+
 FORMATS = (
-    GraphFormat("bibtex", _read_bibtex, (".bib", ".bibtex")),
-    GraphFormat("csl-json", _read_csl, matches=_is_csl),
-    GraphFormat("zotero-rdf", _read_zotero, matches=_is_zotero),
+    GraphFormat(
+        "bibtex",
+        _reader(lambda content, add_error: read_bibtex(_decode(content), add_error)),
+        (".bib", ".bibtex"),
+    ),
+    GraphFormat("csl-json", _reader(_read_csl), matches=_is_csl),
+    GraphFormat("zotero-rdf", _reader(_read_zotero), matches=_is_zotero),
+    GraphFormat("zotero-csv", _reader(_read_zotero_table), matches=_is_zotero_table),
+    GraphFormat("ris", _reader(_read_ris), (".ris",)),
 )
