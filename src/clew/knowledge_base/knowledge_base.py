@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path, PurePath
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -258,20 +259,17 @@ class KnowledgeBase:
         """Return where a cited node is today, whose document may have been read again, changed or removed.
 
         ``words`` are the quoted ones, or the node's text. They are looked for in the documents with the file name
-        ``document_name``; of several places the one on ``page`` counts, else the first.
+        ``document_name``, across passages too; of several places the one on ``page`` counts, else the first.
         """
         try:
             return CitedSource("unchanged", self.node(id))
         except NotFound:
             pass
         named = DocumentNames(self.documents()).match(document_name).documents
-        wanted = " ".join(words.split())
-        places = [
-            node
-            for document, _ in named
-            for node in self.store.document_nodes(document.key)
-            if node.kind in RETRIEVED_KINDS and wanted and wanted in " ".join(node.text.split())
-        ]
+        places: list[Node] = []
+        for document, _ in named:
+            nodes = [node for node in self.store.document_nodes(document.key) if node.kind in RETRIEVED_KINDS]
+            places += _nodes_with(words, nodes)
         if places:
             return CitedSource("moved", min(places, key=lambda node: node.page != page))
         return CitedSource("changed" if named else "removed")
@@ -675,6 +673,19 @@ class KnowledgeBase:
             for name, gone in stale.items()
             if gone
         ]
+
+
+def _nodes_with(words: str, nodes: Sequence[Node]) -> list[Node]:
+    """Return the nodes in whose text words stand, however they are spaced and raised; where they go over several
+    nodes, the one in which they begin."""
+    from clew.core.text import normalise
+
+    wanted, texts = normalise(words), [normalise(node.text) for node in nodes]
+    places = [node for node, text in zip(nodes, texts, strict=True) if wanted and wanted in text]
+    if places or not wanted or (start := " ".join(texts).find(wanted)) < 0:
+        return places
+    ends = accumulate(len(text) + 1 for text in texts)
+    return [next(node for node, end in zip(nodes, ends, strict=True) if start < end)]
 
 
 class DocumentNames:

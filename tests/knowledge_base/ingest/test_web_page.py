@@ -1,8 +1,10 @@
 """Pages that are fetched from a server on loopback: what is allowed, and every limit."""
 
+import gzip
 import re
 import threading
 import time
+import zlib
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -14,6 +16,22 @@ from clew.knowledge_base.ingest.web_page import PageFetcher, is_page_address
 
 PAGE = b"<html><head><title>The quay</title></head><body><p>The quay was built in 1850.</p></body></html>"
 ROBOTS = b"User-agent: *\nDisallow: /private\n\nUser-agent: other\nDisallow: /\n"
+
+
+RUSSIAN = "<p>Шлюз построен в 1921 году.</p>"
+#: What servers send beside plain pages: another encoding, packed, with a type that is too general.
+ODD_PAGES = {
+    "/ru": (RUSSIAN.encode("cp866"), {"Content_Type": 'text/html; charset="IBM866"'}),
+    "/lying": ("<p>café</p>".encode(), {"Content_Type": "text/html; charset=ISO-8859-1"}),
+    "/gzip": (gzip.compress(PAGE), {"Content_Type": "text/html", "Content_Encoding": "gzip"}),
+    "/deflate": (zlib.compress(PAGE), {"Content_Type": "text/html", "Content_Encoding": "deflate"}),
+    "/raw": (zlib.compress(PAGE)[2:-4], {"Content_Type": "text/html", "Content_Encoding": "deflate"}),
+    "/bomb": (gzip.compress(bytes(1_000_000)), {"Content_Type": "text/html", "Content_Encoding": "gzip"}),
+    "/torn": (gzip.compress(PAGE)[4:], {"Content_Type": "text/html", "Content_Encoding": "gzip"}),
+    "/cut": (gzip.compress(PAGE)[:-12], {"Content_Type": "text/html", "Content_Encoding": "gzip"}),
+    "/notes.md": (b"# Notes", {"Content_Type": "text/plain; charset=utf-8"}),
+    "/feed": (b"<?xml version='1.0'?><rss/>", {"Content_Type": "application/rss+xml"}),
+}
 
 
 class SiteServer(ThreadingHTTPServer):
@@ -60,6 +78,9 @@ class Site(BaseHTTPRequestHandler):
                 time.sleep(0.05)
         elif path == "/text":
             self.reply(200, b"The weir of the mill.", Content_Type="text/plain; charset=utf-8")
+        elif path in ODD_PAGES:
+            body, headers = ODD_PAGES[path]
+            self.reply(200, body, **headers)
         else:
             self.reply(200, PAGE, Content_Type="text/html")
 
@@ -148,3 +169,24 @@ def test_a_page_is_a_document_with_its_address(tmp_path):
         base.remove(f"{site}/page")
         assert not base.documents()
     assert is_page_address("HTTPS://example.org") and not is_page_address("/a/https.txt")
+
+
+def test_encodings_packed_bodies_and_general_types():
+    with served() as (_, site):
+        fetcher = PageFetcher(allow_private=True, max_bytes=200_000)
+        pages = {
+            path: fetcher.fetch(f"{site}{path}")
+            for path in ODD_PAGES
+            if path not in {"/bomb", "/torn", "/cut"}
+        }
+        assert pages["/ru"].data.decode("utf-8-sig") == RUSSIAN
+        assert pages["/lying"].data.decode() == "<p>café</p>"
+        assert {pages[path].data for path in ("/gzip", "/deflate", "/raw")} == {PAGE}
+        assert (pages["/notes.md"].name, pages["/feed"].name) == ("notes.md", "feed.xml")
+        for path, problem in (
+            ("/bomb", "larger than"),
+            ("/torn", "packing is damaged"),
+            ("/cut", "packing is damaged"),
+        ):
+            with pytest.raises(UnreadableFile, match=problem):
+                fetcher.fetch(f"{site}{path}")

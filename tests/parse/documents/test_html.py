@@ -41,6 +41,24 @@ def test_what_is_not_the_article_is_left_out_and_the_text_after_it_kept() -> Non
     ) == ["one", "two", "Name given", "three"]
 
 
+def test_menus_without_elements_of_their_own_are_left_out_and_lists_of_links_are_not() -> None:
+    links = "".join(f"<li><a href=/{n}>Page number {n}</a></li>" for n in range(40))
+    text = "<h1>Tolls</h1><p>A yacht pays 12 pounds a night from the first of April on.</p>"
+    menus = f'<div class="main-menu"><ul>{links}</ul></div><div id="related-posts2">{links}</div>'
+    assert body(menus + text) == ["# Tolls", "A yacht pays 12 pounds a night from the first of April on."]
+    # A list of links in the text, and one that is all there is.
+    assert "Page number 7" in "".join(body(text + f"<ul>{links}</ul>"))
+    assert "Page number 7" in "".join(body(f'<div class="menu">{links}</div>'))
+    # The menu of an inn.
+    dishes = '<div class="menu"><h2>Soup</h2><p>Leek <a href=x>recipe</a></p></div>'
+    assert "Leek recipe" in body(text + dishes)
+
+
+def test_a_page_that_scripts_write_says_so() -> None:
+    with pytest.raises(UnreadableFile, match="its scripts write it in a browser"):
+        body("<div id=root></div><script>write()</script>")
+
+
 def test_books_have_notes_and_boxes_as_asides() -> None:
     page = (
         '<header><h1>The Lock</h1></header><p>Built in 1821.</p><aside epub:type="footnote">See the register.</aside>'

@@ -7,11 +7,13 @@ machine or of a private network is refused, for the page itself, its robots.txt 
 
 from __future__ import annotations
 
+import codecs
 import http.client
 import ipaddress
 import socket
 import ssl
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -19,6 +21,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
 from clew.core.errors import UnreadableFile
+from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import document_formats, format_of_suffix
 from clew.parse.documents.limits import MIB, format_size
 
@@ -59,6 +62,7 @@ class PageFetcher:
         deadline = time.monotonic() + self.max_seconds
         location = address
         for _ in range(MAX_REDIRECTIONS + 1):
+            _check_scheme(location)
             self._check_robots(location, deadline)
             status, headers, data = self._get(location, self.max_bytes, deadline)
             if status in _REDIRECTIONS and headers.get("location"):
@@ -68,7 +72,8 @@ class PageFetcher:
                 raise UnreadableFile(
                     f"the server answered {status} {http.client.responses.get(status, '')}".rstrip()
                 )
-            return WebPage(address, _file_name(location, headers), data)
+            data = _unpack(data, headers.get("content-encoding", ""), self.max_bytes)
+            return WebPage(address, _file_name(location, headers), _as_stated(data, headers))
         raise UnreadableFile(f"it is redirected more than {MAX_REDIRECTIONS} times")
 
     def _check_robots(self, address: str, deadline: float) -> None:
@@ -111,8 +116,8 @@ class PageFetcher:
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError as error:
             raise UnreadableFile(f"its address makes no sense: {error}") from error
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise UnreadableFile(f"it leads to an address that is not http or https: {address}")
+        if not parts.hostname:
+            raise UnreadableFile(f"its address makes no sense: {address}")
         if parts.username or parts.password:
             raise UnreadableFile(
                 "its address has a user name or password", "The address is stored: give one without"
@@ -146,6 +151,54 @@ class PageFetcher:
 
 
 _QUERY = "/?%:@!$&'()*+,;=~-._[]"
+
+
+def _check_scheme(address: str) -> None:
+    if not is_page_address(address):
+        raise UnreadableFile(f"it leads to an address that is not http or https: {address}")
+
+
+def _unpack(data: bytes, encoding: str, limit: int) -> bytes:
+    """Return a body that was packed although that was not asked for. Raises UnreadableFile."""
+    kind = encoding.strip().lower()
+    if kind not in {"gzip", "x-gzip", "deflate"} or not data:
+        return data
+    # Of "deflate" some servers send the raw stream, without the header of zlib.
+    for window in (31,) if "gzip" in kind else (15, -15):
+        unpacker = zlib.decompressobj(window)
+        try:
+            unpacked = unpacker.decompress(data, limit + 1)
+        except zlib.error:
+            continue
+        if len(unpacked) > limit:
+            raise UnreadableFile(f"it is larger than {format_size(limit)}")
+        if unpacker.eof:
+            return unpacked
+    raise UnreadableFile(f"its {kind} packing is damaged")
+
+
+def _as_stated(data: bytes, headers: Mapping[str, str]) -> bytes:
+    """Return a text in UTF-8 where the server states another encoding and it is not UTF-8 already: many servers
+    state the same encoding for all files."""
+    kind, _, options = headers.get("content-type", "").lower().partition(";")
+    stated = next(
+        (
+            value.strip("\"' ")
+            for name, _, value in (o.partition("=") for o in options.split(";"))
+            if name.strip() == "charset"
+        ),
+        "",
+    )
+    if not stated or not kind.startswith("text/") or data.startswith(_BOMS):
+        return data
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return codecs.BOM_UTF8 + decode_text(data, stated)[0].encode(errors="replace")
+    return data
+
+
+_BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def _open(
@@ -192,7 +245,9 @@ def _file_name(address: str, headers: Mapping[str, str]) -> str:
     name = PurePath(urlsplit(address).path).name or "page"
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     promised = format_of_suffix(PurePath(name).suffix)
-    if promised is not None and promised.media_type == kind:
+    if promised is not None and (promised.media_type == kind or (promised.is_text and kind == "text/plain")):
         return name
+    if kind.endswith(("/xml", "+xml")) and "xhtml" not in kind:  # a feed, a map of a site
+        return f"{name}.xml"
     suffix = next((form.suffixes[0] for form in document_formats() if form.media_type == kind), "")
     return name + suffix

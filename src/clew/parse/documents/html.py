@@ -62,6 +62,10 @@ _DROPPED_CLASSES = frozenset(
     site-footer page-footer footer skip-link toc mw-editsection mw-jump-link navbox noprint share-buttons
     social-share advertisement related-posts comments""".split()
 )
+#: Parts of a class or id that mark boilerplate where an element is nothing but links.
+_LINK_CLASSES = re.compile(
+    r"nav|menu|footer|header|related|breadcrumb|sidebar|social|share|toc|tags|pager|pagination"
+)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _INLINE = frozenset(
     """a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark meter output q rp
@@ -93,7 +97,12 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     """Parse an HTML page. Raises UnreadableFile."""
     text, remarks = decode_page(data)
     source = SourceFile(data, name, MEDIA_TYPE, PARSER, unit, limits)
-    return build_document(_blocks(_parse_tree(text, limits), remarks, limits), source)
+    blocks = list(_blocks(_parse_tree(text, limits), remarks, limits))
+    if "<script" in text and all(isinstance(block, Title | Field | Note) for block in blocks):
+        raise UnreadableFile(
+            "holds no text: its scripts write it in a browser", "Print it to a PDF there, and add that"
+        )
+    return build_document(blocks, source)
 
 
 FORMAT = DocumentFormat(
@@ -398,9 +407,9 @@ def _text_length(element: _Element) -> int:
 def _find_boilerplate(start: _Element, is_book: bool = False) -> set[_Element]:
     """Return the elements that are left out."""
     total = 0
-    dropped = set()
+    dropped = set() if is_book else _find_link_lists(start)
     for element in start.iter("*"):
-        if element is start:
+        if element is start or element in dropped:
             continue
         if is_book and element.tag in _CONTENT_OF_BOOKS:
             continue
@@ -411,6 +420,44 @@ def _find_boilerplate(start: _Element, is_book: bool = False) -> set[_Element]:
             if _text_length(element) < _CONTENT_SHARE * total:
                 dropped.add(element)
     return dropped
+
+
+#: The least number of links of a list of links, and their least share of its text.
+_LINKS, _LINK_SHARE = 4, 0.9
+
+
+def _find_link_lists(start: _Element) -> set[_Element]:
+    """Return the elements that are nothing but links, and whose class, or that around them, says so; none where
+    little else is on the page."""
+    from lxml import etree
+
+    lists: dict[_Element, int] = {}
+    counts: list[list[int]] = [[0, 0, 0]]  # of each open element: its text, that of links, and the links
+    depth = 0  # of links
+    for event, element in etree.iterwalk(start, events=("start", "end"), tag="*"):
+        is_link = element.tag == "a"
+        if event == "start":
+            depth += is_link
+            length = len((element.text or "").strip())
+            counts.append([length, length if depth else 0, int(is_link)])
+            continue
+        text, linked, links = counts.pop()
+        depth -= is_link
+        names = f"{element.get('class', '')} {element.get('id', '')}".lower()
+        if links >= _LINKS and linked >= _LINK_SHARE * text and _LINK_CLASSES.search(names):
+            lists[element] = text
+        above = counts[-1]
+        tail = len((element.tail or "").strip()) if element is not start else 0
+        above[0] += text + tail
+        above[1] += linked + (tail if depth else 0)
+        above[2] += links
+    # An index of links is what its page is about.
+    others = counts[0][0] - counts[0][1]
+    return set(lists) if others >= _MIN_OTHER_TEXT else set()
+
+
+#: Characters outside of links that a page has, whose lists of links are boilerplate.
+_MIN_OTHER_TEXT = 60
 
 
 def _is_dropped(element: _Element) -> bool:
