@@ -9,7 +9,7 @@
     python benchmarks/plain_questions.py library     # forty questions over Python's standard library, as a graph
     python benchmarks/plain_questions.py 2wiki       # 2WikiMultihopQA's questions over its gold triples
     python benchmarks/plain_questions.py ordinary    # questions about documents beside the film graph: false routing
-    python benchmarks/plain_questions.py films       # forty first questions about films, as a newcomer types them
+    python benchmarks/plain_questions.py first       # what newcomers type first, about films and about the samples
     python benchmarks/plain_questions.py misspelt    # forty questions with a name that is spelt wrongly, or unknown
     python benchmarks/plain_questions.py speed --nodes 2000000
 
@@ -369,17 +369,17 @@ def run_misspelt(show: bool) -> None:
         print(f"  seconds in the median {statistics.median(seconds):.3f}, at most {max(seconds):.3f}")
 
 
-def run_films(show: bool, file: str = "film_questions.tsv") -> None:
-    """Print how many of forty questions that a newcomer might type are answered rightly by the default, with the film
-    graph beside the sample documents. Gold as in :func:`run_forty`; ``||`` stands between two that are accepted."""
+def run_first(show: bool, file: str, graph_file: Path) -> None:
+    """Print how many questions that a newcomer might type are answered rightly by the default, with one graph beside
+    the sample documents. Gold as in :func:`run_forty`; ``||`` stands between two that are accepted."""
     lines = (ROOT / "benchmarks" / "data" / file).read_text(encoding="utf-8").splitlines()
     outcomes: dict[str, int] = {}
     with (
         tempfile.TemporaryDirectory() as folder,
-        base_with(folder + "/kb", ("films", DATA / "metaqa" / "graph.tsv")) as base,
+        base_with(folder + "/kb", ("first", graph_file)) as base,
     ):
         base.add([ROOT / "samples" / "documents"])
-        graph = base.store.snapshot().graph("films")
+        graph = base.store.snapshot().graph("first")
         for line in lines:
             question, _, expected = line.partition("\t")
             golds = [_expected_names(graph, each.strip()) for each in expected.split("||")]
@@ -399,7 +399,7 @@ def run_films(show: bool, file: str = "film_questions.tsv") -> None:
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
             if show and outcome not in ("right", "refused, as it should be"):
                 print(f"{outcome}: {question}  {answer.text[:80]!r}")
-    print(f"{len(lines)} questions, beside the sample documents")
+    print(f"{len(lines)} questions of {file}, beside the sample documents")
     for outcome, number in sorted(outcomes.items()):
         print(f"  {outcome:34s} {number}")
 
@@ -693,7 +693,7 @@ def main() -> None:
             "countries",
             "library",
             "2wiki",
-            "films",
+            "first",
             "misspelt",
             "speed",
         ],
@@ -722,9 +722,12 @@ def main() -> None:
         run_library(arguments.show)
     elif arguments.what == "2wiki":
         run_2wiki(arguments.show)
-    elif arguments.what == "films":
-        run_films(arguments.show)
-        run_films(arguments.show, "film_questions_fresh.tsv")
+    elif arguments.what == "first":
+        films = DATA / "metaqa" / "graph.tsv"
+        run_first(arguments.show, "film_questions.tsv", films)
+        run_first(arguments.show, "film_questions_fresh.tsv", films)
+        ships = ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv"
+        run_first(arguments.show, "ship_questions.tsv", ships)
     elif arguments.what == "misspelt":
         run_misspelt(arguments.show)
     else:
