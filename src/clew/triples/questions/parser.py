@@ -656,7 +656,8 @@ class _Draft:
         asked, space, last = self.asked, self.space, self.hops[-1]
         if asked.kind == "person":
             persons = space.end_kinds()["person"]
-            if persons.any() and not persons[last] and space.has_types:
+            is_person = persons[last] or not (persons.any() and space.has_types)
+            if space.leads_to_numbers[last] or not is_person:
                 return ("it does not lead to a person",)
             # "Who wrote the films directed by": the first word after "who" names the last relation.
             naming = [p for p in self._focus() if asked.affinities[p].max() >= NAMES_RELATION][:1]
