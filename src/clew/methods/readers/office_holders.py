@@ -152,20 +152,21 @@ def find_holder(
         context = " ".join((node.text, *node.headings, node.document_name))
         if question.whose and not is_subject and not mentions_name(question.whose, context):
             continue
-        read = _read_firms if question.is_firm else _read_mentions
-        for holder in read(node, office, question.whose):
+        holders = (
+            _read_firms(node, office) if question.is_firm else _read_mentions(node, office, question.whose)
+        )
+        for holder in holders:
             # A person is known by the last name, a firm by all.
-            surname = fold_name(holder.name).split()[-1] if not question.is_firm else fold_name(holder.name)
-            votes[surname] += 1
-            mentions.setdefault(surname, []).append(holder)
+            name = fold_name(holder.name)
+            key = name if question.is_firm else name.split()[-1]
+            votes[key] += 1
+            mentions.setdefault(key, []).append(holder)
     if not votes:
         return None
-    (surname, count), *others = votes.most_common(2)
+    (key, count), *others = votes.most_common(2)
     if others and 2 * others[0][1] > count:
         return None
-    named = [holder for holder in mentions[surname] if _HONORIFIC.match(holder.name) is None] or mentions[
-        surname
-    ]
+    named = [holder for holder in mentions[key] if _HONORIFIC.match(holder.name) is None] or mentions[key]
     best = max(named, key=lambda holder: (not holder.name.isupper(), len(holder.name.split()) < 5))
     return OfficeHolder(best.name, best.node, best.start, best.end, count)
 
@@ -202,10 +203,9 @@ def _read_mentions(node: Node, office: re.Pattern[str], whose: str) -> list[Offi
     return holders
 
 
-def _read_firms(node: Node, office: re.Pattern[str], whose: str) -> list[OfficeHolder]:
+def _read_firms(node: Node, office: re.Pattern[str]) -> list[OfficeHolder]:
     """Return the firms that a passage with the office names: "Consent of KPMG LLP, Independent Registered Public
     Accounting Firm"."""
-    del whose
     if office.search(node.text) is None or re.search(r"\b(?:former|predecessor)", node.text, re.IGNORECASE):
         return []
     firms = {match.group(): match for match in _FIRM.finditer(node.text)}

@@ -584,6 +584,34 @@ def calculate_from_hits(
     return best[1] if best else None
 
 
+@dataclass(frozen=True, slots=True)
+class _ValueQuestion:
+    """A question for the value of a line item in one year, or for its change between two. Without ``years`` it asks
+    for the latest."""
+
+    years: tuple[str, ...]
+    is_change: bool
+    in_percent: bool
+
+    @property
+    def years_needed(self) -> int:
+        return 1 + self.is_change
+
+
+def _parse_value_question(question: str) -> _ValueQuestion | None:
+    """Return what a question asks of a line item; None for another question, or one about part of a year."""
+    years = tuple(sorted(set(find_periods(question))))
+    operation = find_operation(_PER_SHARE.sub(" ", question))
+    says_change = question.lower().startswith(("by how", "how did"))
+    is_change = says_change or operation in {"change", "percent change"}
+    asked = _ValueQuestion(years, is_change, operation == "percent change")
+    if not asks_value(question) or PART_OF_YEAR.search(question) or any(len(year) != 4 for year in years):
+        return None
+    if len(years) > asked.years_needed or not (is_change or operation == "lookup"):
+        return None
+    return asked
+
+
 def _named_line(
     question: str,
     hits: Sequence[Hit],
@@ -591,22 +619,14 @@ def _named_line(
     subjects: Mapping[str, frozenset[str]],
     is_alone: bool,
 ) -> Calculation | None:
-    """Return the value of the line item that a question names in full for one year, or its change between two,
-    wherever in the document its table stands: the hits are often tables about a part of the company. The latest year
-    answers a question without one. None for other questions."""
-    years = sorted(set(find_periods(question)))
-    operation = find_operation(_PER_SHARE.sub(" ", question))
-    is_change = operation in {"change", "percent change"} or question.lower().startswith(
-        ("by how", "how did")
-    )
-    if not asks_value(question) or PART_OF_YEAR.search(question) or any(len(year) != 4 for year in years):
+    """Return the value of the line item that a question names in full, or its change, wherever in the document its
+    table stands: the hits are often tables about a part of the company. None for other questions."""
+    asked = _parse_value_question(question)
+    lines = None if asked is None else document_lines(hits, snapshot)
+    if asked is None or lines is None:
         return None
-    if len(years) > 1 + is_change or not (is_change or operation == "lookup"):
-        return None
-    lines = document_lines(hits, snapshot)
-    if lines is not None and not years:
-        years = sorted(lines.latest_years()[: 1 + is_change])  # as of the last report
-    if lines is None or len(years) != 1 + is_change:
+    years = asked.years or tuple(sorted(lines.latest_years()[: asked.years_needed]))
+    if len(years) != asked.years_needed:
         return None
     common = find_common_line(lines.asked_words(question), lines, years)
     chosen = (common, True) if common is not None else lines.choose(question, years)
@@ -622,8 +642,8 @@ def _named_line(
         return None
     places = [(item.row, item.columns[year]) for year in years]
     fit = 1.0 if is_certain and is_asked else 0.95
-    if is_change:
-        return calculator.subtract_cells(places[1], places[0], operation == "percent change", fit)
+    if asked.is_change:
+        return calculator.subtract_cells(places[1], places[0], asked.in_percent, fit)
     return calculator.read_cells(places, fit)
 
 
