@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from clew.core.number_comparisons import find_comparisons
 from clew.triples.language.chain import NOT, Chain, Condition, Quantifier, Superlative, Term, Triple
 from clew.triples.questions.counts import find_count_phrases, resolve_count
 from clew.triples.questions.paths import NAMES_RELATION
 from clew.triples.questions.words import label_affinity, read_label
 
 if TYPE_CHECKING:
+    from clew.core.number_comparisons import NumberComparison
     from clew.triples.language.chain import TypedChain
     from clew.triples.questions.names import NameMatch
     from clew.triples.questions.paths import PathSpace, QuestionWords
@@ -32,43 +33,6 @@ _EXACT, _PER_EDGES = 0.3, 0.02
 _JOINING_VERBS = frozenset("and also both in by then".split())
 #: Words before a name that belong to it.
 _BEFORE = 4
-_NUMBER = r"(?P<{}>\d[\d,]*(?:\.\d+)?)"
-_RANGE = re.compile(
-    rf"\b(?:between|from)\s+{_NUMBER.format('low')}\s+(?:and|to)\s+{_NUMBER.format('high')}", re.I
-)
-_COMPARISON = re.compile(
-    r"\b(?P<words>after|since|before|until|in|during|over|above|more than|greater than|larger than|at least|"
-    r"less than|under|below|fewer than|smaller than|at most|later than|earlier than)\s+"
-    + _NUMBER.format("value")
-    + r"\b",
-    re.I,
-)
-_OF_YEAR = re.compile(r"\bfrom\s+(?P<value>(?:1[0-9]|20)\d\d)\b(?!s|\s+(?:to|until|and)\b)", re.I)
-_DECADE = re.compile(r"\b(?:(?:in|from|of|during)\s+)?(?:the\s+)?(?P<decade>1[0-9]\d0|20\d0)['’]?s\b", re.I)
-_TESTS = {
-    "after": ">",
-    "since": ">=",
-    "before": "<",
-    "until": "<=",
-    "in": "=",
-    "during": "=",
-    "over": ">",
-    "above": ">",
-    "more than": ">",
-    "greater than": ">",
-    "larger than": ">",
-    "later than": ">",
-    "at least": ">=",
-    "less than": "<",
-    "under": "<",
-    "below": "<",
-    "fewer than": "<",
-    "smaller than": "<",
-    "earlier than": "<",
-    "at most": "<=",
-}
-_OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq}
-_OF_TIME = frozenset({"after", "since", "before", "until", "in", "during", "later than", "earlier than"})
 #: Superlatives: highest or lowest, and the word for what is measured, "" where the next word says it.
 _SUPERLATIVES = {
     "latest": (True, "year"),
@@ -405,7 +369,7 @@ def _add_comparisons(
     for comparison in find_comparisons(question):
         if name.last > name.first and comparison.start < end and start < comparison.end:
             continue  # "2 Days in the Valley": part of the name
-        places = comparison.places(asked)
+        places = places_of(comparison, asked)
         if places <= additions.words:
             continue  # "more than 10 time zones" counts nodes
         kind = "time" if comparison.is_year else ""
@@ -418,74 +382,23 @@ def _add_comparisons(
             taken |= places
             continue
         number, relation = target
-        additions.conditions.append(comparison.condition(number, space.relations[relation]))
+        additions.conditions.append(write_condition(comparison, number, space.relations[relation]))
         additions.relations.add(relation)
         taken |= places
     additions.words |= taken
     return taken
 
 
-@dataclass(frozen=True, slots=True)
-class NumberComparison:
-    """A comparison with a number in a question, such as "after 1990" or "in the 1920s": the characters from ``start``
-    to ``end``, and the test. ``is_year``: it says when something was."""
-
-    start: int
-    end: int
-    test: str
-    low: float
-    high: float | None
-    is_year: bool
-
-    def condition(self, unknown: int, property: str) -> Condition:
-        """Return the comparison of a property of an unknown."""
-        return Condition(unknown, property, self.test, self.low, self.high)
-
-    def holds(self, value: float) -> bool:
-        """Return whether a number passes the test."""
-        if self.high is not None:
-            return self.low <= value <= self.high
-        return bool(_OPERATORS[self.test](value, self.low))
-
-    def places(self, asked: QuestionWords) -> set[int]:
-        """Return the places of its words."""
-        return {place for place, word in enumerate(asked.words) if self.start <= word.start < self.end}
+def places_of(comparison: NumberComparison, asked: QuestionWords) -> set[int]:
+    """Return the places of the words of a comparison."""
+    return {
+        place for place, word in enumerate(asked.words) if comparison.start <= word.start < comparison.end
+    }
 
 
-def find_comparisons(question: str) -> list[NumberComparison]:
-    """Return the comparisons with numbers in a question.
-
-    >>> [(each.test, each.low, each.high) for each in find_comparisons("films from the 1920s with over 500 votes")]
-    [('between', 1920.0, 1929.0), ('>', 500.0, None)]
-    """
-    matches = [(match, "between") for match in _RANGE.finditer(question)]
-    matches += [(match, "decade") for match in _DECADE.finditer(question)]
-    matches += [(match, "in") for match in _OF_YEAR.finditer(question)]
-    matches += [
-        (match, match["words"].casefold())
-        for match in _COMPARISON.finditer(question)
-        if not any(match.start() < other.end() and other.start() < match.end() for other, _ in matches)
-    ]
-    comparisons = []
-    for match, words in matches:
-        low, high = _bounds(match, words)
-        is_year = 1000 <= low <= 2200 and (words in _OF_TIME or high is not None) and low.is_integer()
-        test = _TESTS[words] if high is None else "between"
-        comparisons.append(NumberComparison(*match.span(), test, low, high, is_year))
-    return comparisons
-
-
-def _bounds(match: re.Match[str], words: str) -> tuple[float, float | None]:
-    """Return the number of a comparison, or both of a range; None in place of the second where there is no range."""
-    if words == "decade":
-        return float(match["decade"]), float(match["decade"]) + 9
-    if words == "between":
-        return _value(match["low"]), _value(match["high"])
-    return _value(match["value"]), None
-
-
-def _value(text: str) -> float:
-    return float(text.replace(",", ""))
+def write_condition(comparison: NumberComparison, unknown: int, property: str) -> Condition:
+    """Return the comparison of a property of an unknown."""
+    return Condition(unknown, property, comparison.test, comparison.low, comparison.high)
 
 
 def _find_measure(

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.number_comparisons import find_comparisons
 from clew.core.text import parse_number
 from clew.core.values import EITHER, POLAR
 from clew.triples.language.chain import Chain, Condition, Term, Triple, TypedChain
 from clew.triples.language.wordings import OWN_VALUE
-from clew.triples.questions.conditions import find_comparisons
+from clew.triples.questions.conditions import places_of, write_condition
 from clew.triples.questions.paths import CERTAIN_NAME, NAMES_RELATION, expected_directions
 from clew.triples.questions.words import GENERIC, PERSON_WORDS
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
-    from clew.triples.questions.conditions import NumberComparison
+    from clew.core.number_comparisons import NumberComparison
     from clew.triples.questions.names import NameMatch
     from clew.triples.questions.paths import PathSpace, QuestionWords
 
@@ -75,7 +76,7 @@ def _compare(
     question: str, asked: QuestionWords, name: NameMatch, comparison: NumberComparison, space: PathSpace
 ) -> list[Verdict]:
     """Return what the numbers that a name leads to say to a comparison, for each relation that may be meant."""
-    places = comparison.places(asked)
+    places = places_of(comparison, asked)
     if places & set(range(name.first, name.last)):
         return []
     affinity = asked.affinities.copy()
@@ -98,7 +99,7 @@ def _compare(
         if known:
             is_yes = any(map(comparison.holds, known))
             triple = Triple(Term(name.name, is_name=True), label, Term("#1"))
-            conditions = (comparison.condition(1, OWN_VALUE),) if is_yes else ()
+            conditions = (write_condition(comparison, 1, OWN_VALUE),) if is_yes else ()
             written = TypedChain(Chain((triple,), 1), conditions=conditions)
             covered = {*range(name.first, name.last), *places}
             left = _left_out(question, asked, covered, affinity, directed, space)
