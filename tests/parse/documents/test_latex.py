@@ -64,6 +64,20 @@ def test_a_paper_with_commands_of_its_own() -> None:
     ]
 
 
+def test_what_pandoc_writes_commands_with_spaces_and_tables_with_two_headers() -> None:
+    table = (
+        r"\begin{longtable}[]{@{}lr@{}}\caption{Tolls}\\\toprule Boat & 2023\\\midrule\endfirsthead"
+        r"\toprule Boat & 2023\\\midrule\endhead\bottomrule Go on\\\endfoot\bottomrule\endlastfoot "
+        r"Narrow & 6\\Wide & 10\\\end{longtable}"
+    )
+    code = r"\NormalTok{x }\OperatorTok{=} \DecValTok{1}"
+    head = "".join(rf"\newcommand{{\{name}}}[1]{{#1}}" for name in ("NormalTok", "OperatorTok", "DecValTok"))
+    source = rf"\documentclass{{article}}{head}\begin{{document}}{code}\par {table}\end{{document}}"
+    assert read_outline(source.encode(), "a.tex") == [
+        "x = 1", "| Tolls. Narrow: 2023: 6", "| Tolls. Wide: 2023: 10",
+    ]  # fmt: skip
+
+
 def test_slides_have_their_titles_as_headings() -> None:
     source = (
         r"\documentclass{beamer}\begin{document}\begin{frame}<1->[t]{Why locks?}\framesubtitle{A start}"

@@ -8,6 +8,7 @@ import pytest
 
 from bad_files import changed_zip, good_docx, sample
 from clew.core.cell_values import read_cell
+from clew.parse.documents.html import fragment_blocks
 from clew.parse.documents.reader import parse
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -64,13 +65,32 @@ def test_powers_in_each_format() -> None:
             '<p>Built in 1821.<sup><a href="#n1">1</a></sup> <a href="#n2"><sup>2</sup></a>',
             "Built in 1821.[1] [2]",
         ),
-        ("<p><math><msup><mi>c</mi><mn>2</mn></msup> <mfrac><mi>a</mi><mi>b</mi></mfrac></math>", "c² a/b"),
+        ("<p><math><msup><mi>c</mi><mn>2</mn></msup> <mfrac><mi>a</mi><mi>b</mi></mfrac></math>", "c²a/b"),
+        (
+            "<p><math><semantics><mrow><munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi>"
+            "</munderover><msub><mi>x</mi><mi>i</mi></msub><mo>+</mo><msqrt><mi>y</mi></msqrt><mspace/></mrow>"
+            "<annotation>no</annotation></semantics></math> for it",
+            "∑_(i=1)ⁿx_i+√(y) for it",
+        ),
         ("<p>x<sup>n+1</sup> and <sup></sup>(a)<sup>(3)</sup>", "xn+1 and (a)(3)"),
     ],
-    ids=["notes", "links", "formulas", "others"],
+    ids=["notes", "links", "formulas", "sums", "others"],
 )
 def test_what_is_raised_on_a_page(page: str, text: str) -> None:
     assert parse(page.encode(), "a.html").text.strip() == text
+
+
+def test_formulas_of_open_document_and_notes_of_books() -> None:
+    frame = '<d:frame xmlns:d="urn:d"><d:object xmlns:x="urn:x" x:href="./Formula-1/"/></d:frame>'
+    maths = b'<math xmlns="urn:m"><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>'
+    content = ODT.replace(" litres.", f" litres, {frame} in all.").encode()
+    text = parse(
+        changed_zip(sample("odt"), {"content.xml": content, "Formula-1/content.xml": maths}), "a.odt"
+    ).text
+    assert text == "Holds 10⁶ litres, (a+b)/2 in all."
+    note = '<p>Note. <a role="doc-backlink" href="#r">↩</a>'
+    page = f'<p>Built in 1821.<a href="#n" epub:type="noteref">1</a></p>{note}'
+    assert [getattr(block, "text", "") for block in fragment_blocks(page)] == ["Built in 1821.[1]", "Note."]
 
 
 def test_a_number_with_the_mark_of_a_note_is_a_number_in_its_cell() -> None:

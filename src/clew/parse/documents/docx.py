@@ -31,8 +31,9 @@ from clew.parse.documents.blocks import (
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
+from clew.parse.documents.formulas import office_formula_text
 from clew.parse.documents.limits import LIMITS, Limits
-from clew.parse.documents.office_package import OfficePackage, attribute_value, formula_text, local_name
+from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
 from clew.parse.documents.tables import Row, table_from_grid
 
 if TYPE_CHECKING:
@@ -170,6 +171,8 @@ PARSER = "docx/3"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 _HEADING_STYLE = re.compile(r"^heading ?([1-9])$", re.I)
+#: That of Word, and those of pandoc.
+_CAPTION_STYLES = frozenset(("caption", "table caption", "image caption"))
 _CONTENTS_STYLE = re.compile(r"^(?:toc ?\d|toc heading|table of figures|index ?\d)$", re.I)
 #: Titles that programs write into the properties where a person gave none.
 _GENERATED_TITLE = re.compile(
@@ -373,7 +376,7 @@ class _BodyWalker:
             return
         else:
             yield from self._end_list()
-            yield Caption(text) if style_name == "caption" else Paragraph(text)
+            yield Caption(text) if style_name in _CAPTION_STYLES else Paragraph(text)
         yield from map(Paragraph, self.footnotes.take_pending())
 
     def _end_list(self) -> Iterator[Block]:
@@ -473,7 +476,7 @@ def paragraph_text(element: _Element, notes: Footnotes, *, with_boxes: bool = Tr
             walk.skip_subtree()
         elif name == "oMath":
             walk.skip_subtree()
-            parts.append(formula_text(inner))
+            parts.append(office_formula_text(inner))
         elif name == "txbxContent":
             walk.skip_subtree()
             if with_boxes and (text := element_text(inner, notes)):

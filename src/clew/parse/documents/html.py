@@ -32,6 +32,7 @@ from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
+from clew.parse.documents.formulas import mathml_text
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import (
     Row,
@@ -70,8 +71,7 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _INLINE = frozenset(
     """a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark meter output q rp
     rt ruby s samp small span strike strong sub sup time tt u var wbr
-    script style noscript template svg button select input textarea
-    math mrow mi mn mo ms mtext msup msub msubsup mfrac msqrt semantics annotation annotation-xml""".split()
+    script style noscript template svg button select input textarea math""".split()
 )
 #: Cells of a table that arranges the page: a row is one paragraph, unless its cells hold paragraphs.
 _CELLS = frozenset(("td", "th"))
@@ -243,6 +243,9 @@ class _TreeWalker:
             if element in dropped:
                 # Its end comes all the same, and with it the text that follows.
                 walk.skip_subtree()
+            elif element.tag == "math":
+                walk.skip_subtree()
+                self._text.append(mathml_text(element))
             elif element.tag == "table" and element not in layout and not self._lists:
                 walk.skip_subtree()
                 yield from self._end_block()
@@ -260,8 +263,6 @@ class _TreeWalker:
         elif tag in _INLINE or tag in _CELLS:
             if is_raised(element):
                 self._raised = len(self._text)
-            elif _is_denominator(element):
-                self._text.append("/")
         else:
             yield from self._end_block()
             if tag in _HEADINGS and not self._lists:
@@ -347,31 +348,21 @@ class _TreeWalker:
 
 
 def is_raised(element: _Element) -> bool:
-    """Return whether an element is set above the line: a power, an ordinal, the mark of a note."""
-    if element.tag == "sup":
-        return True
-    parent = element.getparent() if element.tag in _POWERS else None
-    return parent is not None and parent.tag == "msup" and len(parent) > 1 and parent[1] is element
-
-
-def _is_denominator(element: _Element) -> bool:
-    parent = element.getparent() if element.tag in _POWERS else None
-    return parent is not None and parent.tag == "mfrac" and len(parent) > 1 and parent[1] is element
-
-
-#: Elements of MathML that may be a power or a denominator.
-_POWERS = frozenset("mi mn mo mrow mtext".split())
+    """Return whether an element is raised (a power, an ordinal, the mark of a note), or leads to a note."""
+    return element.tag == "sup" or (
+        element.tag == "a" and (element.get("epub:type") == "noteref" or element.get("role") == "doc-noteref")
+    )
 
 
 def raise_text(element: _Element, text: str, before: str) -> str:
     """Return the text of a raised element, after the text ``before`` it; a link to a note as [1]."""
-    is_note = element.tag == "sup" and text.strip().isdigit() and len(text.strip()) < 4
-    links = [element.getparent(), *element] if is_note else []
+    is_note = text.strip().isdigit() and len(text.strip()) < 4
+    links = [element, element.getparent(), *element] if is_note else []
     if any(
         link is not None and link.tag == "a" and (link.get("href") or "").startswith("#") for link in links
     ):
         return f"[{text.strip()}]"
-    return superscript(text, before)
+    return superscript(text, before) if element.tag == "sup" else text
 
 
 def _clean_text(text: str, pre: bool) -> str:
@@ -465,6 +456,8 @@ def _is_dropped(element: _Element) -> bool:
     if tag in _DROPPED or element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return True
     if (style := element.get("style")) and _HIDDEN.search(style):
+        return True
+    if tag == "a" and (element.get("role") == "doc-backlink" or "footnote-back" in element.get("class", "")):
         return True
     # A page's header holds the site's name and menu, an article's the headline.
     if tag == "header":
@@ -654,6 +647,10 @@ def cell_text(cell: _Element) -> str:
                 continue
             if element.tag in _BLOCK_TAGS:
                 parts.append(" ")
+            elif element.tag == "math":
+                parts.append(mathml_text(element))
+                walk.skip_subtree()
+                continue
             elif is_raised(element):
                 text = "".join(element.itertext("*"))
                 parts.append(raise_text(element, text, parts[-1] if parts else ""))

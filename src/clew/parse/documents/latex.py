@@ -515,7 +515,10 @@ class _Reader:
         places = {str(number): argument for number, argument in enumerate(arguments, 1)}
         source = _PARAMETER.sub(lambda match: places.get(match[1], ""), content)
         self._expanded += len(source)
-        return self.plain(source) if self._depth < 20 and self._expanded <= _MAX_EXPANDED else ""
+        if self._depth >= 20 or self._expanded > _MAX_EXPANDED or not source:
+            return ""
+        before, after = source[0].isspace() * " ", source[-1].isspace() * " "
+        return f"{before}{self.plain(source)}{after}"
 
     def _quantity(self, name: str) -> str:
         """Return a number and its unit as siunitx prints them."""
@@ -627,6 +630,11 @@ class _Reader:
             end = _closing_brace(content, caption.end())
             yield Caption(" ".join(self.plain(content[caption.end() : end]).split()))
             content = content[: caption.start()] + content[end + 1 :]
+        # The header and footer of the further pages of a long table.
+        content = re.sub(r"(\\endfirsthead\b).*?\\endhead\b", r"\1", content, count=1, flags=re.S)
+        content = re.sub(
+            r"(\\end(?:first)?head\b).*\\end(?:last)?foot\b", r"\1", content, count=1, flags=re.S
+        )
         content = re.sub(
             r"\\(?:hline|toprule|midrule|bottomrule|endhead|endfirsthead|endfoot|endlastfoot)\b", "", content
         )

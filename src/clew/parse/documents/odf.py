@@ -35,6 +35,7 @@ from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.docx import LEVELS, format_list_number
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
+from clew.parse.documents.formulas import mathml_text
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
 from clew.parse.documents.tables import Row, table_from_grid
@@ -59,7 +60,7 @@ _UNSEEN = frozenset(
 )
 _BREAKS = {"tab": " ", "line-break": "\n"}
 _FOOTERS = frozenset("footer header date-time page-number notes".split())
-_CAPTION_STYLES = frozenset(("Caption", "Table"))
+_CAPTION_STYLES = frozenset(("Caption", "Table", "TableCaption", "FigureCaption"))
 _SPACES = re.compile(r"[ \t\n\r\u00a0]+")
 _LINE_BREAK = "\v"
 _INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
@@ -289,6 +290,7 @@ class _Walker:
     _headings: _Counter | None = None
     _lists: dict[str, _Counter] = field(default_factory=dict)  # by id, and by style for the last of each
     _objects: set[str] = field(default_factory=set)
+    _formulas: dict[str, str] = field(default_factory=dict)  # by part, each read once
 
     def blocks(self, elements: Iterable[_Element]) -> Iterator[Block]:
         """Yield the blocks of elements in order; notes and boxes follow the block that they are anchored in."""
@@ -442,6 +444,8 @@ class _Walker:
                 walk.skip_subtree()
                 if name == "note":
                     parts.append(self._cite(inner))
+                elif name == "frame" and (formula := self._formula(inner)):
+                    parts.append(formula)
                 elif name == "frame" or name in _SHAPES:
                     self._frames.append(inner)
             elif name == "s":
@@ -454,6 +458,19 @@ class _Walker:
                 parts.append(inner.text or "")
         lines = "".join(parts).translate(_INVISIBLE).split(_LINE_BREAK)
         return "\n".join(line for line in (_SPACES.sub(" ", line).strip() for line in lines) if line)
+
+    def _formula(self, frame: _Element) -> str:
+        """Return the formula that a frame shows, "" for another frame."""
+        for element in _children(frame, "object"):
+            root = next((child for child in element if local_name(child) == "math"), None)
+            part = attribute_value(element, "href").removeprefix("./").rstrip("/") + "/content.xml"
+            if root is not None:
+                return mathml_text(root).strip()
+            if part in self.package and part not in self._formulas:
+                root = self.package.read_xml(part)
+                self._formulas[part] = mathml_text(root).strip() if local_name(root) == "math" else ""
+            return self._formulas.get(part, "")
+        return ""
 
     def _cite(self, note: _Element) -> str:
         text = " ".join(

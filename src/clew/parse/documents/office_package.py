@@ -10,7 +10,6 @@ entity could be expanded.
 from __future__ import annotations
 
 import posixpath
-import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ from typing import IO, TYPE_CHECKING
 from xml.parsers import expat
 
 from clew.core.errors import UnreadableFile
-from clew.parse.documents.blocks import superscript
 from clew.parse.documents.limits import SIMPLER, Limits, format_size
 
 if TYPE_CHECKING:
@@ -186,71 +184,3 @@ def _refuse_doctype(stream: IO[bytes], name: str) -> None:
         return
     except expat.ExpatError as error:
         raise xml_error(name, error) from error
-
-
-# Formulas
-
-#: A part of a formula that needs no brackets.
-_SIMPLE = re.compile(r"[\w.,]*|\(.*\)", re.S)
-#: Formulas within each other: each costs a few frames of Python.
-_MAX_FORMULA_DEPTH = 40
-
-
-def formula_text(element: _Element, depth: int = 0) -> str:
-    """Return a formula in one line: fractions with a slash, powers raised (ECMA-376, part 1, section 22.1)."""
-    if depth > _MAX_FORMULA_DEPTH:
-        return "".join(part.text or "" for part in element.iter("{*}t"))
-
-    def part(name: str) -> str:
-        return "".join(
-            formula_text(child, depth + 1)
-            for child in (child for child in element if local_name(child) == name)
-        ).strip()
-
-    def sign(name: str, default: str) -> str:
-        properties = next((child for child in element if local_name(child).endswith("Pr")), None)
-        return next(
-            (
-                attribute_value(child, "val")
-                for child in (properties if properties is not None else ())
-                if local_name(child) == name
-            ),
-            default,
-        )
-
-    name = local_name(element)
-    if name == "t":
-        return element.text or ""
-    if name.endswith("Pr") or name in {"del", "moveFrom"}:
-        return ""
-    if name == "f":
-        return f"{_bracket(part('num'))}/{_bracket(part('den'))}"
-    if name in {"sSup", "sSub", "sSubSup"}:
-        below, above = part("sub"), part("sup")
-        raised = superscript(above)
-        return (
-            part("e")
-            + (f"_{_bracket(below)}" if below else "")
-            + (raised if raised != above else f"^{_bracket(above)}" if above else "")
-        )
-    if name == "rad":
-        return f"{superscript(part('deg'))}√({part('e')})"
-    if name == "d":
-        inner = sign("sepChr", "|").join(
-            formula_text(child, depth + 1)
-            for child in (child for child in element if local_name(child) == "e")
-        )
-        return f"{sign('begChr', '(')}{inner}{sign('endChr', ')')}"
-    if name == "nary":
-        below, above = part("sub"), part("sup")
-        bounds = (f"_{_bracket(below)}" if below else "") + (f"^{_bracket(above)}" if above else "")
-        return f"{sign('chr', '∫')}{bounds} {part('e')}"
-    if name in {"limLow", "func"}:
-        return f"{part('e') if name == 'limLow' else part('fName')} {part('lim') if name == 'limLow' else part('e')}"
-    joint = {"m": "; ", "mr": ", ", "eqArr": "; "}.get(name, "")
-    pieces = [formula_text(child, depth + 1) for child in element]
-    return joint.join(piece for piece in pieces if piece or not joint)
-
-
-def _bracket(text: str) -> str:
-    return text if _SIMPLE.fullmatch(text) else f"({text})"

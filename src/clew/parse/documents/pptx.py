@@ -32,8 +32,9 @@ from clew.parse.documents.blocks import (
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
+from clew.parse.documents.formulas import office_formula_text
 from clew.parse.documents.limits import LIMITS, Limits
-from clew.parse.documents.office_package import OfficePackage, attribute_value, formula_text, local_name
+from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
 from clew.parse.documents.tables import Row, table_from_grid
 
 if TYPE_CHECKING:
@@ -281,7 +282,7 @@ def _paragraphs(shape: _Element) -> Iterator[tuple[int, str, bool | None]]:
                     is_raised = shift.isdigit() and int(shift) > 0
                     parts.append(superscript(text, parts[-1] if parts else "") if is_raised else text)
                 case "m":
-                    parts.append(formula_text(element))
+                    parts.append(office_formula_text(element))
         lines = (_SPACES.sub(" ", line).strip() for line in "".join(parts).split("\n"))
         if text := "\n".join(line for line in lines if line):
             yield level, text, bullet
