@@ -51,6 +51,7 @@ from clew.methods.graph_questions import (
 )
 from clew.methods.question_parts import QuestionPart, split_question
 from clew.methods.readers import NOT_FOUND
+from clew.methods.readers.spans import ONE_HOP
 from clew.parse.data_tables import DATA_TYPES
 from clew.retrieve.lexical import QueryTerms
 from clew.retrieve.structure.lookup import find_references
@@ -224,7 +225,9 @@ class Router:
         if answer.abstained and decision.method == "documents" and not recorder.should_stop():
             answer = self._ask_respelt(question, graphs, readings, recorder) or answer
         answer = replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
-        return beside_readings(answer, readings) if decision.method == "documents" else answer
+        if decision.method != "documents":
+            return answer
+        return beside_readings(question.text, answer, readings)
 
     def _decide(
         self,
@@ -392,10 +395,10 @@ class Router:
         return MEASURED.expect(method, Cost(calls, MEDIAN_SECONDS[method], is_guess=calls > 0))
 
 
-def beside_readings(answer: Answer, readings: Sequence[Reading]) -> Answer:
+def beside_readings(question: str, answer: Answer, readings: Sequence[Reading]) -> Answer:
     """Return an answer from documents with the readings of the question that graphs could be asked, where it
     abstains, or has to, since it is not about the name that the question asks about."""
-    if readings and misses_name(answer, readings[0]):
+    if readings and misses_name(question, answer, readings[0]):
         answer = replace(answer, text=NOT_FOUND, abstained=True, quotes=(), alternatives=(), values=())
     worth = [
         reading
@@ -409,10 +412,15 @@ def beside_readings(answer: Answer, readings: Sequence[Reading]) -> Answer:
     return replace(answer, text=f"{answer.text}\n{describe_readings(worth)}")
 
 
-def misses_name(answer: Answer, reading: Reading) -> bool:
+def misses_name(question: str, answer: Answer, reading: Reading) -> bool:
     """Return whether the trained reader answered from passages of which none mentions the name that a question asks
-    about, a node of a graph of two words or more: "How long is Gone with the Wind?" is not told by "nine miles"."""
+    about, a node of a graph of two words or more: "How long is Gone with the Wind?" is not told by "nine miles".
+
+    A longer question may go over several hops, the last of which names somebody else.
+    """
     if answer.abstained or answer.reader != "span" or " " not in reading.name:
+        return False
+    if len(question.split()) > ONE_HOP:
         return False
     if reading.plausibility < CERTAIN_NAME or reading.name.islower():
         return False

@@ -104,7 +104,7 @@ _NAME_PARTS = re.compile(r" (?:and|or|of|the) ")
 _PROPER = re.compile(r"\b[A-Z][^\W\d_A-Z]{2,}$")
 _READ_TOGETHER = 3
 #: A question of at most so many words asks for one thing.
-_ONE_HOP = 8
+ONE_HOP = 8
 _MONTHS = frozenset(
     "January February March April May June July August September October November December".split()
 )
@@ -685,7 +685,7 @@ def stands_apart(
     HotpotQA and MuSiQue were doubted. Of 12,000 passages of reading/train.jsonl that answer, 83 mention no name.
     """
     names = [name for name in _proper_names(question) if not any(name in each for each in subjects)]
-    if not names or len(nodes) < _READ_TOGETHER or len(question.split()) > _ONE_HOP:
+    if not names or len(nodes) < _READ_TOGETHER or len(question.split()) > ONE_HOP:
         return False
     text = _context_of(node)
     related = [text] + [
