@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import clew
 import film_world
 from clew.core.trail import TrailRecorder
-from clew.core.types import Question, RouteStep
+from clew.core.types import Answer, Question, RouteStep
 from clew.knowledge_base import registry
 from clew.methods.answering import describe_origin
-from clew.methods.router import Cost, Measured
+from clew.methods.router import Cost, Measured, beside_readings
 from clew.models import create_language_model
 from clew.testing import SAMPLE_DOCUMENTS, SAMPLE_QUESTION
+from clew.triples.questions import Reading
 from scripted import ScriptedServer
 
 
@@ -155,3 +158,18 @@ def test_a_count_over_a_table_is_computed_and_the_decision_says_by_which_query(t
         assert "Norway: 12" in answer.text and answer.route.startswith("From the tables: every word of it")
         plain = opened.ask("Who wrote the amount on the wall?")
         assert not any(isinstance(step, RouteStep) for step in plain.trail)
+
+
+def test_a_name_that_a_graph_knows_stands_in_what_answers_a_short_question(base):
+    hit = base.search(SAMPLE_QUESTION, k=1)[0]
+    answer = Answer("nine miles", (hit,), reader="span", confidence=0.4)
+    reading = Reading("films", "", 1.0, "Low Water", ("length",), plausibility=0.9, left_out=("long",))
+    refused = beside_readings("How long is Low Water?", answer, [reading])
+    assert refused.abstained and not refused.quotes
+    mentioning = replace(hit, node=replace(hit.node, text="Low Water is nine miles from here."))
+    for question, other in (
+        ("How long is Low Water?", replace(answer, evidence=(mentioning,))),
+        ("How long is the way from the town where Low Water was made?", answer),  # may go over several hops
+        ("How long is Low Water?", replace(answer, reader="llm")),
+    ):
+        assert beside_readings(question, other, [reading]) == other
