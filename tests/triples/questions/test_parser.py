@@ -415,6 +415,9 @@ def test_yes_and_no_about_one_edge(works):
         "Was Slack Tide released before 1930?": "yes",
         "Was The Toll released in the 1930s?": "no",
         "Was Harbour Nights made in 1931?": "yes",
+        "Did Ada Pell and Joel Marsh act in the same film?": "yes",
+        "Did Ada Pell and Ines Tarrow act in the same film?": "no",
+        "Have Ada Pell and Ines Tarrow worked together?": "yes",
         "Are there any films by Ada Pell after 1940?": "yes",
     }
     for question, verdict in verdicts.items():
@@ -424,7 +427,7 @@ def test_yes_and_no_about_one_edge(works):
         "Is The Toll in French?",  # nothing is known of its language
         "Was Low Water a success?",
         "Did Ada Pell direct Low Water in Norway?",
-        "Did Ada Pell and Ines Tarrow act in the same film?",
+        "Did Ada Pell and Ines Tarrow dance in the same film?",
         "Who released Low Water?",  # the year is nobody
     ):
         assert not any(reading.is_sure for reading in read(works, question)), question

@@ -177,7 +177,7 @@ class PlainParser:
         for graph in graphs:
             if not graph.is_mounted and graph.size:
                 drafts += self._draft(question, graph)
-                settled += self._compare(question, graph) or self._judge(question, graph)
+                settled += [*self._compare(question, graph), *self._judge(question, graph)]
         settled.sort(key=lambda reading: (not reading.is_sure, len(reading.left_out)))
         if settled and settled[0].is_sure:
             return settled[:1]

@@ -1,7 +1,8 @@
 """Questions for a yes or no about one edge: "Did Ada Pell direct Kismet?", "Was Kismet released before 1940?".
 
-Two names and a relation between them are looked for, or a name and a comparison with a number that its relation leads
-to. "Yes" is that edge. "No" is said only where the first name has the relation to something else: what a graph does
+Two names and a relation between them are looked for, a name and a comparison with a number that its relation leads
+to, or two names and a third that both are joined to ("Did Ada Pell and Joel Marsh act in the same film?"). "Yes" is
+that edge. "No" is said only where the first name has the relation to something else: what a graph does
 not know at all, it does not deny.
 """
 
@@ -35,6 +36,9 @@ _MIN_PLAUSIBILITY = 0.2
 _PER_EDGES = 0.01
 #: Numbers of a name beyond these are not compared.
 _MOST_VALUES = 20
+#: Words that ask for a third thing that two names are joined to, and those of them that name no relation.
+_SHARED = frozenset("same together".split())
+_ANY_RELATION = frozenset("together worked work working collaborate collaborated".split())
 _COPULAS = frozenset("is are was were".split())
 _BETWEEN = frozenset("a an the also one of in from by".split())
 
@@ -68,6 +72,7 @@ def find_verdict(
         for second in names:
             if second.plausibility >= _MIN_PLAUSIBILITY and not second.overlaps(first):
                 verdicts += _judge(question, asked, first, second, space)
+                verdicts += _share(question, asked, first, second, space)
     # Of several relations that may be meant, one edge is enough for a yes; the best-named one says no.
     return max(verdicts, key=lambda each: (-len(each.left_out), each.is_yes, each.score), default=None)
 
@@ -146,6 +151,42 @@ def _judge(
         triples = _write_edge(first, label, is_backwards, second.name if is_yes else "")
         verdicts.append(Verdict(first.name, label, is_yes, triples, left, score))
     return verdicts
+
+
+def _share(
+    question: str, asked: QuestionWords, first: NameMatch, second: NameMatch, space: PathSpace
+) -> list[Verdict]:
+    """Return whether something has edges to both names, along a relation that the question names, or along any where
+    it asks for work together."""
+    texts = {word.text for word in asked.words}
+    between = [word.text for word in asked.words[first.last : second.first]]
+    if not texts & _SHARED or between != ["and"] or second.plausibility < CERTAIN_NAME:
+        return []
+    affinity = asked.affinities.copy()
+    for name in (first, second):
+        affinity[name.first : name.last] = 0
+    leaving = [{hop // 2 for hop in space.at_rows(name.rows) if hop % 2} for name in (first, second)]
+    joining = sorted(leaving[0] | leaving[1])
+    named = [each for each in joining if affinity[:, each].max(initial=0.0) >= NAMES_RELATION]
+    relations = named or (joining if texts & _ANY_RELATION else [])
+    if not (leaving[0].intersection(relations) and leaving[1].intersection(relations)):
+        return []
+    reached = [
+        np.unique(
+            np.concatenate(
+                [space.graph.neighbours(name.rows, space.relations[each], True)[1] for each in relations]
+            )
+        )
+        for name in (first, second)
+    ]
+    is_yes = bool(len(np.intersect1d(*reached)))
+    label = " or ".join(space.relations[each] for each in relations)
+    joined = (first, second) if is_yes else (first,)
+    triples = tuple(Triple(Term("#1"), label, Term(name.name, is_name=True)) for name in joined)
+    covered = {place for name in (first, second) for place in range(name.first, name.last)}
+    covered |= {place for place, word in enumerate(asked.words) if word.text in _SHARED | _ANY_RELATION}
+    left = _left_out(question, asked, covered, affinity, relations[0] * 2, space)
+    return [Verdict(first.name, label, is_yes, TypedChain(Chain(triples, 1)), left, 1.0)]
 
 
 def _write_edge(name: NameMatch, relation: str, is_backwards: bool, other: str) -> TypedChain:
