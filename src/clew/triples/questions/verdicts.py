@@ -172,14 +172,12 @@ def _share(
     if not (leaving[0].intersection(relations) and leaving[1].intersection(relations)):
         return []
     reached = [
-        np.unique(
-            np.concatenate(
-                [space.graph.neighbours(name.rows, space.relations[each], True)[1] for each in relations]
-            )
+        np.concatenate(
+            [space.graph.neighbours(name.rows, space.relations[each], True)[1] for each in relations]
         )
         for name in (first, second)
     ]
-    is_yes = bool(len(np.intersect1d(*reached)))
+    is_yes = bool(np.isin(reached[0], reached[1]).any())
     label = " or ".join(space.relations[each] for each in relations)
     joined = (first, second) if is_yes else (first,)
     triples = tuple(Triple(Term("#1"), label, Term(name.name, is_name=True)) for name in joined)
