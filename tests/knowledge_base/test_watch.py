@@ -92,6 +92,31 @@ def test_a_missing_folder_empties_nothing_and_a_change_waits_for_quiet(watched, 
     assert "written 11 times" in base.search("weir", retriever="bm25")[0].node.text
 
 
+@pytest.mark.slow
+def test_a_moved_file_keeps_its_document_and_tags_and_is_not_in_the_trash(watched, tmp_path):
+    base, folder = watched.base, tmp_path / "docs"
+    before = {document.name: document.key for document in base.documents()}
+    base.tag(str(folder / "quay.md"), add=["lease"])
+    (folder / "sub").mkdir()
+    (folder / "quay.md").rename(folder / "sub" / "pier.md")
+    changes = watched.changes()
+    assert (
+        changes.moved == ((str(folder / "quay.md"), str(folder / "sub" / "pier.md")),)
+        and not changes.vanished
+    )
+    watched.synchronise()
+    pier = next(document for document in base.documents() if document.name == "pier.md")
+    assert pier.key == before["quay.md"] and pier.tags == ("lease",) and len(base.documents()) == 2
+    assert pier.paths == (str(folder / "sub" / "pier.md"),)
+    # One of two equal files goes.
+    shutil.copy(folder / "mill.md", folder / "copy.md")
+    watched.synchronise()
+    (folder / "mill.md").unlink()
+    watched.synchronise()
+    assert {document.key for document in base.documents()} == set(before.values())
+    assert not watched.trash.documents() and not watched.changes()
+
+
 def test_commands(watched, tmp_path, capsys):
     from clew.app.cli.commands import app
 
@@ -104,6 +129,12 @@ def test_commands(watched, tmp_path, capsys):
         assert not end.value.code
         return capsys.readouterr().out
 
+    kb[1] = str(tmp_path / "none yet")
+    assert (
+        "would read" in run("watch", str(tmp_path / "docs"), "--dry-run")
+        and not (tmp_path / "none yet").exists()
+    )
+    kb[1] = str(tmp_path / "kb")
     assert "would move to the trash" in run("watch", str(tmp_path / "docs"), "--dry-run")
     assert len(watched.base.documents()) == 2
     watched.trash.add([str(tmp_path / "docs" / "quay.md")])

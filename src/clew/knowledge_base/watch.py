@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,14 +32,16 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class FolderChanges:
     """What a scan of the folders shows, against the knowledge base: files to read (new or changed), and paths whose
-    file is gone; folders that are missing altogether, whose documents stay."""
+    file is gone; paths that are gone too, with the path at which the same document is still; folders that are missing
+    altogether, whose documents stay."""
 
     new: tuple[str, ...] = ()
     vanished: tuple[str, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
     missing: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.new or self.vanished)
+        return bool(self.new or self.vanished or self.moved)
 
 
 @dataclass(slots=True)
@@ -87,13 +90,19 @@ class FolderWatch:
             and any(folder in Path(path).parents for folder in present)
             and has_vanished(path)
         )
-        return FolderChanges(tuple(sorted(new)), tuple(vanished), tuple(missing))
+        moved = _find_moved(vanished, locations, {files[path]: path for path in new})
+        return FolderChanges(
+            tuple(sorted(new)),
+            tuple(path for path in vanished if path not in moved),
+            tuple(moved.items()),
+            tuple(missing),
+        )
 
     def synchronise(self, progress: Progress | None = None) -> tuple[Report, FolderChanges]:
         """Add what is new, keep earlier versions of what changed, move what is gone to the trash, and delete what has
         been there too long.
 
-        Files are added first: a file that was moved is then another path of its document, which stays.
+        Files are added first: a file that was moved is then another path of its document, which stays, with its tags.
         """
         present = [folder for folder in self.folders if folder.is_dir()]
         self.trash.keep_versions(self.changes().new)
@@ -101,6 +110,11 @@ class FolderWatch:
         changes = self.changes()
         if changes.vanished:
             self.trash.add(changes.vanished)
+        if changes.moved:
+            tags = self.base.store.tags()
+            for old, path in changes.moved:
+                self.base.store.tag([path], add=tags.get(old, ()))
+            self.base.remove(*(old for old, _ in changes.moved))
         self.trash.empty(self.trash_days)
         return report, changes
 
@@ -140,6 +154,28 @@ class FolderWatch:
         present = [folder for folder in self.folders if str(folder) not in missing]
         scan = scan_paths(present, is_supported, exclude=self.base.path)
         return {file.path: _visit(file) for file in scan.files}, missing
+
+
+def _find_moved(
+    vanished: Sequence[str],
+    locations: Mapping[str, tuple[Location, str]],
+    new: Mapping[tuple[int, int, int], str],
+) -> dict[str, str]:
+    """Return for paths that are gone where the same document is: at another path, or in a file that is new and has
+    the size, time and inode that it had."""
+    gone, paths_of = set(vanished), defaultdict[str, list[str]](list)
+    keys = {locations[path][1] for path in vanished}
+    for path, (_, key) in locations.items():
+        if key in keys and path not in gone and container_path(path) == path and not has_vanished(path):
+            paths_of[key].append(path)
+    moved = {}
+    for path in vanished:
+        location, key = locations[path]
+        if others := paths_of.get(key):
+            moved[path] = min(others)
+        elif location.inode and _visit(location) in new:
+            moved[path] = new[_visit(location)]
+    return moved
 
 
 def _visit(location: Location) -> tuple[int, int, int]:

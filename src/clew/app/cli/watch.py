@@ -50,9 +50,11 @@ def watch(
 
       clew watch ~/Documents ~/Mail --dry-run
     """
+    from clew.knowledge_base.knowledge_base import open_or_empty
     from clew.knowledge_base.watch import FolderWatch
 
-    with clew.open(kb, create=not dry_run) as base:
+    # What would be done is said without making a knowledge base.
+    with open_or_empty(kb) if dry_run else clew.open(kb, create=True) as base:
         watched = FolderWatch(base, folders, quiet, trash_days=trash_days, workers=workers)
         if dry_run:
             _print_plan(watched.changes())
@@ -75,6 +77,8 @@ def _print_plan(changes: FolderChanges) -> None:
         print(f"would read {path}")
     for path in changes.vanished:
         print(f"would move to the trash {path}")
+    for old, path in changes.moved:
+        print(f"moved from {old} to {path}")
     _print_missing(changes)
     if not changes:
         print("nothing to do")
@@ -87,6 +91,8 @@ def _print_work(report: Report, changes: FolderChanges) -> None:
             print(f"{outcome} {path}", flush=True)
     for path in changes.vanished:
         print(f"moved to the trash {path}", flush=True)
+    for old, path in changes.moved:
+        print(f"no longer at {old}; the same document is at {path}", flush=True)
     for line in failure_lines(report.failed):
         print_note(f"clew: {line}")
     _print_missing(changes)
