@@ -157,7 +157,7 @@ class GraphQuestions:
             return None
         text = answer.text
         if reading.settled and not reading.is_chain:
-            text = reading.settled.capitalize()
+            text = reading.settled.capitalize() if reading.settled in {"yes", "no"} else reading.settled
         elif reading.settled and fold_name(text) != fold_name(reading.settled):
             return None  # the chain was filled with other values than the parser compared
         if reading.asks_count:

@@ -403,6 +403,21 @@ def test_a_relation_that_no_word_tells_apart_is_said(works):
     assert not any(reading.is_sure for reading in read(works, "letters of Ada Pell"))
 
 
+def test_two_names_are_compared_by_how_much_they_have(works):
+    for question, answer in {
+        "Who directed more films, Ada Pell or Joel Marsh?": "Ada Pell",
+        "Which director made fewer films, Ada Pell or Joel Marsh?": "Joel Marsh",
+        "Which has more tags, Low Water or The Toll?": "",  # one each
+        "Who stars in more films, Joel Marsh or Ada Pell?": "Joel Marsh",
+    }.items():
+        best = read(works, question)[0]
+        assert (best.settled, best.is_sure) == (answer, bool(answer)), (question, best)
+    assert (
+        "Ada Pell has 2, Joel Marsh has 1"
+        in read(works, "Who directed more films, Ada Pell or Joel Marsh?")[0].repair
+    )
+
+
 def test_yes_and_no_about_one_edge(works):
     verdicts = {
         "Did Ada Pell direct Low Water?": "yes",

@@ -16,7 +16,7 @@ import numpy as np
 
 from clew.core.text import stem
 from clew.core.values import EITHER, POLAR, asks_for_equality, is_order_word, settle_values
-from clew.triples.language.chain import Chain, Term, Triple
+from clew.triples.language.chain import Chain, Term, Triple, TypedChain
 from clew.triples.questions.paths import CERTAIN_NAME, NAMES_RELATION
 from clew.triples.questions.words import GENERIC, PERSON_WORDS, label_affinity
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: Between two names that are compared: "or", "and the director of the film", "longer than".
 _JOINING = re.compile(r"^\W*(?:\([^()]*\))?[\s,]*(?:(?:or|and)\b|[^A-Z0-9.?!]*\b(?:than|as)\b)[^A-Z0-9.?!]*$")
 _QUALIFIER = re.compile(r"^\W*(\([^()]*\))")
+#: Words that compare numbers of things.
+_COUNTING = frozenset("more most fewer fewest".split())
 _SAME = frozenset("same share shares shared sharing different differ differs common".split())
 #: What "older" is about where nothing else is said: a birth, else another time.
 _BORN = frozenset("older oldest younger youngest elder".split())
@@ -55,6 +57,20 @@ class Comparison:
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
     explained: float
+
+
+@dataclass(frozen=True, slots=True)
+class CountComparison:
+    """Two names compared by how many neighbours they have along a directed relation. ``settled`` has more, or fewer,
+    as the question asks, "" for equals; ``triples`` lead to the neighbours of that name, ``counts`` has both numbers
+    in words; ``left_out`` are the words that nothing stands for."""
+
+    first: NameMatch
+    directed: int
+    triples: TypedChain
+    settled: str
+    counts: str
+    left_out: tuple[str, ...]
 
 
 def find_comparison(
@@ -111,6 +127,62 @@ def find_comparison(
             return comparison
         best = best or comparison
     return best
+
+
+def find_count_comparison(
+    question: str, asked: QuestionWords, names: Sequence[NameMatch], space: PathSpace
+) -> CountComparison | None:
+    """Return which of two names has more or fewer neighbours: "Who directed more films, Ada Pell or Joel Marsh?".
+    None for other questions, and where the words do not say along which relation."""
+    pair = find_pair(question, asked, names)
+    texts = {word.text for word in asked.words}
+    if pair is None or POLAR.search(question) or not texts & _COUNTING or not texts & {"or", "than"}:
+        return None
+    covered = [_covered(question, asked, name) for name in pair]
+    outside = [place for place in range(len(asked.words)) if not any(place in each for each in covered)]
+    affinity = asked.affinities[outside]
+    common = space.at_rows(pair[0].rows) & space.at_rows(pair[1].rows)
+    named = {
+        directed: float(affinity[:, directed // 2].sum())
+        for directed in common
+        if not space.is_property(directed) and affinity[:, directed // 2].max(initial=0.0) >= NAMES_RELATION
+    }
+    if not named:
+        return None
+    ranked = sorted(named, key=lambda directed: -named[directed])
+    if len(ranked) > 1 and named[ranked[0]] - named[ranked[1]] < _MARGIN:
+        return None
+    directed = ranked[0]
+    label, is_backwards = space.relations[directed // 2], bool(directed % 2)
+    counts = [len(np.unique(space.graph.neighbours(name.rows, label, is_backwards)[1])) for name in pair]
+    wants_first = (counts[0] > counts[1]) != bool(texts & {"fewer", "less", "fewest", "least"})
+    winner = pair[0] if wants_first else pair[1]
+    ends = (Term("#1"), Term(winner.name, is_name=True))
+    triple = Triple(ends[0], label, ends[1]) if is_backwards else Triple(ends[1], label, ends[0])
+    return CountComparison(
+        pair[0],
+        directed,
+        TypedChain(Chain((triple,), 1)),
+        winner.name if counts[0] != counts[1] else "",
+        ", ".join(f"{name.name} has {count:,}" for name, count in zip(pair, counts, strict=True)),
+        _count_left_out(asked, outside, directed, space),
+    )
+
+
+def _count_left_out(
+    asked: QuestionWords, outside: Sequence[int], directed: int, space: PathSpace
+) -> tuple[str, ...]:
+    left = []
+    for place in outside:
+        word = asked.words[place]
+        if not word.is_content or word.text in GENERIC | PERSON_WORDS | _WORDING | _COUNTING:
+            continue
+        if asked.affinities[place, directed // 2] >= NAMES_RELATION:
+            continue
+        if space.has_types and asked.type_affinities[place].max() >= NAMES_RELATION:
+            continue
+        left.append(word.text)
+    return tuple(dict.fromkeys(left))
 
 
 def find_pair(

@@ -23,7 +23,7 @@ from clew.core.values import EITHER, POLAR, asks_for_equality, is_order_word
 from clew.triples.language.chain import Chain, Condition, Term, Triple, TypedChain
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.query import compile_question, solve_question
-from clew.triples.questions.comparisons import find_comparison
+from clew.triples.questions.comparisons import find_comparison, find_count_comparison
 from clew.triples.questions.conditions import Additions, asks_measure, find_additions, is_denied
 from clew.triples.questions.names import HOPELESS, NameMatch, find_names
 from clew.triples.questions.paths import (
@@ -221,6 +221,25 @@ class PlainParser:
             return []
         asked = QuestionWords.read(words, space, self.encoder, names)
         comparison = find_comparison(question, asked, names, space)
+        if comparison is None or not comparison.settled or comparison.left_out:
+            counted = find_count_comparison(question, asked, names, space)
+            if counted is not None:
+                return [
+                    Reading(
+                        graph.name,
+                        str(counted.triples),
+                        1.0,
+                        counted.first.name,
+                        (space.relations[counted.directed // 2],),
+                        left_out=counted.left_out,
+                        notes=() if counted.settled else (f"neither has more: {counted.counts}",),
+                        explained=1.0,
+                        plausibility=1.0,
+                        count=1,
+                        repair=counted.counts,
+                        settled=counted.settled,
+                    )
+                ]
         if comparison is None:
             return []
         return [
