@@ -505,6 +505,7 @@ SPECIAL_FILES = (
 """What else may lie at a path; the last of them is gone by the time it is read."""
 
 UNSUPPORTED_FILES = (
+    BadFile("book.fb2", _bytes(b"<?xml version='1.0'?><FictionBook/>"), "is XML, which is not supported"),
     BadFile("data.xml", _bytes(b"<?xml version='1.0'?><a/>"), "is XML, which is not supported"),
     *(
         ()

@@ -11,7 +11,7 @@ from bad_files import good_msg, sample
 from clew.core.errors import UnreadableFile
 from clew.parse.documents.limits import LIMITS
 from clew.parse.documents.msg import unpack_rtf
-from clew.parse.documents.reader import member_files, read_file
+from clew.parse.documents.reader import is_supported, member_files, read_file
 from compound_writer import message_tree, write_compound_file
 from parse_trees import outline, read, read_outline
 
@@ -190,3 +190,13 @@ def test_random_damage_to_mail_is_read_or_refused(tmp_path: Path) -> None:
         except UnreadableFile:
             refused += 1
     assert 20 < refused < 140
+
+
+def test_a_page_that_a_browser_saved_as_one_file() -> None:
+    page = (
+        b"From: <Saved by Blink>\nSnapshot-Content-Location: https://a.example/\nSubject: Tolls\nMIME-Version: 1.0\n"
+        b'Content-Type: multipart/related; type="text/html"; boundary="x"\n\n--x\nContent-Type: text/html\n'
+        b"Content-Transfer-Encoding: quoted-printable\n\n<h1>Tolls</h1><p>Five =E2=82=AC.</p>\n--x--\n"
+    )
+    assert read_outline(page, "page.mhtml")[-1] == "Five €."
+    assert is_supported(Path("page.mht"))

@@ -115,7 +115,8 @@ FORMATS = (
     DocumentFormat(
         MEDIA_TYPE,
         "an e-mail",
-        (".eml",),
+        # A page that a browser saves as one file is a message of MIME, too.
+        (".eml", ".mht", ".mhtml"),
         parse,
         matches=_is_mail,
         read_members=read_attachments,

@@ -93,7 +93,7 @@ def detect_format(data: bytes, name: str) -> DocumentFormat:
         raise UnreadableFile(f"is damaged or not {promised.label}")
     if not data.translate(None, b"\0").strip(b" \t\r\n\x0b\x0c\xef\xbb\xbf\xff\xfe"):
         raise UnreadableFile("holds nothing but white space")
-    return claimed or _format_of_text(name, promised)
+    return claimed or _format_of_text(data, name, promised)
 
 
 def _has_magic(data: bytes, form: DocumentFormat) -> bool:
@@ -106,10 +106,11 @@ def _claim_text(data: bytes) -> DocumentFormat | None:
     return next((form for form in document_formats() if form.matches and form.matches(start)), None)
 
 
-def _format_of_text(name: str, promised: DocumentFormat | None) -> DocumentFormat:
+def _format_of_text(data: bytes, name: str, promised: DocumentFormat | None) -> DocumentFormat:
     if promised is not None and promised.is_text:
         return promised
-    if label := _UNSUPPORTED_TEXT.get(PurePath(name).suffix.lower()):
+    is_xml = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<?xml")
+    if label := "XML" if is_xml else _UNSUPPORTED_TEXT.get(PurePath(name).suffix.lower()):
         raise UnreadableFile(f"is {label}, which is not supported", _EXPORT)
     return next(form for form in document_formats() if form.media_type == _FALLBACK)
 
