@@ -142,6 +142,7 @@ def test_any_number_of_shards_gives_the_same(written, tmp_path):
 
 
 def test_what_is_gone_or_damaged_is_noticed(written, objects, monkeypatch, tmp_path):
+    monkeypatch.setattr(remote, "MAX_PREFETCH", 0)  # nothing is fetched behind the test's back
     publish(written, objects)
     base = KnowledgeBase(RemoteStore(objects))
     expected = [(hit.node.id, hit.score) for hit in base.search(SECRET, retriever="bm25")]

@@ -294,7 +294,7 @@ def _is_key_value_list(rows: Sequence[Row]) -> bool:
     """
     if len(rows[0]) != 2:
         return False
-    values = [row[1].strip() for row in rows[1:] if row[1].strip()]
+    values = [row[1].strip() for row in rows[1:] if len(row) > 1 and row[1].strip()]
     if not values or sum(map(is_value, values)) >= 0.5 * len(values):
         return False
     lengths = sorted(map(len, values))
