@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow integrations words fuzz soak lint check docs pins clean benchmarks encoder reader
+.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder reader
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -20,6 +20,15 @@ slow: .venv/ready-dev ## The tests that take long: kills at random instants, who
 
 integrations: build/integrations/ready ## The retrievers of LangChain, LlamaIndex and Haystack with the real packages, in an environment of their own
 	HAYSTACK_TELEMETRY_ENABLED=False build/integrations/bin/python -m pytest -m "slow or not slow" tests/app/test_integrations.py tests/test_api.py
+
+cluster: build/cluster/ready ## Documents and questions on a real Ray on loopback, in an environment of their own; processes are killed
+	build/cluster/bin/python -m pytest -m "slow or not slow" tests/knowledge_base/test_cluster.py tests/knowledge_base/test_ray.py
+
+build/cluster/ready: pyproject.toml
+	$(PYTHON) -m venv build/cluster
+	build/cluster/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[scale]" "moto[s3]" flask flask-cors pytest pytest-cov hypothesis \
+	  reportlab python-docx openpyxl
+	touch $@
 
 build/integrations/ready: pyproject.toml
 	$(PYTHON) -m venv build/integrations

@@ -17,6 +17,16 @@ def environment(name: str, default: str | None = None) -> str | None:
     return os.environ.get(name) or default
 
 
+def environment_with(variables: dict[str, str]) -> dict[str, str]:
+    """Return this process's environment with other ``variables``, for a program that it starts."""
+    return {**os.environ, **variables}
+
+
+def set_environment(variables: dict[str, str]) -> None:
+    """Set environment variables that a library reads when it is first used, and that it takes in no other way."""
+    os.environ.update(variables)
+
+
 def knowledge_base_path(path: str | Path | None = None) -> Path | str:
     """Return the folder of the knowledge base: ``path``, else ``CLEW_HOME``, else ``./.clew``. An address of object
     storage (``s3://bucket/base``) is returned as text."""

@@ -11,6 +11,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ from clew.knowledge_base.registry import ranks_nodes
 
 if TYPE_CHECKING:
     from clew.core.protocols import LanguageModel
+    from clew.evaluate.cluster import ClusterRun
     from clew.evaluate.runner import Progress
 
 FACTS_FILE = "run.json"
@@ -119,7 +121,7 @@ def folder_for(out: Path, questions: QuestionSet) -> RunFolder:
     return RunFolder(out / f"{questions.name}-{Path(questions.corpus).name}{where}{with_triples}")
 
 
-def evaluate_recipes(
+def evaluate_recipes(  # noqa: PLR0913 (one keyword for each choice of a person)
     out: Path,
     questions: QuestionSet,
     recipes: Sequence[str],
@@ -128,30 +130,42 @@ def evaluate_recipes(
     workers: int = 1,
     progress: Callable[[str], Progress] | None = None,
     report_estimate: Callable[[str, Usage], None] | None = None,
+    cluster: ClusterRun | None = None,
 ) -> RunFolder:
     """Run recipes over questions into a folder in ``out``, continuing an interrupted run; return the folder.
 
     ``progress`` returns the progress callback of a stage (``corpus``, or a recipe). With a language model,
     ``report_estimate`` receives the estimated usage of each unfinished recipe before the model is called: the first
-    questions are rehearsed with a model that only counts. Raises UsageError.
+    questions are rehearsed with a model that only counts. With a ``cluster`` the questions are answered there.
+    Raises UsageError, RemoteError.
     """
     folder = folder_for(out, questions)
+    if cluster is not None:
+        settings = cluster.spread_encoders(settings)
     progress_of = progress or (lambda stage: lambda done, total: None)
     question_for = build_question_for(questions, settings)
-    with open_methods(questions, settings, progress_of("corpus")) as (create_method_for, digest):
-        folder.claim(run_facts(questions, settings, digest, recipes))
+    with open_methods(questions, settings, progress_of("corpus")) as corpus:
+        folder.claim(run_facts(questions, settings, corpus.digest, recipes))
         if settings.llm is not None and report_estimate is not None:
             open_counts = {recipe: _count_open(questions, folder.result_file(recipe)) for recipe in recipes}
             for recipe, usage in _estimate_usage(questions, open_counts, settings):
                 report_estimate(recipe, usage)
+        work = None
+        if cluster is not None:
+            for (
+                recipe
+            ) in recipes:  # a method may need summaries, which are made with it and sent with the corpus
+                corpus.create_method_for(recipe)
+            work = cluster.send_work(questions, settings, corpus)
         for recipe in recipes:
             answer_questions(
                 questions.examples,
-                create_method_for(recipe),
+                corpus.create_method_for(recipe),
                 folder.result_file(recipe),
                 workers=workers,
                 progress=progress_of(recipe),
                 question_for=question_for,
+                elsewhere=None if work is None else partial(work.answer, recipe, question_for),
             )
     return folder
 
@@ -178,10 +192,10 @@ def _estimate_usage(
     # recipe ranks nodes: they only save calls, and reading them may take longer than the rehearsal.
     open_recipes = [recipe for recipe, count in open_counts.items() if count]
     graphs = settings.graphs if any(ranks_nodes(parse_recipe(recipe)) for recipe in open_recipes) else ()
-    with open_methods(sample, replace(settings, llm=model, graphs=graphs)) as (create_method_for, _):
+    with open_methods(sample, replace(settings, llm=model, graphs=graphs)) as corpus:
         for recipe in open_recipes:
             model.usage_by_role.clear()
-            method_for = create_method_for(recipe)
+            method_for = corpus.create_method_for(recipe)
             for example in examples:
                 method_for(example).answer(question_for(example), TrailRecorder())
             total = sum(model.usage_by_role.values(), Usage())

@@ -88,20 +88,24 @@ def answer_questions(
     workers: int = 1,
     progress: Progress | None = None,
     question_for: QuestionFor = lambda example: Question(example.question),
+    elsewhere: Callable[[Sequence[Example]], Iterator[dict[str, Any]]] | None = None,
 ) -> int:
     """Answer the questions that have no answer in ``target`` yet; return their number.
 
     A question that fails is recorded with its error, never as a wrong answer, and the next run asks it again.
-    ``workers`` questions are answered concurrently.
+    ``workers`` questions are answered concurrently. ``elsewhere`` answers them in place of ``method_for``: it yields
+    a record for each question.
     """
     answered_ids = {record["id"] for record in target.records() if "error" not in record}
     waiting = [example for example in examples if example.id not in answered_ids]
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        records = (
-            pool.map(lambda example: _answer_question(example, method_for, question_for), waiting)
-            if workers > 1
-            else (_answer_question(example, method_for, question_for) for example in waiting)
-        )
+        records: Iterable[dict[str, Any]]
+        if elsewhere is not None:
+            records = elsewhere(waiting)
+        elif workers > 1:
+            records = pool.map(lambda example: answer_example(example, method_for, question_for), waiting)
+        else:
+            records = (answer_example(example, method_for, question_for) for example in waiting)
         target.append(_report_progress(records, len(examples) - len(waiting), len(examples), progress))
     return len(waiting)
 
@@ -157,7 +161,8 @@ def _read_grades(target: RunFile) -> dict[str, tuple[str, float]]:
     }
 
 
-def _answer_question(example: Example, method_for: MethodFor, question_for: QuestionFor) -> dict[str, Any]:
+def answer_example(example: Example, method_for: MethodFor, question_for: QuestionFor) -> dict[str, Any]:
+    """Answer a question and return its record, which has the error if there was any."""
     started = time.perf_counter()
     try:
         method = method_for(example)

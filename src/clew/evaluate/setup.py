@@ -159,13 +159,23 @@ class EvaluationSettings:
     beside_name: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenCorpus:
+    """An open corpus: ``create_method_for`` returns the :data:`MethodFor` of a recipe. ``store`` is the one of all
+    questions, None where each has its own; ``digest`` is that of the store, "" for None."""
+
+    create_method_for: Callable[[str], MethodFor]
+    store: Store | None
+    digest: str
+
+
 @contextmanager
 def open_methods(
     questions: QuestionSet, settings: EvaluationSettings, progress: Callable[[int, int], None] | None = None
-) -> Iterator[tuple[Callable[[str], MethodFor], str]]:
-    """Give (factory, digest): a function from a recipe to its :data:`MethodFor`, and the digest of the shared store.
+) -> Iterator[OpenCorpus]:
+    """Give the methods over the corpus of the questions.
 
-    The corpus ``question`` has a store per question, built when the question comes up, and the digest ``""``. Any
+    The corpus ``question`` has a store per question, built when the question comes up. Any
     other corpus has one store, built once. Summaries that a recipe needs are made first in a store that is built
     here; making them in an existing base is left to its owner.
     """
@@ -181,7 +191,7 @@ def open_methods(
             method = _build_method(recipe, shared_store, settings)
             return lambda example: method
 
-        yield create_method_for, shared_store.digest() if shared_store else ""
+        yield OpenCorpus(create_method_for, shared_store, shared_store.digest() if shared_store else "")
 
 
 @contextmanager

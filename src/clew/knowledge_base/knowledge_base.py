@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import Encoder, LanguageModel
     from clew.knowledge_base.basket import Basket
+    from clew.knowledge_base.cluster import Cluster
     from clew.knowledge_base.extraction import ExtractionReport
     from clew.knowledge_base.graphs import KnowledgeGraphs
     from clew.knowledge_base.ingest.estimate import Estimate
@@ -210,6 +211,7 @@ class KnowledgeBase:
         workers: int | None = None,
         progress: Progress | None = None,
         allow_private: bool = False,
+        cluster: Cluster | None = None,
     ) -> Report:
         """Add files and folders (:mod:`clew.knowledge_base.ingest`), and encode new passages if there is an encoder.
 
@@ -217,21 +219,27 @@ class KnowledgeBase:
         network.
 
         ``sync`` also removes documents whose files vanished from the folders; ``checksum`` compares the bytes of
-        files whose size and time are unchanged.
+        files whose size and time are unchanged. With a ``cluster`` (:mod:`clew.knowledge_base.cluster`) files are
+        parsed and passages encoded there.
         """
         from clew.knowledge_base import ingest
         from clew.knowledge_base.ingest.web_page import PageFetcher
 
-        report = ingest.add(
-            self.store,
-            paths,
-            sync=sync,
-            checksum=checksum,
-            workers=workers,
-            progress=progress or ingest.ignore_event,
-            encoder=self.encoding.encoder,
-            fetcher=PageFetcher(allow_private),
-        )
+        self.encoding.cluster = cluster
+        try:
+            report = ingest.add(
+                self.store,
+                paths,
+                sync=sync,
+                checksum=checksum,
+                workers=workers,
+                progress=progress or ingest.ignore_event,
+                encoder=self.encoding.encoder,
+                fetcher=PageFetcher(allow_private),
+                cluster=cluster,
+            )
+        finally:
+            self.encoding.cluster = None
         self._update_extracted_graphs()
         return report
 
@@ -731,10 +739,14 @@ def _model(llm: str | LanguageModel | None) -> LanguageModel | None:
 
 
 class Encoding:
-    """The encoder of a knowledge base and its vectors of passages: ``base.encoding``."""
+    """The encoder of a knowledge base and its vectors of passages: ``base.encoding``.
+
+    With its attribute ``cluster`` set, vectors are made there.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.cluster: Cluster | None = None
         self._encoder: Encoder | None = None
         self._loaded = ""  # the name of the encoder that is loaded; another process may set another one
 
@@ -755,6 +767,10 @@ class Encoding:
             with _LOADING:
                 if self._loaded != name:
                     self._encoder, self._loaded = load_encoder(name), name
+        if self.cluster is not None and self._encoder is not None:
+            from clew.knowledge_base.cluster import spread_encoder
+
+            return spread_encoder(self.cluster, self._encoder, name)
         return self._encoder
 
     def require(self) -> Encoder:

@@ -343,7 +343,8 @@ def _top_k(slots: Slots, scores: Vectors, k: int) -> tuple[Slots, Vectors]:
     return np.take_along_axis(slots, top, 1), np.take_along_axis(scores, top, 1)
 
 
-#: Texts that are encoded between two writes: at most so many are lost when the process is killed.
+#: Texts that are encoded between two writes: at most so many are lost when the process is killed. An encoder that
+#: works on several machines names more, its ``batch``, so that all have work.
 BATCH = 256
 
 
@@ -363,7 +364,8 @@ def encode_missing(
     live = live_mask(entries)
     missing_count = total - int(live[rows[rows < len(live)]].sum()) if len(rows) else total
     done = 0
-    for batch_rows, texts in _missing_batches(database, entries, frozenset(rows.tolist())):
+    batch = max(BATCH, getattr(encoder, "batch", BATCH))
+    for batch_rows, texts in _missing_batches(database, entries, frozenset(rows.tolist()), batch):
         _append(files, known, encoder, batch_rows, texts)
         done += len(texts)
         progress(done, missing_count)
@@ -421,9 +423,9 @@ def _headings(nodes: Sequence[ParsedNode], position: int) -> list[str]:
 
 
 def _missing_batches(
-    database: Database, entries: list[DocumentEntry], encoded: frozenset[int]
+    database: Database, entries: list[DocumentEntry], encoded: frozenset[int], batch: int
 ) -> Iterator[tuple[Rows, list[str]]]:
-    """Yield the rows that are not in ``encoded`` and their texts, a batch at a time."""
+    """Yield the rows that are not in ``encoded`` and their texts, ``batch`` of them at a time."""
     rows: list[int] = []
     texts: list[str] = []
     for entry in entries:
@@ -438,7 +440,7 @@ def _missing_batches(
             if entry.first + position not in encoded:
                 rows.append(entry.first + position)
                 texts.append(text)
-            if len(texts) == BATCH:
+            if len(texts) == batch:
                 yield np.array(rows, dtype=np.int64), texts
                 rows, texts = [], []
     if texts:

@@ -9,6 +9,7 @@ import typer
 from clew.app.cli import (
     about,
     ask,
+    cluster,
     copy,
     diff,
     documents,
@@ -95,4 +96,5 @@ app.add_typer(watch.trash_app, name="trash")
 app.add_typer(graph.app, name="graph")
 app.add_typer(encoder.app, name="encoder")
 app.add_typer(evaluate.app, name="eval")
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(train.app, name="train")

@@ -12,7 +12,7 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_FAILED, EXIT_INTERRUPTED
-from clew.app.cli.options import Json, Kb, Workers, announce_text_destination
+from clew.app.cli.options import Json, Kb, On, Workers, announce_text_destination, cluster_session
 from clew.app.cli.output import (
     format_count,
     format_duration,
@@ -63,6 +63,7 @@ def add(
         ),
     ] = None,
     workers: Workers = None,
+    on: On = None,
     checksum: Annotated[
         bool, typer.Option("--checksum", help="Compare the contents of files, not only size and time.")
     ] = False,
@@ -87,10 +88,12 @@ def add(
       clew add https://example.org/report.html      one page, if its site allows it; nothing is crawled
 
       clew add --sync ~/Documents/reports      also removes documents whose files were deleted
+
+      clew add --on local ~/Documents/reports      reads and encodes on a cluster; see clew cluster
     """
     from clew.parse.documents.formats import format_problems
 
-    with clew.open(kb, create=True, passages=passages) as base:
+    with cluster_session(on, workers) as cluster, clew.open(kb, create=True, passages=passages) as base:
         if encoder is not None:
             base.encoding.set(None if encoder == "none" else encoder)
         announce_text_destination("the passages", base.encoding.encoder())
@@ -102,6 +105,7 @@ def add(
                 workers=workers,
                 progress=progress,
                 allow_private=allow_private,
+                cluster=cluster,
             )
         folder, suggestion = base.path, base.encoding.suggest()
     # A format that cannot be loaded may be why a file was skipped.

@@ -10,7 +10,7 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
-from clew.app.cli.options import Json, Kb, announce_text_destination
+from clew.app.cli.options import Json, Kb, On, announce_text_destination, cluster_session
 from clew.app.cli.output import format_count, format_duration, print_json, print_note, progress_display
 
 if TYPE_CHECKING:
@@ -82,12 +82,13 @@ def set_encoder(
 
 
 @app.command("encode")
-def encode(kb: Kb = None, as_json: Json = False) -> None:
+def encode(on: On = None, kb: Kb = None, as_json: Json = False) -> None:
     """Make the missing vectors. If you stop it, it continues there next time.
 
     clew encoder encode
     """
-    with clew.open(kb) as base:
+    with cluster_session(on) as cluster, clew.open(kb) as base:
+        base.encoding.cluster = cluster
         _print_outcome(base, _encode(base, as_json), as_json)
 
 

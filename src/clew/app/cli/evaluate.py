@@ -19,9 +19,11 @@ from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
 from clew.app.cli.options import (
     Json,
     Llm,
+    On,
     Where,
     announce_search_destination,
     announce_text_destination,
+    cluster_session,
     configured_model,
     describe_encoder_input,
     model_name,
@@ -250,6 +252,7 @@ def run(
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Answer N questions at the same time.")
     ] = 1,
+    on: On = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -276,6 +279,8 @@ def run(
 
       clew eval report runs
 
+      clew eval run --on local --data hotpotqa=dev.json -r kgp --out runs      a task for each question; clew cluster
+
       clew eval run --data 2wikimultihopqa=dev.json -r chain --graph wikidata.nt.gz --limit 200 --out runs
 
       clew eval run --data stark=stark_qa.csv#test-0.1 --corpus none --graph prime/processed -r
@@ -284,6 +289,8 @@ def run(
     from clew.evaluate.run_folder import evaluate_recipes
     from clew.evaluate.setup import load_questions
 
+    if on is not None and record is not None:
+        raise UsageError("--on and --record together", "Record a run on this machine")
     settings = evaluation_settings(
         llm,
         encoder,
@@ -304,20 +311,27 @@ def run(
     announce_search_destination("questions and the queries made of them", recipes)
     calls = "no model calls" if settings.llm is None else f"each by {settings.llm.name}"
     try:
-        for name in data:
-            questions = load_questions(name, corpus, limit, seed, pool or (), triples, where)
-            size = f"{len(questions.examples):,} questions x {len(recipes)} recipes"
-            print_note(f"{questions.title}: {size}, {calls}")
-            folder = evaluate_recipes(
-                out,
-                questions,
-                recipes,
-                settings,
-                workers=workers,
-                progress=show_progress,
-                report_estimate=print_estimate,
-            )
-            print(folder.path)
+        with cluster_session(on, workers if workers > 1 else None) as cluster:
+            cluster_run = None
+            if cluster is not None:
+                from clew.evaluate.cluster import ClusterRun
+
+                cluster_run = ClusterRun(cluster, cached=not no_cache)
+            for name in data:
+                questions = load_questions(name, corpus, limit, seed, pool or (), triples, where)
+                size = f"{len(questions.examples):,} questions x {len(recipes)} recipes"
+                print_note(f"{questions.title}: {size}, {calls}")
+                folder = evaluate_recipes(
+                    out,
+                    questions,
+                    recipes,
+                    settings,
+                    workers=workers,
+                    progress=show_progress,
+                    report_estimate=print_estimate,
+                    cluster=cluster_run,
+                )
+                print(folder.path)
     except KeyboardInterrupt:
         print_note("clew: stopped; what was answered is kept. To continue, run the same command again.")
         raise typer.Exit(EXIT_INTERRUPTED) from None

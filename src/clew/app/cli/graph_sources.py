@@ -19,7 +19,9 @@ from clew.app.cli.options import (
     Json,
     Kb,
     Llm,
+    On,
     announce_text_destination,
+    cluster_session,
     configured_model,
     confirm_cost,
 )
@@ -506,6 +508,7 @@ def encode(
     every: Annotated[
         bool, typer.Option("--all", help="Encode every node, not only those whose type can be an answer.")
     ] = False,
+    on: On = None,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -518,7 +521,8 @@ def encode(
 
       clew ask "Which film is about a labyrinth?" --retriever vss
     """
-    with clew.open(kb) as base:
+    with cluster_session(on) as cluster, clew.open(kb) as base:
+        base.encoding.cluster = cluster
         announce_text_destination("texts of nodes", base.encoding.encoder())
         missing, seconds = base.graphs.estimate_encoding(name, names=names, every=every)
         if missing:

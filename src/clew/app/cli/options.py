@@ -4,7 +4,8 @@ machine."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -17,6 +18,7 @@ from clew.core.config import environment
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder, LanguageModel
     from clew.core.types import Usage
+    from clew.knowledge_base.cluster import Cluster
 
 Kb: TypeAlias = Annotated[
     str | None,
@@ -93,6 +95,15 @@ Workers: TypeAlias = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Read files in N processes.", show_default="one per core"),
 ]
+On: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="local|ray://HOST:PORT",
+        help="Do the work on a Ray cluster (extra scale): that of this machine (clew cluster up) or another.",
+        show_default="this process and its workers",
+    ),
+]
 BudgetCalls: TypeAlias = Annotated[
     int | None,
     typer.Option(
@@ -114,6 +125,23 @@ BudgetMoney: TypeAlias = Annotated[
         min=0, metavar="DOLLARS", help="Stop before the model costs more than this.", show_default=False
     ),
 ]
+
+
+@contextmanager
+def cluster_session(place: str | None, limit: int | None = None) -> Iterator[Cluster | None]:
+    """Connect to the cluster that ``--on`` names, None for none; ``limit`` is the greatest number of tasks at a time.
+
+    Prints where texts go if that is another machine. Raises UsageError, MissingExtra, RemoteError.
+    """
+    if place is None:
+        yield None
+        return
+    from clew.knowledge_base.cluster import LOCAL, connect_cluster
+
+    if place != LOCAL:
+        print_note(f"documents, passages and questions: sent to {place}")
+    with connect_cluster(place, limit) as cluster:
+        yield cluster
 
 
 def limit_option(noun: str) -> Any:

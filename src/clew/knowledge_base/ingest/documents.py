@@ -33,6 +33,8 @@ from clew.parse.documents.limits import LIMITS
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder
+    from clew.knowledge_base.cluster import Cluster, ClusterPool
+    from clew.parse.documents.pool import ParsePool
 
 #: The indexes catch up after so many new passages and rows: often enough that the documents so far can be searched,
 #: seldom enough to cost little.
@@ -99,6 +101,7 @@ def add(  # noqa: PLR0913 (one keyword for each choice of a person)
     progress: Progress = ignore_event,
     encoder: Callable[[], Encoder | None] = lambda: None,
     fetcher: PageFetcher | None = None,
+    cluster: Cluster | None = None,
 ) -> Report:
     """Add the files at and under ``paths``, and return what happened to each.
 
@@ -106,13 +109,13 @@ def add(  # noqa: PLR0913 (one keyword for each choice of a person)
 
     ``sync`` also removes files under ``paths`` that no longer exist. ``checksum`` compares the bytes of files that
     look unchanged. ``workers`` is the number of parsing processes (default: one per core). ``encoder`` is called at
-    the end, and returns the encoder for the new passages or None. A file that cannot be read goes to
-    ``Report.failed``. Ctrl-C sets ``Report.interrupted``; the documents so far stay.
+    the end, and returns the encoder for the new passages or None. With a ``cluster``, files are parsed there. A file
+    that cannot be read goes to ``Report.failed``. Ctrl-C sets ``Report.interrupted``; the documents so far stay.
     """
     started = time.monotonic()
     addresses = [str(path) for path in paths if is_page_address(str(path))]
     files = [path for path in paths if not is_page_address(str(path))]
-    run = _AddRun(base, Report.empty(), progress, addresses, fetcher or PageFetcher())
+    run = _AddRun(base, Report.empty(), progress, addresses, fetcher or PageFetcher(), cluster)
     try:
         run.run(files, sync=sync, checksum=checksum, workers=workers)
         run.encode(encoder())
@@ -157,6 +160,7 @@ class _AddRun:
     progress: Progress
     addresses: Sequence[str] = ()
     fetcher: PageFetcher = field(default_factory=PageFetcher)
+    cluster: Cluster | None = None
     pending: int = 0  # new passages and rows that are not searchable yet
     done: int = 0
     total: int = 0
@@ -199,8 +203,6 @@ class _AddRun:
         """
         if not plan.to_parse and not self.addresses:
             return
-        from clew.parse.documents.pool import ParsePool
-
         tasks = {
             Path(location.path): _Task(
                 (
@@ -214,7 +216,7 @@ class _AddRun:
         waiting = deque(tasks)
         with (
             self.base.temporary_folder() as folder,
-            ParsePool(workers, folder=folder) as pool,
+            self.open_pool(workers, folder) as pool,
         ):
             pool.on_pages = self.report_pages
             options: dict[Path, dict[str, Any]] = {path: {"members": folder} for path in tasks}
@@ -243,6 +245,16 @@ class _AddRun:
                 if task.container is not None:
                     path.unlink(missing_ok=True)
                 self.finish(task, locations)
+
+    def open_pool(self, workers: int | None, folder: Path) -> ParsePool | ClusterPool:
+        """Return what parses files: processes of this machine, or the cluster."""
+        if self.cluster is not None:
+            from clew.knowledge_base.cluster import ClusterPool
+
+            return ClusterPool(self.cluster)
+        from clew.parse.documents.pool import ParsePool
+
+        return ParsePool(workers, folder=folder)
 
     def fetch_pages(self, locations: dict[str, tuple[Location, str]]) -> Iterator[WebPage]:
         """Yield the pages that can be fetched, and report those that cannot."""
