@@ -116,6 +116,8 @@ def start_local_cluster(
         "RAY_USAGE_STATS_ENABLED": "0",
         # Seconds for the process that serves a command to start, on a busy machine, too; by default 30.
         "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "90",
+        # By default workers give way to whatever else runs, at 15, and hardly work beside it.
+        "RAY_worker_niceness": "0",
         # Elsewhere than on Linux Ray keeps to loopback unless this is 1; on Linux it would listen on all addresses.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         # Files of workers are deleted with the cluster.
