@@ -278,6 +278,17 @@ def test_boxes_surround_the_words_of_their_passage():
         assert " ".join(inside.split()) == node.text
 
 
+def test_raised_digits_do_not_join_the_number_before_them():
+    """The number of litres was once read as 3×106."""
+    style = ParagraphStyle("body", fontSize=11, leading=16)
+    stream = io.BytesIO()
+    text = "It holds 3×10<super>6</super> litres, Sales<super>1</super> 1,234<super>12</super>, 17."
+    small = 'A <font size="8">small 12</font> and H<sub>2</sub>O.'
+    SimpleDocTemplate(stream).build([Paragraph(part, style) for part in (text, small)])
+    words = " ".join(texts(read(stream.getvalue()), PASSAGE))
+    assert "3×10⁶ litres, Sales¹ 1,234¹², 17." in words and "A small 12 and" in words
+
+
 def test_a_rotated_page_is_read_as_it_is_shown():
     def page(canvas):
         canvas.setPageRotation(90)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 from datetime import date, datetime, time
 from typing import Any
 
@@ -283,6 +284,13 @@ def test_a_large_table_is_read_whole_or_refused() -> None:
         parse_delimited(text.encode(), unit="paragraph", name="rows.csv", limits=Limits(cells=40_000))
     with pytest.raises(UnreadableFile, match="too many passages"):
         parse_delimited(text.encode(), unit="paragraph", name="rows.csv", limits=Limits(nodes=1_000))
+
+
+def test_runs_of_rows_of_several_lengths() -> None:
+    """A row of one cell below a blank line was once looked into as if it had as many as the header."""
+    for text in ("a,b,c\n1,2,3\n\nx\n5\n6,7\n", "a,b\n1,2\n\n2020\nx\n", "a,b\n\n1\n2,3\n"):
+        words = read(text, "a.csv").text
+        assert all(cell in words for cell in re.findall(r"\w+", text))
 
 
 def test_what_an_export_states_above_its_table_is_another_table() -> None:

@@ -62,11 +62,13 @@ def _blocks(text: str, remarks: Sequence[str], limits: Limits) -> Iterator[Block
         yield from table_blocks(table, spanned, "")
 
 
-def _runs_of_rows(rows: Iterable[Row]) -> Iterator[Grid]:
-    """Yield the runs of rows between blank lines: an export may state account and period above its table."""
+def _runs_of_rows(rows: Sequence[Row]) -> Iterator[Grid]:
+    """Yield the runs of rows between blank lines, padded to one length: an export may state account and period above
+    its table."""
+    width = max(map(len, rows), default=0)
     for is_filled, run in groupby(rows, key=any):
         if is_filled:
-            yield list(run), frozenset()
+            yield [row + ("",) * (width - len(row)) for row in run], frozenset()
 
 
 def _rows(lines: Sequence[str], delimiter: str, quoting: Literal[0, 3], limits: Limits) -> Iterator[Row]:

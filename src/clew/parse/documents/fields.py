@@ -61,4 +61,6 @@ def normalise_field(name: str, value: str) -> list[str]:
         return [day] if (day := read_date(value)) else []
     values = _LIST.split(value.strip("[]")) if name == TAG else re.split(r"\s*;\s*", value)
     cleaned = [text.strip("\"' ")[:_MAX_LENGTH] for text in values]
-    return [text for text in cleaned if text and (name != AUTHOR or text.casefold() not in _NO_AUTHOR)]
+    return [
+        text for text in cleaned if text and (name != AUTHOR or text.casefold().strip("()") not in _NO_AUTHOR)
+    ]

@@ -627,6 +627,6 @@ def _title(document: Any, name: str) -> str:
     """Return the title in the file's metadata, unless it is a file name or a program's own; else ``name``."""
     title = " ".join(document.get_metadata_dict().get("Title", "").split())
     folded = title.casefold()
-    is_generated = folded in {"untitled", "document"} or folded.startswith("microsoft word")
+    is_generated = folded in {"untitled", "document", "(anonymous)"} or folded.startswith("microsoft word")
     is_file_name = "." in title[-5:]
     return name if len(title) < 4 or is_generated or is_file_name else title

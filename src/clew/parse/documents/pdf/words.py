@@ -15,6 +15,8 @@ from typing import Any
 
 import pypdfium2.raw as raw
 
+from clew.parse.documents.blocks import superscript
+
 #: A rectangle or line: x0, top, x1, bottom.
 Rule = tuple[float, float, float, float]
 
@@ -152,10 +154,37 @@ def _read_words(textpage: Any, view: PageView) -> list[Word]:
         size = raw.FPDFText_GetFontSize(handle, first) * scale
         if x1 <= x0 and len(match.group()) > 1:
             continue  # rotated or mirrored: an axis label, a stamp
-        if clean := _clean_text(match.group()):
+        written = match.group()
+        if len(written) > 1 and (digits := _LAST_DIGITS.search(written)):
+            written = _raise_digits(handle, written, digits, first, size)
+        if clean := _clean_text(written):
             baseline = view.map_point(x.value, y.value)[1]
             words.append(Word(clean, x0, max(x1, x0), baseline, size, emphasis, is_fixed=is_fixed))
     return words
+
+
+#: Digits at the end of a word, which may be a power or the mark of a note; those in brackets are told apart as it is.
+_LAST_DIGITS = re.compile(r"(?:(?<=[^\W_])|(?<=[)\].%”’]))[+−-]?\d{1,3}(?=[.,;:)\]]*$)")
+#: A raised character has this share of the size of those before it, and stands so many of their sizes higher.
+_RAISED_SIZE, _RAISED_BY = (0.5, 0.95), (0.15, 0.7)
+
+
+def _raise_digits(handle: Any, word: str, digits: re.Match[str], first: int, size: float) -> str:
+    """Return a word with its last digits raised if they stand above its line: 10⁶ is not 106."""
+    x, y, base = ctypes.c_double(), ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(handle, first, ctypes.byref(x), ctypes.byref(base))
+    start = digits.end()
+    while start > digits.start():
+        index = first + start - 1
+        raw.FPDFText_GetCharOrigin(handle, index, ctypes.byref(x), ctypes.byref(y))
+        if not _RAISED_BY[0] * size < y.value - base.value < _RAISED_BY[1] * size:
+            break
+        share = raw.FPDFText_GetFontSize(handle, index) * _scale(handle, index) / size
+        if not _RAISED_SIZE[0] <= share <= _RAISED_SIZE[1]:
+            break
+        start -= 1
+    raised = word[start : digits.end()]
+    return word[:start] + superscript(raised) + word[digits.end() :] if raised else word
 
 
 def _clean_text(text: str) -> str:
