@@ -1,5 +1,6 @@
 """Copies of a base: the same answers and digest, commits, writers, interruptions, damage, and removed documents."""
 
+import itertools
 import json
 import os
 import shutil
@@ -500,6 +501,16 @@ def test_s3_faults_lose_nothing(kb, object_server, address, tmp_path, monkeypatc
         assert answers(tmp_path / str(number)) == answers(kb)
     object_server.delay = lambda method, path: 1.0 if "list-type" in path else 0.0
     assert copy_base(str(kb), f"{address}/0").transferred == 0
+    # Every ninth request is answered after the client has given it up; what it asked for is still done, late.
+    monkeypatch.setenv("AWS_TIMEOUT", "1s")
+    numbers = itertools.count(1)
+    object_server.delay = lambda method, path: 2.5 if next(numbers) % 9 == 0 else 0.0
+    began = time.perf_counter()
+    copy_base(str(kb), f"{address}/late")
+    copy_base(f"{address}/late", str(tmp_path / "late"))
+    assert time.perf_counter() - began > 2.0
+    object_server.delay = None
+    assert answers(tmp_path / "late") == answers(kb)
 
 
 @pytest.mark.slow
