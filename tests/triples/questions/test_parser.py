@@ -434,7 +434,6 @@ def test_yes_and_no_about_one_edge(works):
         "Did Ada Pell and Ines Tarrow act in the same film?": "no",
         "Have Ada Pell and Ines Tarrow worked together?": "yes",
         "Are there any films by Ada Pell after 1940?": "yes",
-        "Has Ada Pell been in a western?": "no",
     }
     for question, verdict in verdicts.items():
         best = read(works, question)[0]
@@ -445,6 +444,5 @@ def test_yes_and_no_about_one_edge(works):
         "Did Ada Pell direct Low Water in Norway?",
         "Did Ada Pell and Ines Tarrow dance in the same film?",
         "Who released Low Water?",  # the year is nobody
-        "Has Joel Marsh been in a western?",  # he directed it
     ):
         assert not any(reading.is_sure for reading in read(works, question)), question

@@ -75,7 +75,6 @@ NAMES_TYPE = 0.8
 OWN_WORD = 0.95
 #: How the doubt begins that names the words a reading leaves out.
 UNEXPLAINED = "nothing stands for: "
-_IS_THERE = re.compile(r"\W*(?:is|are|was|were) there\b", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"[\s?!.]*\([^()]*\)")
 #: Graphs whose paths are remembered in a process.
 _REMEMBERED = 8
@@ -92,8 +91,8 @@ class Reading:
     ``is_certain_name``: ``name`` is written in the question as in the graph, or hardly anything else.
     ``ends_plainly``: what is asked for has a type, a general word ("films") or a condition to say it. ``is_only``:
     nothing else leads from the name to it. ``is_joined``: several relations are read as one. ``is_type``: ``name`` is
-    not a node but the type of the answers. ``unconditional`` are the triples without the conditions. ``settled`` is
-    what follows from what it leads to: one of two names that are compared, yes or no.
+    not a node but the type of the answers. ``settled`` is what follows from what it leads to: one of two names that
+    are compared, yes or no.
     """
 
     graph: str
@@ -116,7 +115,6 @@ class Reading:
     answers: bytes = b""
     repair: str = ""
     is_type: bool = False
-    unconditional: str = ""
     settled: str = ""
 
     @property
@@ -185,7 +183,7 @@ class PlainParser:
             return settled[:1]
         readings = self._read_drafts(drafts) if drafts else []
         if POLAR.search(question) and not EITHER.search(question):
-            readings = [_say_whether(question, reading) for reading in readings]
+            readings = [_say_yes(reading) for reading in readings]
         return [*settled[:1], *readings][:SHOWN_READINGS]
 
     def _judge(self, question: str, graph: PropertyGraph) -> list[Reading]:
@@ -346,17 +344,11 @@ class PlainParser:
         return drafts
 
 
-def _say_whether(question: str, reading: Reading) -> Reading:
-    """Return the reading of a question for a yes or no. Where it is sure there are such things, or there are none
-    though the name has others ("Has Tom Hanks been in a western?"): then it leads to those. Who directed a western
-    need not have been in it: relations that no word tells apart say no, and yes only to "is there"."""
-    may_be_yes = not reading.is_joined or _IS_THERE.match(question) is not None
+def _say_yes(reading: Reading) -> Reading:
+    """Return the reading of a question for a yes or no: where it is sure and has answers, there are such things."""
     is_named = reading.explained >= NAMES_RELATION or reading.is_only
-    if is_named and reading.ends_plainly and not reading.asks_count:
-        if reading.is_sure and reading.count and may_be_yes:
-            return replace(reading, settled="yes")
-        if reading.count == 0 and reading.unconditional and replace(reading, count=1).is_sure:
-            return replace(reading, triples=reading.unconditional, count=1, settled="no")
+    if reading.is_sure and reading.count and is_named and reading.ends_plainly and not reading.asks_count:
+        return replace(reading, settled="yes")
     return replace(reading, notes=(*reading.notes, "yes or no is asked for"))
 
 
@@ -401,9 +393,10 @@ def _join_open_relations(drafts: Sequence[_Draft], tried: dict[int, Reading], sc
         usable = [
             place
             for place in places
-            if drafts[place].hops[0] // 2 in relations and not (tried[place].left_out or tried[place].notes)
+            if drafts[place].hops[0] // 2 in relations
+            and tried[place].count != 0
+            and not (tried[place].left_out or tried[place].notes)
         ]
-        usable = [place for place in usable if tried[place].count != 0] or usable
         seen = {drafts[place].hops[0] // 2 for place in places}
         if not usable:
             continue
@@ -581,7 +574,6 @@ class _Draft:
             notes=notes,
             count=len(rows),
             answers=rows.tobytes(),
-            unconditional=str(replace(plain, types=typed.types)) if additions.size else "",
             **common,  # type: ignore[arg-type]
         )
         on_path = affinity[:, [hop // 2 for hop in hops]].max(axis=1)
