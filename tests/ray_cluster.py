@@ -22,6 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from object_server import free_port
+
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples" / "documents"
 #: What is added while processes are killed: a sample of each format, beside short texts and a mail.
@@ -58,6 +60,7 @@ class RayCluster:
     folder: Path
     cpus: int = 2
     variables: dict[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -92,10 +95,6 @@ class RayCluster:
 
     def down(self) -> None:
         self.run("cluster", "down")
-
-    @property
-    def port(self) -> int:
-        return 10001 + os.getpid() % 20000 * 2
 
     @property
     def state(self) -> dict[str, Any]:

@@ -32,6 +32,52 @@ pytestmark = [
 PAGE = (ROOT / "docs" / "how-to" / "cluster.md").read_text()
 
 
+# Two clusters on one machine take each other's ports, so these come before that of the others.
+
+
+def test_nothing_is_left_of_a_cluster(tmp_path):
+    with serve_cluster(tmp_path, 1) as cluster:
+        folder = cluster.state["folder"]
+        cluster.run("add", SAMPLES / "merrowgate-charter.md", "--kb", tmp_path / "a", "--on", "local")
+    assert not Path(folder).exists()
+    assert not [words for _, words in processes() if folder in " ".join(words)]
+
+
+@pytest.mark.skipif(missing_package() is not None, reason=f"{missing_package()} is not installed")
+def test_the_path_of_a_newcomer(tmp_path):
+    """The commands of the page, in its order, as they stand there; the environment is installed already."""
+    (block,) = re.findall(r"## From nothing.*?```sh\n(.*?)```", PAGE, re.DOTALL)
+    (shown,) = re.findall(r"It prints.*?```text\n(.*?)```", PAGE, re.DOTALL)
+    lines = [
+        line for line in block.splitlines() if not line.startswith(("python3 -m venv", ". ", "pip install"))
+    ]
+    assert len(lines) > 8
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    port = free_port()
+    script = "\n".join(lines).replace(":5000", f":{port}").replace("-p 5000", f"-p {port}")
+    script = "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n" + script.replace(
+        "up --cpus", f"up --port {free_port()} --cpus"
+    )
+    environment = {
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("RAY_", "AWS_", "CLEW_"))
+        },
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "CLEW_CACHE": str(tmp_path / "cache"),
+    }
+    words = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True, "timeout": 400}
+    try:
+        result = subprocess.run(["bash", "-euo", "pipefail", "-c", script], **words)
+    finally:
+        subprocess.run(["clew", "cluster", "down"], **words)
+    assert result.returncode == 0, result.stdout + result.stderr
+    printed = " ".join(result.stdout.split())
+    for line in shown.splitlines():
+        assert " ".join(line.split()) in printed, f"{line}\n{result.stdout}"
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     with serve_cluster(tmp_path_factory.mktemp("cluster"), RAY_CLIENT_RECONNECT_GRACE_PERIOD="3") as cluster:
@@ -121,46 +167,3 @@ def test_only_this_machine_and_this_user_are_let_in(cluster):
     assert "a cluster runs on this machine" in taken.communicate(timeout=60)[1]
     for path in (Path(state["folder"]), cluster.folder / "cache" / "cluster.json"):
         assert path.stat().st_mode & 0o77 == 0
-
-
-def test_nothing_is_left_of_a_cluster(tmp_path):
-    with serve_cluster(tmp_path, 1) as cluster:
-        folder = cluster.state["folder"]
-        cluster.run("add", SAMPLES / "merrowgate-charter.md", "--kb", tmp_path / "a", "--on", "local")
-    assert not Path(folder).exists()
-    assert not [words for _, words in processes() if folder in " ".join(words)]
-
-
-@pytest.mark.skipif(missing_package() is not None, reason=f"{missing_package()} is not installed")
-def test_the_path_of_a_newcomer(tmp_path):
-    """The commands of the page, in its order, as they stand there; the environment is installed already."""
-    (block,) = re.findall(r"## From nothing.*?```sh\n(.*?)```", PAGE, re.DOTALL)
-    (shown,) = re.findall(r"It prints.*?```text\n(.*?)```", PAGE, re.DOTALL)
-    lines = [
-        line for line in block.splitlines() if not line.startswith(("python3 -m venv", ". ", "pip install"))
-    ]
-    assert len(lines) > 8
-    (tmp_path / "samples").symlink_to(ROOT / "samples")
-    port = free_port()
-    script = "\n".join(lines).replace(":5000", f":{port}").replace("-p 5000", f"-p {port}")
-    environment = {
-        **{
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("RAY_", "AWS_", "CLEW_"))
-        },
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "CLEW_CACHE": str(tmp_path / "cache"),
-    }
-    result = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    printed = " ".join(result.stdout.split())
-    for line in shown.splitlines():
-        assert " ".join(line.split()) in printed, f"{line}\n{result.stdout}"

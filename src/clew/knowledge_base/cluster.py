@@ -181,7 +181,7 @@ class RayExecutor:
             try:
                 with warnings.catch_warnings():  # of what is raised at once
                     warnings.simplefilter("ignore")
-                    ray.init(address, log_to_driver=False, logging_level="error")
+                    ray.init(address, log_to_driver=False, logging_level="critical")
                 return
             except refusals as error:
                 # The process that would serve this command did not start, on a cluster that is starting or busy.
@@ -279,7 +279,9 @@ class RayExecutor:
 
 def _last_line(error: BaseException) -> str:
     """Return what an error says in the end: Ray's errors hold tracebacks of other machines."""
-    return " ".join((str(error).strip().splitlines() or [type(error).__name__])[-1].split())[:200]
+    details = getattr(error, "details", None)  # of gRPC, whose str() is a block of lines
+    text = str(details() if callable(details) else error)
+    return " ".join((text.strip().splitlines() or [type(error).__name__])[-1].split())[:200]
 
 
 # What tasks have in common

@@ -100,6 +100,9 @@ def start_local_cluster(
     # Not in the cache: paths of sockets are short, and the cache is deep in some homes.
     folder = Path(tempfile.mkdtemp(prefix="clew-ray-"))
     token = secrets.token_hex(32)
+    # Ray opens the folder that it is given to everybody; the one around it stays closed.
+    inner = folder / "ray"
+    inner.mkdir()
     log = folder / "start.log"
     command = [
         *(sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--head", "--block"),
@@ -108,7 +111,7 @@ def start_local_cluster(
         *("--min-worker-port=0", "--max-worker-port=0"),
         *(f"--num-cpus={cores or os.cpu_count() or 1}", "--num-gpus=0"),
         f"--object-store-memory={max(memory << 20, _LEAST_MEMORY)}",
-        *("--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder}"),
+        *("--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={inner}"),
     ]
     variables = {
         "RAY_AUTH_MODE": "token",
@@ -121,7 +124,7 @@ def start_local_cluster(
         # Elsewhere than on Linux Ray keeps to loopback unless this is 1; on Linux it would listen on all addresses.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         # Files of workers are deleted with the cluster.
-        "TMPDIR": str(folder),
+        "TMPDIR": str(inner),
     }
     with log.open("wb") as output:
         process = subprocess.Popen(
