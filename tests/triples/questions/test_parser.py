@@ -446,3 +446,24 @@ def test_yes_and_no_about_one_edge(works):
         "Who released Low Water?",  # the year is nobody
     ):
         assert not any(reading.is_sure for reading in read(works, question)), question
+
+
+def test_a_clause_is_about_what_stands_before_it(tmp_path):
+    """ "Papers that Ada wrote that cite Smith" are Ada's: the paper of Smith is no sure answer."""
+    triples = [
+        ("River Mills", "author", "Ada Reyes"),
+        ("Harbour Walls", "author", "Ada Reyes"),
+        ("Weirs of the North", "author", "John Smith"),
+        ("River Mills", "cites", "Weirs of the North"),
+        ("Tides", "cites", "Weirs of the North"),
+        ("Tides", "author", "Bo Lind"),
+    ]
+    nodes = {name: {"name": name} for triple in triples for name in triple[::2]}
+    with Store.open(tmp_path / "kb", create=True) as store:
+        graph = graph_of(store, triples, "works", **nodes)
+        for question in (
+            "Which papers did Ada Reyes write that cite John Smith?",
+            "Which papers did John Smith write that are cited by Ada Reyes?",
+        ):
+            assert not read(graph, question)[0].is_sure, question
+        assert read(graph, "Which papers cite Weirs of the North?")[0].is_sure

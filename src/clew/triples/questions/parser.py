@@ -500,6 +500,21 @@ class _Draft:
         before = self.asked.words[self.name.first - 1].text if self.name.first else ""
         return before == "by" and is_backwards and self.hops[0] // 2 not in self.open_relations()
 
+    def _described_by_clause(self) -> tuple[str, ...]:
+        """Return a note where the path goes on from what stands before a clause, though the clause describes that:
+        "papers that Ada wrote that cite Smith" are Ada's, not those that hers cite."""
+        if len(self.hops) < 2:
+            return ()
+        certain = [name for name in self.names if name.plausibility >= CERTAIN_NAME]
+        describes = any(
+            word.text in {"that", "which"}
+            and self.name.last <= place
+            and any(name.first > place for name in certain)
+            and max(self.asked.focus, default=-1) < self.name.first
+            for place, word in enumerate(self.asked.words)
+        )
+        return (f"the clause after '{self.name.name}' may describe what is asked for",) if describes else ()
+
     def _is_of_name(self, place: int) -> bool:
         return self.name.first <= place < self.name.last
 
@@ -533,6 +548,7 @@ class _Draft:
         additions = find_additions(self.question, self.asked, self.name, self.names, hops, space, plain)
         left_out = self._left_out(additions)
         notes = (*additions.notes, *self._ends_elsewhere(), *self._named_twice(affinity, additions))
+        notes += self._described_by_clause()
         if set(additions.relations) & {hop // 2 for hop in hops} and additions.counted:
             # "the most actors" names what is counted, not how a film belongs to a name.
             affinity[sorted(additions.counted)] = 0
