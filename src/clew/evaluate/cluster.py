@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import pickle
-import tarfile
+import zipfile
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -198,12 +198,13 @@ def pack_base(store: Store) -> bytes:
     with TemporaryDirectory(prefix="clew-eval-") as folder, io.BytesIO() as stream:
         (Path(folder) / "base").mkdir()
         store.write_copy(Path(folder) / "base")
-        with tarfile.open(fileobj=stream, mode="w") as archive:
-            archive.add(Path(folder) / "base", "base")
+        with zipfile.ZipFile(stream, "w") as archive:
+            for path in sorted(Path(folder).rglob("*")):
+                archive.write(path, path.relative_to(folder))
         return stream.getvalue()
 
 
 def unpack_base(archive: bytes, folder: Path) -> None:
     """Write an archived base to ``folder``, as its folder ``base``."""
-    with tarfile.open(fileobj=io.BytesIO(archive)) as stream:
-        stream.extractall(folder, filter="data")
+    with zipfile.ZipFile(io.BytesIO(archive)) as stream:
+        stream.extractall(folder)
