@@ -70,7 +70,6 @@ def test_a_sample_of_equal_files_extrapolates_exactly(tmp_path) -> None:
     assert "about 9 documents" in run("estimate", tmp_path, "--sample", 2, "--kb", tmp_path / "kb").stdout
 
 
-@pytest.mark.slow
 def test_a_copy_in_storage_is_what_was_estimated(kb, tmp_path) -> None:
     """Bytes and objects are those of the copy; requests, those that the questions make; money, sums of these."""
     record = json.loads(run("estimate", "--storage", "--price", "out=1", "--kb", kb, "--json").stdout)[
