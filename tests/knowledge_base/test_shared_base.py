@@ -40,6 +40,7 @@ def add(shared, number, **options):
         base.store.encode(HashEncoder())
 
 
+@pytest.mark.slow
 def test_changes_of_several_processes_add_up(objects, tmp_path):
     one, other = SharedBase(objects, tmp_path / "a"), SharedBase(objects, tmp_path / "b")
     add(one, 1)
@@ -97,6 +98,7 @@ def test_a_change_is_whole_and_writers_take_turns(objects, tmp_path, monkeypatch
         add(SharedBase(FolderObjects(tmp_path / "nowhere"), tmp_path / "n"), 1)
 
 
+@pytest.mark.slow
 def test_the_note_of_a_writer_that_was_killed_is_taken_over(objects, tmp_path, monkeypatch):
     monkeypatch.setattr(shared_base, "_PAUSE", 0.01)
     monkeypatch.setattr(shared_base, "STALE", 0.2)

@@ -99,6 +99,7 @@ def test_streams_are_counted_in_all_and_for_each_client() -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_many_streams_of_events_are_answered_or_refused_and_nobody_waits(made_base, tmp_path, page) -> None:
     folder = tmp_path / "harbour"
