@@ -12,13 +12,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from clew.store.object_store import ObjectStore
 
 #: Settings of an S3 client for the server; moto checks no signature.
 CREDENTIALS = {
@@ -166,3 +169,27 @@ def _proxy(port: int) -> Iterator[ObjectServer]:
         proxy.shutdown()
         proxy.server_close()
         thread.join()
+
+
+def race_for_writes(clients: Sequence[ObjectStore], turns: int) -> bytes:
+    """Let all clients write the same object at once, again and again, each naming the version it replaces; return the
+    last content. Fails unless each turn has exactly one winner, whose content is there."""
+    version = None
+    content = b""
+    for turn in range(turns):
+        wins: list[int] = []
+
+        def write(number: int, turn: int = turn, version: object = version, wins: list[int] = wins) -> None:
+            if clients[number].write_if("manifest.json", f"{turn} {number}".encode(), version):
+                wins.append(number)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(len(clients))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        stored = clients[0].read("manifest.json")
+        assert stored is not None
+        content, version = stored
+        assert [f"{turn} {number}".encode() for number in wins] == [content]
+    return content

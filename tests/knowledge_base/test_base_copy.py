@@ -26,6 +26,7 @@ from clew.store.remote import manifest
 from clew.store.store import Store
 from command_line import run
 from kb_documents import HashEncoder, document, location
+from object_server import race_for_writes
 from retrieve_documents import make_document
 from schema_graphs import films
 
@@ -515,24 +516,7 @@ def test_s3_faults_lose_nothing(kb, object_server, address, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_s3_has_one_winner_of_each_conditional_write(object_server, address):
-    clients = [open_object_store(address) for _ in range(6)]
-    version = None
-    for turn in range(8):
-        wins = []
-
-        def write(number, turn=turn, version=version, wins=wins):
-            if clients[number].write_if("manifest.json", f"{turn} {number}".encode(), version):
-                wins.append(number)
-
-        threads = [threading.Thread(target=write, args=(number,)) for number in range(len(clients))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        stored = clients[0].read("manifest.json")
-        assert stored is not None
-        content, version = stored
-        assert [f"{turn} {number}".encode() for number in wins] == [content]
+    race_for_writes([open_object_store(address) for _ in range(6)], 8)
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import http.client
 import os
 import shutil
 import subprocess
-import threading
 import time
 from email.utils import formatdate
 
@@ -24,7 +23,7 @@ from clew.store.object_store import open_object_store
 from clew.store.remote.store import RemoteStore
 from clew.store.store import Store
 from kb_documents import HashEncoder, document, location
-from object_server import free_port
+from object_server import free_port, race_for_writes
 
 pytestmark = pytest.mark.slow
 #: The account that every Azurite has; its key is in Azurite's documentation.
@@ -112,23 +111,7 @@ def test_a_copy_there_and_back_and_where_it_lies(account, tmp_path):
 
 def test_each_conditional_write_has_one_winner(account):
     clients = [open_object_store(f"az://{CONTAINER}/turns") for _ in range(6)]
-    version = None
-    for turn in range(6):
-        wins = []
-
-        def write(number, turn=turn, version=version, wins=wins):
-            if clients[number].write_if("manifest.json", f"{turn} {number}".encode(), version):
-                wins.append(number)
-
-        threads = [threading.Thread(target=write, args=(number,)) for number in range(len(clients))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        stored = clients[0].read("manifest.json")
-        assert stored is not None
-        content, version = stored
-        assert [f"{turn} {number}".encode() for number in wins] == [content]
+    content = race_for_writes(clients, 6)
     assert clients[0].sizes("") == {"manifest.json": len(content)}
     clients[0].delete(["manifest.json", "none"])
     assert clients[0].read("manifest.json") is None and clients[0].version("manifest.json") is None
