@@ -74,12 +74,13 @@ def marked_text(example):
 
 def test_marked_questions_keep_their_answer_through_longer_contexts(reading):
     examples = list(marked_examples(reading))
-    longer = list(lengthen_contexts(examples, 1.0, random.Random(0)))
+    others = [f"A quiet sentence about harbour {number}." for number in range(30)]
+    longer = list(lengthen_contexts(examples, 1.0, others, random.Random(0)))
     assert len(longer) == 40
     assert {len(example.passages) for example in longer} >= {1, 3}
     for example, changed in zip(examples, longer, strict=True):
         assert marked_text(changed) == marked_text(example) == set(example.answers)
-    assert list(lengthen_contexts(examples, 1.0, random.Random(0))) == longer
+    assert list(lengthen_contexts(examples, 1.0, others, random.Random(0))) == longer
 
 
 @pytest.mark.parametrize(

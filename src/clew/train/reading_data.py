@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import UsageError, unknown_name_error
+from clew.core.text import sentence_spans
 from clew.core.types import ReaderPassage, Table
 from clew.evaluate.datasets import parse_dataset
 from clew.evaluate.datasets.records import read_records
@@ -48,17 +49,17 @@ SOURCES = ("reading", *MULTIHOP, "tatqa", "tables", "passages")
 #: At most so many examples of each kind go into a training, a random sample of all. QAMR has 35 questions about each
 #: of 900 sentences, PolicyQA and COVID-QA have long contexts: fewer of them teach as much. QED's are taken twice.
 MIXTURE = {
-    "qamr": 13500,
-    "policyqa": 1600,
-    "covidqa": 300,
+    "qamr": 18000,
+    "policyqa": 2400,
+    "covidqa": 500,
     "qed": 2500,
-    "unanswerable": 2600,
-    "multihop": 3400,
+    "unanswerable": 5000,
+    "multihop": 9000,
     "tatqa": 1000,
-    "tatqa cells": 2000,
-    "cells": 2000,
-    "attributes": 3600,
-    "verdicts": 700,
+    "tatqa cells": 3000,
+    "cells": 3000,
+    "attributes": 7000,
+    "verdicts": 1200,
 }
 #: SubjQA names no licence: it is for measuring only.
 NOT_TRAINED_ON = ("subjqa",)
@@ -102,9 +103,17 @@ def collect_examples(data: Sequence[str], held_out: float, seed: int, scale: flo
     rng = random.Random(seed)
     kinds: dict[str, list[ReadingExample]] = defaultdict(list)
     measured: list[ReadingExample] = []
+    passages = [
+        _linked_passage(record)
+        for name, path in sources
+        if name == "passages"
+        for _, record in read_records(path)
+    ]
+    beginnings = [_beginning(passage) for passage in passages]
     for name, path in sources:
         if name == "reading":
-            marked = list(lengthen_contexts(list(marked_examples(path, NOT_TRAINED_ON)), _LENGTHENED, rng))
+            marked = list(marked_examples(path, NOT_TRAINED_ON))
+            marked = list(lengthen_contexts(marked, _LENGTHENED, beginnings, rng))
             for example in marked:
                 kinds[example.source].append(example)
             kinds["unanswerable"] += unanswerable_examples(marked, _UNANSWERABLE, rng)
@@ -123,7 +132,6 @@ def collect_examples(data: Sequence[str], held_out: float, seed: int, scale: flo
                 rows = tuple(tuple(str(cell[0]) for cell in row) for row in table["data"])
                 kinds["cells"] += cell_examples(Table(header, rows), table["title"], _CELLS_PER_TABLE, rng)
         else:
-            passages = [_linked_passage(record) for _, record in read_records(path)]
             kinds["attributes"] += attribute_examples(passages, rng)
             kinds["verdicts"] += verdict_examples(passages, _VERDICT_SHARE, rng)
     kinds["qed"] *= 2
@@ -166,6 +174,12 @@ def _add_tatqa(
 
 def _linked_passage(record: Any) -> ReaderPassage:
     return ReaderPassage(record["link"].removeprefix("/wiki/").replace("_", " "), record["text"])
+
+
+def _beginning(passage: ReaderPassage) -> str:
+    """Return the first sentence of an article."""
+    start, end = (sentence_spans(passage.text) or [(0, 0)])[0]
+    return passage.text[start:end]
 
 
 def gold_example(name: str, example: Any) -> ReadingExample:

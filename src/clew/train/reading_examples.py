@@ -87,27 +87,25 @@ def marked_examples(path: Path, excluded: Iterable[str] = ()) -> Iterator[Readin
 
 
 def lengthen_contexts(
-    examples: Sequence[ReadingExample], share: float, rng: random.Random
+    examples: Sequence[ReadingExample], share: float, texts: Sequence[str], rng: random.Random
 ) -> Iterator[ReadingExample]:
-    """Yield the examples; a ``share`` of those with a short context gets sentences of other examples around it.
+    """Yield the examples; a ``share`` of those with a short context gets other texts around it.
 
-    Half of these sentences become part of the same passage, half are passages of their own. Questions about a single
-    sentence (QAMR) would otherwise teach a reader to expect the answer close by.
+    The others come from the contexts of the same source and from ``texts``; half of the time they are those that
+    share most words with the question, so that a reader learns to choose among similar passages. Half of them become
+    part of the same passage, half are passages of their own. Questions about a single sentence (QAMR) would otherwise
+    teach a reader to expect the answer close by.
     """
-    by_source: dict[str, list[ReadingExample]] = defaultdict(list)
+    by_source: dict[str, list[str]] = defaultdict(list)
     for example in examples:
-        by_source[example.source].append(example)
+        by_source[example.source].append(example.passages[0].text)
+    terms: dict[str, frozenset[str]] = {}
     for example in examples:
         passage = example.passages[0]
         if len(passage.text) > 400 or len(example.passages) > 1 or rng.random() > share:
             yield example
             continue
-        answers = {normalise_answer(answer) for answer in example.answers}
-        others = [
-            other.passages[0].text
-            for other in rng.choices(by_source[example.source], k=rng.randint(2, 7))
-            if not any(answer and answer in normalise_answer(other.passages[0].text) for answer in answers)
-        ]
+        others = _similar_texts(example, (by_source[example.source], texts), terms, rng)
         position = rng.randint(0, len(others))
         if rng.random() < 0.5:
             before = " ".join(others[:position])
@@ -122,6 +120,32 @@ def lengthen_contexts(
             passages.insert(position, passage)
             moved = tuple(place._replace(passage=position) for place in example.places)
             yield replace(example, passages=tuple(passages), places=moved)
+
+
+def _similar_texts(
+    example: ReadingExample,
+    pools: Iterable[Sequence[str]],
+    terms: dict[str, frozenset[str]],
+    rng: random.Random,
+) -> list[str]:
+    """Return two to seven texts without the answer: random ones, or the closest of random ones to the question."""
+    count = rng.randint(2, 7)
+    is_hard = rng.random() < 0.5
+    candidates = [text for pool in pools if pool for text in rng.choices(pool, k=60 if is_hard else count)]
+    rng.shuffle(candidates)
+    if is_hard:
+        words = frozenset(query_terms(example.question))
+        for text in candidates:
+            if text not in terms:
+                terms[text] = frozenset(query_terms(text))
+        candidates.sort(key=lambda text: -len(words & terms[text]))
+    answers = {normalise_answer(answer) for answer in example.answers}
+    context = example.passages[0].text
+    return [
+        text
+        for text in dict.fromkeys(candidates[:count])
+        if text != context and not any(answer and answer in normalise_answer(text) for answer in answers)
+    ]
 
 
 def unanswerable_examples(
@@ -531,11 +555,12 @@ _ATTRIBUTES: tuple[tuple[str, tuple[str, ...]], ...] = (
 def attribute_examples(passages: Sequence[ReaderPassage], rng: random.Random) -> Iterator[ReadingExample]:
     """Yield questions about the titles of encyclopaedia articles whose answers stand in patterns of their text.
 
-    Every second one has another article before or behind; one in six asks a wrong article: no answer; one in eight
-    asks whether the value is so: yes, or, with the value of another article, no.
+    Most have one to three other articles before or behind, half of these with a value of the same kind; one in six
+    asks wrong articles: no answer; one in eight asks whether the value is so: yes, or, with the value of another
+    article, no.
     """
     compiled = [(re.compile(pattern), wordings) for pattern, wordings in _ATTRIBUTES]
-    values: list[list[str]] = [[] for _ in compiled]
+    recent: list[list[tuple[ReaderPassage, str]]] = [[] for _ in compiled]
     for passage in passages:
         name = re.sub(r"\s*\([^)]*\)\s*$", "", passage.title)
         for number, (pattern, wordings) in enumerate(compiled):
@@ -543,19 +568,24 @@ def attribute_examples(passages: Sequence[ReaderPassage], rng: random.Random) ->
             if match is None or not name:
                 continue
             answer = match.group(1).strip()
-            other = rng.choice(passages)
-            pair = (passage, other) if rng.random() < 0.5 else (other, passage)
-            chosen = (passage,) if rng.random() < 0.5 else pair
+            alike = [other for other, _ in recent[number] if other != passage]
+            others = [
+                rng.choice(alike if alike and rng.random() < 0.5 else passages)
+                for _ in range(rng.choice((0, 0, 1, 1, 2, 3)))
+            ]
+            chosen = [other for other in others if other != passage]
+            chosen.insert(rng.randint(0, len(chosen)), passage)
             question = rng.choice(wordings).format(name)
             place = Place(chosen.index(passage), *match.span(1))
-            example = ReadingExample(question, chosen, (place,), "", (answer,), "attributes")
+            example = ReadingExample(question, tuple(chosen), (place,), "", (answer,), "attributes")
             draw = rng.random()
             if draw < 1 / 6:
-                if name.casefold() not in other.text.casefold():
-                    yield replace(example, passages=(other,), places=(), answers=())
-            elif draw < 7 / 24 and values[number]:
+                wrong = tuple(other for other in chosen if other != passage)
+                if wrong and not any(name.casefold() in other.text.casefold() for other in wrong):
+                    yield replace(example, passages=wrong, places=(), answers=())
+            elif draw < 7 / 24 and recent[number]:
                 is_right = rng.random() < 0.5
-                value = answer if is_right else rng.choice(values[number])
+                value = answer if is_right else rng.choice(recent[number])[1]
                 if is_right or value.casefold() not in passage.text.casefold():
                     asked = _ask_whether(wordings[0], name, value)
                     verdict: Verdict = "yes" if is_right else "no"
@@ -563,7 +593,7 @@ def attribute_examples(passages: Sequence[ReaderPassage], rng: random.Random) ->
                         yield replace(example, question=asked, places=(), verdict=verdict, answers=())
             else:
                 yield example
-            values[number] = [*values[number][-40:], answer]
+            recent[number] = [*recent[number][-40:], (passage, answer)]
 
 
 _WHETHER = (
