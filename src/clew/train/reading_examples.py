@@ -5,6 +5,7 @@
 - :func:`tatqa_examples`: TAT-QA, spans and cells of annual reports (Zhu et al., ACL 2021)
 - :func:`cell_examples`: from tables alone, a cell by its row and its column
 - :func:`attribute_examples`: from paragraphs alone, "T (born 12 May 1970)" answers "When was T born?"
+- :func:`written_examples`: from paragraphs alone, questions about the parts of their sentences
 - :func:`verdict_examples`: from paragraphs alone, "T is a river in Peru" answers "Is T a river in Peru?"
 - :func:`unanswerable_examples`: all of these with passages that do not answer them
 
@@ -29,11 +30,14 @@ from clew.evaluate.metrics.answers import normalise_answer
 from clew.methods.readers.composition import RELATION_QUESTIONS
 from clew.parse.documents.tables import count_header_rows, merge_header, row_texts, split_titles, trim_grid
 from clew.train.evidence_chains import evidence_chains, gold_passages
+from clew.train.written_questions import join_tokens, write_questions
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example
 
 Verdict = Literal["", "yes", "no"]
+
+_WRITTEN_PER_ARTICLE = 4
 
 
 class Place(NamedTuple):
@@ -146,6 +150,31 @@ def _similar_texts(
         for text in dict.fromkeys(candidates[:count])
         if text != context and not any(answer and answer in normalise_answer(text) for answer in answers)
     ]
+
+
+def written_examples(
+    passages: Sequence[ReaderPassage], articles: int, rng: random.Random
+) -> Iterator[ReadingExample]:
+    """Yield questions that rules write from the sentences of a sample of articles, among up to three other articles.
+
+    Half of the others are, of random ones, those that share most words with the question. Raises MissingExtra.
+    """
+    sample = rng.sample(passages, min(articles, len(passages)))
+    others = [replace(passage, text=join_tokens(passage.text)[:700]) for passage in sample]
+    terms = [frozenset(query_terms(f"{other.title} {other.text}")) for other in others]
+    for passage, written in write_questions(sample, _WRITTEN_PER_ARTICLE, rng):
+        words = frozenset(query_terms(written.question))
+        answer = passage.text[written.start : written.end]
+        around: list[ReaderPassage] = []
+        for _ in range(rng.choice((0, 0, 1, 2, 3))):
+            numbers = rng.choices(range(len(others)), k=40 if rng.random() < 0.5 else 1)
+            other = others[max(numbers, key=lambda number: len(words & terms[number]))]
+            if other.title != passage.title and answer not in other.text:
+                around.append(other)
+        position = rng.randint(0, len(around))
+        around.insert(position, passage)
+        place = Place(position, written.start, written.end)
+        yield ReadingExample(written.question, tuple(around), (place,), "", (answer,), "written")
 
 
 def unanswerable_examples(
@@ -456,98 +485,123 @@ def cell_examples(table: Table, title: str, count: int, rng: random.Random) -> I
             yield example
 
 
+#: The share of articles whose attributes are shown as a table of facts.
+_FACTS_SHARE = 0.3
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = rf"(?:\d{{1,2}} {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}} ?, \d{{4}}|{_MONTH},? \d{{4}}|\b(?:1[0-9]|20)\d\d\b)"
 _NAME = r"(?:[A-Z][\w'’.-]*(?: (?:[A-Z][\w'’.-]*|of|de|van|von|the))* )?[A-Z][\w'’-]+"
-#: Patterns of the first sentences of encyclopaedia articles, and the questions that they answer about the title.
-_ATTRIBUTES: tuple[tuple[str, tuple[str, ...]], ...] = (
+#: Patterns of the first sentences of encyclopaedia articles, the questions that they answer about the title, and what
+#: a table of facts calls the answer.
+_ATTRIBUTES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
         rf"\( ?born[^()]{{0,40}}?({_DATE})",
         ("When was {} born?", "What is {}'s date of birth?", "What year was {} born?"),
+        ("Born", "Date of birth"),
     ),
     (
         rf"\((?:[^()]*; ?)?({_DATE}) ?[–-] ?(?:[^()]*?){_DATE}",
         ("When was {} born?", "What is the date of birth of {}?"),
+        ("Born", "Date of birth"),
     ),
     (
         rf"\((?:[^()]*; ?)?{_DATE} ?[–-] ?(?:[^()]*?)({_DATE})",
         ("When did {} die?", "What is the date of death of {}?"),
+        ("Died", "Date of death"),
     ),
     (
         rf"\b(?:was )?born (?:on [^.,]* )?in ({_NAME})",
         ("Where was {} born?", "What is the place of birth of {}?"),
+        ("Place of birth", "Birthplace"),
     ),
     (
         rf"\bdirected by ({_NAME})",
         ("Who directed {}?", "Who was the director of {}?"),
+        ("Director", "Directed by"),
     ),
     (
         rf"\bwritten by ({_NAME})",
         ("Who wrote {}?", "Who is the author of {}?"),
+        ("Author", "Written by"),
     ),
     (
         rf"\bproduced by ({_NAME})",
         ("Who produced {}?", "Who was the producer of {}?"),
+        ("Producer", "Produced by"),
     ),
     (
         rf"\bstarring ({_NAME})",
         ("Who starred in {}?", "Who played the lead in {}?"),
+        ("Starring", "Cast"),
     ),
     (
         rf"\bdesigned by ({_NAME})",
         ("Who designed {}?", "Who was the designer of {}?"),
+        ("Designer", "Designed by"),
     ),
     (
         rf"\bfounded by ({_NAME})",
         ("Who founded {}?", "Who was the founder of {}?"),
+        ("Founder", "Founded by"),
     ),
     (
         rf"\b(?:founded|established|opened|formed|incorporated) (?:in|on) ({_DATE})",
         ("When was {} founded?", "In which year was {} established?"),
+        ("Founded", "Established"),
     ),
     (
         rf"\breleased (?:in|on) ({_DATE})",
         ("When was {} released?", "When did {} come out?"),
+        ("Released", "Release date"),
     ),
     (
         rf"\bpublished (?:in|on) ({_DATE})",
         ("When was {} published?", "What year was {} published?"),
+        ("Published", "Publication date"),
     ),
     (
         rf"\b(?:is|was) (?:a|an|the) [\w -]{{3,60}}? in ({_NAME}(?: ?, {_NAME})*)",
-        ("Where is {}?", "Where is {} located?"),
+        ("Where is {}?", "Where is {} located?", "In which place is {}?"),
+        ("Location", "Country"),
     ),
     (
         rf"\b(?:headquartered|based) in ({_NAME}(?: ?, {_NAME})*)",
         ("Where is {} based?", "Where is the headquarters of {}?"),
+        ("Headquarters", "Based in"),
     ),
     (
         r"\bpopulation of (?:about |approximately )?([\d,.]+)",
         ("What is the population of {}?", "How many people live in {}?"),
+        ("Population", "Inhabitants"),
     ),
     (
         rf"\bcapital (?:city )?(?:is|of [\w ]+ is) ({_NAME})",
         ("What is the capital of {}?",),
+        ("Capital", "Capital city"),
     ),
     (
         rf"\bmarried (?:to )?({_NAME})",
-        ("Who did {} marry?", "Who is the spouse of {}?"),
+        ("Who did {} marry?", "Who is the spouse of {}?", "Who was {}'s wife?", "Who was {}'s husband?"),
+        ("Spouse", "Married to"),
     ),
     (
         rf"\b(?:son|daughter) of ({_NAME})",
         ("Who was the father of {}?", "Whose child was {}?"),
+        ("Parents", "Father"),
     ),
     (
         rf"\bplayed for ({_NAME})",
         ("Which team did {} play for?",),
+        ("Team", "Club"),
     ),
     (
         rf"\b(?:studied|educated) at ({_NAME})",
         ("Where did {} study?", "Which school did {} attend?"),
+        ("Education", "Alma mater"),
     ),
     (
         r"\b(?:is|was) an? ((?:[A-Z]\w+[- ])?(?:[a-z]+[- ]){0,3}[a-z]+)(?= who| and|,| \.|\.| from| in)",
         ("What is {}?", "What kind of thing is {}?"),
+        ("Occupation", "Kind"),
     ),
 )  # fmt: skip
 
@@ -559,12 +613,15 @@ def attribute_examples(passages: Sequence[ReaderPassage], rng: random.Random) ->
     asks wrong articles: no answer; one in eight asks whether the value is so: yes, or, with the value of another
     article, no.
     """
-    compiled = [(re.compile(pattern), wordings) for pattern, wordings in _ATTRIBUTES]
+    compiled = [(re.compile(pattern), wordings) for pattern, wordings, _ in _ATTRIBUTES]
     recent: list[list[tuple[ReaderPassage, str]]] = [[] for _ in compiled]
     for passage in passages:
         name = re.sub(r"\s*\([^)]*\)\s*$", "", passage.title)
-        for number, (pattern, wordings) in enumerate(compiled):
-            match = pattern.search(passage.text[:900])
+        matches = [pattern.search(passage.text[:900]) for pattern, _ in compiled]
+        if name and sum(match is not None for match in matches) > 1 and rng.random() < _FACTS_SHARE:
+            yield from _fact_examples(name, matches, passages, rng)
+            continue
+        for number, (match, (_, wordings)) in enumerate(zip(matches, compiled, strict=True)):
             if match is None or not name:
                 continue
             answer = match.group(1).strip()
@@ -594,6 +651,30 @@ def attribute_examples(passages: Sequence[ReaderPassage], rng: random.Random) ->
             else:
                 yield example
             recent[number] = [*recent[number][-40:], (passage, answer)]
+
+
+def _fact_examples(
+    name: str, matches: Sequence[re.Match[str] | None], passages: Sequence[ReaderPassage], rng: random.Random
+) -> Iterator[ReadingExample]:
+    """Yield the questions about an article over rows of facts ("Born: 12 May 1870") instead of its text."""
+    rows = [
+        (f"{rng.choice(labels)}: ", match.group(1).strip(), wordings)
+        for match, (_, wordings, labels) in zip(matches, _ATTRIBUTES, strict=True)
+        if match is not None
+    ]
+    rng.shuffle(rows)
+    is_joined = rng.random() < 0.5
+    before = f"{name}. " if rng.random() < 0.5 else ""
+    texts = [f"{before}{label}{value}" for label, value, _ in rows]
+    other = [rng.choice(passages)] if rng.random() < 0.5 else []
+    start = 0
+    for number, (label, value, wordings) in enumerate(rows):
+        offset = (start if is_joined else 0) + len(before) + len(label)
+        start += len(texts[number]) + 1
+        facts = ["\n".join(texts)] if is_joined else texts
+        place = Place(len(other) + (0 if is_joined else number), offset, offset + len(value))
+        shown = (*other, *(ReaderPassage(name, text) for text in facts))
+        yield ReadingExample(rng.choice(wordings).format(name), shown, (place,), "", (value,), "attributes")
 
 
 _WHETHER = (
