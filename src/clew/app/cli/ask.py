@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -21,7 +21,9 @@ from clew.app.cli.options import (
     Json,
     Kb,
     Llm,
+    NoCache,
     Recipe,
+    Record,
     Retriever,
     Where,
     announce_search_destination,
@@ -36,106 +38,108 @@ from clew.core.types import EVIDENCE_FOR, EVIDENCE_FOR_ALL
 
 if TYPE_CHECKING:
     from clew.app.answers.view import AnswerView
-    from clew.core.types import Exclusion, Hit, Step
+    from clew.core.protocols import LanguageModel
+    from clew.core.types import Answer, Exclusion, Hit, Step
     from clew.knowledge_base.knowledge_base import KnowledgeBase
     from clew.methods.focus.exact import ExactReading
 
 _NO_MODEL = "No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM)."
 
+QuestionText: TypeAlias = Annotated[
+    str,
+    typer.Argument(help="The question, in quotes. Not needed with --chain or --triples.", show_default=False),
+]
+Chain: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="TRIPLES",
+        help="The question as a chain of triples, for the method chain. See the examples.",
+        show_default=False,
+    ),
+]
+Triples: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="TRIPLES",
+        help="The question as typed triples, for the method focus: #1 >> relation >> name, << backwards, >>+ "
+        "repeatedly, not, at least 2, highest #1.year. See the examples.",
+        show_default=False,
+    ),
+]
+WhyNot: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Explain which constraint excludes NAME from the answers (method focus). Repeat for several.",
+        show_default=False,
+    ),
+]
+Why: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="With --above: explain why NAME ranks above another answer, or below it (method focus).",
+        show_default=False,
+    ),
+]
+Above: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The other answer of --why.", show_default=False)
+]
+Explain: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--explain",
+        help="Do not answer: print what --triples mean in each graph, as SPARQL, and how many answers each "
+        "constraint leaves.",
+    ),
+]
+Out: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the ranked answers (method focus) to FILE.csv, or any answer to FILE.json.",
+        show_default=False,
+    ),
+]
+Pin: TypeAlias = Annotated[
+    bool, typer.Option("--pin", help="Put the quotes of the answer aside for a memo; see clew memo.")
+]
+EvidenceLimit: TypeAlias = Annotated[
+    int, typer.Option("--k", "-k", min=1, metavar="N", help="Print at most N pieces of evidence.")
+]
+Alternatives: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--alternatives",
+        "-a",
+        help="Print the next best answers too, with their confidence and quotes, where the reader has them.",
+    ),
+]
+
 
 def ask(
-    question: Annotated[
-        str,
-        typer.Argument(
-            help="The question, in quotes. Not needed with --chain or --triples.", show_default=False
-        ),
-    ] = "",
+    question: QuestionText = "",
     llm: Llm = None,
     recipe: Recipe = "default",
     retriever: Retriever = None,
     documents: Documents = None,
     where: Where = "",
     graphs: Graphs = None,
-    chain: Annotated[
-        str,
-        typer.Option(
-            metavar="TRIPLES",
-            help="The question as a chain of triples, for the method chain. See the examples.",
-            show_default=False,
-        ),
-    ] = "",
-    triples: Annotated[
-        str,
-        typer.Option(
-            metavar="TRIPLES",
-            help="The question as typed triples, for the method focus: #1 >> relation >> name, << backwards, >>+ "
-            "repeatedly, not, at least 2, highest #1.year. See the examples.",
-            show_default=False,
-        ),
-    ] = "",
-    why_not: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Explain which constraint excludes NAME from the answers (method focus). Repeat for several.",
-            show_default=False,
-        ),
-    ] = None,
-    why: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --above: explain why NAME ranks above another answer, or below it (method focus).",
-            show_default=False,
-        ),
-    ] = None,
-    above: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The other answer of --why.", show_default=False)
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="Do not answer: print what --triples mean in each graph, as SPARQL, and how many answers each "
-            "constraint leaves.",
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the ranked answers (method focus) to FILE.csv, or any answer to FILE.json.",
-            show_default=False,
-        ),
-    ] = None,
-    pin: Annotated[
-        bool, typer.Option("--pin", help="Put the quotes of the answer aside for a memo; see clew memo.")
-    ] = False,
-    k: Annotated[
-        int, typer.Option("--k", "-k", min=1, metavar="N", help="Print at most N pieces of evidence.")
-    ] = 5,
-    alternatives: Annotated[
-        bool,
-        typer.Option(
-            "--alternatives",
-            "-a",
-            help="Print the next best answers too, with their confidence and quotes, where the reader has them.",
-        ),
-    ] = False,
+    chain: Chain = "",
+    triples: Triples = "",
+    why_not: WhyNot = None,
+    why: Why = None,
+    above: Above = None,
+    explain: Explain = False,
+    out: Out = None,
+    pin: Pin = False,
+    k: EvidenceLimit = 5,
+    alternatives: Alternatives = False,
     budget_calls: BudgetCalls = None,
     budget_tokens: BudgetTokens = None,
     budget_money: BudgetMoney = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Record all model calls, so that --llm replay:FILE repeats the run without a model.",
-            show_default=False,
-        ),
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Do not reuse replies that the model gave earlier.")
-    ] = False,
+    record: Record = None,
+    no_cache: NoCache = False,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -180,8 +184,7 @@ def ask(
     from clew.knowledge_base.registry import replace_retriever
 
     if explain:
-        given = {"--why-not": bool(why_not), "--why": bool(why or above), "--out": out is not None}
-        _check_explain(triples, recipe, given)
+        _check_explain(triples, recipe, {"--why-not": why_not, "--why": why or above, "--out": out})
         with clew.open(kb) as base:
             readings = base.explain(triples, question=question, graphs=graphs)
         _print_readings(readings, as_json)
@@ -194,19 +197,14 @@ def ask(
         record=record,
         cache=not no_cache,
     )
-    if chain and triples:
-        raise UsageError("a question is written as --chain or as --triples, not both")
-    if (chain or triples) and recipe == "default":
-        recipe = "chain" if chain else "focus"
+    recipe = _choose_recipe(recipe, chain, triples)
     _check_focus(recipe, why_not, out)
     _check_order(why, above)
     if retriever is not None:
         recipe = replace_retriever(recipe, retriever)
     with clew.open(kb) as base:
         remarks = describe_unsearchable(base)
-        announce_text_destination("the question and passages", model)
-        announce_text_destination(describe_encoder_input("the question", [recipe]), base.encoding.encoder())
-        announce_search_destination("the question and the queries made of it", [recipe])
+        _announce_destinations(base, model, recipe, "the question", "the question and the queries made of it")
         with _show_steps(quiet=as_json) as watch:
             answer = base.ask(
                 question,
@@ -221,28 +219,52 @@ def ask(
             )
         view = AnswerView.from_answer(answer)
         if pin:
-            count = len(base.basket.pin_answer(answer, question or chain or triples))
-            remarks.append(f"{format_count(count, 'quote')} put aside; to see them: clew memo")
+            remarks.append(_pin_quotes(base, answer, question or chain or triples))
         with _print_answer(view, k, alternatives, as_json) as added_json:
             if out is not None:
                 _write_file(out, view)
             exclusions, unexplained = _explain_exclusions(base, view, why_not or (), question, recipe, graphs)
-            if why_not:
-                added_json["why_not"] = [exclusion.to_dict() for exclusion in exclusions]
             order, unordered = _explain_order(view, why, above)
+            added_json |= {"why_not": [each.to_dict() for each in exclusions]} if why_not else {}
             added_json |= {"order": order} if order else {}
-            unexplained += unordered
-    if not as_json:
-        _print_exclusions(exclusions)
-        print(*order, sep="\n", end="\n" if order else "")
-        unexplained += [*([_NO_MODEL] if model is None else []), *remarks]
-    for remark in unexplained:
-        print_note(remark)
-    for note in view.notes:
-        print_note(f"clew: {note}")
+    if as_json:
+        remarks = []
+    else:
+        _print_explanations(exclusions, order)
+        remarks = [*([_NO_MODEL] if model is None else []), *remarks]
+    _print_notes(view, [*unexplained, *unordered, *remarks])
     if view.stopped:
-        print_note(f"clew: stopped before the answer was complete: {view.stopped}")
         raise typer.Exit(EXIT_BUDGET)
+
+
+def _check_explain(triples: str, recipe: str, others: Mapping[str, object]) -> None:
+    """Raise UsageError without typed triples for focus, or if one of the ``others``, options by name, is given."""
+    if not triples or (recipe != "default" and parse_recipe(recipe).name != "focus"):
+        raise UsageError(
+            "--explain needs the question as typed triples, for the method focus",
+            'Such as --triples "#1 >> directed_by >> David Lynch; final answer: #1"',
+        )
+    for name in [name for name, value in others.items() if value]:
+        raise UsageError(f"--explain does not answer, so {name} has nothing to work on", "Leave one out")
+
+
+def _print_readings(readings: Sequence[ExactReading], as_json: bool) -> None:
+    if as_json:
+        print_json({"readings": [reading.to_dict() for reading in readings]})
+        return
+    from clew.app.cli.answer import print_reading
+
+    for reading in readings:
+        print_reading(reading)
+
+
+def _choose_recipe(recipe: str, chain: str, triples: str) -> str:
+    """Return the recipe: by default, the method that answers a chain or typed triples. Raises UsageError for both."""
+    if chain and triples:
+        raise UsageError("a question is written as --chain or as --triples, not both")
+    if recipe != "default" or not (chain or triples):
+        return recipe
+    return "chain" if chain else "focus"
 
 
 def _check_focus(recipe: str, why_not: Sequence[str] | None, out: Path | None) -> None:
@@ -267,35 +289,19 @@ def _check_order(why: str | None, above: str | None) -> None:
         raise UsageError("--why and --above go together", "Such as --why Dune --above Eraserhead")
 
 
-def _explain_order(view: AnswerView, why: str | None, above: str | None) -> tuple[list[str], list[str]]:
-    """Return why one answer stands above another, and a remark where one of them is not ranked."""
-    if why is None or above is None:
-        return [], []
-    try:
-        return view.explain_order(why, above), []
-    except NotFound as error:
-        return [], [f"Why {why} above {above}: {error.problem}."]
+def _announce_destinations(
+    base: KnowledgeBase, model: LanguageModel | None, recipe: str, question: str, queries: str
+) -> None:
+    """Print where models, encoders and a web search will receive ``question`` or ``queries``, as they are called."""
+    announce_text_destination(f"{question} and passages", model)
+    announce_text_destination(describe_encoder_input(question, [recipe]), base.encoding.encoder())
+    announce_search_destination(queries, [recipe])
 
 
-def _check_explain(triples: str, recipe: str, others: Mapping[str, bool]) -> None:
-    """Raise UsageError for options that --explain cannot be used with."""
-    if not triples or (recipe != "default" and parse_recipe(recipe).name != "focus"):
-        raise UsageError(
-            "--explain needs the question as typed triples, for the method focus",
-            'Such as --triples "#1 >> directed_by >> David Lynch; final answer: #1"',
-        )
-    for name in [name for name, is_given in others.items() if is_given]:
-        raise UsageError(f"--explain does not answer, so {name} has nothing to work on", "Leave one out")
-
-
-def _print_readings(readings: Sequence[ExactReading], as_json: bool) -> None:
-    if as_json:
-        print_json({"readings": [reading.to_dict() for reading in readings]})
-        return
-    from clew.app.cli.answer import print_reading
-
-    for reading in readings:
-        print_reading(reading)
+def _pin_quotes(base: KnowledgeBase, answer: Answer, question: str) -> str:
+    """Put the quotes of an answer aside; return a remark that says how many."""
+    count = len(base.basket.pin_answer(answer, question))
+    return f"{format_count(count, 'quote')} put aside; to see them: clew memo"
 
 
 def _explain_exclusions(
@@ -321,6 +327,16 @@ def _explain_exclusions(
         except NotFound as error:
             remarks.append(f"Why not {name}: {error.problem}.")
     return exclusions, remarks
+
+
+def _explain_order(view: AnswerView, why: str | None, above: str | None) -> tuple[list[str], list[str]]:
+    """Return why one answer stands above another, and a remark where one of them is not ranked."""
+    if why is None or above is None:
+        return [], []
+    try:
+        return view.explain_order(why, above), []
+    except NotFound as error:
+        return [], [f"Why {why} above {above}: {error.problem}."]
 
 
 @contextmanager
@@ -350,11 +366,23 @@ def _write_file(path: Path, view: AnswerView) -> None:
     write_answer_file(path, view)
 
 
-def _print_exclusions(exclusions: Sequence[Exclusion]) -> None:
+def _print_explanations(exclusions: Sequence[Exclusion], order: Sequence[str]) -> None:
     if exclusions:
         from clew.app.cli.answer import print_exclusions
 
         print_exclusions(exclusions)
+    for line in order:
+        print(line)
+
+
+def _print_notes(view: AnswerView, remarks: Sequence[str]) -> None:
+    """Print remarks, the notes of an answer, and why it stopped early, on standard error."""
+    for remark in remarks:
+        print_note(remark)
+    for note in view.notes:
+        print_note(f"clew: {note}")
+    if view.stopped:
+        print_note(f"clew: stopped before the answer was complete: {view.stopped}")
 
 
 @contextmanager
@@ -371,9 +399,7 @@ def chat(
     llm: Llm = None,
     recipe: Recipe = "default",
     documents: Documents = None,
-    k: Annotated[
-        int, typer.Option("--k", "-k", min=1, metavar="N", help="Print at most N pieces of evidence.")
-    ] = 2,
+    k: EvidenceLimit = 2,
     kb: Kb = None,
 ) -> None:
     """Ask question after question; each may refer to the one before.
@@ -393,9 +419,9 @@ def chat(
 
     model = configured_model(llm)
     with clew.open(kb) as base:
-        announce_text_destination("the questions and passages", model)
-        announce_text_destination(describe_encoder_input("the questions", [recipe]), base.encoding.encoder())
-        announce_search_destination("the questions and the queries made of them", [recipe])
+        _announce_destinations(
+            base, model, recipe, "the questions", "the questions and the queries made of them"
+        )
         for remark in describe_unsearchable(base):
             print_note(remark)
         question = answer_text = ""
@@ -447,10 +473,7 @@ def search(
       clew search "bridge" --json | jq '.hits[].page'
     """
     with clew.open(kb) as base:
-        announce_text_destination(
-            describe_encoder_input("the question", [retriever]), base.encoding.encoder()
-        )
-        announce_search_destination("the question", [retriever])
+        _announce_destinations(base, None, retriever, "the question", "the question")
         hits = base.search(query, k=k, retriever=retriever, documents=documents, where=where)
         remarks = describe_unsearchable(base)
     if as_json:

@@ -19,7 +19,9 @@ from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
 from clew.app.cli.options import (
     Json,
     Llm,
+    NoCache,
     On,
+    Record,
     Where,
     announce_search_destination,
     announce_text_destination,
@@ -253,17 +255,8 @@ def run(
         int, typer.Option(min=1, metavar="N", help="Answer N questions at the same time.")
     ] = 1,
     on: On = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Record all model calls, so that --llm replay:FILE repeats the run without a model.",
-            show_default=False,
-        ),
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Do not reuse replies that the model gave earlier.")
-    ] = False,
+    record: Record = None,
+    no_cache: NoCache = False,
 ) -> None:
     """Answer every question of a data set with every recipe.
 

@@ -125,6 +125,17 @@ BudgetMoney: TypeAlias = Annotated[
         min=0, metavar="DOLLARS", help="Stop before the model costs more than this.", show_default=False
     ),
 ]
+Record: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Record all model calls, so that --llm replay:FILE repeats the run without a model.",
+        show_default=False,
+    ),
+]
+NoCache: TypeAlias = Annotated[
+    bool, typer.Option("--no-cache", help="Do not reuse replies that the model gave earlier.")
+]
 
 
 @contextmanager
