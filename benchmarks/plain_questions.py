@@ -27,6 +27,7 @@ import re
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -38,7 +39,7 @@ from numpy.typing import NDArray
 import clew
 from clew.core.protocols import Encoder, PropertyGraph
 from clew.core.text import fold_name
-from clew.core.types import RespellStep
+from clew.core.types import Answer, RespellStep
 from clew.evaluate.datasets.graphs import METAQA_RELATIONS
 from clew.models.encoders import RememberingEncoder
 from clew.triples.language.chain import TypedChain
@@ -56,6 +57,9 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 WEIGHTS = ROOT / "src" / "clew" / "triples" / "questions" / "weights.json"
 FOLDS = 5
+REFUSED_RIGHTLY, NO_NAME_READ = "refused, as it should be", "no name read, as it should be"
+#: Outcomes of which ``--show`` prints nothing.
+EXPECTED_OUTCOMES = ("right", REFUSED_RIGHTLY, NO_NAME_READ)
 Array = NDArray[np.float64]
 
 
@@ -89,6 +93,39 @@ def base_with(folder: str, *files: tuple[str, Path]) -> clew.KnowledgeBase:
     for name, path in files:
         base.graphs.add([path], name=name)
     return base
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a question came out, and what ``--show`` prints behind it."""
+
+    outcome: str
+    remark: str
+
+
+def read_questions(file: str) -> list[tuple[str, str]]:
+    """Return the questions of a file of ``benchmarks/data`` with what is expected of each."""
+    lines = (ROOT / "benchmarks" / "data" / file).read_text(encoding="utf-8").splitlines()
+    return [(question, expected) for question, _, expected in (line.partition("\t") for line in lines)]
+
+
+def count_outcomes(
+    questions: Sequence[tuple[str, str]], judge: Callable[[str, str], Verdict], show: bool
+) -> Counter[str]:
+    """Return how often each outcome is that of a question; with ``show``, print the questions that went wrong."""
+    outcomes: Counter[str] = Counter()
+    for question, expected in questions:
+        verdict = judge(question, expected)
+        outcomes[verdict.outcome] += 1
+        if show and verdict.outcome not in EXPECTED_OUTCOMES:
+            print(f"{verdict.outcome}: {question}{verdict.remark}")
+    return outcomes
+
+
+def print_outcomes(outcomes: Counter[str], indent: str = "") -> None:
+    """Print the outcomes with their counts, a line each."""
+    for outcome, number in sorted(outcomes.items()):
+        print(f"{indent}{outcome:34s} {number}")
 
 
 def read_metaqa(space: PathSpace, encoder: Encoder, number: int) -> Iterator[Candidates]:
@@ -330,78 +367,87 @@ def run_misspelt(show: bool) -> None:
     alone and beside the sample documents. Right is an answer with the values of the question spelt rightly, and a
     note that says how the name was read; where no name is meant, that none was read."""
     path = ROOT / "benchmarks" / "data" / "misspelt_questions.tsv"
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
-    for has_documents in (False, True):
-        outcomes: dict[str, int] = {}
-        seconds = []
-        with tempfile.TemporaryDirectory() as folder:
-            graphs = [
-                ("films", DATA / "metaqa" / "graph.tsv"),
-                ("oskell", ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv"),
-            ]
-            with base_with(folder + "/kb", *graphs) as base:
-                if has_documents:
-                    base.add([ROOT / "samples" / "documents"])
-                base.ask("Who directed Kismet?")  # nothing is timed cold
-                for _, question, meant in rows:
-                    started = time.perf_counter()
-                    answer = base.ask(question)
-                    seconds.append(time.perf_counter() - started)
-                    steps = [step for step in answer.trail if isinstance(step, RespellStep)]
-                    if meant == "-":
-                        outcome = "read as another name WRONGLY" if steps else "no name read, as it should be"
-                    elif not steps:
-                        outcome = "not read" + (", abstained" if answer.abstained else ", answered otherwise")
-                    else:
-                        right = base.ask(question.replace(steps[0].written, meant))
-                        is_right = fold_name(steps[0].read_as) == fold_name(meant)
-                        is_right &= answer.values == right.values and not answer.abstained
-                        is_right &= any("read as" in note for note in answer.fallbacks)
-                        outcome = "right" if is_right else "read as another name WRONGLY"
-                    outcomes[outcome] = outcomes.get(outcome, 0) + 1
-                    if show and outcome not in ("right", "no name read, as it should be"):
-                        print(
-                            f"{outcome}: {question}  {answer.text[:60]!r}  {answer.fallbacks} {answer.route[:150]}"
-                        )
-        print(f"{len(rows)} questions, {'beside the sample documents' if has_documents else 'graphs alone'}")
-        for outcome, number in sorted(outcomes.items()):
-            print(f"  {outcome:34s} {number}")
+    lines = path.read_text(encoding="utf-8").splitlines()[1:]
+    questions = [(question, meant) for _, question, meant in (line.split("\t") for line in lines)]
+    for place, documents in (
+        ("graphs alone", []),
+        ("beside the sample documents", [ROOT / "samples" / "documents"]),
+    ):
+        seconds: list[float] = []
+        outcomes = ask_misspelt(questions, documents, seconds, show)
+        print(f"{len(questions)} questions, {place}")
+        print_outcomes(outcomes, "  ")
         print(f"  seconds in the median {statistics.median(seconds):.3f}, at most {max(seconds):.3f}")
+
+
+def ask_misspelt(
+    questions: Sequence[tuple[str, str]], documents: Sequence[Path], seconds: list[float], show: bool
+) -> Counter[str]:
+    """Ask the questions of a base with both graphs and the documents; put the seconds of each into ``seconds``."""
+    graphs = [
+        ("films", DATA / "metaqa" / "graph.tsv"),
+        ("oskell", ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv"),
+    ]
+    with tempfile.TemporaryDirectory() as folder, base_with(folder + "/kb", *graphs) as base:
+        base.add(documents)
+        base.ask("Who directed Kismet?")  # nothing is timed cold
+
+        def judge(question: str, meant: str) -> Verdict:
+            started = time.perf_counter()
+            answer = base.ask(question)
+            seconds.append(time.perf_counter() - started)
+            outcome = judge_spelling(base, question, answer, meant)
+            return Verdict(outcome, f"  {answer.text[:60]!r}  {answer.fallbacks} {answer.route[:150]}")
+
+        return count_outcomes(questions, judge, show)
+
+
+def judge_spelling(base: clew.KnowledgeBase, question: str, answer: Answer, meant: str) -> str:
+    """Return whether the name that is ``meant`` ("-" for none) was read in a question with a misspelt name."""
+    steps = [step for step in answer.trail if isinstance(step, RespellStep)]
+    if meant == "-":
+        return "read as another name WRONGLY" if steps else NO_NAME_READ
+    if not steps:
+        return "not read" + (", abstained" if answer.abstained else ", answered otherwise")
+    right = base.ask(question.replace(steps[0].written, meant))
+    is_right = fold_name(steps[0].read_as) == fold_name(meant)
+    is_right &= answer.values == right.values and not answer.abstained
+    is_right &= any("read as" in note for note in answer.fallbacks)
+    return "right" if is_right else "read as another name WRONGLY"
 
 
 def run_first(show: bool, file: str, graph_file: Path) -> None:
     """Print how many questions that a newcomer might type are answered rightly by the default, with one graph beside
     the sample documents. Gold as in :func:`run_forty`; ``||`` stands between two that are accepted."""
-    lines = (ROOT / "benchmarks" / "data" / file).read_text(encoding="utf-8").splitlines()
-    outcomes: dict[str, int] = {}
     with (
         tempfile.TemporaryDirectory() as folder,
         base_with(folder + "/kb", ("first", graph_file)) as base,
     ):
         base.add([ROOT / "samples" / "documents"])
         graph = base.store.snapshot().graph("first")
-        for line in lines:
-            question, _, expected = line.partition("\t")
-            golds = [_expected_names(graph, each.strip()) for each in expected.split("||")]
+
+        def judge(question: str, expected: str) -> Verdict:
             answer = base.ask(question)
-            given = frozenset(map(fold_name, answer.values or (answer.text,)))
-            if expected.startswith("value "):
-                given = frozenset({fold_name(answer.text)})
-            wanted = [gold and frozenset(map(fold_name, gold)) for gold in golds]
-            is_counted = not expected.startswith("count ") or answer.text.startswith(f"{len(given):,}:")
-            if answer.abstained:
-                has_readings = "It may mean" in answer.text
-                outcome = "refused" + (
-                    ", as it should be" if wanted == [None] else ", readings shown" * has_readings
-                )
-            else:
-                outcome = "right" if given in wanted and is_counted else "WRONG"
-            outcomes[outcome] = outcomes.get(outcome, 0) + 1
-            if show and outcome not in ("right", "refused, as it should be"):
-                print(f"{outcome}: {question}  {answer.text[:80]!r}")
-    print(f"{len(lines)} questions of {file}, beside the sample documents")
-    for outcome, number in sorted(outcomes.items()):
-        print(f"  {outcome:34s} {number}")
+            return Verdict(judge_answer(graph, answer, expected), f"  {answer.text[:80]!r}")
+
+        questions = read_questions(file)
+        outcomes = count_outcomes(questions, judge, show)
+    print(f"{len(questions)} questions of {file}, beside the sample documents")
+    print_outcomes(outcomes, "  ")
+
+
+def judge_answer(graph: PropertyGraph, answer: Answer, expected: str) -> str:
+    """Return whether an answer is right, wrong or refused."""
+    golds = [_expected_names(graph, each.strip()) for each in expected.split("||")]
+    wanted = [gold and frozenset(map(fold_name, gold)) for gold in golds]
+    if answer.abstained:
+        if wanted == [None]:
+            return REFUSED_RIGHTLY
+        return "refused, readings shown" if "It may mean" in answer.text else "refused"
+    is_value = expected.startswith("value ")
+    given = frozenset(map(fold_name, (answer.text,) if is_value else answer.values or (answer.text,)))
+    is_counted = not expected.startswith("count ") or answer.text.startswith(f"{len(given):,}:")
+    return "right" if given in wanted and is_counted else "WRONG"
 
 
 def run_packages(show: bool, adapt: int) -> None:
@@ -409,34 +455,19 @@ def run_packages(show: bool, adapt: int) -> None:
     packages = read_packages()
     if packages is None:
         raise SystemExit("apt-cache knows no packages here")
-    lines = (ROOT / "benchmarks" / "data" / "package_questions.tsv").read_text(encoding="utf-8").splitlines()
     with tempfile.TemporaryDirectory() as folder:
         path = write_packages(packages, Path(folder) / "debian.jsonl")
         with base_with(folder + "/kb", ("debian", path)) as base:
             graph = base.store.snapshot().graph("debian")
             encoder = base.encoding.encoder()
             parser = PlainParser(encoder, adapt_scorer(graph, encoder, adapt) if adapt else load_scorer())
-            outcomes: dict[str, int] = {}
-            for line in lines:
-                question, expected = line.split("\t")
-                gold = follow(packages, expected)
+
+            def judge(question: str, expected: str) -> Verdict:
                 readings = parser.read(question, [graph])
-                best = readings[0] if readings else None
-                if best is None or not best.is_sure:
-                    outcome = (
-                        "unsure, right among the readings"
-                        if gold is not None
-                        and any(answers_of(graph, reading) == gold for reading in readings)
-                        else "unsure"
-                    )
-                    outcome = "unsure, as it should be" if gold is None else outcome
-                else:
-                    outcome = "right" if answers_of(graph, best) == gold else "WRONG"
-                outcomes[outcome] = outcomes.get(outcome, 0) + 1
-                if show and outcome != "right":
-                    print(f"{outcome}: {question}\n    {best.triples if best else '-'}")
-            for outcome, number in sorted(outcomes.items()):
-                print(f"{outcome:34s} {number}")
+                outcome = judge_readings(graph, readings, follow(packages, expected), expected)
+                return Verdict(outcome, f"\n    {readings[0].triples if readings else '-'}")
+
+            print_outcomes(count_outcomes(read_questions("package_questions.tsv"), judge, show))
 
 
 def adapt_scorer(graph: PropertyGraph, encoder: Encoder | None, number: int) -> PathScorer:
@@ -503,30 +534,36 @@ def run_forty(graph: PropertyGraph, parser: PlainParser, file: str, show: bool) 
     The gold is typed triples, ``chain`` and the triple of a property, ``value`` and what is to be said (``yes``, or
     which of two), or ``none`` where the graph does not know.
     """
-    lines = (ROOT / "benchmarks" / "data" / file).read_text(encoding="utf-8").splitlines()
-    outcomes: dict[str, int] = {}
-    for line in lines:
-        question, expected = line.split("\t")
-        gold = _expected_names(graph, expected)
+
+    def judge(question: str, expected: str) -> Verdict:
         readings = parser.read(question, [graph])
-        best = readings[0] if readings else None
-        if best is not None and best.is_sure:
-            is_right = answers_of(graph, best) == gold
-            is_right &= best.asks_count == expected.startswith("count ")
-            outcome = "right" if is_right else "WRONG"
-        elif gold is None:
-            outcome = "unsure, as it should be"
-        else:
-            is_shown = any(answers_of(graph, reading) == gold for reading in readings)
-            outcome = "unsure, right among the readings" if is_shown else "unsure"
-        outcomes[outcome] = outcomes.get(outcome, 0) + 1
-        if show and outcome != "right":
-            print(f"{outcome}: {question}")
-            for reading in readings:
-                print(f"    {reading.triples}  {reading.probability:.2f} {reading.count} {reading.doubts}")
-    print(f"{graph.size:,} nodes, {len(lines)} questions")
-    for outcome, number in sorted(outcomes.items()):
-        print(f"{outcome:34s} {number}")
+        outcome = judge_readings(graph, readings, _expected_names(graph, expected), expected)
+        descriptions = (
+            f"\n    {reading.triples}  {reading.probability:.2f} {reading.count} {reading.doubts}"
+            for reading in readings
+        )
+        return Verdict(outcome, "".join(descriptions))
+
+    questions = read_questions(file)
+    outcomes = count_outcomes(questions, judge, show)
+    print(f"{graph.size:,} nodes, {len(questions)} questions")
+    print_outcomes(outcomes)
+
+
+def judge_readings(
+    graph: PropertyGraph, readings: Sequence[Reading], gold: frozenset[str] | None, expected: str
+) -> str:
+    """Return whether the best reading is right, wrong or unsure; ``gold`` is what ``expected`` means, None where the
+    graph does not know."""
+    best = readings[0] if readings else None
+    if best is not None and best.is_sure:
+        is_right = answers_of(graph, best) == gold
+        is_right &= best.asks_count == expected.startswith("count ")
+        return "right" if is_right else "WRONG"
+    if gold is None:
+        return "unsure, as it should be"
+    is_shown = any(answers_of(graph, reading) == gold for reading in readings)
+    return "unsure, right among the readings" if is_shown else "unsure"
 
 
 def _expected_names(graph: PropertyGraph, expected: str) -> frozenset[str] | None:
