@@ -99,9 +99,10 @@ class KnowledgeGraphs:
     ) -> GraphReport:
         """Add a graph from files (triples, tables, JSON lines, Parquet, RDF), in place of one of that name.
 
-        ``name`` is by default that of the first file, without its endings. ``nodes`` and ``edges`` are tables that
-        do not say by their columns what they are. Raises UnreadableFile (with BadRows, unless ``skip_bad``),
-        UsageError, MissingExtra; then nothing is added.
+        ``name`` is by default that of the first file, without its endings; then only a graph of that file is
+        replaced, and UsageError raised for a graph of others. ``nodes`` and ``edges`` are tables that do not say by
+        their columns what they are. Raises UnreadableFile (with BadRows, unless ``skip_bad``), UsageError,
+        MissingExtra; then nothing is added.
         """
         from clew.knowledge_base import ingest
 
@@ -111,7 +112,7 @@ class KnowledgeGraphs:
         )
         return ingest.add_graph(
             self._store.graphs,
-            name or ingest.default_graph_name(graph_files.all_files[0] if graph_files.all_files else Path()),
+            name or ingest.name_graph(self._store.graphs, graph_files, options.format if options else ""),
             graph_files,
             options,
             skip_bad=skip_bad,

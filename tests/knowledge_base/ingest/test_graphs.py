@@ -45,6 +45,31 @@ def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(tmp_path
         assert base.graphs.infos()[0].digest != first.digest
 
 
+def test_a_graph_is_not_replaced_by_another_file_of_its_name(tmp_path: Path) -> None:
+    table, export, moved = (tmp_path / name for name in ("films.csv", "films.tsv", "moved/films.csv"))
+    table.write_text("Kismet,director,Dieterle\n")
+    export.write_text("Dune\tdirector\tLynch\n")
+    moved.parent.mkdir()
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.graphs.add(table)
+        digest = base.graphs.infos()[0].digest
+        with pytest.raises(UsageError) as refusal:
+            base.graphs.add(export)
+        assert refusal.value.problem == f"there is a graph 'films' already, of {table}"
+        assert refusal.value.hint == "To keep both: --name films-2. To replace it: --name films"
+        assert [info.digest for info in base.graphs.infos()] == [digest]
+        base.graphs.add(export, name="films-2")
+        table.write_text("Kismet,director,William Dieterle\n")
+        assert base.graphs.add(table).outcome == "replaced"
+        table.rename(moved)
+        assert base.graphs.add(moved).outcome == "unchanged"  # known by its content
+        assert {info.name: info.sources[0].path for info in base.graphs.infos()} == {
+            "films": str(moved),
+            "films-2": str(export),
+        }
+        assert base.graphs.add(export, name="films").outcome == "replaced"  # on purpose
+
+
 def test_csv_files_given_as_nodes_and_edges_need_no_header_words(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("id,name,type\n1,Ada,person\n2,Charles,person\n")
     (tmp_path / "knows.csv").write_text("1,knows,2\n2,knows,3\n")

@@ -118,7 +118,8 @@ def add(
     hold a processed knowledge base of STaRK as published; code in its pickles is never run.
 
     If a row cannot be read, clew prints its line number and adds nothing; --skip-bad skips such rows instead. An
-    unchanged file is not read again; a changed file replaces the graph of that name.
+    unchanged file is not read again; a changed file replaces its graph. Where another file's graph has the name,
+    nothing is added: --name gives a name of its own, or replaces the graph of that name.
 
       clew graph add films.tsv
 

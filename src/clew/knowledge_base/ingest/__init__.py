@@ -10,6 +10,7 @@ from clew.knowledge_base.ingest.graphs import (
     GraphReport,
     add_graph,
     default_graph_name,
+    name_graph,
     read_edits,
 )
 from clew.knowledge_base.ingest.report import Event, Failure, Progress, Report, ignore_event
@@ -29,5 +30,6 @@ __all__ = [
     "default_graph_name",
     "estimate",
     "ignore_event",
+    "name_graph",
     "read_edits",
 ]

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +16,7 @@ from clew.core.protocols import GraphSink
 from clew.core.text import slugify
 from clew.core.types import GraphEditCounts, GraphInfo, GraphSource
 from clew.knowledge_base.ingest.report import Event, Progress, ignore_event
+from clew.knowledge_base.source_files import UPLOAD_PREFIX
 from clew.parse.graphs.files import RowErrors
 from clew.parse.graphs.formats import GraphReadOptions
 from clew.parse.graphs.reader import (
@@ -249,6 +251,31 @@ def default_graph_name(path: Path) -> str:
     while (shorter := Path(stem).stem) != stem:
         stem = shorter
     return slugify(stem)
+
+
+def name_graph(graphs: GraphTarget, files: GraphFiles, form: str = "") -> str:
+    """Return the default name of a graph, that of its first file.
+
+    The name may be that of the graph that this file made before, or of a graph whose files all have the content of
+    some of ``files``, as after a move. Raises UsageError where another graph has the name, which would be lost, and
+    UnreadableFile.
+    """
+    if not files.all_files:
+        raise UsageError("no file was given", "For example: clew graph add films.tsv")
+    name = default_graph_name(files.all_files[0])
+    names = {info.name: info for info in graphs.graph_infos()}
+    known = names.get(name)
+    if known is None or known.url or str(files.all_files[0].absolute()) in {it.path for it in known.sources}:
+        return name
+    checksums = {source.sha256 for source in _read_sources(files.all_files, form, ())}
+    if known.sources and checksums.issuperset(source.sha256 for source in known.sources):
+        return name
+    origin = ", ".join(source.path.removeprefix(UPLOAD_PREFIX) for source in known.sources)
+    free_name = next(other for number in count(2) if (other := f"{name}-{number}") not in names)
+    raise UsageError(
+        f"there is a graph '{name}' already, of {origin or 'the documents'}",
+        f"To keep both: --name {free_name}. To replace it: --name {name}",
+    )
 
 
 def _read_files(
