@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 MAX_LISTED_MISSING = 20
 #: Unreadable replies that are listed; --json lists all.
 MAX_LISTED_REPLIES = 10
+
+
+SkipBad: TypeAlias = Annotated[
+    bool, typer.Option("--skip-bad", help="Skip rows that cannot be read; they are counted and listed.")
+]
 
 
 def add(
@@ -102,10 +107,7 @@ def add(
             show_default="as STaRK declares them, else all",
         ),
     ] = None,
-    skip_bad: Annotated[
-        bool,
-        typer.Option("--skip-bad", help="Skip rows that cannot be read; they are counted and listed."),
-    ] = False,
+    skip_bad: SkipBad = False,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -156,9 +158,7 @@ def add(
                 progress=progress,
             )
         except UnreadableFile as error:
-            print_note(f"clew: {error.problem}")
-            if error.hint:
-                print_note(f"      {error.hint}")
+            _print_unreadable(error)
             raise typer.Exit(EXIT_FAILED) from None
         started = time.perf_counter()
         space = open_space(base.store.snapshot().graph(report.graph.name))
@@ -174,6 +174,12 @@ def add(
         print(
             f"  plain questions: {relations} read by name in {format_duration(seconds)}; nothing is trained"
         )
+
+
+def _print_unreadable(error: UnreadableFile) -> None:
+    print_note(f"clew: {error.problem}")
+    if error.hint:
+        print_note(f"      {error.hint}")
 
 
 def _print_import(report: GraphReport) -> None:
@@ -242,10 +248,7 @@ def edit(
             show_default="by the first row, else head,relation,tail",
         ),
     ] = None,
-    skip_bad: Annotated[
-        bool,
-        typer.Option("--skip-bad", help="Skip rows that cannot be read; they are counted and listed."),
-    ] = False,
+    skip_bad: SkipBad = False,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -282,9 +285,7 @@ def edit(
                 progress=progress,
             )
         except UnreadableFile as error:
-            print_note(f"clew: {error.problem}")
-            if error.hint:
-                print_note(f"      {error.hint}")
+            _print_unreadable(error)
             raise typer.Exit(EXIT_FAILED) from None
     for row in report.bad_rows:
         print_note(f"clew: skipped: {row}")
