@@ -18,8 +18,8 @@ needs_parser = pytest.mark.skipif(
 ARTICLE = ReaderPassage(
     "Ada Pell (engineer)",
     "Ada Pell was a Danish engineer who lived in Norway . She designed the Arlen Bridge in 1912 . The bridge was "
-    "opened by Queen Maud on March 1 , 1915 . She married the painter Bo Lind in Oslo . Her firm employed 40 people for "
-    "fifteen years . She did not like tunnels .",
+    "opened by Queen Maud on March 1 , 1915 . She married the painter Bo Lind in Oslo . Her firm employed 40 people "
+    "for fifteen years . She did not like tunnels .",
 )
 BRIDGE = ReaderPassage(
     "Arlen Bridge", "The Arlen Bridge crosses a fjord . It is 240 metres long at the water line ."
