@@ -31,7 +31,7 @@ from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry
 from clew.methods.chain.method import fill_by_hop, fill_in_order
 from clew.methods.chain.unknowns import FilledChain, KnowledgeSource
-from clew.methods.readers.extractive import answer_spans
+from clew.methods.readers.answer_kinds import answer_spans
 from clew.triples.language.chain import Chain, Term, Triple
 
 _ASKING = re.compile(

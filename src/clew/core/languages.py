@@ -374,6 +374,19 @@ def document_languages(snapshot: Snapshot) -> tuple[str, ...]:
     return languages
 
 
+def foreign_language(question: str, snapshot: Snapshot) -> str:
+    """Return the language of a question that is not in English, "" for one that is or may be.
+
+    A short question in Latin letters is taken for another language only where documents are written in that.
+    """
+    languages = document_languages(snapshot)
+    if languages == (ENGLISH,):
+        language = detect_language(question)
+    else:
+        language = question_language(question, list(dict.fromkeys((*languages, ENGLISH))))
+    return "" if language == ENGLISH else language
+
+
 def _sample(text: str) -> str:
     if len(text) <= _PARTS * _PART_LENGTH:
         return text

@@ -28,7 +28,7 @@ from clew.methods.chain.method import ChainMethod
 from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop, answer_type_mismatch
 from clew.methods.graph_questions import GraphQuestions, ParserTrail, graphs_in_scope
 from clew.methods.nested_questions import NestedQuestion, take_apart
-from clew.methods.readers.extractive import contains_answer
+from clew.methods.readers.answer_kinds import contains_answer
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.methods.tables.method import TableQuestions
 from clew.triples.questions import Reading
@@ -38,7 +38,7 @@ from clew.triples.questions.words import label_affinity, split_words
 
 #: The log-odds that a source's value for a hop is right: a constant, and the weight of the log-odds that the source
 #: itself states. Fitted by ``benchmarks/hop_sources.py``; what tables state was measured on questions over tables
-#: (:func:`clew.methods.readers.spans.estimate_probability`).
+#: (:func:`clew.methods.readers.table_answers.estimate_probability`).
 CALIBRATION: Mapping[str, tuple[float, float]] = {
     "graph": (-0.3, 1.91),
     "document": (1.01, 1.76),

@@ -51,7 +51,7 @@ from clew.methods.graph_questions import (
 )
 from clew.methods.question_parts import QuestionPart, split_question
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.spans import ONE_HOP
+from clew.methods.readers.mentions import ONE_HOP, node_context
 from clew.parse.data_tables import DATA_TYPES
 from clew.retrieve.lexical import QueryTerms
 from clew.retrieve.structure.lookup import find_references
@@ -427,7 +427,7 @@ def misses_name(question: str, answer: Answer, reading: Reading) -> bool:
     words = reading.name.split()
     # "Ada Pell" may be called Pell; "Gone with the Wind" is not called Wind.
     forms = [reading.name, *(words[-1:] if all(word[:1].isupper() for word in words) else [])]
-    texts = [" ".join((hit.node.text, *hit.node.headings, hit.node.document_name)) for hit in answer.evidence]
+    texts = [node_context(hit.node) for hit in answer.evidence]
     return not any(mentions_name(form, text) for form in forms for text in texts)
 
 

@@ -6,13 +6,8 @@ import clew
 from clew.core.trail import SpanReadStep, TrailRecorder
 from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Hit, Node, Question, Span
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.spans import (
-    SpanAnswerReader,
-    is_impossible,
-    is_label,
-    is_of_another_role,
-    passage_of_hit,
-)
+from clew.methods.readers.passages import passage_of_hit
+from clew.methods.readers.spans import SpanAnswerReader
 
 
 def hit(number, text, kind=PASSAGE, headings=(), name="notes.md"):
@@ -184,110 +179,6 @@ def test_alternatives_do_not_overlap_the_answer_or_repeat_it():
     answer, _ = read(answers, "Who met?", [hit(0, text), hit(1, text)])
     assert answer.text == "Ada Pell"
     assert [other.text for other in answer.alternatives] == ["Ada", "Bo Lind"][1:]
-
-
-OFFICERS = (
-    "The board:\n- Ada Pell, chairman;\n- Bo Lind, deputy chairman;\n- Cy Moe, engineer.\n1. The board meets."
-)
-
-
-def officers_span(text):
-    start = OFFICERS.index(text)
-    return Span(text, "text", 0, start, start + len(text), 0.0)
-
-
-@pytest.mark.parametrize(
-    ("question", "left_out", "names"),
-    [
-        ("Who is the chairman?", ["Bo Lind", "Cy Moe"], ["Ada Pell"]),
-        ("Who is the deputy chairman?", ["Ada Pell", "Cy Moe"], ["Bo Lind"]),
-        ("Who is the engineer of the Tern?", ["Ada Pell", "Bo Lind"], ["Cy Moe"]),
-        ("Who is the mate of the Tern?", [], ["Ada Pell", "Bo Lind", "Cy Moe"]),
-    ],
-)
-def test_an_item_of_a_list_tells_who_has_which_role(question, left_out, names):
-    node = hit(0, OFFICERS).node
-    others = [
-        span.text
-        for span in map(officers_span, ("Ada Pell", "Bo Lind", "Cy Moe"))
-        if is_of_another_role(question, span, node)
-    ]
-    assert others == left_out and not set(others) & set(names)
-
-
-def test_numbers_of_items_and_pieces_of_two_items_are_no_answers():
-    node = hit(0, OFFICERS).node
-    for text, expected in (("1", True), ("Ada Pell, chairman;\n- Bo Lind", True), ("Bo Lind", False)):
-        assert is_label(officers_span(text), node) == expected
-
-
-@pytest.mark.parametrize(
-    ("question", "impossible", "possible"),
-    [
-        (
-            "How many employees does the company have?",
-            ["34.6%", "our", "$40", "a few", "Section 6"],
-            ["79,000", "two"],
-        ),
-        ("What share, and how many percent?", ["ours"], ["34.6%"]),
-        (
-            "On what date did the fiscal year end?",
-            ["$449.94", "12 %", "the last one"],
-            ["December 2", "May 1, 2023"],
-        ),
-        ("In which year did it erupt?", ["this year"], ["940 AD", "1902"]),
-        ("What was total revenue?", ["2020", "FY 2021"], ["2,020", "$17,606 million"]),
-        (
-            "Who is the director?",
-            ["Vice President", "Director", "their", "She"],
-            ["Ada Pell", "the mayor", "The Who"],
-        ),
-        ("Who built the lighter?", ["1919", "May 1, 1919"], ["Tolland Yard", "the 3rd Engineers"]),
-        ("The Lighter: built by?", ["1919"], ["Tolland Yard"]),
-        (
-            "At what time did it sink?",
-            ["1912", "the harbour"],
-            ["ten to eight", "7:40", "6pm", "half past six"],
-        ),
-        ("When was it painted?", ["1928.11"], ["1903", "12 May 1903"]),
-        ("Who earns more, Ada Pell or Bo Lind?", ["We carried more", "Cy Moe"], ["Ada Pell", "Lind"]),
-        ("Which is older, the pier or the lock?", ["1907"], ["the lock"]),
-        ("Where was it built?", ["1919", "71"], ["Tolland Yard", "21 Mill Lane"]),
-        ("What was the weight of the man who built it?", [], ["71"]),
-        ("Which firm is the auditor?", ["another qualified firm", "Our accounting firm"], ["KPMG LLP", "3M"]),
-        ("Which virus was studied?", ["these"], ["tobacco mosaic virus"]),
-    ],
-)
-def test_what_cannot_answer_is_no_answer(question, impossible, possible):
-    assert [text for text in impossible if not is_impossible(question, text)] == []
-    assert [text for text in possible if is_impossible(question, text)] == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "name", "other"),
-    [
-        (PASSAGE, "Ada Pell, our CEO, spoke. Bo Lund, chief product officer, did not.", False, True),
-        (
-            ROW,
-            "/s/ Ada Pell: Ada Pell, Chief Executive Officer; /s/ Bo Lund: Bo Lund, Chief Financial Officer",
-            False,
-            True,
-        ),
-        (
-            ROW,
-            "Ada Pell: Age: 60; Position: Chief Executive Officer since 2019; Deputy: Bo Lund",
-            False,
-            True,
-        ),
-    ],
-)
-def test_who_holds_an_office_stands_beside_it(kind, text, name, other):
-    node = hit(0, text, kind).node
-    for words, expected in (("Ada Pell", name), ("Bo Lund", other)):
-        start = text.rindex(words) if kind == ROW and words == "Bo Lund" else text.index(words)
-        span = Span(words, "text", 0, start, start + len(words), 1.0)
-        assert is_of_another_role("Who is the chief executive officer?", span, node) is expected
-        assert not is_of_another_role("Who spoke?", span, node)
 
 
 def test_dates_and_numbers_are_preferred_where_they_are_asked_for():

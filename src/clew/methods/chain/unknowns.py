@@ -17,7 +17,7 @@ from clew.core.protocols import Trail
 from clew.core.trail import ConflictStep, SourceValues
 from clew.core.types import Hit, Question, Quote
 from clew.core.values import POLAR, parse_date, parse_number, same_value
-from clew.methods.readers.extractive import AnswerKind, contains_answer, expected_kind
+from clew.methods.readers.answer_kinds import AnswerKind, contains_answer, expected_kind
 from clew.triples.language.chain import Chain, Term, Triple
 
 #: Where unknowns are looked up: graphs, text, the model's memory, which is always asked last.

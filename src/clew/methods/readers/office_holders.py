@@ -21,14 +21,16 @@ from clew.core.protocols import Snapshot
 from clew.core.text import fold_name, hash_term, query_terms
 from clew.core.types import PASSAGE, ROW, Node
 from clew.core.values import mentions_name
+from clew.methods.readers.mentions import node_context
 
-ACRONYMS = {
+_ACRONYMS = {
     "chief executive officer": "ceo",
     "chief financial officer": "cfo",
     "chief operating officer": "coo",
     "chief technology officer": "cto",
 }
-NO_DEPUTY = "".join(f"(?<!\\b{word}[ -])" for word in ("deputy", "vice", "assistant", "former"))
+#: The deputy chairman is not the chairman, unless "deputy" is asked for.
+_NO_DEPUTY = "".join(f"(?<!\\b{word}[ -])" for word in ("deputy", "vice", "assistant", "former"))
 _ENDINGS = (
     r"(?:officer|president|chair(?:man|woman|person)|ceo|cfo|coo|cto|treasurer|secretary|controller|general counsel"
     r"|chief accountant|managing director)"
@@ -119,10 +121,23 @@ def parse_office_question(text: str) -> OfficeQuestion | None:
     match = _QUESTION.match(text)
     if match is None:
         return None
-    asked = match["office"].casefold()
-    full = next((name for name, acronym in ACRONYMS.items() if acronym == asked), asked)
-    names = (full, ACRONYMS[full]) if full in ACRONYMS else (full,)
-    return OfficeQuestion(names, _whose(match))
+    return OfficeQuestion(office_names(match["office"]), _whose(match))
+
+
+def office_names(office: str) -> tuple[str, ...]:
+    """Return the names of an office in small letters: spelt out, and its acronym if it has one.
+
+    >>> office_names("CFO"), office_names("Treasurer")
+    (('chief financial officer', 'cfo'), ('treasurer',))
+    """
+    asked = office.casefold()
+    full = next((name for name, acronym in _ACRONYMS.items() if acronym == asked), asked)
+    return (full, _ACRONYMS[full]) if full in _ACRONYMS else (full,)
+
+
+def office_pattern(names: Sequence[str]) -> re.Pattern[str]:
+    """Return the pattern of an office by any of its names, in any case."""
+    return re.compile(_NO_DEPUTY + r"\b(?:" + "|".join(map(re.escape, names)) + r")\b", re.IGNORECASE)
 
 
 def _whose(match: re.Match[str]) -> str:
@@ -145,12 +160,9 @@ def find_holder(
     persons are. Unless the documents are about whose office it is (``is_subject``), a mention has to name that."""
     votes: Counter[str] = Counter()
     mentions: dict[str, list[OfficeHolder]] = {}
-    office = re.compile(
-        NO_DEPUTY + r"\b(?:" + "|".join(map(re.escape, question.names)) + r")\b", re.IGNORECASE
-    )
+    office = office_pattern(question.names)
     for node in _nodes_with(question, documents, snapshot):
-        context = " ".join((node.text, *node.headings, node.document_name))
-        if question.whose and not is_subject and not mentions_name(question.whose, context):
+        if question.whose and not is_subject and not mentions_name(question.whose, node_context(node)):
             continue
         holders = (
             _read_firms(node, office) if question.is_firm else _read_mentions(node, office, question.whose)

@@ -22,7 +22,7 @@ from clew.core.text import query_terms
 from clew.core.trail import TableQueryStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import KINDS, ROW, TABLE, Answer, FallbackStep, Hit, Question
 from clew.methods.answering import record_stop
-from clew.methods.readers.cell_quotes import quote_cell
+from clew.methods.readers.quotes import quote_cell
 from clew.methods.tables.query import ResultRow, TableArrays, TableQuery
 from clew.methods.tables.questions import TableReading, TableVocabulary
 from clew.methods.tables.sql_writer import SqlAnswer, SqlWriter, format_amount, format_value

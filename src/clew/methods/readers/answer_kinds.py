@@ -1,0 +1,348 @@
+"""Kinds of answers: which one a question asks for, which texts have an answer of it, and which cannot answer at all.
+
+:func:`expected_kind` and :func:`contains_answer` help to choose between texts; a question that the rules do not know
+expects ``any``, which costs precision, never an answer. :func:`is_impossible` looks at the words of an answer,
+:func:`is_label` and :func:`is_of_another_role` also at the text around it; a reader of spans never gives such an
+answer. All rules are for English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from clew.core.text import candidate_names, query_terms, sentence_spans
+from clew.core.types import ROW, Node, Span
+from clew.core.values import EITHER, POLAR, parse_date
+from clew.methods.readers.office_holders import office_names, office_pattern
+from clew.methods.readers.passages import is_file_name
+
+AnswerKind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+#: A part of a date shows that there is one: a year from 1000 to 2099, a day of a month, a time, a fiscal year.
+_DATE = re.compile(
+    rf"\b(?:1[0-9]\d\d|20\d\d)\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\b|\b{_MONTH}\s+\d{{1,2}}\b"
+    rf"|\b\d\d?:\d\d\b|\b(?:FY|Q[1-4])\s?\d\d",
+    re.IGNORECASE,
+)
+#: All of a date, from its day to its year, as it is given for an answer.
+_WHOLE_DATE = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{{4}})?"
+    rf"|\b(?:1[0-9]\d\d|20\d\d)\b",
+    re.IGNORECASE,
+)
+#: Words that join two names and are part of neither.
+_BETWEEN = re.compile(r"\s(?:in|and|for|on|at|to|by)\s")
+_WORDS = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
+    r"|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand"
+    r"|million|half|dozen|twice|both|none|nil)"
+)
+_AMOUNT = re.compile(rf"[$€£¥]\s?\d|\d[\d,.]*\s?%|\b\d[\d,]*(?:\.\d+)?\b|\b{_WORDS}\b", re.IGNORECASE)
+_REASON = re.compile(
+    r"\b(?:because|since|due to|so that|in order to|caused|reason|owing to|as a result|led to)\b", re.I
+)
+#: A place stands behind such a word and begins with a capital.
+_PLACED = re.compile(r"\b(?:in|at|near|from|to|on|of|off|above|below|between)\s+(?:the\s+)?[A-Z]")
+#: Words of a question and the kind of answer that they ask for. The first pattern that matches counts.
+_ASKS: tuple[tuple[re.Pattern[str], AnswerKind], ...] = (
+    (
+        re.compile(
+            r"\bhow (?:many|much|long|far|tall|high|deep|wide|thick|old|large|big|heavy|fast|often)\b"
+            r"|\b(?:what|which) (?:\w+ ){0,5}?(?:number|amount|percentage|percent|share|rate|ratio|price|cost|total"
+            r"|height|length|depth|width|size|value|sum|weight|distance|temperature|margin|population)\b"
+        ),
+        "amount",
+    ),
+    (re.compile(r"\b(?:what|which) (?:year|date|day|month|century|decade|time)\b|\bwhen\b"), "date"),
+    (re.compile(r"\bwho(?:m|se)?\b"), "person"),
+    (
+        re.compile(
+            r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|town|country|place|state|village|river|street)\b"
+        ),
+        "place",
+    ),
+    (re.compile(r"\bwhy\b"), "reason"),
+    (re.compile(r"\bwhich\b|\bwhat(?: is|'s| was)? the name\b"), "name"),
+)
+
+
+def expected_kind(question: str) -> AnswerKind:
+    """Return the kind of answer that ``question`` expects.
+
+    >>> expected_kind("How much did the bridge cost?"), expected_kind("In which year was it built?")
+    ('amount', 'date')
+    """
+    folded = " ".join(question.casefold().split())
+    return next((kind for pattern, kind in _ASKS if pattern.search(folded)), "any")
+
+
+def contains_answer(kind: AnswerKind, text: str, question: str) -> bool:
+    """Return whether ``text`` has an answer of ``kind`` that is not in the question itself."""
+    return next(_answers(kind, text, question), None) is not None
+
+
+def _answers(kind: AnswerKind, text: str, question: str) -> Iterator[str]:
+    """Yield the possible answers of a kind that are not in the question."""
+    folded = question.casefold()
+    if kind == "any":
+        return
+    if kind in {"date", "amount"}:
+        pattern = _DATE if kind == "date" else _AMOUNT
+        matches = (match.group() for match in pattern.finditer(text))
+        yield from (words for words in matches if words.casefold() not in folded)
+        return
+    if kind == "reason":
+        yield from _REASON.findall(text)
+        return
+    if kind == "place" and not _PLACED.search(text):
+        return
+    for name, start, end in candidate_names(text):
+        # The first word of a sentence is capitalised whatever it is.
+        if name not in folded and not name[0].isdigit() and (start > 0 or " " in text[start:end]):
+            yield name
+
+
+def answer_spans(kind: AnswerKind, text: str) -> Iterator[tuple[int, int]]:
+    """Yield the character ranges of possible answers of ``kind`` in ``text``.
+
+    A date is one range with its day and month, an amount with the sign of its unit. For all other kinds they are
+    names: whole ones ("University of Ohio"), but not two names joined by words such as "in" or "and".
+    """
+    if kind in {"date", "amount"}:
+        pattern = _WHOLE_DATE if kind == "date" else _AMOUNT
+        yield from (match.span() for match in pattern.finditer(text))
+        return
+    names = [
+        (start, end)
+        for name, start, end in candidate_names(text)
+        if not name[0].isdigit()
+        and (start > 0 or " " in text[start:end])
+        and not _BETWEEN.search(text[start:end])
+    ]
+    last_end = -1
+    for start, end in sorted(names, key=lambda span: (span[0], -span[1])):
+        if end > last_end:  # not within the name before
+            yield start, end
+            last_end = end
+
+
+#: Words that name nothing, alone or together.
+_EMPTY_WORDS = frozenset(
+    "a an the this that these those our its his her their my your it they he she we us i you who which what other "
+    "another such same all any each both either some of in on at to and or for by with as is was are were be".split()
+)
+#: Those of them that name nothing at the beginning of a sentence either; "It", "Us" and "The Who" are also names.
+_PRONOUNS = frozenset("she he they we our their his my its your".split())
+_WORD = re.compile(r"[^\W\d_]+")
+_COUNT = re.compile(r"\bhow many\b")
+#: "How many percent" is answered by what counts nothing else.
+_UNIT = re.compile(r"%|percent|dollar|euro|pound|[mb]illion|thousand")
+_DAY = re.compile(r"\b(?:what|which) (?:\w+ )?(?:date|year)\b")
+#: Behind "what time" stands a verb: "what time of the year" asks for no time of day.
+_TIME = re.compile(r"\b(?:what|which) (?:time|hour) (?:did|does|do|is|was|will|were|are)\b")
+_TIME_OF_DAY = re.compile(
+    r"\d\s?[:.]\s?\d\d|(?<![a-z])[ap]\.?m\b|o'clock|\b(?:past|to|noon|midday|midnight|morning|evening|afternoon|night|dawn|dusk"
+    r"|sunrise|sunset|hours?|minutes?|quarter|half)\b",
+    re.IGNORECASE,
+)
+#: "Who earns more, Ada Pell or Bo Lind?"
+_CHOICE = re.compile(r"^(?:who|which|what)\b[^,]*,\s*([^,?]+? or [^,?]+?)\s*\??$")
+#: "1928.11" is a number and no date.
+_DECIMAL = re.compile(r"\d+\.\d+")
+#: Questions for a person or a place; the relation of a chain may end in "built by?".
+_NAMES = re.compile(r"^(?:(?:by|to|for|with|from|of|under|after|at|in) )?(?:who|whom|where)\b|\bby\?$")
+#: Kinds of things that have names with capitals.
+_KIND = re.compile(
+    r"(?:\w+ )?which (?:[\w-]+ )?(?:firm|company|corporation|bank|agency|organi[sz]ation|exchange|auditor|person)\b"
+)
+#: "2021", "FY 2021"
+_CALENDAR_YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d", re.IGNORECASE)
+#: A share, a price and the number of a section count nothing, and are no date.
+_OTHER_UNIT = re.compile(r"%|percent|[$€£¥]|\b(?:section|note|item|exhibit|article)\b", re.IGNORECASE)
+_OFFICE_WORDS = frozenset(
+    "chief executive financial operating technology accounting commercial information product legal human resources "
+    "officer director president vice senior managing general chair chairman chairwoman chairperson treasurer "
+    "secretary controller counsel auditor manager member partner principal ceo cfo coo cto board of and the".split()
+)
+
+
+def is_impossible(question: str, text: str) -> bool:
+    """Return whether a text cannot answer a question, whatever it says: words that name nothing, a question for a
+    count or a date answered without one, a year for an amount, a number for a person or a place, something else
+    than what is offered ("Ada Pell or Bo Lind?"), an office for who holds it, "a firm" for which firm.
+
+    >>> is_impossible("How many people work there?", "34.6%"), is_impossible("How many people work there?", "79,000")
+    (True, False)
+    """
+    words = {word.casefold() for word in _WORD.findall(text)}
+    has_digit = any(map(str.isdigit, text))
+    names_nothing = words <= _EMPTY_WORDS and (text.islower() or words <= _PRONOUNS)
+    if not has_digit and names_nothing:
+        return True
+    folded = " ".join(question.casefold().split())
+    if _COUNT.search(folded):
+        is_other_unit = _OTHER_UNIT.search(text) is not None and _UNIT.search(folded) is None
+        return is_other_unit or not contains_answer("amount", text, "")
+    if _DAY.search(folded):
+        return (not has_digit and parse_date(text) is None) or _OTHER_UNIT.search(text) is not None
+    if _NAMES.search(folded) and _is_date_or_number(text):
+        return True
+    if folded.startswith("when ") and _DECIMAL.search(text):
+        return True
+    if choice := _CHOICE.search(folded):
+        return set(query_terms(text)).isdisjoint(query_terms(choice[1]))
+    if _TIME.search(folded) and _TIME_OF_DAY.search(text) is None:
+        # "At 8" is a time, "1912" is none.
+        return not has_digit or re.search(r"\d{3}", text) is not None
+    if _CALENDAR_YEAR.fullmatch(text.strip(" .")) and expected_kind(question) == "amount":
+        return True
+    if _KIND.match(folded):
+        first = next((word for word in _WORD.findall(text) if word.casefold() not in _EMPTY_WORDS), "")
+        return not has_digit and not first[:1].isupper()
+    return folded.startswith("who") and bool(words) and words <= _OFFICE_WORDS
+
+
+def _is_date_or_number(text: str) -> bool:
+    """Return whether a text is a date or has no letter, and so names no person and no place."""
+    return parse_date(text) is not None or not any(character.isalpha() for character in text)
+
+
+#: What a document calls those whom it is about.
+_SELF = frozenset(query_terms("company corporation registrant firm group serve served act acted"))
+
+
+def repeats_question(text: str, question: str) -> bool:
+    """Return whether an answer only says what the question says; one of two things that it offers is an answer."""
+    if EITHER.search(question) or POLAR.search(question):
+        return False
+    words = frozenset(query_terms(text))
+    return bool(words) and words <= frozenset(query_terms(question)) | _SELF
+
+
+#: What stands before the number of a part of a document.
+_LABEL = re.compile(r"\b(?:Section|Note|Item|Exhibit|Article)s? $")
+#: A bullet, or a number with a dot or a bracket, at the beginning of a line.
+_LIST_ITEM = re.compile(r"(?:^|\n)\s*(?:[-•*]|\d{1,2}[.)])\s+")
+
+
+def is_label(span: Span, node: Node) -> bool:
+    """Return whether a span is the number of a section, a note, an exhibit, or of an item of a list; or runs
+    from item to item."""
+    if span.kind != "text":
+        return False
+    if _LIST_ITEM.search(span.text):
+        return True
+    if span.text.isdigit() and node.text[span.end : span.end + 2] in {". ", ") "}:
+        return node.text[: span.start].rstrip(" (").endswith("\n") or not node.text[: span.start].strip(" (")
+    return _LABEL.search(node.text[max(span.start - 12, 0) : span.start]) is not None
+
+
+def _list_item(text: str, span: Span) -> str:
+    """Return the item of a list of several in which a span stands, "" for other texts."""
+    marks = list(_LIST_ITEM.finditer(text))
+    start = max((mark.end() for mark in marks if mark.end() <= span.start), default=None)
+    if start is None or len(marks) < 2:
+        return ""
+    return text[start : min((mark.start() for mark in marks if mark.start() >= span.end), default=None)]
+
+
+#: "Who is the chief executive officer of ...?", and the words of such offices.
+_OFFICE = re.compile(
+    r"\bwho(?:'s| is| was| are| were| serves as| served as)? (?:the |its |their )?(?:current |former )?"
+    r"(?P<office>(?:[\w-]+ ){0,4}?(?:officer|president|chair(?:man|woman|person)?|ceo|cfo|coo|cto|treasurer|secretary"
+    r"|controller|counsel|auditor))\b",
+    re.IGNORECASE,
+)
+#: "Who was the engineer of the steamer?"
+_ROLE = re.compile(
+    r"^who(?:'s| is| was| are| were) (?:the |its |their |her |his )?(?:\w+ ){0,2}?(?P<role>\w{3,})"
+    r"(?:\?| (?:of|at|in|for|on)\b)",
+    re.IGNORECASE,
+)
+
+
+def is_of_another_role(question: str, span: Span, node: Node) -> bool:
+    """Return whether a question asks who has a role, and the text around the span does not name that role.
+
+    The text around it is the item of a list, the cell of a row, or the sentence; a name that labels a row has the
+    roles in it. A role that is no office counts between the items of a list: "- Ada Pell, master; - Bo Lind, mate".
+    """
+    office, role = _OFFICE.search(question), _ROLE.search(question)
+    if span.kind != "text" or not (office or role):
+        return False
+    text, item = node.text, _list_item(node.text, span)
+    if office is None:
+        pattern = re.compile(rf"\b{re.escape(role['role'] if role else '')}s?\b", re.IGNORECASE)
+        return bool(item) and pattern.search(item) is None and pattern.search(text) is not None
+    pattern = office_pattern(office_names(" ".join(office["office"].split())))
+    if item:
+        return pattern.search(item) is None
+    if node.kind == ROW and span.end <= (text.find(": ") + 1 or len(text)):
+        return pattern.search(text) is None
+    if node.kind == ROW:
+        start, end = text.rfind("; ", 0, span.start) + 1, text.find("; ", span.end)
+        return pattern.search(text[start : end if end >= 0 else None]) is None
+    around = [text[start:end] for start, end in sentence_spans(text) if start < span.end and span.start < end]
+    return bool(around) and pattern.search(" ".join(around)) is None
+
+
+#: "What were its sales in 2022?" asks for an amount.
+_AMOUNT_OF = re.compile(
+    r"^what (?:is|are|was|were)\b.*\b(?:revenues?|sales|income|earnings|expenses?|costs?|assets|liabilities|debt"
+    r"|loss(?:es)?|profits?|dividends?|goodwill|borrowings?|expenditures?|cash flows?|fees?|salary|budget|deficit"
+    r"|surplus)\b.*\b(?:19|20)\d\d\b",
+    re.IGNORECASE,
+)
+#: A person's name before their office.
+_PERSON_AND_OFFICE = re.compile(
+    r"(?P<name>[A-Z][\w.’'-]*(?: [A-Z][\w.’'-]*){1,4}), (?=(?:[\w&-]+,? ){0,6}(?i:officer|director|president|chair\w*"
+    r"|secretary|treasurer|controller|counsel|manager|partner|founder|chief|head|minister|professor)\b)"
+)
+
+
+def select_fitting_spans(question: str, spans: Sequence[Span], nodes: Sequence[Node]) -> list[Span]:
+    """Return the spans of the kind that a question asks for: yes or no, a date, a number; all others where none is.
+
+    A question that begins with a verb asks for yes or no, unless it offers two things. The name of a file is no
+    answer, nor is what :func:`is_impossible` names.
+    """
+    spans = [
+        span
+        for span in spans
+        if span.passage < 0
+        or not (
+            (span.kind == "title" and is_file_name(nodes[span.passage].document_name))
+            or is_impossible(question, span.text)
+            or is_label(span, nodes[span.passage])
+            or is_of_another_role(question, span, nodes[span.passage])
+        )
+    ]
+    is_polar = bool(POLAR.search(question)) and not EITHER.search(question)
+    fitting = [span for span in spans if (span.kind in {"yes", "no"}) == is_polar]
+    if is_polar:
+        return fitting
+    kind = "amount" if _AMOUNT_OF.match(question) else expected_kind(question)
+    if kind in {"person", "place"}:
+        fitting = [span for span in fitting if not _is_date_or_number(span.text)] or fitting
+    if kind in {"date", "amount"}:
+        fitting = [span for span in fitting if contains_answer(kind, span.text, "")] or fitting
+    if kind == "amount":
+        # A year is no amount, unless nothing else is there.
+        amounts = [span for span in fitting if contains_answer(kind, _CALENDAR_YEAR.sub(" ", span.text), "")]
+        fitting = amounts or fitting
+    return [_cut_office(span) for span in fitting] if kind == "person" else fitting
+
+
+def _cut_office(span: Span) -> Span:
+    """Return the name alone of a span that names a person and their office."""
+    match = _PERSON_AND_OFFICE.match(span.text) if span.kind == "text" else None
+    if match is None:
+        return span
+    return replace(span, text=match["name"], end=span.start + len(match["name"]))

@@ -1,0 +1,172 @@
+"""Whether a passage mentions what a question is about: its subjects, its names, what it counts and what happened.
+
+A reader of spans marks the best words of the passages that it is given, also of those about somebody else. An answer
+from such a passage is left out by :func:`is_about` and :func:`mentions_event`, is less sure by :func:`lacks_names`,
+:func:`stands_apart` and :func:`mentions_counted`, and a yes or no is refused by :func:`unmentioned_names`. The
+``subjects`` of a question are its names that documents are about, each with the keys of its documents
+(:func:`clew.retrieve.document_fields.named_subjects`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from clew.core.text import candidate_names, is_stop_term, query_terms, title_names
+from clew.core.types import ROW, Node
+from clew.core.values import mentions_name
+
+#: A question of at most so many words asks for one thing.
+ONE_HOP = 8
+#: Of fewer passages that are read together none stands apart.
+_READ_TOGETHER = 3
+#: A name that ends with a word in small letters but for its first: "Brazil" is one, the abbreviation "CEO" is none.
+_PROPER = re.compile(r"\b[A-Z][^\W\d_A-Z]{2,}$")
+_NAME_PARTS = re.compile(r" (?:and|or|of|the) ")
+_MONTHS = frozenset(
+    "January February March April May June July August September October November December".split()
+)
+
+
+def node_context(node: Node) -> str:
+    """Return the text of a node with its headings and the name of its document, which say what it is about."""
+    return " ".join((node.text, *node.headings, node.document_name))
+
+
+def is_about(subjects: Mapping[str, frozenset[str]], node: Node) -> bool:
+    """Return whether a node may tell about the subjects that a question names: it is in a document about one of them,
+    or mentions one. Without subjects every node may."""
+    return not subjects or any(
+        node.document in documents or mentions_name(name, node.text) for name, documents in subjects.items()
+    )
+
+
+def lacks_names(question: str, nodes: Sequence[Node], subjects: Mapping[str, frozenset[str]]) -> bool:
+    """Return whether a question names somebody or something in two words or more, and no node that may tell about its
+    subjects mentions any of these names. The subjects themselves do not count, nor does the question's first word."""
+    names = [
+        name
+        for name in _longest_names(question, lambda words: " " in words)
+        if not any(subject in name for subject in subjects)
+    ]
+    texts = [node_context(node) for node in nodes if is_about(subjects, node)]
+    return bool(names) and not any(mentions_name(name, text) for name in names for text in texts)
+
+
+def stands_apart(
+    question: str, node: Node, nodes: Sequence[Node], subjects: Mapping[str, frozenset[str]]
+) -> bool:
+    """Return whether neither a node nor any that leads to it mentions a name of the question, though others are read:
+    what is spoken in Brazil is not told by a page about Serbia.
+
+    What leads to a node is what is in the same document, and what names that document or is named by it. A name is
+    mentioned by its last word. Subjects, abbreviations, months and the question's first word are no such names.
+    Longer questions may go over several hops, whose passages do not name each other: there 4 of 21 right answers of
+    HotpotQA and MuSiQue were doubted. Of 12,000 passages of reading/train.jsonl that answer, 83 mention no name.
+    """
+    names = [name for name in _proper_names(question) if not any(name in each for each in subjects)]
+    if not names or len(nodes) < _READ_TOGETHER or len(question.split()) > ONE_HOP:
+        return False
+    text = node_context(node)
+    related = [text] + [
+        node_context(other)
+        for other in nodes
+        if other.document == node.document
+        or any(mentions_name(title, text) for title in _titles_of(other))
+        or any(mentions_name(title, node_context(other)) for title in _titles_of(node))
+    ]
+    read = frozenset(term for each in related for term in query_terms(each))
+    return not any(read.intersection(query_terms(name.split()[-1])) for name in names)
+
+
+def _longest_names(question: str, is_name: Callable[[str], bool] = bool) -> list[str]:
+    """Return the longest candidates for names that pass ``is_name`` and do not overlap, in order. The first word of a
+    question begins none: it has a capital whatever it is."""
+    names: list[str] = []
+    last_end = 1
+    for _, start, end in sorted(candidate_names(question), key=lambda name: (name[1], -name[2])):
+        if start >= last_end and is_name(question[start:end]):
+            names.append(question[start:end])
+            last_end = end
+    return names
+
+
+def _split_names(names: Sequence[str]) -> list[str]:
+    """Return "Ada Pell and Bo Lind" as two names."""
+    return [part for name in names for part in _NAME_PARTS.split(name)]
+
+
+def _proper_names(question: str) -> list[str]:
+    """Return the names of a question that end with a word such as "Brazil", in order."""
+    names = _split_names(_longest_names(question))
+    return [name for name in names if _PROPER.search(name) and name not in _MONTHS]
+
+
+def unmentioned_names(question: str, nodes: Sequence[Node]) -> list[str]:
+    """Return the names of a question of which no node has all words, in its text, headings or document name.
+    "Ada Pell and Bo Lind" are two names; the question's first word is none.
+
+    Of 175 questions of HotpotQA and 2WikiMultihopQA that ask for yes or no, none has such a name where its own
+    paragraphs are read.
+    """
+    names = _split_names(_longest_names(question, lambda words: words[0].isalpha()))
+    texts = [frozenset(query_terms(node_context(node))) for node in nodes]
+    missing = []
+    for name in names:
+        terms = {term for term in query_terms(name) if not is_stop_term(term)}
+        if terms and not any(terms <= text for text in texts):
+            missing.append(name)
+    return missing
+
+
+def _titles_of(node: Node) -> list[str]:
+    return [*title_names(node.document_name), *title_names(node.document_name.partition(",")[0])]
+
+
+#: The things that a question counts, whose name 92 of 100 texts that answer it have (reading/train.jsonl). A verb
+#: stands behind them, which tells the noun from the words before it: "How many new hotels does it own?"
+_COUNTED = re.compile(
+    r"\bhow many (?:[\w-]+ ){0,3}?(?P<noun>[\w-]{3,})"
+    r"(?= (?:did|do|does|has|have|had|is|are|was|were|will|can|could|would|may)\b)",
+    re.IGNORECASE,
+)
+#: People and times are counted under many names.
+_ANYBODY = frozenset(query_terms("people persons individuals employees times others many total"))
+
+
+def mentions_counted(question: str, node: Node) -> bool:
+    """Return whether a node mentions what a question counts: "hotels" for "How many hotels does it own?"; True for
+    other questions and for people."""
+    match = _COUNTED.search(question)
+    words = frozenset(query_terms(match["noun"])) - _ANYBODY if match else frozenset()
+    return not words or not words.isdisjoint(query_terms(node_context(node)))
+
+
+#: Who did something, by the words with capitals behind the auxiliary, and what happened, by all words behind them. An
+#: article before a name is no part of it; "may" and "does" ask for what is so, not for what happened.
+_EVENT = re.compile(
+    r"\b[Hh]ow many\b.+?\b(?:did|has|have|had) (?:the )?(?P<who>(?:[A-Z][\w.&-]*(?: (?=[A-Z])|\b))*)(?P<event>.*)"
+)
+#: Verbs that say nothing of what happened, and words of time.
+_LIGHT = frozenset(
+    query_terms("have had get got make be been total in on at by of end year fiscal quarter month day")
+)
+
+
+def mentions_event(question: str, node: Node, subjects: Mapping[str, frozenset[str]]) -> bool:
+    """Return whether a node may tell what a question counts; questions that count nothing that happened ask for no
+    more than the node's words.
+
+    "How many passengers did the Lady Annis carry?" is answered by a text that mentions her, and by no row of a table
+    that only says for how many passengers she has room: a row has to have the verb. ``subjects`` are the names of the
+    question that documents are about; they are compared by :func:`is_about`.
+    """
+    match = _EVENT.search(question)
+    if match is None:
+        return True
+    context = node_context(node)
+    if match["who"] and not subjects and not mentions_name(match["who"], context):
+        return False
+    lower = " ".join(word for word in match["event"].split() if word[:1].islower())
+    words = frozenset(query_terms(lower)) - _LIGHT
+    return node.kind != ROW or not words or not words.isdisjoint(query_terms(context))
