@@ -172,16 +172,15 @@ def find_count_comparison(
 def _count_left_out(
     asked: QuestionWords, outside: Sequence[int], directed: int, space: PathSpace
 ) -> tuple[str, ...]:
+    """Return the content words outside the names that neither a relation, a type nor the comparison stands for."""
     left = []
     for place in outside:
         word = asked.words[place]
+        # A word with a capital is taken for wording, too, unlike in other questions.
         if not word.is_content or word.text in GENERIC | PERSON_WORDS | _WORDING | _COUNTING:
             continue
-        if asked.affinities[place, directed // 2] >= NAMES_RELATION:
-            continue
-        if space.has_types and asked.type_affinities[place].max() >= NAMES_RELATION:
-            continue
-        left.append(word.text)
+        if not asked.names_part(place, [directed // 2], space):
+            left.append(word.text)
     return tuple(dict.fromkeys(left))
 
 
@@ -248,15 +247,13 @@ def _fit(
     left = []
     for place in outside:
         word = words[place]
-        is_capital = place > 0 and question[word.start].isupper() and len(word.text) > 1
-        if (not word.is_content or word.text in GENERIC or word.text in PERSON_WORDS) and not is_capital:
+        if asked.is_wording(place, question):
             continue
         if word.text in _SAME or word.text in _WORDING or is_order_word(word.text):
             continue
-        if asked.affinities[place, relations].max(initial=0.0) >= NAMES_RELATION:
+        if asked.names_part(place, relations, space):
             continue
-        if space.has_types and asked.type_affinities[place].max() >= NAMES_RELATION:
-            continue
+        is_capital = place > 0 and question[word.start].isupper() and len(word.text) > 1
         if not is_capital and _is_apposition(asked, place, outside):
             continue
         if not space.has_types and place in asked.focus and asked.affinities[place].max() < NAMES_RELATION:

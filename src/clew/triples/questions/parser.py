@@ -39,7 +39,6 @@ from clew.triples.questions.scoring import PathScorer, load_scorer
 from clew.triples.questions.verdicts import find_verdict
 from clew.triples.questions.words import (
     GENERIC,
-    PERSON_WORDS,
     Word,
     label_affinity,
     names_inverse,
@@ -762,21 +761,16 @@ class _Draft:
         asked, space, hops = self.asked, self.space, self.hops
         relations = {hop // 2 for hop in hops if space.type_of_start(hop) is None}
         on_path = sorted(relations | additions.relations)
-        types = bool(space.type_labels)
         qualifier = self._qualifier()
         left = []
         for place, word in enumerate(asked.words):
             if place in qualifier:
                 continue
-            is_capital = place > 0 and self.question[word.start].isupper() and len(word.text) > 1
-            is_wording = not word.is_content or word.text in GENERIC or word.text in PERSON_WORDS
-            if is_wording and not is_capital:
+            if asked.is_wording(place, self.question):
                 continue
             if self.name.first <= place < self.name.last or place in additions.words:
                 continue
-            if asked.affinities[place, on_path].max(initial=0.0) >= NAMES_RELATION:
-                continue
-            if types and asked.type_affinities[place].max() >= NAMES_RELATION:
+            if asked.names_part(place, on_path, space):
                 continue
             if place in asked.focus[-1:] and hops[-1] % 2 and not space.has_types and not asked.kind:
                 continue  # "which songs": a graph without types does not name what its relations begin at

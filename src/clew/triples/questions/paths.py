@@ -257,6 +257,20 @@ class QuestionWords:
             any(word.text in _SHARING for word in words),
         )
 
+    def is_wording(self, place: int, question: str) -> bool:
+        """Return whether a word only words the question, and so needs nothing of the graph to stand for it: "which",
+        "list", "people". Within a question a word with a capital may be a name: "It"."""
+        word = self.words[place]
+        if place > 0 and question[word.start].isupper() and len(word.text) > 1:
+            return False
+        return not word.is_content or word.text in GENERIC or word.text in PERSON_WORDS
+
+    def names_part(self, place: int, relations: Sequence[int], space: PathSpace) -> bool:
+        """Return whether a word names any of ``relations``, or a type of the graph."""
+        if self.affinities[place, list(relations)].max(initial=0.0) >= NAMES_RELATION:
+            return True
+        return space.has_types and bool(self.type_affinities[place].max() >= NAMES_RELATION)
+
 
 _AUXILIARIES = frozenset("do does did is are was were has have had can could".split())
 _CONTAINING = frozenset({"of", "in", "within", "inside"})

@@ -22,10 +22,8 @@ from clew.triples.language.chain import Chain, Condition, Term, Triple, TypedCha
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.questions.conditions import places_of, write_condition
 from clew.triples.questions.paths import CERTAIN_NAME, NAMES_RELATION, expected_directions
-from clew.triples.questions.words import GENERIC, PERSON_WORDS
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Floats
     from clew.core.number_comparisons import NumberComparison
     from clew.triples.questions.names import NameMatch
     from clew.triples.questions.paths import PathSpace, QuestionWords
@@ -107,7 +105,7 @@ def _compare(
             conditions = (write_condition(comparison, 1, OWN_VALUE),) if is_yes else ()
             written = TypedChain(Chain((triple,), 1), conditions=conditions)
             covered = {*range(name.first, name.last), *places}
-            left = _left_out(question, asked, covered, affinity, directed, space)
+            left = _left_out(question, asked, covered, directed // 2, space)
             verdicts.append(Verdict(name.name, label, is_yes, written, left, named))
     return verdicts
 
@@ -146,7 +144,7 @@ def _judge(
         is_yes = bool(np.isin(second.rows, reached).any())
         uses = len(space.graph.neighbours(second.rows, label, not is_backwards)[1])
         covered = {*range(first.first, first.last), *range(second.first, second.last)}
-        left = _left_out(question, asked, covered, affinity, directed, space)
+        left = _left_out(question, asked, covered, relation, space)
         score = named + _PER_EDGES * math.log10(1 + uses)
         triples = _write_edge(first, label, is_backwards, second.name if is_yes else "")
         verdicts.append(Verdict(first.name, label, is_yes, triples, left, score))
@@ -183,7 +181,7 @@ def _share(
     triples = tuple(Triple(Term("#1"), label, Term(name.name, is_name=True)) for name in joined)
     covered = {place for name in (first, second) for place in range(name.first, name.last)}
     covered |= {place for place, word in enumerate(asked.words) if word.text in _SHARED | _ANY_RELATION}
-    left = _left_out(question, asked, covered, affinity, relations[0] * 2, space)
+    left = _left_out(question, asked, covered, relations[0], space)
     return [Verdict(first.name, label, is_yes, TypedChain(Chain(triples, 1)), left, 1.0)]
 
 
@@ -207,22 +205,14 @@ def _says_kind(asked: QuestionWords, first: NameMatch, second: NameMatch) -> boo
 
 
 def _left_out(
-    question: str,
-    asked: QuestionWords,
-    covered: set[int],
-    affinity: Floats,
-    directed: int,
-    space: PathSpace,
+    question: str, asked: QuestionWords, covered: set[int], relation: int, space: PathSpace
 ) -> tuple[str, ...]:
-    left = []
-    for place, word in enumerate(asked.words):
-        if place in covered:
-            continue
-        is_capital = place > 0 and question[word.start].isupper() and len(word.text) > 1
-        is_wording = not word.is_content or word.text in GENERIC or word.text in PERSON_WORDS
-        if (is_wording and not is_capital) or affinity[place, directed // 2] >= NAMES_RELATION:
-            continue
-        if space.has_types and asked.type_affinities[place].max(initial=0.0) >= NAMES_RELATION:
-            continue
-        left.append(word.text)
+    """Return the content words that neither the ``covered`` places, a relation nor a type stands for."""
+    left = [
+        word.text
+        for place, word in enumerate(asked.words)
+        if place not in covered
+        and not asked.is_wording(place, question)
+        and not asked.names_part(place, [relation], space)
+    ]
     return tuple(dict.fromkeys(left))
