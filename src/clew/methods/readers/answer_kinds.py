@@ -25,7 +25,7 @@ _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
-#: A part of a date shows that there is one: a year from 1000 to 2099, a day of a month, a time, a fiscal year.
+#: Enough of a date to see that a text has one: a year from 1000 to 2099, a day of a month, a time, a fiscal year.
 _DATE = re.compile(
     rf"\b(?:1[0-9]\d\d|20\d\d)\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\b|\b{_MONTH}\s+\d{{1,2}}\b"
     rf"|\b\d\d?:\d\d\b|\b(?:FY|Q[1-4])\s?\d\d",
@@ -142,7 +142,7 @@ _EMPTY_WORDS = frozenset(
 _PRONOUNS = frozenset("she he they we our their his my its your".split())
 _WORD = re.compile(r"[^\W\d_]+")
 _COUNT = re.compile(r"\bhow many\b")
-#: "How many percent" is answered by what counts nothing else.
+#: Units of a question in which it counts: "how many percent" is answered by a percentage.
 _UNIT = re.compile(r"%|percent|dollar|euro|pound|[mb]illion|thousand")
 _DAY = re.compile(r"\b(?:what|which) (?:\w+ )?(?:date|year)\b")
 #: Behind "what time" stands a verb: "what time of the year" asks for no time of day.
@@ -162,9 +162,9 @@ _NAMES = re.compile(r"^(?:(?:by|to|for|with|from|of|under|after|at|in) )?(?:who|
 _KIND = re.compile(
     r"(?:\w+ )?which (?:[\w-]+ )?(?:firm|company|corporation|bank|agency|organi[sz]ation|exchange|auditor|person)\b"
 )
-#: "2021", "FY 2021"
+#: A year by itself, as "2021" or "FY 2021", which is no amount.
 _CALENDAR_YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d", re.IGNORECASE)
-#: A share, a price and the number of a section count nothing, and are no date.
+#: A percentage, a price and the number of a section are no count of things and no date.
 _OTHER_UNIT = re.compile(r"%|percent|[$€£¥]|\b(?:section|note|item|exhibit|article)\b", re.IGNORECASE)
 _OFFICE_WORDS = frozenset(
     "chief executive financial operating technology accounting commercial information product legal human resources "
