@@ -128,6 +128,16 @@ def test_numbers_of_items_and_pieces_of_two_items_are_no_answers():
         ("What was the weight of the man who built it?", [], ["71"]),
         ("Which firm is the auditor?", ["another qualified firm", "Our accounting firm"], ["KPMG LLP", "3M"]),
         ("Which virus was studied?", ["these"], ["tobacco mosaic virus"]),
+        (
+            "How many people drowned?",
+            ["19 October 1943, Saltreach", "March 14"],
+            ["41 in March 1929", "two, on 19 October"],
+        ),
+        (
+            "How long is the river?",
+            ["ever. The great slip of 1866", "wide harbour. Boats"],
+            ["58 kilometres", "as long as Mr. Pell said", "U.S. Route 20"],
+        ),
     ],
 )
 def test_what_cannot_answer_is_no_answer(question, impossible, possible):

@@ -56,6 +56,23 @@ def read(answers, question, hits, **options):
 VESSELS = "Vessels: Lady Annis: Type: Motor vessel; Built: 1926; Builder: Garrow Brothers"
 
 
+@pytest.mark.parametrize(
+    ("text", "marked", "answer"),
+    [
+        ("It was built by Strake & Loam of Corran.", "Strake", "Strake & Loam"),
+        ("It was built by Strake & Loam of Corran.", "Strake & Loam", "Strake & Loam"),
+        ("It holds salt & Peter counts it.", "salt", "salt"),
+    ],
+)
+def test_the_name_of_a_firm_is_whole(text, marked, answer):
+    result, _ = read({"What": {marked: 9.0}}, "What is named here by the text?", [hit(0, text)])
+    assert result.text == answer
+    assert (
+        result.quotes[0].text[slice(*(place - result.quotes[0].span[0] for place in result.quotes[0].answer))]
+        == answer
+    )
+
+
 def test_an_answer_is_quoted_by_its_sentence_with_its_range():
     text = "The ferry is old. It was built in 1926 by Garrow Brothers of Corran. It is red."
     answer, steps = read({"When": {"1926": 8.0}}, "When was the ferry built?", [hit(0, text)])

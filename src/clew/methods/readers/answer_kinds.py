@@ -166,6 +166,14 @@ _KIND = re.compile(
 _CALENDAR_YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d", re.IGNORECASE)
 #: A percentage, a price and the number of a section are no count of things and no date.
 _OTHER_UNIT = re.compile(r"%|percent|[$€£¥]|\b(?:section|note|item|exhibit|article)\b", re.IGNORECASE)
+#: A sentence ends within the text: of 35,667 short answers of reading/train.jsonl and dev.jsonl none has that.
+_CROSSES_SENTENCES = re.compile(r"(?:[a-z]{4}|\d)[.!?] +[A-Z][a-z]")
+_SHORT_ANSWER = 80
+#: A day or month, which is no count: "19 October 1943".
+_MONTH_DATE = re.compile(
+    r"(?:\b\d{1,2} )?\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
+    r"(?: \d{1,2}\b)?(?:,? \d{4}\b)?"
+)
 _OFFICE_WORDS = frozenset(
     "chief executive financial operating technology accounting commercial information product legal human resources "
     "officer director president vice senior managing general chair chairman chairwoman chairperson treasurer "
@@ -174,8 +182,8 @@ _OFFICE_WORDS = frozenset(
 
 
 def is_impossible(question: str, text: str) -> bool:
-    """Return whether a text cannot answer a question, whatever it says: words that name nothing, a question for a
-    count or a date answered without one, a year for an amount, a number for a person or a place, something else
+    """Return whether a text cannot answer a question, whatever it says: words that name nothing, a few words of two
+    sentences, a question for a count or a date answered without one, a year for an amount, a number for a person or a place, something else
     than what is offered ("Ada Pell or Bo Lind?"), an office for who holds it, "a firm" for which firm.
 
     >>> is_impossible("How many people work there?", "34.6%"), is_impossible("How many people work there?", "79,000")
@@ -186,10 +194,12 @@ def is_impossible(question: str, text: str) -> bool:
     names_nothing = words <= _EMPTY_WORDS and (text.islower() or words <= _PRONOUNS)
     if not has_digit and names_nothing:
         return True
+    if len(text) <= _SHORT_ANSWER and _CROSSES_SENTENCES.search(text):
+        return True
     folded = " ".join(question.casefold().split())
     if _COUNT.search(folded):
         is_other_unit = _OTHER_UNIT.search(text) is not None and _UNIT.search(folded) is None
-        return is_other_unit or not contains_answer("amount", text, "")
+        return is_other_unit or not contains_answer("amount", _MONTH_DATE.sub(" ", text), "")
     if _DAY.search(folded):
         return (not has_digit and parse_date(text) is None) or _OTHER_UNIT.search(text) is not None
     if _NAMES.search(folded) and _is_date_or_number(text):

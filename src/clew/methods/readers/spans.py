@@ -65,6 +65,9 @@ from clew.retrieve.document_fields import named_subjects
 _REFERENCE = re.compile(r"#(\d)")
 #: Text that ends with the full stop of an abbreviation: "U.S.", "Acme Inc.".
 _ABBREVIATION = re.compile(r"(?:\b[A-Za-z]|\b(?:Inc|Ltd|Co|Corp|Jr|Sr|St|No))\.$")
+#: The first name of a firm, and what follows it.
+_CAPITALISED_END = re.compile(r"(?:^|\s)[A-Z][\w.’'-]*$")
+_PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
 #: How much less sure an answer is where no passage that was read mentions any name of the question: of 14 such
 #: questions of reading/dev.jsonl 2 were right, at a mean confidence of 0.4.
 _MISSING_NAMES = 0.4
@@ -437,10 +440,13 @@ def _adjust_span(question: str, span: Span, nodes: Sequence[Node]) -> Span:
 
 
 def _trim_span(span: Span, node: Node) -> Span:
-    """Return a span without the punctuation that ends its sentence, in a row cut to the first of its cells."""
+    """Return a span without the punctuation that ends its sentence, in a row cut to the first of its cells, and with
+    the whole of a firm's name: "Strake & Loam"."""
     if span.kind != "text":
         return span
     text = span.text
+    if _CAPITALISED_END.search(text) and (partner := _PARTNER.match(node.text, span.end)):
+        text += partner.group()
     if node.kind == ROW and (end := text.find("; ")) > 0:
         text = text[:end]
     # The full stop of an abbreviation belongs to the name.
