@@ -183,8 +183,9 @@ _OFFICE_WORDS = frozenset(
 
 def is_impossible(question: str, text: str) -> bool:
     """Return whether a text cannot answer a question, whatever it says: words that name nothing, a few words of two
-    sentences, a question for a count or a date answered without one, a year for an amount, a number for a person or a place, something else
-    than what is offered ("Ada Pell or Bo Lind?"), an office for who holds it, "a firm" for which firm.
+    sentences, a question for a count or a date answered without one, a year for an amount, a number for a person or a
+    place, something else than what is offered ("Ada Pell or Bo Lind?"), an office for who holds it, "a firm" for
+    which firm.
 
     >>> is_impossible("How many people work there?", "34.6%"), is_impossible("How many people work there?", "79,000")
     (True, False)
