@@ -98,7 +98,7 @@ def add(path, folder, executor, encoder=None):
             store,
             [folder, folder / "missing.txt"],
             cluster=cluster,
-            encoder=lambda: encoder and ClusterEncoder(cluster, encoder, "scripted"),
+            encoder=lambda: encoder and ClusterEncoder(encoder, cluster, "scripted"),
         )
         return report, (store.digest(), sorted(store.locations()))
 
@@ -134,7 +134,7 @@ def test_vectors_are_those_of_the_encoder(documents, parsers, tmp_path, monkeypa
     monkeypatch.setattr(clusters, "_load_encoder", lambda requested: encoder)
     monkeypatch.setattr(clusters, "TEXTS_PER_TASK", 8)
     texts = [f"{word} {number}" for word in WORDS for number in range(10)]
-    spread = ClusterEncoder(Cluster(executor := ScriptedExecutor(5)), encoder, "scripted")
+    spread = ClusterEncoder(encoder, Cluster(executor := ScriptedExecutor(5)), "scripted")
     assert np.array_equal(spread.encode(texts), HashEncoder().encode(texts))
     assert np.array_equal(spread.encode(texts[:3], query=True), HashEncoder().encode(texts[:3]))
     assert executor.submitted == 13 and executor.most == 4
@@ -148,11 +148,11 @@ def test_vectors_are_those_of_the_encoder(documents, parsers, tmp_path, monkeypa
         raise WorkerLost("its worker was lost 4 times")
 
     with pytest.raises(WorkerLost):
-        ClusterEncoder(Cluster(ScriptedExecutor(fault=lose)), encoder, "scripted").encode(texts)
+        ClusterEncoder(encoder, Cluster(ScriptedExecutor(fault=lose)), "scripted").encode(texts)
     with pytest.raises(RemoteError, match="the cluster's encoder is hash-encoder, not other"):
         other = HashEncoder()
         other.name = "other"
-        ClusterEncoder(Cluster(ScriptedExecutor()), other, "scripted").encode(texts)
+        ClusterEncoder(other, Cluster(ScriptedExecutor()), "scripted").encode(texts)
 
 
 def test_a_cluster_with_other_software_is_refused(documents, parsers, tmp_path, monkeypatch):

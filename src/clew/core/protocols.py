@@ -213,6 +213,37 @@ class Encoder(Protocol):
         ...
 
 
+@runtime_checkable
+class CalibratedEncoder(Protocol):
+    """What an :class:`Encoder` may have beside: a statement of how far apart its cosines lie."""
+
+    @property
+    def contrast(self) -> float:
+        """By how much the differences of its cosines have to be multiplied to be as large as those of ``clew:hops``;
+        1 where it is not known."""
+        ...
+
+
+@runtime_checkable
+class BatchEncoder(Protocol):
+    """What an :class:`Encoder` may have beside: a wish for many texts at once."""
+
+    @property
+    def batch(self) -> int:
+        """How many texts it is best given at a time; 0 for any number."""
+        ...
+
+
+def encoder_contrast(encoder: Encoder | None) -> float:
+    """Return the contrast of an encoder; 1 where it states none."""
+    return encoder.contrast if isinstance(encoder, CalibratedEncoder) else 1.0
+
+
+def encoder_batch(encoder: Encoder) -> int:
+    """Return how many texts an encoder wants at a time; 0 for any number."""
+    return encoder.batch if isinstance(encoder, BatchEncoder) else 0
+
+
 class Reranker(Protocol):
     """Scores texts against a question, each by reading both together."""
 

@@ -33,12 +33,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from urllib.parse import urlsplit
 
+import numpy as np
 from filelock import FileLock, Timeout
 
 from clew.core.config import reading_limits, set_environment
 from clew.core.errors import ClewError, MissingExtra, RemoteError, UnreadableFile, UsageError
 from clew.core.types import Member
 from clew.knowledge_base.local_cluster import read_local_cluster
+from clew.models import create_encoder
+from clew.models.encoders import EncoderWrapper, OnnxEncoder
 from clew.parse.documents.formats import document_formats
 from clew.parse.documents.limits import MIB
 from clew.parse.documents.pdf.recognition import can_recognise
@@ -477,32 +480,11 @@ def _receive_file(read: ReadFile, folder: Path | None) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterEncoder:
+class ClusterEncoder(EncoderWrapper):
     """An encoder whose passages are encoded on a cluster, questions here. ``requested`` is its name as it was set."""
 
     cluster: Cluster
-    encoder: Encoder
     requested: str
-
-    @property
-    def name(self) -> str:
-        """The encoder's own name."""
-        return self.encoder.name
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self.encoder.dimension
-
-    @property
-    def objective(self) -> str:
-        """The encoder's own objective."""
-        return self.encoder.objective
-
-    @property
-    def contrast(self) -> float:
-        """The encoder's own contrast."""
-        return float(getattr(self.encoder, "contrast", 1.0))
 
     @property
     def batch(self) -> int:
@@ -513,8 +495,6 @@ class ClusterEncoder:
         """Return unit vectors, (n, dimension), float32. Raises RemoteError."""
         if query:
             return self.encoder.encode(texts, query=True)
-        import numpy as np
-
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         starts = deque(range(0, len(texts), TEXTS_PER_TASK))
 
@@ -534,9 +514,7 @@ def spread_encoder(cluster: Cluster, encoder: Encoder, requested: str) -> Encode
 
     A service is asked from here, since its key is here; so is a model of another library, which the cluster may lack.
     """
-    from clew.models.encoders import OnnxEncoder
-
-    return ClusterEncoder(cluster, encoder, requested) if isinstance(encoder, OnnxEncoder) else encoder
+    return ClusterEncoder(encoder, cluster, requested) if isinstance(encoder, OnnxEncoder) else encoder
 
 
 def encode_texts(
@@ -555,9 +533,6 @@ def encode_texts(
 
 @lru_cache(maxsize=2)
 def _load_encoder(requested: str) -> Encoder:
-    from clew.models import create_encoder
-    from clew.models.encoders import OnnxEncoder
-
     encoder = create_encoder(requested)
     if isinstance(encoder, OnnxEncoder):
         encoder.threads = 1  # a task has one core

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.errors import BadCompletion, MissingExtra, ModelError, NotFound, unknown_name_error
+from clew.core.protocols import encoder_batch, encoder_contrast
 from clew.models.endpoint import Endpoint
 from clew.models.wrappers import RetryPolicy, map_threads
 
@@ -329,15 +330,10 @@ def scale_to_unit_length(vectors: Any) -> Vectors:
 
 
 @dataclass(frozen=True, slots=True)
-class RememberingEncoder:
-    """Remembers the vectors of passages while the process lives, in 4 bytes per dimension each.
-
-    It serves evaluations, where a passage occurs in the corpora of many questions. Only the time changes, since a
-    vector depends on its text alone. Questions are encoded anew every time, because the cost of a search is measured.
-    """
+class EncoderWrapper:
+    """Has the properties of the ``encoder`` that it wraps; what encodes is up to its subclasses."""
 
     encoder: Encoder
-    _known: dict[str, Vectors] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -357,7 +353,23 @@ class RememberingEncoder:
     @property
     def contrast(self) -> float:
         """The encoder's own contrast."""
-        return float(getattr(self.encoder, "contrast", 1.0))
+        return encoder_contrast(self.encoder)
+
+    @property
+    def batch(self) -> int:
+        """How many texts the encoder wants at a time."""
+        return encoder_batch(self.encoder)
+
+
+@dataclass(frozen=True, slots=True)
+class RememberingEncoder(EncoderWrapper):
+    """Remembers the vectors of passages while the process lives, in 4 bytes per dimension each.
+
+    It serves evaluations, where a passage occurs in the corpora of many questions. Only the time changes, since a
+    vector depends on its text alone. Questions are encoded anew every time, because the cost of a search is measured.
+    """
+
+    _known: dict[str, Vectors] = field(default_factory=dict, repr=False)
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. Raises ModelError."""

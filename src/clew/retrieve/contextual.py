@@ -17,6 +17,7 @@ import numpy as np
 from clew.core.arrays import cosines
 from clew.core.component import component
 from clew.core.languages import ENGLISH, document_languages
+from clew.core.protocols import encoder_contrast
 from clew.core.text import candidate_names, hash_term, index_terms, is_stop_term, query_terms
 from clew.core.types import KINDS, RETRIEVED_KINDS, ROW, Scope
 from clew.retrieve.document_fields import match_fields
@@ -656,7 +657,7 @@ class ContextualSearch:
     def _weight_of_meaning(self) -> float:
         """What a cosine counts: ``meaning_weight`` is that of ``clew:hops``, and the cosines of an encoder that
         states its contrast lie closer together."""
-        return self.meaning_weight * float(getattr(self.encoder, "contrast", 1.0))
+        return self.meaning_weight * encoder_contrast(self.encoder)
 
     def coverage_selector(self, weighed: WeighedQuestion, rows: Rows) -> CoverageSelector:
         """Return the selector among ``rows``: searched ones, in any order, each once."""

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.arrays import cosines, write_manifest
+from clew.core.protocols import encoder_batch
 from clew.core.text import add_headings, hash_term
 from clew.core.types import RETRIEVED_KINDS, SECTION, ParsedNode
 from clew.store.binary_index import BinaryIndex, BinaryIndexFile
@@ -364,7 +365,7 @@ def encode_missing(
     live = live_mask(entries)
     missing_count = total - int(live[rows[rows < len(live)]].sum()) if len(rows) else total
     done = 0
-    batch = max(BATCH, getattr(encoder, "batch", BATCH))
+    batch = max(BATCH, encoder_batch(encoder))
     for batch_rows, texts in _missing_batches(database, entries, frozenset(rows.tolist()), batch):
         _append(files, known, encoder, batch_rows, texts)
         done += len(texts)
