@@ -9,7 +9,10 @@ with their answers; also after a random fifth of the documents was removed and h
 equal size and in those that the content cuts, for 1, 8, 32 and the usual number of shards. `cost`: of two-hop
 questions as `clew ask` answers them, with an empty cache and with the cache that others left: requests, bytes, the
 longest chain of requests that wait for one another, and seconds with a latency added to each GET (median 63 ms, 99 %
-below 78) and each PUT (100 and 195); lognormal, drawn with the seed.
+below 78) and each PUT (100 and 195); lognormal, drawn with the seed. Every answer is compared with that from the
+folder. `--paragraphs 500 --samples` makes a small base, with the sample documents and their graph. `--slower 10`
+multiplies the latencies: on a busy machine requests that are sent together begin at different times, and where these
+are further apart than a latency, they count as rounds.
 
 Choosing the engine: Lance and our own arrays, in shards. `scores`: the postings of a base are written in 1, 2 and 4
 shards; a shard answers the terms of a question with rows, counts and lengths, the counts are added, and BM25 has to
@@ -33,6 +36,7 @@ Needs obstore, moto[s3], flask, flask-cors; the last three parts pylance.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import operator
 import os
@@ -47,7 +51,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,6 +66,9 @@ from clew.store.remote import store as remote_store
 from clew.store.segments import FieldPostings
 from clew.store.snapshot import StoreSnapshot
 from clew.store.store import Store
+
+if TYPE_CHECKING:
+    from clew.core.arrays import Vectors
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -97,8 +104,8 @@ class Shard:
     terms_in_all: int
 
 
-def open_base(folder: Path) -> tuple[Store, list[str]]:
-    """Return the base of the pooled paragraphs, twenty to a document, and the questions."""
+def open_base(folder: Path, limit: int | None = None) -> tuple[Store, list[str]]:
+    """Return the base of the pooled paragraphs (of the first ``limit``), twenty to a document, and the questions."""
     paragraphs: dict[tuple[str, str], None] = {}
     questions = []
     for name in SETS:
@@ -110,7 +117,7 @@ def open_base(folder: Path) -> tuple[Store, list[str]]:
             paragraphs |= dict.fromkeys(texts)
     store = Store.open(folder / "base", create=True)
     stored = {path for document in store.documents() for path in document.paths}
-    for first in range(0, len(paragraphs), PER_DOCUMENT):
+    for first in range(0, limit or len(paragraphs), PER_DOCUMENT):
         if f"/{first}" not in stored:
             builder, batch = DocumentBuilder(), list(paragraphs)[first : first + PER_DOCUMENT]
             for title, text in batch:
@@ -409,12 +416,37 @@ LATENCY = {"GET": (0.063, 0.078), "HEAD": (0.063, 0.078), "PUT": (0.100, 0.195)}
 WALK = "kgp"
 
 
-def open_encoded_base(folder: Path) -> tuple[KnowledgeBase, list[str]]:
-    """Return the base of the pooled paragraphs with the vectors of clew:hops, and the questions."""
-    store, questions = open_base(folder)
+@dataclass(frozen=True)
+class RandomVectors:
+    """An encoder by its name alone: the vector of a text is drawn with its hash as the seed. So many passages have
+    vectors of the usual size at little cost; what is near what, is chance."""
+
+    name: str = "random"
+    dimension: int = 384
+    objective: str = ""
+
+    def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
+        """Return unit vectors, (texts, dimension)."""
+        seeds = [int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) for text in texts]
+        drawn = np.stack([np.random.default_rng(seed).standard_normal(self.dimension) for seed in seeds])
+        vectors: Vectors = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+        return vectors
+
+
+def open_encoded_base(
+    folder: Path, limit: int | None = None, *, samples: bool = False, random_vectors: bool = False
+) -> tuple[KnowledgeBase, list[str]]:
+    """Return the base of the pooled paragraphs with the vectors of clew:hops, or random ones in their place, and the
+    questions; with ``samples`` the documents and the graph that come with clew are in it, too."""
+    store, questions = open_base(folder, limit)
     base = KnowledgeBase(store)
     if base.encoding.name != "clew:hops":
         base.encoding.set("clew:hops")
+    if random_vectors and (encoder := base.encoding.encoder()) is not None:
+        store.encode(RandomVectors(encoder.name))
+    if samples and not base.graphs.infos():
+        base.add([ROOT / "samples" / "documents"])
+        base.graphs.add(ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv")
     base.encoding.encode_missing(
         lambda done, total: print(f"\rvectors {done} of {total}", end="", file=sys.stderr)
     )
@@ -439,6 +471,12 @@ def walk_results(base: KnowledgeBase, question: str) -> tuple[str, list[tuple[st
     """Return the answer of a walk, and ids, scores and paths of its evidence."""
     answer = base.ask(question, recipe=WALK)
     return answer.text, [(hit.node.id, hit.score, tuple(hit.path)) for hit in answer.evidence]
+
+
+def answer_content(base: KnowledgeBase, question: str) -> tuple[str, list[tuple[str, float]]]:
+    """Return an answer by the default method: its text, ids and scores of its evidence."""
+    answer = base.ask(question)
+    return answer.text, [(hit.node.id, hit.score) for hit in answer.evidence]
 
 
 #: What is compared of a question: the default search, the search by words alone, and walks.
@@ -559,24 +597,29 @@ def count_rounds(requests: Sequence[Request]) -> int:
     return max((depth for _, depth in ends), default=0)
 
 
-def measure_cost(folder: Path, count: int) -> None:
+def measure_cost(
+    folder: Path,
+    original: KnowledgeBase,
+    two_hop: Sequence[str],
+    count: int,
+    shards: int | None,
+    slower: float = 1.0,
+) -> None:
     """Print requests, bytes, rounds and seconds of questions, with an empty cache and with a filled one."""
     rng = np.random.default_rng(SEED)
-    original, questions = open_encoded_base(folder)
-    two_hop = questions[: len(questions) // 2]  # of 2WikiMultihopQA
     chosen = [two_hop[number] for number in rng.permutation(len(two_hop))[:count].tolist()]
     search_results(original, "the models are loaded")
-    seconds = []
+    seconds, expected = [], {}
     for text in chosen:
         with clew.open(folder / "base") as here:
             started = time.perf_counter()
-            here.ask(text)
+            expected[text] = answer_content(here, text)
             seconds.append(time.perf_counter() - started)
     print(f"{len(chosen)} questions, seed {SEED}; in the folder {format_quantiles(seconds)} s")
 
     def delay(method: str, path: str) -> float:
         median, high = LATENCY.get(method, LATENCY["GET"])
-        return float(median * np.exp(rng.normal() * np.log(high / median) / 2.326))
+        return float(slower * median * np.exp(rng.normal() * np.log(high / median) / 2.326))
 
     cache = folder / "cache"
     os.environ["CLEW_CACHE"] = str(cache)
@@ -584,20 +627,22 @@ def measure_cost(folder: Path, count: int) -> None:
     with serve_objects() as server:
         started = time.perf_counter()
         server.delay = delay
-        address = copy_to(server, original, "cost")
+        address = copy_to(server, original, "cost", shards)
         puts = server.count("PUT")
         print(f"copying: {puts} PUTs, {time.perf_counter() - started:.1f} s with their latency")
         shutil.rmtree(cache, ignore_errors=True)
         lines: dict[str, list[tuple[int, int, int, float]]] = {}
+        equal: list[bool] = []
 
         def measure(state: str, text: str, base: KnowledgeBase | None = None) -> None:
             before, started = len(server.requests), time.perf_counter()
             if base is not None:
-                base.ask(text)
+                content = answer_content(base, text)
             else:
                 with clew.open(address) as opened:
-                    opened.ask(text)
+                    content = answer_content(opened, text)
             took = time.perf_counter() - started
+            equal.append(content == expected[text])
             requests = server.requests[before:]
             received = sum(request.received for request in requests)
             lines.setdefault(state, []).append((len(requests), received, count_rounds(requests), took))
@@ -618,6 +663,7 @@ def measure_cost(folder: Path, count: int) -> None:
             for text in chosen:
                 time.sleep(remote_store.CHECK_INTERVAL + 0.05)
                 measure("same question, same process", text, base)
+        print(f"answers equal to those from the folder: {sum(equal)} of {len(equal)}")
         for state, values in lines.items():
             requests, received, rounds, took = (list(column) for column in zip(*values, strict=True))
             print(
@@ -644,19 +690,34 @@ def main() -> None:
         "--questions", type=int, help="default: 300 for equality, 20 for cost, 200 for scores"
     )
     parser.add_argument("--walks", type=int, default=100)
-    parser.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4, 8], help="equality")
+    parser.add_argument("--shards", type=int, nargs="+", help="equality (default: 1 2 4 8); cost: the first")
+    parser.add_argument("--paragraphs", type=int, help="only so many of them; cost")
+    parser.add_argument(
+        "--samples", action="store_true", help="with the sample documents and their graph; cost"
+    )
+    parser.add_argument("--random-vectors", action="store_true", help="do not encode passages; cost")
+    parser.add_argument("--slower", type=float, default=1.0, help="factor of the latencies; cost")
     parser.add_argument("--prefetch", type=int, help="MiB that may be fetched ahead; cost")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     if arguments.part == "equality":
         count = 300 if arguments.questions is None else arguments.questions
-        measure_equality(arguments.folder, count, arguments.walks, arguments.shards)
+        measure_equality(arguments.folder, count, arguments.walks, arguments.shards or [1, 2, 4, 8])
     elif arguments.part == "resent":
         measure_resent(arguments.folder)
     elif arguments.part == "cost":
         if arguments.prefetch is not None:
             remote_store.MAX_PREFETCH = arguments.prefetch << 20
-        measure_cost(arguments.folder, arguments.questions or 20)
+        shards = arguments.shards[0] if arguments.shards else None
+        base, questions = open_encoded_base(
+            arguments.folder,
+            arguments.paragraphs,
+            samples=arguments.samples,
+            random_vectors=arguments.random_vectors,
+        )
+        two_hop = questions[: (arguments.paragraphs or len(questions) * 5) // 10]  # of 2WikiMultihopQA
+        count = arguments.questions or 20
+        measure_cost(arguments.folder, base, two_hop, count, shards, arguments.slower)
     elif arguments.part == "scores":
         measure_scores(arguments.folder, arguments.questions or 200)
     elif arguments.part == "removal":

@@ -14,7 +14,6 @@ of postings, rows whose terms are read, and CPU-seconds; at last the slopes. See
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import shutil
 import subprocess
@@ -26,7 +25,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
@@ -44,12 +43,9 @@ from clew.store.remote.store import RemoteStore
 from clew.store.segments import SegmentedPostings
 from clew.store.store import Store
 
-if TYPE_CHECKING:
-    from clew.core.arrays import Vectors
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from object_server import ObjectServer, Request, serve_objects
-from object_storage import PER_DOCUMENT, SEED, client, format_quantiles, open_base
+from object_storage import PER_DOCUMENT, SEED, RandomVectors, client, format_quantiles, open_base
 
 # Killed writers
 
@@ -98,23 +94,6 @@ class Copier:
         )
         assert child.stdout is not None and child.stdout.readline() == "begins\n"
         return child
-
-
-@dataclass(frozen=True)
-class RandomVectors:
-    """An encoder by its name alone: the vector of a text is drawn with its hash as the seed. So many passages have
-    vectors of the usual size at little cost; what is near what, is chance."""
-
-    name: str = "random"
-    dimension: int = 384
-    objective: str = ""
-
-    def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
-        """Return unit vectors, (texts, dimension)."""
-        seeds = [int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) for text in texts]
-        drawn = np.stack([np.random.default_rng(seed).standard_normal(self.dimension) for seed in seeds])
-        vectors: Vectors = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
-        return vectors
 
 
 def open_copier(folder: Path, name: str, seed: int) -> Copier:

@@ -3,6 +3,7 @@
 import gc
 import json
 import threading
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,8 @@ def small_pieces(monkeypatch):
     """Pieces and arrays so small that a question reads several ranges."""
     monkeypatch.setattr(manifest, "POSTINGS_PIECE", 256)
     monkeypatch.setattr(manifest, "TEXTS_PIECE", 512)
-    monkeypatch.setattr(layout, "MAX_WHOLE", 64)
+    monkeypatch.setattr(layout, "MAX_WHOLE", 192)  # with what stands before the numbers of an array
+    monkeypatch.setattr(layout, "MAX_RESIDENT", 0)
     monkeypatch.setattr(remote, "CHECK_INTERVAL", 0.0)
 
 
@@ -141,6 +143,85 @@ def test_any_number_of_shards_gives_the_same(written, tmp_path):
         reader.close()
 
 
+class CountedObjects(FolderObjects):
+    """Notes what is read, and lets pieces wait while ``gate`` is closed."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.names, self.gate = [], threading.Event()
+        self.gate.set()
+
+    def read(self, name):
+        self.names.append(name)
+        if name.startswith(manifest.PIECES):
+            self.gate.wait()
+        return super().read(name)
+
+
+def wait_for_prefetch():
+    for thread in threading.enumerate():
+        if thread.name == "clew-prefetch":
+            thread.join()
+
+
+@pytest.mark.parametrize("max_resident", [0, 12 << 20])
+def test_a_first_question_waits_for_three_requests_in_turn(written, tmp_path, monkeypatch, max_resident):
+    """The manifest, the resident file, and what is fetched ahead."""
+    monkeypatch.setattr(remote, "CHECK_INTERVAL", 1000.0)
+    monkeypatch.setattr(layout, "MAX_RESIDENT", max_resident)
+    objects = CountedObjects(tmp_path / "copy")
+    publish(written, objects, shards=4)
+    files = manifest.read_manifest(objects).all_files()
+    with KnowledgeBase(written) as here:
+        question = "Which mill is on the river of document 2?"
+        expected = here.ask(question)
+    objects.names.clear()
+    with KnowledgeBase(RemoteStore(objects)) as base:
+        assert set(objects.names) == {
+            manifest.MANIFEST,
+            *(manifest.piece_name(piece) for piece in files[layout.RESIDENT].pieces),
+        }
+        assert len(base.store.snapshot()._segments) > 2
+        wait_for_prefetch()
+        assert len(objects.names) == len(set(objects.names)) < len(list((tmp_path / "copy/pieces").iterdir()))
+        count = len(objects.names)
+        answer = base.ask(question)
+        assert answer.text == expected.text and expected.evidence
+        assert [(hit.node.id, hit.score) for hit in answer.evidence] == [
+            (hit.node.id, hit.score) for hit in expected.evidence
+        ]
+        assert len(objects.names) == count
+
+
+def test_what_is_fetched_ahead_of_an_earlier_state_leaves_no_trace(written, tmp_path):
+    objects = CountedObjects(tmp_path / "copy")
+    publish(written, objects)
+    reader = RemoteStore(objects)
+    objects.gate.clear()
+    reader.snapshot()  # begins to fetch ahead
+    removed = reader._view.folder
+    opened = threading.Event()
+    written.remove(["/docs/secret.txt"])
+    publish(written, FolderObjects(tmp_path / "copy"))
+
+    def follow():
+        opened.set()
+        reader.refresh()
+
+    follower = threading.Thread(target=follow)
+    follower.start()
+    assert opened.wait(10)
+    objects.gate.set()
+    follower.join()
+    # Nothing holds the earlier state any more, whose folder goes with it.
+    reader.snapshot()
+    gc.collect()
+    assert not removed.exists() and reader._view.folder.exists()
+    wait_for_prefetch()
+    assert reader._cache.stored() <= manifest.read_manifest(objects).pieces()
+    reader.close()
+
+
 def test_what_is_gone_or_damaged_is_noticed(written, objects, monkeypatch, tmp_path):
     monkeypatch.setattr(remote, "MAX_PREFETCH", 0)  # nothing is fetched behind the test's back
     publish(written, objects)
@@ -238,12 +319,29 @@ def test_a_copy_cannot_be_changed_where_it_lies(written, objects, monkeypatch):
     content = json.loads(objects.read("manifest.json")[0])
     content["reading"]["layout"] = "0"
     objects.write("manifest.json", json.dumps(content).encode())
-    with pytest.raises(StoreError, match="written by another version of clew"):
+    with pytest.raises(StoreError, match="written by another version of clew") as refused:
         RemoteStore(objects)
+    assert f"clew copy {objects.url} FOLDER" in refused.value.hint
+    back = copy_base(objects.url, str(objects.url.removeprefix("file://")) + " back")
+    assert back.digest == written.digest()
     del content["reading"]["layout"]
     objects.write("manifest.json", json.dumps(content).encode())
     with pytest.raises(Damaged, match="no file of clew"):
         RemoteStore(objects)
+
+
+def test_an_archive_stays_in_its_folder(tmp_path):
+    folder = tmp_path / "view"
+    (folder / "reading").mkdir(parents=True)
+    for name in ("../outside", "/outside", "derived/../../outside"):
+        with zipfile.ZipFile(folder / layout.RESIDENT, "w") as archive:
+            archive.writestr(name, b"1")
+        with pytest.raises(Damaged, match="outside of its folder"):
+            layout.unpack_archive(folder, layout.RESIDENT)
+    (folder / layout.RESIDENT).write_bytes(b"no archive")
+    with pytest.raises(Damaged, match="is damaged"):
+        layout.unpack_archive(folder, layout.RESIDENT)
+    assert [path.name for path in tmp_path.iterdir()] == ["view"]
 
 
 def test_objects_in_a_folder(tmp_path):

@@ -154,9 +154,11 @@ def commit_base(
     before: Manifest | None,
     progress: Callable[[int, int], None],
     shards: int | None = None,
+    scale: float = 1.0,
 ) -> CopyReport:
     """Write a base to object storage in place of the state ``before``; the caller has claimed the target.
 
+    With a ``scale``, what only reading needs has the form that it has for a base so many times as large.
     Raises Locked where another process has committed since ``before`` was read; nothing is changed then.
     """
     with store.temporary_folder() as temporary:
@@ -168,7 +170,7 @@ def commit_base(
         shard_rows = choose_shard_rows(rows, shards, divided)
         digest = store.write_copy(copy, shard_rows)
         link_uploads(store, copy)
-        write_reading_files(store, copy)
+        write_reading_files(store, copy, scale)
         described = _describe_files(copy)
         files = [file for file in described if not file.path.startswith(f"{READING}/")]
         reading = [file for file in described if file not in files]

@@ -27,7 +27,7 @@ from clew.models import leaves_machine
 from clew.retrieve.lexical import QueryTerms
 from clew.store.documents import read_counter
 from clew.store.object_store import FolderObjects, Version, local_name
-from clew.store.remote.layout import OPENINGS, RECORDS, TEXTS
+from clew.store.remote.layout import OPENINGS, RECORDS, TEXTS, ranged_postings
 from clew.store.remote.manifest import (
     PIECES,
     POSTINGS_PIECE,
@@ -139,6 +139,7 @@ def estimate_copy(
     measured = _count_passages(snapshot)
     if not measured:
         raise UsageError("the knowledge base is empty", "Add a sample of your documents first: clew add PATH")
+    wanted = (passages or measured) + added
     documents = snapshot.documents()
     titles = [documents[n].title for n in np.linspace(0, len(documents) - 1, QUESTIONS).astype(int)]
     questions = [question or titles[0], *titles[1:]]
@@ -146,7 +147,7 @@ def estimate_copy(
     with base.store.temporary_folder() as folder:
         objects = _CountedObjects(folder / "storage")
         started = process_time()
-        commit_base(base.store, objects, None, lambda done, total: None, shards)
+        commit_base(base.store, objects, None, lambda done, total: None, shards, wanted / measured)
         copy_seconds = process_time() - started
         manifest = read_manifest(objects)
         assert manifest is not None
@@ -157,7 +158,7 @@ def estimate_copy(
     with base.store.database.read_transaction() as connection:
         rows = read_counter(connection, "next_row")
     measurement = _Measurement(manifest, rows, shards, asked, len(terms), entries, copy_seconds, add_seconds)
-    return measurement.extrapolate(measured, (passages or measured) + added, prices or Prices())
+    return measurement.extrapolate(measured, wanted, prices or Prices())
 
 
 def _count_passages(snapshot: StoreSnapshot) -> int:
@@ -311,7 +312,7 @@ class _Scaled:
         self.measured, self.factor = measured, factor
         self.files = measured.manifest.all_files()
         self.sizes = {path: round(file.size * factor) for path, file in self.files.items()}
-        self.ahead = set(choose_prefetched(self.sizes))
+        self.ahead, self.ranged = set(choose_prefetched(self.sizes)), ranged_postings(self.sizes)
         if factor == 1:
             self.objects = len(measured.manifest.pieces())  # two files may have the same piece
         else:
@@ -350,7 +351,7 @@ class _Scaled:
             else:
                 gets += self.count_objects(path)
                 size += self.sizes[path]
-        if not all(path in self.ahead for path in self.files if is_postings(path)):
+        if not self.ranged <= self.ahead:
             # Of each term at least a piece of either array of each shard; and what is more than these.
             by_term = round(by_term * self.shards / self._count_shards(1.0))
             by_term = max(by_term, 2 * self.measured.terms * self.shards) if self.factor > 1 else by_term

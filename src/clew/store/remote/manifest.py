@@ -29,9 +29,9 @@ from clew.store.object_store import ObjectStore, Version
 MANIFEST, WRITER, PIECES = "manifest.json", "writer.json", "pieces"
 #: A change of the layout that readers of before cannot read raises it. Copies of format 1 can be copied back.
 FORMAT, READABLE_FORMATS = 3, (1, 2, 3)
-#: Bytes of a piece: of postings, of most other files (about), and of files of which a question needs a small part. A
-#: piece is read whole.
-POSTINGS_PIECE, PIECE, TEXTS_PIECE = 1 << 18, 1 << 19, 1 << 16
+#: Bytes of a piece: of postings, of most other files (about), of archives, all of which are read, but of which small
+#: parts change, and of files of which a question needs a small part. A piece is read whole.
+POSTINGS_PIECE, PIECE, ARCHIVE_PIECE, TEXTS_PIECE = 1 << 18, 1 << 19, 1 << 18, 1 << 16
 #: A file of more pieces than this is cut into larger ones, up to the largest.
 MOST_PIECES, LARGEST_PIECE = 1 << 13, 8 << 20
 #: Where content decides, a piece has between a quarter of the usual size and four times of it.
@@ -43,7 +43,7 @@ _GEAR = np.frombuffer(hashlib.shake_128(b"clew pieces").digest(1024), "<u4")
 #: The size of pieces of format 1, which did not say it.
 _FIRST_PIECE_SIZE = 8 << 20
 _POSTINGS = re.compile(r"derived/segments/[^/]+/[^/]+\.(terms|counts|holders|holder_counts)\.npy")
-_TEXTS = re.compile(r"reading/[^/]+\.bin")
+_TEXTS, _ARCHIVE = re.compile(r"reading/[^/]+\.bin"), re.compile(r"reading/[^/]+\.zip")
 PIECE_NAME = re.compile(rf"{PIECES}/[0-9a-f]{{32}}")
 
 
@@ -164,7 +164,7 @@ def usual_piece_size(size: int, name: str) -> int:
     """Return about how many bytes the pieces of a file of ``size`` bytes have; those of postings exactly so many."""
     if is_postings(name):
         return POSTINGS_PIECE
-    usual = TEXTS_PIECE if _TEXTS.fullmatch(name) else PIECE
+    usual = TEXTS_PIECE if _TEXTS.fullmatch(name) else ARCHIVE_PIECE if _ARCHIVE.fullmatch(name) else PIECE
     return min(max(usual, 1 << (size // MOST_PIECES).bit_length()), LARGEST_PIECE // _SPREAD)
 
 

@@ -12,7 +12,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
@@ -37,19 +37,22 @@ class PieceCache:
         self._memory: OrderedDict[str, bytes] = OrderedDict()
         self._memory_bytes = 0
         self._fetching: dict[str, Future[bytes]] = {}
+        self._kept: Set[str] | None = None  # the pieces that may be stored; None: any
         self._turns = threading.Lock()
         self._pool = ThreadPoolExecutor(TRANSFERS, thread_name_prefix="clew-pieces")
         self._disk_bytes: int | None = None  # counted at the first write
 
-    def submit(self, work: Callable[[], object]) -> None:
-        """Do work in a thread of its own, which need not succeed."""
+    def submit(self, work: Callable[[], object]) -> threading.Thread:
+        """Do work in a thread of its own, which need not succeed; return the thread."""
 
         def attempt() -> None:
             # RuntimeError: the threads have been ended meanwhile.
             with suppress(StoreError, OSError, CancelledError, RuntimeError):
                 work()
 
-        threading.Thread(target=attempt, name="clew-prefetch", daemon=True).start()
+        thread = threading.Thread(target=attempt, name="clew-prefetch", daemon=True)
+        thread.start()
+        return thread
 
     def close(self) -> None:
         """End the threads."""
@@ -75,11 +78,18 @@ class PieceCache:
             pieces[digest] = future.result()
         return pieces
 
-    def download(self, files: Iterable[StoredFile], folder: Path, previous: Iterable[Path] = ()) -> None:
+    def download(
+        self,
+        files: Iterable[StoredFile],
+        folder: Path,
+        previous: Iterable[Path] = (),
+        stop: threading.Event | None = None,
+    ) -> None:
         """Write whole files of the copy below ``folder``; each appears when it is complete.
 
         ``previous`` are folders of earlier states of the copy: a piece that the file of the same path has there is
-        taken from it. These pieces do not go through the cache.
+        taken from it. These pieces do not go through the cache. Once ``stop`` is set, no further piece is waited for;
+        raises CancelledError then.
         """
         earlier = list(previous)
         unfinished: dict[StoredFile, Path] = {}
@@ -101,7 +111,7 @@ class PieceCache:
                         if digest not in fetches:
                             fetches[digest] = self._pool.submit(self._fetch, digest)
                         writes.setdefault(fetches[digest], []).append((file, number))
-            for future in as_completed(writes):
+            for future in _iterate_completed(writes, stop):
                 content = future.result()
                 for file, number in writes.pop(future):
                     with unfinished[file].open("r+b") as stream:
@@ -127,8 +137,15 @@ class PieceCache:
                     stream.write(content)
                     yield number
 
+    def keep_only(self, digests: Set[str]) -> None:
+        """Delete all other pieces from the cache: they may have texts of documents that were removed. What is still
+        being fetched of an earlier state is not stored any more."""
+        with self._turns:
+            self._kept = digests
+        self.forget(self.stored() - digests)
+
     def forget(self, digests: Iterable[str]) -> None:
-        """Delete pieces from the cache: they may have texts of documents that were removed."""
+        """Delete pieces from the cache."""
         for digest in digests:
             with self._turns:
                 self._memory_bytes -= len(self._memory.pop(digest, b""))
@@ -201,7 +218,11 @@ class PieceCache:
             descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
-            Path(unfinished).replace(path)
+            with self._turns:
+                if self._kept is not None and digest not in self._kept:
+                    Path(unfinished).unlink()
+                    return
+                Path(unfinished).replace(path)
         with self._turns:
             if self._disk_bytes is None:
                 self._disk_bytes = sum(size for _, size, _ in self._measure())
@@ -245,6 +266,16 @@ class PieceCache:
 
     def _path(self, digest: str) -> Path:
         return self._folder / digest[:2] / digest
+
+
+def _iterate_completed(
+    futures: Iterable[Future[bytes]], stop: threading.Event | None
+) -> Iterator[Future[bytes]]:
+    """Yield futures as they complete. Raises CancelledError once ``stop`` is set."""
+    for future in as_completed(futures):
+        if stop is not None and stop.is_set():
+            raise CancelledError
+        yield future
 
 
 class StoredBytes:

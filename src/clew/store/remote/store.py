@@ -35,17 +35,14 @@ from clew.store.remote.manifest import (
     Manifest,
     StoredFile,
     is_below,
-    is_postings,
     read_manifest,
 )
 from clew.store.remote.pieces import PieceCache, StoredBytes
 from clew.store.remote.postings import RemotePostings, RemoteSegment, open_segment
 from clew.store.remote.records import PackedRecords
-from clew.store.segments import MANIFEST as SEGMENTS_MANIFEST
 from clew.store.segments import SegmentIndex
 from clew.store.snapshot import StoreSnapshot
 from clew.store.store import Finding, Store, StoreInfo
-from clew.store.vectors import MANIFEST as VECTORS_MANIFEST
 from clew.store.vectors import vectors_folder
 
 if TYPE_CHECKING:
@@ -103,28 +100,30 @@ class View:
         self.derived = folder / "derived"
         self._turns = threading.Lock()
         self._fetched: set[str] = set()
+        self._ahead: list[threading.Thread] = []
+        self._replaced = threading.Event()
         self.database: ReadOnlyDatabase
 
     def open(self, previous: Iterable[Path]) -> None:
         """Fetch what every use of the base needs, and open the database."""
-        first = {layout.CATALOGUE, layout.DOCUMENTS}
-        first |= {path for path in self.files if path.startswith(f"{layout.READING}/segments/")}
-        manifests = {SEGMENTS_MANIFEST, VECTORS_MANIFEST}
-        first |= {path for path in self.files if path.startswith("derived/") and Path(path).name in manifests}
-        self.fetch(first, previous)
+        self.fetch([layout.RESIDENT], previous)
+        layout.unpack_archive(self.folder, layout.RESIDENT)
         self.database = self._open_database(layout.CATALOGUE)
         self.database.packed_records = lambda: self._packed_records().reader()
 
-    def fetch(self, paths: Iterable[str], previous: Iterable[Path] = ()) -> None:
-        """Make files of the copy be there as whole files of the folder."""
+    def fetch(
+        self, paths: Iterable[str], previous: Iterable[Path] = (), stop: threading.Event | None = None
+    ) -> None:
+        """Make files of the copy be there as whole files of the folder (:meth:`PieceCache.download`)."""
+        wanted = sorted(paths)
         with self._turns:
             missing = [
                 self.files[path]
-                for path in sorted(paths)
+                for path in wanted
                 if path not in self._fetched and not self._is_complete(self.files[path])
             ]
-            self.cache.download(missing, self.folder, previous)
-            self._fetched |= set(paths)
+            self.cache.download(missing, self.folder, previous, stop)
+            self._fetched |= set(wanted)
 
     def _is_complete(self, file: StoredFile) -> bool:
         """Return whether a file is there: it got its name when it was complete."""
@@ -144,20 +143,36 @@ class View:
 
     def open_graphs(self) -> tuple[ReadOnlyDatabase, Path]:
         """Fetch the graphs, whole; return their database and the folder of derived data."""
-        paths = [path for path in self.files if path.startswith(("derived/graphs/", "derived/nodes/"))]
-        self.fetch([layout.GRAPHS, *paths] if layout.GRAPHS in self.files else paths)
-        return self._open_database(layout.GRAPHS), self.derived
+        self.fetch(self._graph_files())
+        layout.unpack_archive(self.folder, layout.GRAPHS)
+        self.fetch(path for path in self.files if path.startswith(layout.GRAPH_FILES))
+        return self._open_database(layout.GRAPH_TABLES), self.derived
+
+    def _graph_files(self) -> list[str]:
+        """Return the archive of the graphs, if there are any, and the files that are too large to be in it."""
+        large = [path for path, file in self.files.items() if file.size > layout.MAX_WHOLE]
+        archive = [path for path in self.files if path == layout.GRAPHS]
+        return [*archive, *(path for path in large if path.startswith(layout.GRAPH_FILES))]
 
     def prefetch(self) -> None:
-        """Begin to fetch what a search needs next: vectors, where there are those of one encoder, and the files of
-        :func:`choose_prefetched`. So the first question to a small base waits for few requests in turn. Whoever needs
-        a part waits for it, and is told what fails."""
-        vectors = [path for path in self.files if path.startswith("derived/vectors/")]
-        if len({path.rpartition("/")[0] for path in vectors}) == 1:
-            self.cache.submit(lambda: self.fetch(vectors))
+        """Begin to fetch what a search needs next: vectors, where there are those of one encoder, graphs of at most
+        :data:`MAX_PREFETCH` bytes, and the files of :func:`choose_prefetched`. So the first question to a small base
+        waits for few requests in turn. Whoever needs a part waits for it, and is told what fails."""
         sizes = {path: file.size for path, file in self.files.items()}
-        pieces = [piece for path in choose_prefetched(sizes) for piece in self.files[path].pieces]
-        self.cache.submit(lambda: self.cache.get(pieces))
+        whole, graphs = [path for path in sizes if path.startswith(layout.VECTORS)], self._graph_files()
+        if len({path.rpartition("/")[0] for path in whole}) != 1:
+            whole = []
+        if sum(sizes[path] for path in graphs) <= MAX_PREFETCH:
+            whole += graphs
+        self._ahead.append(self.cache.submit(lambda: self.fetch(whole, stop=self._replaced)))
+        cache, pieces = self.cache, [n for path in choose_prefetched(sizes) for n in self.files[path].pieces]
+        cache.submit(lambda: cache.get(pieces))
+
+    def stop_prefetch(self) -> None:
+        """Wait until nothing is written to the folder that was not asked for: another view has replaced this one."""
+        self._replaced.set()
+        for thread in self._ahead:
+            thread.join()
 
     def stored_bytes(self, path: str) -> StoredBytes:
         """Return a file of which ranges are read."""
@@ -194,10 +209,11 @@ class View:
 
 def choose_prefetched(sizes: Mapping[str, int]) -> list[str]:
     """Return which files of a copy are fetched before it is known whether they are needed, from the bytes of all: the
-    openings of texts, the postings and the nodes, in this order, up to :data:`MAX_PREFETCH` bytes."""
+    openings of texts, the postings that are read in ranges and the nodes, in this order, up to :data:`MAX_PREFETCH`
+    bytes."""
     chosen: list[str] = []
     total = 0
-    for path in (layout.OPENINGS, *filter(is_postings, sizes), layout.RECORDS):
+    for path in (layout.OPENINGS, *sorted(layout.ranged_postings(sizes)), layout.RECORDS):
         total += sizes[path]
         if total > MAX_PREFETCH:
             break
@@ -259,7 +275,8 @@ class RemoteStore(Store):
         if manifest.layout != layout.LAYOUT:
             raise StoreError(
                 f"the copy at {self.url} was written by another version of clew and cannot be read there",
-                f"Copy the base again with this version: clew copy BASE {self.url}",
+                f"Copy the base again with this version: clew copy BASE {self.url}. If this copy is all there is, "
+                f"bring it back first: clew copy {self.url} FOLDER",
             )
         return manifest
 
@@ -286,7 +303,7 @@ class RemoteStore(Store):
 
     def _forget_others(self, view: View) -> None:
         """Delete what other states have that this one has not: they may have texts that were removed."""
-        self._cache.forget(self._cache.stored() - view.manifest.pieces())
+        self._cache.keep_only(view.manifest.pieces())
         for folder in view.folder.parent.iterdir():
             if folder != view.folder:
                 _delete_unused(folder)
@@ -299,6 +316,7 @@ class RemoteStore(Store):
                 return False
             previous, self._view = self._view, self._open_view(self._read_manifest())
             previous.use.replaced = True
+            previous.stop_prefetch()
             self.database, self.derived = self._view.database, self._view.derived
             self._snapshot = None
             return True
@@ -405,7 +423,7 @@ class RemoteSnapshot(StoreSnapshot):
     def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
         """Return the vectors of the encoder named ``encoder``; they are fetched whole when they are first needed."""
         folder = vectors_folder(Path("derived"), encoder).as_posix()
-        self._view.fetch(path for path in self._view.files if path.startswith(f"{folder}/"))
+        self._view.fetch([path for path in self._view.files if path.startswith(f"{folder}/")])
         return super().vectors(encoder, dimension)
 
 
