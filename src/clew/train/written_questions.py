@@ -269,14 +269,14 @@ def _ask_about(
 ) -> str:
     """Return the question with its auxiliary before the subject: "did", where the sentence has none."""
     verb = clause.verb
-    kept = [_render(phrase, name) for _, phrase in others]
+    completions = [_render(phrase, name) for _, phrase in others]
     if clause.auxiliaries:
         first, *rest = [token.text for token in clause.auxiliaries]
-        parts = [word, first, subject, *rest, verb.text, *kept, ending]
+        parts = [word, first, subject, *rest, verb.text, *completions, ending]
     elif verb.lemma_ == "be":
-        parts = [word, verb.text, subject, *kept, ending]
+        parts = [word, verb.text, subject, *completions, ending]
     else:
-        parts = [word, "did" if verb.tag_ == "VBD" else "does", subject, verb.lemma_, *kept, ending]
+        parts = [word, "did" if verb.tag_ == "VBD" else "does", subject, verb.lemma_, *completions, ending]
     return " ".join(part for part in parts if part)
 
 
