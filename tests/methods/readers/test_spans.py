@@ -73,6 +73,14 @@ def test_the_name_of_a_firm_is_whole(text, marked, answer):
     )
 
 
+def test_a_line_item_of_a_year_is_answered_by_an_amount_alone():
+    text = "Ada Pell joined the board in 2015. She keeps the accounts of the goodwill."
+    result, _ = read(
+        {"What": {"Ada Pell": 9.0, "2015": 8.0}}, "What was Arlen's goodwill in 2015?", [hit(0, text)]
+    )
+    assert result.abstained
+
+
 def test_an_answer_is_quoted_by_its_sentence_with_its_range():
     text = "The ferry is old. It was built in 1926 by Garrow Brothers of Corran. It is red."
     answer, steps = read({"When": {"1926": 8.0}}, "When was the ferry built?", [hit(0, text)])

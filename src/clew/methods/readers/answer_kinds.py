@@ -139,7 +139,7 @@ _EMPTY_WORDS = frozenset(
     "another such same all any each both either some of in on at to and or for by with as is was are were be".split()
 )
 #: Those of them that name nothing at the beginning of a sentence either; "It", "Us" and "The Who" are also names.
-_PRONOUNS = frozenset("she he they we our their his my its your".split())
+_PRONOUNS = frozenset("i she he they we our their his my its your".split())
 _WORD = re.compile(r"[^\W\d_]+")
 _COUNT = re.compile(r"\bhow many\b")
 #: Units of a question in which it counts: "how many percent" is answered by a percentage.
@@ -339,15 +339,16 @@ def select_fitting_spans(question: str, spans: Sequence[Span], nodes: Sequence[N
     fitting = [span for span in spans if (span.kind in {"yes", "no"}) == is_polar]
     if is_polar:
         return fitting
-    kind = "amount" if _AMOUNT_OF.match(question) else expected_kind(question)
+    is_amount_of = _AMOUNT_OF.match(question) is not None
+    kind = "amount" if is_amount_of else expected_kind(question)
     if kind in {"person", "place"}:
         fitting = [span for span in fitting if not _is_date_or_number(span.text)] or fitting
     if kind in {"date", "amount"}:
         fitting = [span for span in fitting if contains_answer(kind, span.text, "")] or fitting
     if kind == "amount":
-        # A year is no amount, unless nothing else is there.
+        # A year is no amount, unless nothing else is there; for a line item of a report nothing else will do.
         amounts = [span for span in fitting if contains_answer(kind, _CALENDAR_YEAR.sub(" ", span.text), "")]
-        fitting = amounts or fitting
+        fitting = amounts if is_amount_of else amounts or fitting
     return [_cut_office(span) for span in fitting] if kind == "person" else fitting
 
 
