@@ -138,6 +138,17 @@ def test_numbers_of_items_and_pieces_of_two_items_are_no_answers():
             ["ever. The great slip of 1866", "wide harbour. Boats"],
             ["58 kilometres", "as long as Mr. Pell said", "U.S. Route 20"],
         ),
+        (
+            "At which university did Pell study?",
+            ["school", "the tower"],
+            ["Oslo", "University of Oslo", "ETH"],
+        ),
+        (
+            "What did the bridge cost in the end?",
+            ["five spans on four piers", "Strake"],
+            ["$9", "nine guineas", "9,226"],
+        ),
+        ("Who drowned?", ["I", "He"], ["Ivo", "George I"]),
     ],
 )
 def test_what_cannot_answer_is_no_answer(question, impossible, possible):
