@@ -98,7 +98,8 @@ def test_a_larger_copy_in_storage_is_extrapolated(kb) -> None:
         for number in (10_000, 1_000_000)
     ]
     small, large = records
-    assert large["bytes"] == pytest.approx(100 * small["bytes"], rel=0.01)
+    # The postings of a small base lie in the archive a second time.
+    assert 0.9 * 100 * small["bytes"] < large["bytes"] <= 100 * small["bytes"]
     assert large["add_cpu_seconds"] > 20 * small["add_cpu_seconds"] and large["shards"] == 8
     # A question reads vectors whole, and more postings; nodes and texts are as many.
     assert 10 * small["first"]["bytes"] < large["first"]["bytes"] < 100 * small["first"]["bytes"]

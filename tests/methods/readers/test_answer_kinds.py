@@ -148,6 +148,8 @@ def test_numbers_of_items_and_pieces_of_two_items_are_no_answers():
             ["five spans on four piers", "Strake"],
             ["$9", "nine guineas", "9,226"],
         ),
+        ("What does the hirer pay a day?", ["two hands", "a craft"], ["$9 for every day", "nine pounds"]),
+        ("What did the widow pay?", [], ["tribute"]),
         ("Who drowned?", ["I", "He"], ["Ivo", "George I"]),
     ],
 )

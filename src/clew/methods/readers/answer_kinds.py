@@ -163,8 +163,11 @@ _KIND = re.compile(
     r"(?:\w+ )?which (?:[\w-]+ )?(?:firm|company|corporation|bank|agency|organi[sz]ation|exchange|auditor|person"
     r"|university|college|school|institute|museum|newspaper|club|city|town|village|country|river|street)\b"
 )
-#: "What did the bridge cost?", and what a price has: a digit or the name of money.
-_COST = re.compile(r"^(?:how much|what) (?:did|does|will|would) .*\b(?:cost|earn)\b")
+#: "What did the bridge cost?", "What does the tenant pay a month?"; a price has a digit or the name of money.
+_COST = re.compile(
+    r"^(?:how much|what) (?:did|do|does|must|shall|should|will|would) .*"
+    r"\b(?:(?:cost|earn)\b|pay (?:a|per|each|every) (?:hour|day|week|month|quarter|year|head|ton|share)\b)"
+)
 _MONEY = re.compile(
     r"\d|[$€£¥]|\b(?:hundreds?|thousands?|[mb]illions?|dollars?|euros?|pounds?|guineas?|shillings?|pence|penny|cents?"
     r"|francs?|money|fortune|nothing)\b",
