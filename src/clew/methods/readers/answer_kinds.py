@@ -31,12 +31,13 @@ _DATE = re.compile(
     rf"|\b\d\d?:\d\d\b|\b(?:FY|Q[1-4])\s?\d\d",
     re.IGNORECASE,
 )
-#: All of a date, from its day to its year, as it is given for an answer.
-_WHOLE_DATE = re.compile(
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{{4}})?"
-    rf"|\b(?:1[0-9]\d\d|20\d\d)\b",
+#: A month with its day and year, as far as they are given: a date, and no count of things.
+_DATE_BY_MONTH = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{{4}})?",
     re.IGNORECASE,
 )
+#: All of a date, from its day to its year, as it is given for an answer.
+_WHOLE_DATE = re.compile(rf"{_DATE_BY_MONTH.pattern}|\b(?:1[0-9]\d\d|20\d\d)\b", re.IGNORECASE)
 #: Words that join two names and are part of neither.
 _BETWEEN = re.compile(r"\s(?:in|and|for|on|at|to|by)\s")
 _WORDS = (
@@ -180,11 +181,6 @@ _OTHER_UNIT = re.compile(r"%|percent|[$€£¥]|\b(?:section|note|item|exhibit|a
 #: A sentence ends within the text: of 35,667 short answers of reading/train.jsonl and dev.jsonl none has that.
 _CROSSES_SENTENCES = re.compile(r"(?:[a-z]{4}|\d)[.!?] +[A-Z][a-z]")
 _SHORT_ANSWER = 80
-#: A day or month, which is no count: "19 October 1943".
-_MONTH_DATE = re.compile(
-    r"(?:\b\d{1,2} )?\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
-    r"(?: \d{1,2}\b)?(?:,? \d{4}\b)?"
-)
 _OFFICE_WORDS = frozenset(
     "chief executive financial operating technology accounting commercial information product legal human resources "
     "officer director president vice senior managing general chair chairman chairwoman chairperson treasurer "
@@ -211,7 +207,7 @@ def is_impossible(question: str, text: str) -> bool:
     folded = " ".join(question.casefold().split())
     if _COUNT.search(folded):
         is_other_unit = _OTHER_UNIT.search(text) is not None and _UNIT.search(folded) is None
-        return is_other_unit or not contains_answer("amount", _MONTH_DATE.sub(" ", text), "")
+        return is_other_unit or not contains_answer("amount", _DATE_BY_MONTH.sub(" ", text), "")
     if _DAY.search(folded):
         return (not has_digit and parse_date(text) is None) or _OTHER_UNIT.search(text) is not None
     if _NAMES.search(folded) and _is_date_or_number(text):
