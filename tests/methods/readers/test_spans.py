@@ -74,10 +74,9 @@ def test_the_name_of_a_firm_is_whole(text, marked, answer):
 
 
 def test_a_line_item_of_a_year_is_answered_by_an_amount_alone():
-    text = "Ada Pell joined the board in 2015. She keeps the accounts of the goodwill."
-    result, _ = read(
-        {"What": {"Ada Pell": 9.0, "2015": 8.0}}, "What was Arlen's goodwill in 2015?", [hit(0, text)]
-    )
+    text = "Ada Pell is a partner since October 2015, and the goodwill is hers."
+    marked = {"What": {"partner since October 2015": 9.0}}
+    result, _ = read(marked, "What was the goodwill in 2015?", [hit(0, text)])
     assert result.abstained
 
 
