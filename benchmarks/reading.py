@@ -1,17 +1,18 @@
 """Answers of the trained reader beside ``short`` and ``extractive``: gold passages, pooled search, filings. No model.
 
     python benchmarks/reading.py gold             # dev.jsonl, gold paragraphs of fold 0, held-out TAT-QA
+    python benchmarks/reading.py baselines        # short and extractive over the same passages
     python benchmarks/reading.py gold --draw docs/images/reading-confidence.svg       # and draws the confidence
     python benchmarks/reading.py pooled --encoder onnx:folds/fold0/onnx       # over the pool of each set
     python benchmarks/reading.py filings --kb FOLDER --show      # 60 questions about eight filings
     python benchmarks/reading.py respective       # lists of values "respectively", in all of TAT-QA
     python benchmarks/reading.py speed
-    python benchmarks/reading.py train --fold 1 --from all-MiniLM-L6-v2 --out FOLDER     # an hour of one core
-    python benchmarks/reading.py gold --fold 1 --model onnx:FOLDER/onnx
+    python benchmarks/reading.py train --fold 1 2 3 4 --from all-MiniLM-L6-v2 --out FOLDER     # two hours of one core
+    python benchmarks/reading.py gold --fold 1 2 3 4 --model onnx:FOLDER/onnx
 
 The shipped reader was trained without fold 0 of the multi-hop sets and a fifth of the contexts of TAT-QA (seed 0);
-``train`` makes the reader of another fold with the mixture of ``make reader``, and continues where it was killed.
-``pooled`` needs an encoder that was not trained on fold 0 either (``benchmarks/folds.py`` makes it). The rules that
+``train`` makes a reader without other folds with the mixture of ``make reader``, and continues where it was killed.
+``pooled`` needs an encoder that was not trained on the fold either (``benchmarks/folds.py`` makes it). The rules that
 take questions apart were written with the wordings of all folds in sight. Intervals are 95 % bootstrap intervals.
 """
 
@@ -24,7 +25,7 @@ import resource
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,16 +36,18 @@ import folds
 from clew.app.cli.output import show_progress
 from clew.core.text import sentence_spans
 from clew.core.trail import TrailRecorder
-from clew.core.types import Answer, Question, ReaderPassage
+from clew.core.types import PASSAGE, Answer, Hit, Question, ReaderPassage
 from clew.core.values import find_respective_value
-from clew.evaluate.corpora import pool_paragraphs
+from clew.evaluate.corpora import document_location, pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
 from clew.evaluate.metrics.answers import exact_match, f1, normalise_answer
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base import registry
+from clew.methods.readers.extractive import ExtractiveReader, ShortReader
 from clew.models.span_reader import create_span_reader
+from clew.parse.documents.builder import DocumentBuilder
 from clew.store.store import Store
 from clew.train.reader import ReaderSettings, is_right, train_reader
 from clew.train.reading_data import collect_examples, gold_example, tatqa_questions
@@ -59,15 +62,15 @@ FOLD = 0
 READERS = ("extractive", "short", "span")
 
 
-def multihop(data: Path, fold: int = FOLD) -> dict[str, list[Example]]:
-    """Return the questions of a fold of each multi-hop set."""
+def multihop(data: Path, numbers: Collection[int] = (FOLD,)) -> dict[str, list[Example]]:
+    """Return the questions of some folds of each multi-hop set."""
     examples = {
         name: list(load_dataset(name, data / name / f"{part}.jsonl").examples())
         for name, part in folds.SETS.items()
     }
     fold_of = folds.folds(examples)
     return {
-        name: [example for example in group if fold_of[name, example.id] == fold]
+        name: [example for example in group if fold_of[name, example.id] in numbers]
         for name, group in examples.items()
     }
 
@@ -81,21 +84,21 @@ def tatqa_contexts(data: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield position % 5, context
 
 
-def held_out_tatqa(data: Path, fold: int = FOLD) -> list[ReadingExample]:
-    """Return the questions of the contexts of TAT-QA in a fold."""
+def held_out_tatqa(data: Path, numbers: Collection[int] = (FOLD,)) -> list[ReadingExample]:
+    """Return the questions of the contexts of TAT-QA in some folds."""
     return [
         question
         for number, context in tatqa_contexts(data)
-        if number == fold
+        if number in numbers
         for question in tatqa_questions(context)
     ]
 
 
 def train(options: argparse.Namespace) -> None:
-    """Train the reader of a fold: ``make reader`` without the fold's questions and contexts of TAT-QA.
+    """Train the reader of some folds: ``make reader`` without their questions and contexts of TAT-QA.
 
     A twentieth of the other folds and 700 questions of ``reading/dev.jsonl`` calibrate it, so that nothing is
-    fitted to the fold.
+    fitted to what it is asked.
     """
     without = options.out.with_name(f"{options.out.name}-data")
     without.mkdir(parents=True, exist_ok=True)
@@ -106,7 +109,7 @@ def train(options: argparse.Namespace) -> None:
         lines = path.read_text(encoding="utf-8").splitlines()
         remaining = [line for line, item in zip(lines, examples, strict=True) if item.id not in left_out]
         (without / f"{name}.jsonl").write_text("\n".join(remaining) + "\n", encoding="utf-8")
-    contexts = [context for number, context in tatqa_contexts(options.data) if number != options.fold]
+    contexts = [context for number, context in tatqa_contexts(options.data) if number not in options.fold]
     (without / "tatqa.json").write_text(json.dumps(contexts), encoding="utf-8")
     sources = {name: without / f"{name}.jsonl" for name in folds.SETS} | {
         "reading": options.data / "reading" / "train.jsonl",
@@ -122,7 +125,7 @@ def train(options: argparse.Namespace) -> None:
         ReaderSettings(save_every=25),
         options.out,
         print,
-        show_progress(f"fold {options.fold}"),
+        show_progress("fold " + ", ".join(map(str, options.fold))),
     )
     print(json.dumps(record["after"], indent=1))
 
@@ -133,9 +136,8 @@ def interval(values: Sequence[float]) -> str:
     return f"{100 * estimate.mean:.1f} ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
 
 
-def gold(options: argparse.Namespace) -> None:
-    """Print EM and F1 over gold passages by source, and how often the confidence is right."""
-    model = create_span_reader(options.model)
+def gold_examples(options: argparse.Namespace) -> list[ReadingExample]:
+    """Return the questions of ``reading/dev.jsonl``, and those of the folds over their gold passages."""
     examples = list(marked_examples(options.data / "reading" / "dev.jsonl"))
     examples += [
         gold_example(name, example)
@@ -147,6 +149,46 @@ def gold(options: argparse.Namespace) -> None:
         examples = [example for example in examples if example.source.startswith(options.source_name)]
     if options.limit:
         examples = random.Random(0).sample(examples, options.limit)
+    return examples
+
+
+def baselines(options: argparse.Namespace) -> None:
+    """Print EM and F1 of ``extractive`` and ``short`` over gold passages by source; refusing counts as wrong."""
+    examples = [each for each in gold_examples(options) if each.verdict or each.places]
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "base", create=True) as base:
+        keys = []
+        for number, example in enumerate(examples):
+            builder = DocumentBuilder()
+            for passage in example.passages:
+                builder.add_heading(1, passage.title or "Text")
+                builder.add_paragraph(passage.text)
+            data = str(number).encode()
+            document = builder.finish(data=data, title="", media_type="text/plain", parser="gold/1")
+            base.put_document(document, document_location(document))
+            keys.append(document.key)
+        base.catch_up()
+        snapshot = base.snapshot()
+        readers = {"extractive": ExtractiveReader.build(snapshot), "short": ShortReader.build(snapshot)}
+        scores: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+        for key, example in zip(keys, examples, strict=True):
+            nodes = snapshot.nodes(np.arange(*snapshot.document_rows(key)))
+            hits = [Hit(node, 1.0, (node.id,)) for node in nodes if node.kind == PASSAGE]
+            golds = [example.verdict] if example.verdict else list(example.answers)
+            for name, reader in readers.items():
+                answer = reader.read(Question(example.question), hits, TrailRecorder())
+                text = "" if answer.abstained else answer.text
+                pair = max(exact_match(text, each) for each in golds), max(f1(text, each) for each in golds)
+                scores[example.source, name].append(pair)
+    print("| source | questions | reader | EM | F1 |\n|---|---|---|---|---|")
+    for (source, name), values in sorted(scores.items()):
+        exact, token = zip(*values, strict=True)
+        print(f"| {source} | {len(values)} | {name} | {interval(exact)} | {interval(token)} |")
+
+
+def gold(options: argparse.Namespace) -> None:
+    """Print EM and F1 over gold passages by source, and how often the confidence is right."""
+    model = create_span_reader(options.model)
+    examples = gold_examples(options)
     scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
     refused: dict[str, list[float]] = defaultdict(list)
     confidences: list[tuple[float, bool]] = []
@@ -396,7 +438,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=("gold", "pooled", "filings", "train", "respective", "speed"))
+    parser.add_argument(
+        "part", choices=("gold", "baselines", "pooled", "filings", "train", "respective", "speed")
+    )
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--model", default="clew:reader")
     parser.add_argument("--encoder", default="clew:hops")
@@ -411,13 +455,16 @@ def main() -> None:
     parser.add_argument("--threshold", type=float, default=0.25)
     parser.add_argument("--draw", type=Path, help="draw risk, coverage and calibration to this file")
     parser.add_argument("--show", action="store_true", help="print each answer")
-    parser.add_argument("--fold", type=int, default=FOLD, help="the fold that the reader has not seen")
+    parser.add_argument(
+        "--fold", type=int, nargs="+", default=[FOLD], help="the folds that the reader has not seen"
+    )
     parser.add_argument("--from", dest="source", default="all-MiniLM-L6-v2", help="train: the encoder")
     parser.add_argument("--out", type=Path, help="train: the folder of the reader")
     parser.add_argument("--scale", type=float, default=1.0, help="train: multiply the numbers of examples")
     options = parser.parse_args()
     parts = {
-        "gold": gold, "pooled": pooled, "filings": filings, "train": train, "respective": respective, "speed": speed
+        "gold": gold, "baselines": baselines, "pooled": pooled, "filings": filings, "train": train,
+        "respective": respective, "speed": speed,
     }  # fmt: skip
     parts[options.part](options)
 

@@ -8,6 +8,7 @@ from clew.methods.readers.answer_kinds import (
     expected_kind,
     is_impossible,
     is_label,
+    is_of_another_name,
     is_of_another_role,
 )
 
@@ -183,3 +184,66 @@ def test_who_holds_an_office_stands_beside_it(kind, text, name, other):
         span = Span(words, "text", 0, start, start + len(words), 1.0)
         assert is_of_another_role("Who is the chief executive officer?", span, node) is expected
         assert not is_of_another_role("Who spoke?", span, node)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer", "kind", "expected"),
+    [
+        (
+            "What is the capital of France?",
+            "Rome is old. The capital of Spain is Madrid.",
+            "Madrid",
+            PASSAGE,
+            True,
+        ),
+        (
+            "What is the capital of France?",
+            "The capital of Spain is Madrid, that of France Paris.",
+            "Paris",
+            PASSAGE,
+            False,
+        ),
+        (
+            "What is the capital of France?",
+            "The capital of Spain is Madrid. Rome is old.",
+            "Rome",
+            PASSAGE,
+            False,
+        ),
+        (
+            "What is the capital of France?",
+            "The capital of metropolitan France is Paris.",
+            "Paris",
+            PASSAGE,
+            False,
+        ),
+        ("Who drew the plan of the Corn Exchange?", "Plan of Tern Hall: By: Bo Lind", "Bo Lind", ROW, True),
+        (
+            "Who drew the plan of the Corn Exchange?",
+            "Plan of the Old Corn Exchange: By: Bo Lind",
+            "Bo Lind",
+            ROW,
+            False,
+        ),
+        # A name and its abbreviation; a head that the question does not have.
+        (
+            "Who leads the board of Tern Works Ltd?",
+            "The board of TWL is led by Ada Pell.",
+            "Ada Pell",
+            PASSAGE,
+            False,
+        ),
+        (
+            "Who leads the board of Tern Works Ltd?",
+            "The staff of Ames is led by Ada Pell.",
+            "Ada Pell",
+            PASSAGE,
+            False,
+        ),
+        ("Who built the pier?", "The pier of Corran was built by Ada Pell.", "Ada Pell", PASSAGE, False),
+    ],
+)
+def test_what_is_said_of_another_name_is_no_answer(question, text, answer, kind, expected):
+    start = text.index(answer)
+    span = Span(answer, "text", 0, start, start + len(answer), 1.0)
+    assert is_of_another_name(question, span, node_of(text, kind)) is expected

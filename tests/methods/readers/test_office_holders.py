@@ -84,7 +84,7 @@ def test_other_questions_ask_for_no_office():
         "Who built the pier?",
         "Who is Ada Pell?",
         "What does the chairman earn?",
-        "Who is the master?",
+        "Who is the culprit?",
     ):
         assert parse_office_question(question) is None
 
@@ -113,3 +113,49 @@ def test_the_reader_quotes_the_mention_and_says_how_it_was_read(report):
     assert "Ada Pell" in quote.text and "Chief Financial Officer" in quote.text
     step = trail.steps[0]
     assert isinstance(step, SpanReadStep) and step.model == "names beside the office"
+
+
+MINUTES = (
+    "Present:\n- The Mayor, Councillor Inge Dahl\n- Councillors Bo Lind and Ada Pell\n- The Town Clerk, Mr Per Vold\n"
+    "- The Borough Surveyor and the Town Clerk's deputy",
+    "The Surveyor spoke of drains. Signed: Inge Dahl, Mayor of Corran.",
+    "Tor Aas, Harbour Master of Corran, sent his regrets.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Who is the mayor of Corran?", "Inge Dahl"),
+        ("Who was mayor of Corran in 1951?", "Inge Dahl"),
+        ("Who is the town clerk?", "Per Vold"),
+        # Nobody is named beside the surveyor; the item before names somebody else. No master but that of the harbour.
+        ("Who is the borough surveyor?", None),
+        ("Who is the master of Corran?", None),
+    ],
+)
+def test_roles_are_read_within_the_item_of_a_list(base, question, name):
+    builder = DocumentBuilder()
+    for text in MINUTES:
+        builder.add_paragraph(text)
+    parsed = builder.finish(data=b"corran", title="Minutes", media_type="text/plain", parser="test/1")
+    base.put_document(parsed, Location("/docs/corran-minutes.txt", "/docs", 1, 1, 1))
+    base.catch_up()
+    holder = find_holder(parse_office_question(question), {parsed.key}, base.snapshot(), is_subject=True)
+    assert (holder and holder.name) == name
+
+
+def test_an_office_that_several_documents_fill_differently_has_no_holder(base):
+    for number, name in enumerate(("Inge Dahl", "Bo Lind")):
+        builder = DocumentBuilder()
+        builder.add_paragraph(f"Signed by {name}, Mayor, in the town hall.")
+        parsed = builder.finish(data=name.encode(), title=name, media_type="text/plain", parser="test/1")
+        base.put_document(parsed, Location(f"/docs/{number}.txt", "/docs", 1, 1, 1))
+        base.catch_up()
+        snapshot = base.snapshot()
+        nodes = [snapshot.nodes(snapshot.rows([f"{document.key}:1"]))[0] for document in snapshot.documents()]
+        hits = [Hit(node, 1.0, (node.id,)) for node in nodes]
+        answer = SpanAnswerReader(NoReader(), snapshot=snapshot).read(
+            Question("Who is the mayor?"), hits, TrailRecorder()
+        )
+        assert answer.abstained is (number == 1)

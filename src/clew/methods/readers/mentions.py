@@ -33,6 +33,19 @@ def node_context(node: Node) -> str:
     return " ".join((node.text, *node.headings, node.document_name))
 
 
+#: A bullet, or a number with a dot or a bracket, at the beginning of a line.
+LIST_ITEM = re.compile(r"(?:^|\n)\s*(?:[-•*]|\d{1,2}[.)])\s+")
+
+
+def list_item_at(text: str, place: int) -> tuple[int, int] | None:
+    """Return the range of the item at a place in a list of several, None in other texts."""
+    marks = list(LIST_ITEM.finditer(text))
+    start = max((mark.end() for mark in marks if mark.end() <= place), default=None)
+    if start is None or len(marks) < 2:
+        return None
+    return start, min((mark.start() for mark in marks if mark.start() >= place), default=len(text))
+
+
 def is_about(subjects: Mapping[str, frozenset[str]], node: Node) -> bool:
     """Return whether a node may tell about the subjects that a question names: it is in a document about one of them,
     or mentions one. Without subjects every node may."""

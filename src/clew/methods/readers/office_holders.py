@@ -21,7 +21,7 @@ from clew.core.protocols import Snapshot
 from clew.core.text import fold_name, hash_term, query_terms
 from clew.core.types import PASSAGE, ROW, Node
 from clew.core.values import mentions_name
-from clew.methods.readers.mentions import node_context
+from clew.methods.readers.mentions import list_item_at, node_context
 
 _ACRONYMS = {
     "chief executive officer": "ceo",
@@ -33,11 +33,17 @@ _ACRONYMS = {
 _NO_DEPUTY = "".join(f"(?<!\\b{word}[ -])" for word in ("deputy", "vice", "assistant", "former"))
 _ENDINGS = (
     r"(?:officer|president|chair(?:man|woman|person)|ceo|cfo|coo|cto|treasurer|secretary|controller|general counsel"
-    r"|chief accountant|managing director)"
+    r"|chief accountant|director|mayor|governor|captain|master|engineer|clerk|surveyor|superintendent|manager"
+    r"|minister|headmaster|headmistress|principal|dean|rector|chaplain|curator|librarian|editor|judge)"
+)
+#: Of these, a word before them makes another office; a chairman is one whatever stands before.
+_ROLE_WORD = re.compile(
+    r"director|captain|master|engineer|clerk|surveyor|superintendent|manager|minister|judge", re.I
 )
 _QUESTION = re.compile(
     rf"^who(?:'s| is| was| serves as| acts as) (?:(?P<owner>.+?)['’]s? )?(?:the |its |our )?(?:current |present )?"
-    rf"(?P<office>(?:[\w-]+,? ){{0,5}}?{_ENDINGS})(?: (?:of|at|for) (?:the )?(?P<of>.+?))?\W*$",
+    rf"(?P<office>(?:[\w-]+,? ){{0,5}}?{_ENDINGS})(?: (?:of|at|for|in) (?:the )?(?P<of>.+?))?"
+    rf"(?: in (?:19|20)\d\d)?\W*$",
     re.IGNORECASE,
 )
 _AUDITOR_QUESTION = re.compile(
@@ -55,13 +61,14 @@ _FIRM = re.compile(
 _SELF = re.compile(r"(?:the |our |this )?(?:company|corporation|registrant|firm)", re.IGNORECASE)
 #: Words with capitals that are no part of a person's name.
 _NO_NAME = frozenset(
-    "accounting act age ages agreement and annual april august board by certification chair chairman chairperson "
-    "chairwoman chief committee company compensation controller corporation counsel date december director dr "
-    "employment executive exhibit february financial form former general global group head held inc independent "
-    "interim international item its january july june letter ltd managing march may mr mrs ms name named names "
-    "note november october of offer officer officers operating our plan plc position positions prepared president "
-    "principal prior pursuant registrant report secretary section senior september signature since states the "
-    "title to treasurer united vice".split()
+    "accounting act age ages agreement and annual april august board by captain certification chair chairman "
+    "chairperson chairwoman chief clerk committee company compensation controller corporation councillor "
+    "counsel date december director dr employment engineer executive exhibit february financial form former "
+    "general global group head held inc independent interim international item its january july june letter "
+    "ltd managing march master may mayor mr mrs ms name named names note november october of offer officer "
+    "officers operating our plan plc position positions prepared president principal prior pursuant registrant "
+    "report secretary section senior september signature since states superintendent surveyor the title to "
+    "town treasurer united vice".split()
 )
 _WORD = r"[A-ZÀ-Þ][\w’'-]+"
 _PERSON = re.compile(
@@ -202,17 +209,23 @@ def _nodes_with(question: OfficeQuestion, documents: Collection[str], snapshot: 
 def _read_mentions(node: Node, office: re.Pattern[str], whose: str) -> list[OfficeHolder]:
     holders = []
     for match in office.finditer(node.text):
-        after = node.text[match.end() : match.end() + _MAX_GAP]
-        before = node.text[max(match.start() - _MAX_GAP, 0) : match.start()]
+        first, last = list_item_at(node.text, match.start()) or (0, len(node.text))
+        after = node.text[match.end() : min(match.end() + _MAX_GAP, last)]
+        before = node.text[max(match.start() - _MAX_GAP, first) : match.start()]
         elsewhere = _ELSEWHERE.match(after)
         if elsewhere and whose and not _is_same_company(elsewhere["company"], whose):
             continue
-        if _PAST.match(after) or _FORMER.search(before):
+        if _PAST.match(after) or _FORMER.search(before) or _is_longer_office(match.group(), before):
             continue
-        place = _name_before(node, match.start()) or _name_after(node, match.end())
+        place = _name_before(node, match.start(), first) or _name_after(node, match.end(), last)
         if place is not None:
             holders.append(OfficeHolder(node.text[place[0] : place[1]], node, *place, 1))
     return holders
+
+
+def _is_longer_office(office: str, before: str) -> bool:
+    """Return whether the word before a role of one word makes another office of it: the "Harbour Master"."""
+    return _ROLE_WORD.fullmatch(office) is not None and re.search(r"\b[A-Z][a-z]+ $", before) is not None
 
 
 def _read_firms(node: Node, office: re.Pattern[str]) -> list[OfficeHolder]:
@@ -228,8 +241,8 @@ def _is_same_company(company: str, whose: str) -> bool:
     return not set(query_terms(company)).isdisjoint(query_terms(whose))
 
 
-def _name_before(node: Node, office: int) -> tuple[int, int] | None:
-    """Return where the last person's name before an office stands, None where other words are between."""
+def _name_before(node: Node, office: int, first: int) -> tuple[int, int] | None:
+    """Return where the last person's name from ``first`` to an office stands, None where other words are between."""
     text = node.text
     if node.kind == ROW and (label := text.find(": ")) >= 0:
         # The label of a row names the person that its cells are about.
@@ -237,7 +250,7 @@ def _name_before(node: Node, office: int) -> tuple[int, int] | None:
         person = _person_at(text, label)
         if person is not None and text.startswith(":", person[1]):
             return person
-    start = max(office - _MAX_GAP, 0)
+    start = max(office - _MAX_GAP, first)
     for match in reversed(list(_PERSON.finditer(text, start, office))):
         person = _without_titles(text, match.start(), match.end())
         if person is not None and _BETWEEN.fullmatch(text, person[1], office):
@@ -245,8 +258,8 @@ def _name_before(node: Node, office: int) -> tuple[int, int] | None:
     return None
 
 
-def _name_after(node: Node, office: int) -> tuple[int, int] | None:
-    match = _AFTER.match(node.text[office : office + _MAX_GAP])
+def _name_after(node: Node, office: int, last: int) -> tuple[int, int] | None:
+    match = _AFTER.match(node.text[office : min(office + _MAX_GAP, last)])
     if match is None:
         return None
     return _without_titles(node.text, office + match.start("name"), office + match.end("name"))

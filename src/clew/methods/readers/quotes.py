@@ -23,6 +23,9 @@ def quote_cell(node: Node, cell: str, column: int | None = None) -> Quote:
     part = None if column is None else _part_of_column(node, column)
     if part is not None and node.text[: part[1]].endswith(cell):
         place = part[1] - len(cell)
+    elif column == 0:
+        # The label of the row, behind the table's caption.
+        place = node.text.find(cell)
     else:
         starts = (node.text.rfind(before + cell) + 2 for before in (": ", "; ") if before + cell in node.text)
         place = next(starts, -1)

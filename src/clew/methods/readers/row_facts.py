@@ -1,0 +1,194 @@
+"""What one row of a table says: "Who was the engineer of the Heron Maid?", answered by the row that has every word.
+
+Search ranks passages by meaning, and a row of a register may come far behind sentences about the same ship. Here all
+rows are looked at that have the words of a question, wherever they stand. A row answers if each word of the question
+is one of its cells, the header of a column, or what the table is about (its caption, headings and document), so that
+nothing the question says is left over; and if all rows of which that is so give the same answer. Three forms:
+
+- a cell under a header that the question names: "What wage did Gideon Wick earn?", column *Weekly wage*;
+- the only value of a row with two cells: "Who was Hesper Marrable's husband?", row *Spouse*;
+- the label of a row that two cells describe: *Engineer* and *Heron Maid*.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.core.protocols import Snapshot
+from clew.core.text import hash_term, query_terms
+from clew.core.types import ROW, Node, Scope
+from clew.methods.readers.answer_kinds import expected_kind, is_impossible
+from clew.parse.data_tables import DataRow, DataTable, table_from_node
+
+if TYPE_CHECKING:
+    from clew.core.arrays import Rows
+
+#: Larger tables are lists of records: they are asked by SQL and the method ``tables``.
+_MAX_TABLE_ROWS = 2_000
+#: Only so many rows with all words of a question are looked at.
+_MAX_ROWS = 200
+#: Words that ask, and say nothing of a row.
+_ASKING = frozenset(
+    query_terms("many much name kind call person people number have hold earn get make give show")
+)
+#: Words for the same thing: that of the table for that of the question.
+_SAME = {
+    "spous": frozenset(query_terms("husband wife married spouse")),
+    "children": frozenset(query_terms("son daughter child children")),
+    "parent": frozenset(query_terms("mother father parents")),
+    "born": frozenset(query_terms("birth birthplace birthday")),
+    "die": frozenset(query_terms("death dead")),
+    "occup": frozenset(query_terms("profession job trade")),
+}
+#: A question that one cell cannot answer.
+_NEEDS_MORE = re.compile(
+    r"\b(?:most|least|more|less|fewer|than|total|sum|average|mean|median|all|altogether|between|difference|change"
+    r"|highest|lowest|largest|smallest|biggest|oldest|youngest|first|last|longest|shortest|how often|not|no|why)\b"
+    r"|\b\w+est\b|^(?:is|was|are|were|did|does|do|has|have|had|can|could)\b",
+    re.IGNORECASE,
+)
+_YEAR_OR_NUMBER = re.compile(r"[\d\W]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RowFact:
+    """A cell that answers: its text, its row as a node, and its column."""
+
+    text: str
+    node: Node
+    column: int
+
+
+def find_row_fact(question: str, snapshot: Snapshot, scope: Scope) -> RowFact | None:
+    """Return the cell that answers a question; None where no row has all of its words, or rows disagree."""
+    terms = frozenset(query_terms(question)) - _ASKING
+    if len(terms) < 2 or _NEEDS_MORE.search(question):
+        return None
+    facts = [
+        fact
+        for node in _rows_with(terms, snapshot, scope)
+        for fact in _read_row(question, terms, node, snapshot)
+    ]
+    return facts[0] if len({fact.text for fact in facts}) == 1 else None
+
+
+def _rows_with(terms: frozenset[str], snapshot: Snapshot, scope: Scope) -> Sequence[Node]:
+    """Return the rows of tables in ``scope`` that have each of the terms, some in their own text, the others in a
+    title or heading of their document."""
+    documents = snapshot.column("document")
+    in_text, in_titles = [], []
+    for term in terms:
+        hashes = [hash_term(other) for other in _forms_of(term)]
+        in_text.append(_rows_with_any("text", hashes, snapshot))
+        in_titles.append(np.unique(documents[_rows_with_any("title", hashes, snapshot)]))
+    rows = np.unique(np.concatenate(in_text))
+    rows = rows[snapshot.mask(scope, (ROW,))[rows]]
+    for having, titles in zip(in_text, in_titles, strict=True):
+        rows = rows[np.isin(rows, having) | np.isin(documents[rows], titles)]
+    return snapshot.nodes(rows[:_MAX_ROWS])
+
+
+def _rows_with_any(field: str, hashes: Sequence[int], snapshot: Snapshot) -> Rows:
+    postings = snapshot.postings(field)
+    return np.unique(np.concatenate([postings.rows_with(key)[0] for key in hashes]))
+
+
+def _forms_of(term: str) -> list[str]:
+    """Return the terms of a table that a term of a question may stand for."""
+    return [term, *_agents(term), *(other for other, asked in _SAME.items() if term in asked)]
+
+
+def _agents(term: str) -> tuple[str, ...]:
+    return f"{term}er", f"{term}or", f"{term}r"
+
+
+def _read_row(question: str, terms: frozenset[str], node: Node, snapshot: Snapshot) -> Iterator[RowFact]:
+    """Yield the cell of a row that answers, if one does."""
+    if node.parent is None:
+        return
+    table = _open_table(node.parent, snapshot)
+    row = _find_row(table, node)
+    if row is None or row.is_total or table.table.headers_uncertain:
+        return
+    about = frozenset(
+        query_terms(" ".join((*node.headings, table.table.caption, node.document_name, row.group)))
+    )
+    column = _answering_column(question, terms, about, table, row)
+    text = "" if column is None else row.cells[column].strip()
+    needs_number = expected_kind(question) == "amount" and not any(map(str.isdigit, text))
+    if column is not None and not needs_number and not is_impossible(question, text):
+        yield RowFact(text, node, column)
+
+
+def _answering_column(
+    question: str, terms: frozenset[str], about: frozenset[str], table: DataTable, row: DataRow
+) -> int | None:
+    headers = [
+        frozenset(query_terms(column.header)) if column.header else frozenset() for column in table.columns
+    ]
+    cells = {place: cell for place, cell in enumerate(row.cells) if cell.strip(" -–—")}
+    given = {place: words for place, cell in cells.items() if (words := _matched(cell, terms))}
+    if not given:
+        return None
+    said = frozenset().union(*given.values())
+    left = terms - said
+    others = [place for place in cells if place not in given]
+    asked = [
+        place
+        for place in others
+        if place and any(_is_same(term, header) for term in left for header in headers[place])
+    ]
+    known = about.union(*(headers[place] for place in given))
+    if len(asked) == 1:
+        known = known | headers[asked[0]]
+        return asked[0] if _is_told(left, known) and (0 in given or len(given) > 1) else None
+    if asked or not _is_told(left, known):
+        return None
+    if 0 in given and len(others) == 1 and len(row.cells) == 2:
+        return others[0]
+    is_named = expected_kind(question) == "person" or re.match(r"(?:which|what)\b", question, re.IGNORECASE)
+    if 0 in others and len(given) > 1 and is_named and not _YEAR_OR_NUMBER.fullmatch(row.label):
+        return 0
+    return None
+
+
+def _matched(cell: str, terms: frozenset[str]) -> frozenset[str]:
+    """Return the terms of a question that a cell is, whole or up to its first comma or bracket."""
+    for text in (cell, re.split(r"[,(;]", cell)[0]):
+        words = frozenset(query_terms(text)) if any(map(str.isalnum, text)) else frozenset()
+        matched = frozenset(term for term in terms for word in words if _is_same(term, word))
+        if words and all(any(_is_same(term, word) for term in terms) for word in words):
+            return matched
+    return frozenset()
+
+
+def _is_told(left: frozenset[str], known: frozenset[str]) -> bool:
+    return all(any(_is_same(term, word) for word in known) for term in left)
+
+
+def _is_same(asked: str, printed: str) -> bool:
+    """Return whether a term of a question means that of a table: the same, a synonym, or who does it ("owns" and
+    "owner")."""
+    return asked == printed or asked in _SAME.get(printed, ()) or printed in _agents(asked)
+
+
+def _open_table(id: str, snapshot: Snapshot) -> DataTable:
+    node = snapshot.nodes(snapshot.rows([id]))[0]
+    table: DataTable = snapshot.memoize(f"table/{id}", partial(table_from_node, node), documents_only=True)
+    return table
+
+
+def _find_row(table: DataTable, node: Node) -> DataRow | None:
+    """Return the row of a node, None in a table that is too large (its rows stand in the order of
+    their nodes)."""
+    if len(table.rows) > _MAX_TABLE_ROWS:
+        return None
+    place = bisect_left(table.rows, node.position, key=lambda row: int(row.id.rpartition(":")[2]))
+    return table.rows[place] if place < len(table.rows) and table.rows[place].id == node.id else None
