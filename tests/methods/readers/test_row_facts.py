@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clew.core.trail import TrailRecorder
+from clew.core.trail import SpanReadStep, TrailRecorder
 from clew.core.types import PASSAGE, ROW, Hit, Location, Question, Scope, Span, Table
 from clew.methods.readers import row_facts
 from clew.methods.readers.row_facts import find_row_fact
@@ -154,5 +154,7 @@ def test_the_answer_is_marked_in_its_row(clinic, question, answer):
     )
     assert result.text == answer and result.confidence == 0.8
     (quote,) = result.quotes
-    assert quote.text[slice(*quote.answer)] == answer and quote.node == result.evidence[0].node.id
-    assert trail.steps[-1].model == "the row that has every word"
+    assert quote.answer is not None and quote.text[slice(*quote.answer)] == answer
+    assert quote.node == result.evidence[0].node.id
+    step = trail.steps[-1]
+    assert isinstance(step, SpanReadStep) and step.model == "the row that has every word"
