@@ -36,8 +36,8 @@ import numpy as np
 
 import folds
 from clew.app.cli.output import show_progress
-from clew.core.text import sentence_spans
 from clew.core.protocols import Reader
+from clew.core.text import sentence_spans
 from clew.core.trail import TrailRecorder
 from clew.core.types import PASSAGE, Answer, Hit, Question, ReaderPassage
 from clew.core.values import find_respective_value
