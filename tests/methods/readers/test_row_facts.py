@@ -54,6 +54,8 @@ def clinic(base):
         ("What is the price of the wheelchair?", "210"),
         ("How many hours a week does the porter of Elm have?", "40"),
         ("Who cleans the laundry?", "Mrs Stork"),
+        ("On which floor of the cleaner is the chapel?", "1"),
+        ("How many drip stands are in the inventory?", "9"),
         # A row with one value.
         ("How many beds does Clinic Sorvik have?", "62"),
         ("Who was the founder of Clinic Sorvik?", "Wilma Haas (née Korth)"),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -38,6 +38,8 @@ _MAX_ROWS = 200
 _ASKING = frozenset(
     query_terms("many much name kind call person people number have hold earn get make give show")
 )
+#: What heads a column of how many there are.
+_COUNT_HEADERS = frozenset(query_terms("number count quantity amount pieces units"))
 #: Words for the same thing: that of the table for that of the question.
 _SAME = {
     "spous": frozenset(query_terms("husband wife married spouse")),
@@ -130,33 +132,45 @@ def _read_row(question: str, terms: frozenset[str], node: Node, snapshot: Snapsh
 def _answering_column(
     question: str, terms: frozenset[str], about: frozenset[str], table: DataTable, row: DataRow
 ) -> int | None:
-    headers = [
-        frozenset(query_terms(column.header)) if column.header else frozenset() for column in table.columns
-    ]
+    """Return the column of the cell that answers: under the header that is named, a number of things for "how many",
+    the only value, or the label; None where a word is left over."""
+    headers = [frozenset(query_terms(column.header) if column.header else ()) for column in table.columns]
     cells = {place: cell for place, cell in enumerate(row.cells) if cell.strip(" -–—")}
     given = {place: words for place, cell in cells.items() if (words := _matched(cell, terms))}
     if not given:
         return None
-    said = frozenset().union(*given.values())
-    left = terms - said
+    left = terms.difference(*given.values())
     others = [place for place in cells if place not in given]
-    asked = [
-        place
+    named = {
+        place: {term for term in left if any(_is_same(term, header) for header in headers[place])}
         for place in others
-        if place and any(_is_same(term, header) for term in left for header in headers[place])
-    ]
-    known = about.union(*(headers[place] for place in given))
-    if len(asked) == 1:
-        known = known | headers[asked[0]]
-        return asked[0] if _is_told(left, known) and (0 in given or len(given) > 1) else None
-    if asked or not _is_told(left, known):
+        if place
+    }
+    asked = [place for place, words in named.items() if words]
+    if not _is_told(left, about.union(*(headers[place] for place in (*given, *asked)))):
         return None
+    is_described = 0 in given or len(given) > 1
+    if asked:
+        return _named_column(question, named) if is_described else None
+    counts = [place for place in others if headers[place] and headers[place] <= _COUNT_HEADERS]
+    if is_described and len(counts) == 1 and re.match(r"how many\b", question, re.IGNORECASE):
+        return counts[0]
     if 0 in given and len(others) == 1 and len(row.cells) == 2:
         return others[0]
     is_named = expected_kind(question) == "person" or re.match(r"(?:which|what)\b", question, re.IGNORECASE)
-    if 0 in others and len(given) > 1 and is_named and not _YEAR_OR_NUMBER.fullmatch(row.label):
-        return 0
-    return None
+    has_label = 0 in others and not _YEAR_OR_NUMBER.fullmatch(row.label)
+    return 0 if has_label and is_named and len(given) > 1 else None
+
+
+def _named_column(question: str, named: Mapping[int, Collection[str]]) -> int | None:
+    """Return the column that a question asks for, of those whose headers it names by some words: the one with most of
+    them, else the one with the first ("What depth was over the crest"); None where several have that, too."""
+    most = max(map(len, named.values()))
+    best = [place for place, words in named.items() if len(words) == most]
+    if len(best) > 1:
+        words = [term for term in query_terms(question) if any(term in named[place] for place in best)]
+        best = [place for place in best if words[0] in named[place] and not words[0].isdigit()]
+    return best[0] if len(best) == 1 else None
 
 
 def _matched(cell: str, terms: frozenset[str]) -> frozenset[str]:
