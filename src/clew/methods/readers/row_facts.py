@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.protocols import Snapshot
+from clew.core.protocols import Postings, Snapshot
 from clew.core.text import hash_term, query_terms
 from clew.core.types import ROW, Node, Scope
 from clew.methods.readers.answer_kinds import expected_kind, is_impossible
@@ -84,12 +84,16 @@ def find_row_fact(question: str, snapshot: Snapshot, scope: Scope) -> RowFact | 
 def _rows_with(terms: frozenset[str], snapshot: Snapshot, scope: Scope) -> Sequence[Node]:
     """Return the rows of tables in ``scope`` that have each of the terms, some in their own text, the others in a
     title or heading of their document."""
+    forms = {term: [hash_term(form) for form in _forms_of(term)] for term in terms}
+    keys = np.array([key for hashes in forms.values() for key in hashes], dtype=np.uint64)
+    fields = [snapshot.postings("text"), snapshot.postings("title")]
+    # Of a base in object storage this fetches what is read next, all terms at once.
+    frequency = dict(zip(keys.tolist(), sum(field.document_frequency(keys) for field in fields), strict=True))
+    if any(not any(frequency[key] for key in hashes) for hashes in forms.values()):
+        return []
     documents = snapshot.column("document")
-    in_text, in_titles = [], []
-    for term in terms:
-        hashes = [hash_term(other) for other in _forms_of(term)]
-        in_text.append(_rows_with_any("text", hashes, snapshot))
-        in_titles.append(np.unique(documents[_rows_with_any("title", hashes, snapshot)]))
+    in_text = [_rows_with_any(fields[0], hashes) for hashes in forms.values()]
+    in_titles = [np.unique(documents[_rows_with_any(fields[1], hashes)]) for hashes in forms.values()]
     rows = np.unique(np.concatenate(in_text))
     rows = rows[snapshot.mask(scope, (ROW,))[rows]]
     for having, titles in zip(in_text, in_titles, strict=True):
@@ -97,8 +101,7 @@ def _rows_with(terms: frozenset[str], snapshot: Snapshot, scope: Scope) -> Seque
     return snapshot.nodes(rows[:_MAX_ROWS])
 
 
-def _rows_with_any(field: str, hashes: Sequence[int], snapshot: Snapshot) -> Rows:
-    postings = snapshot.postings(field)
+def _rows_with_any(postings: Postings, hashes: Sequence[int]) -> Rows:
     return np.unique(np.concatenate([postings.rows_with(key)[0] for key in hashes]))
 
 
