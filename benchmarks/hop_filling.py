@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--retriever", default="search")
     parser.add_argument("--all", action="store_true", help="all questions, not only those of two hops")
     parser.add_argument(
-        "--fold", type=int, help="only questions of a fold; the trained reader has not seen 0"
+        "--fold", type=int, nargs="+", help="only questions of these folds; the trained reader has not seen 0"
     )
     parser.add_argument("--reader", default="auto", help="auto: the trained reader")
     given = parser.parse_args()
@@ -89,8 +89,8 @@ def main() -> None:
     encoder = None if given.encoder == "none" else registry.load_encoder(given.encoder)
     asked = [item for item in examples if given.all or item.id.startswith("2hop")]
     fold_of = folds.folds({"musique": examples})
-    if given.fold is not None:
-        asked = [item for item in asked if fold_of["musique", item.id] == given.fold]
+    if given.fold:
+        asked = [item for item in asked if fold_of["musique", item.id] in given.fold]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         fill_store(base.store, pool_paragraphs(examples), EvaluationSettings(encoder=encoder))
         base.graphs.add(given.data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)

@@ -1,7 +1,7 @@
 """Questions over tables: TAT-QA without a model, and twenty questions over large tables by SQL.
 
     python benchmarks/tables.py tatqa            # given the context: every row and paragraph of it is evidence
-    python benchmarks/tables.py tatqa --fold 1 --model onnx:FOLDER    # a reader of the other folds (reading.py)
+    python benchmarks/tables.py tatqa --fold 1 2 3 4 --model onnx:FOLDER    # a reader of other folds (reading.py)
     python benchmarks/tables.py tatqa --pooled   # one base of all contexts, the default method
     python benchmarks/tables.py large            # a CSV of 100,000 rows, a workbook of ten sheets
     python benchmarks/tables.py filings --kb FOLDER   # FinanceBench's answers with a number, to be graded by eye
@@ -24,7 +24,7 @@ import resource
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,8 +53,8 @@ from clew.store.store import Store
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 
 
-def titles_of_fold(path: Path, fold: int) -> set[str]:
-    """Return the contexts of a fold. Those of fold 0 the shipped reader has not seen, and the rules were not written
+def titles_of_folds(path: Path, folds: Collection[int]) -> set[str]:
+    """Return the contexts of some folds. Those of fold 0 the shipped reader has not seen, and the rules were not written
     for them."""
     contexts = json.loads(path.read_text(encoding="utf-8"))
     order = list(range(len(contexts)))
@@ -62,7 +62,7 @@ def titles_of_fold(path: Path, fold: int) -> set[str]:
     return {
         context["table"]["uid"]
         for position, context in zip(order, contexts, strict=True)
-        if position % 5 == fold
+        if position % 5 in folds
     }
 
 
@@ -70,9 +70,10 @@ def read_given_context(examples: list[Example], store: Store, reader: SpanAnswer
     """Yield the answer of each question from all rows and paragraphs of its own context."""
     by_title = {document.title: document.key for document in store.documents()}
     for example in examples:
-        nodes = store.document_nodes(by_title[example.corpus[0].title])
+        key = by_title[example.corpus[0].title]
+        nodes = store.document_nodes(key)
         hits = [Hit(node, 1.0, (node.id,)) for node in nodes if node.kind in {"row", "passage"}]
-        yield reader.read(Question(example.question), hits, TrailRecorder())
+        yield reader.read(Question(example.question, Scope(documents=(key,))), hits, TrailRecorder())
 
 
 def operands_of(example: Example) -> set[str]:
@@ -84,7 +85,7 @@ def operands_of(example: Example) -> set[str]:
 def tatqa(options: argparse.Namespace) -> None:
     """Print TAT-QA's exact match and F1 by type and source of the answer."""
     path = options.data / "tatqa" / "dev.json"
-    held_out = titles_of_fold(path, options.fold)
+    held_out = titles_of_folds(path, options.fold)
     examples = list(read_tatqa(path))
     if options.part != "all":
         examples = [
@@ -436,7 +437,9 @@ def main() -> None:
     command = commands.add_parser("tatqa")
     command.add_argument("--part", choices=("all", "seen", "held-out"), default="all")
     command.add_argument("--pooled", action="store_true")
-    command.add_argument("--fold", type=int, default=0, help="the fifth of the contexts that is held out")
+    command.add_argument(
+        "--fold", type=int, nargs="+", default=[0], help="the fifths of the contexts that are held out"
+    )
     command.add_argument("--model", default="clew:reader", help="the reader, trained on the other folds")
     command.add_argument(
         "--plain", action="store_true", help="the trained reader alone, without tables as data"
