@@ -54,8 +54,8 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 
 
 def titles_of_folds(path: Path, folds: Collection[int]) -> set[str]:
-    """Return the contexts of some folds. Those of fold 0 the shipped reader has not seen, and the rules were not written
-    for them."""
+    """Return the contexts of some folds. Those of fold 0 the shipped reader has not seen, and the rules were not
+    written for them."""
     contexts = json.loads(path.read_text(encoding="utf-8"))
     order = list(range(len(contexts)))
     random.Random(0).shuffle(order)
