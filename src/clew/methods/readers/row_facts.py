@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.protocols import Postings, Snapshot
-from clew.core.text import hash_term, query_terms
+from clew.core.text import hash_term, is_stop_term, query_terms
 from clew.core.types import ROW, Node, Scope
-from clew.methods.readers.answer_kinds import expected_kind, is_impossible
+from clew.methods.readers.answer_kinds import contains_answer, expected_kind, is_impossible
 from clew.parse.data_tables import DataRow, DataTable, table_from_node
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _MAX_TABLE_ROWS = 2_000
 _MAX_ROWS = 200
 #: Words that ask, and say nothing of a row.
 _ASKING = frozenset(
-    query_terms("many much name kind call person people number have hold earn get make give show")
+    query_terms("many much name kind call person people number have hold earn get give show work")
 )
 #: What heads a column of how many there are.
 _COUNT_HEADERS = frozenset(query_terms("number count quantity amount pieces units"))
@@ -45,15 +45,21 @@ _SAME = {
     "spous": frozenset(query_terms("husband wife married spouse")),
     "children": frozenset(query_terms("son daughter child children")),
     "parent": frozenset(query_terms("mother father parents")),
+    "home": frozenset(query_terms("live lives lived reside")),
+    "maker": frozenset(query_terms("made make produced")),
+    "builder": frozenset(query_terms("built")),
     "born": frozenset(query_terms("birth birthplace birthday")),
     "die": frozenset(query_terms("death dead")),
     "occup": frozenset(query_terms("profession job trade")),
 }
-#: A question that one cell cannot answer.
-_NEEDS_MORE = re.compile(
-    r"\b(?:most|least|more|less|fewer|than|total|sum|average|mean|median|all|altogether|between|difference|change"
-    r"|highest|lowest|largest|smallest|biggest|oldest|youngest|first|last|longest|shortest|how often|not|no|why)\b"
-    r"|\b\w+est\b|^(?:is|was|are|were|did|does|do|has|have|had|can|could)\b",
+#: A question for yes or no.
+_POLAR = re.compile(r"(?:is|was|are|were|did|does|do|has|have|had|can|could)\b", re.IGNORECASE)
+#: Words of a question that one cell cannot answer, the second unless a cell or a header has them: "first mate".
+_COMPARES = re.compile(
+    r"\b(?:more|less|fewer|than|altogether|between|difference|change|how often|not|why)\b", re.IGNORECASE
+)
+_SELECTS = re.compile(
+    r"\b(?:most|least|total|sum|average|mean|median|all|highest|lowest|largest|smallest|first|last|\w+est)\b",
     re.IGNORECASE,
 )
 _YEAR_OR_NUMBER = re.compile(r"[\d\W]+")
@@ -71,7 +77,7 @@ class RowFact:
 def find_row_fact(question: str, snapshot: Snapshot, scope: Scope) -> RowFact | None:
     """Return the cell that answers a question; None where no row has all of its words, or rows disagree."""
     terms = frozenset(query_terms(question)) - _ASKING
-    if len(terms) < 2 or _NEEDS_MORE.search(question):
+    if len(terms) < 2 or _POLAR.match(question) or _COMPARES.search(question):
         return None
     facts = [
         fact
@@ -127,9 +133,18 @@ def _read_row(question: str, terms: frozenset[str], node: Node, snapshot: Snapsh
     )
     column = _answering_column(question, terms, about, table, row)
     text = "" if column is None else row.cells[column].strip()
-    needs_number = expected_kind(question) == "amount" and not any(map(str.isdigit, text))
-    if column is not None and not needs_number and not is_impossible(question, text):
+    if column is not None and _may_answer(question, text):
         yield RowFact(text, node, column)
+
+
+def _may_answer(question: str, text: str) -> bool:
+    """Return whether a cell is of the kind that a question asks for."""
+    kind = expected_kind(question)
+    if kind == "amount" and not any(map(str.isdigit, text)):
+        return False
+    if kind == "date" and not contains_answer(kind, text, ""):
+        return False
+    return not is_impossible(question, text)
 
 
 def _answering_column(
@@ -139,30 +154,46 @@ def _answering_column(
     the only value, or the label; None where a word is left over."""
     headers = [frozenset(query_terms(column.header) if column.header else ()) for column in table.columns]
     cells = {place: cell for place, cell in enumerate(row.cells) if cell.strip(" -–—")}
-    given = {place: words for place, cell in cells.items() if (words := _matched(cell, terms))}
+    given = {
+        place: words
+        for place, cell in cells.items()
+        if (words := _matched(cell, terms)) and not _is_longer_name(cell, question)
+    }
     if not given:
         return None
     left = terms.difference(*given.values())
     others = [place for place in cells if place not in given]
+    printed = (*(column.header for column in table.columns), *(cells[place] for place in given))
+    if _selects(question, " ".join(printed)):
+        return None
     named = {
         place: {term for term in left if any(_is_same(term, header) for header in headers[place])}
         for place in others
-        if place
+        if place and _may_answer(question, cells[place])
     }
     asked = [place for place, words in named.items() if words]
     if not _is_told(left, about.union(*(headers[place] for place in (*given, *asked)))):
         return None
-    is_described = 0 in given or len(given) > 1
     if asked:
-        return _named_column(question, named) if is_described else None
+        return _named_column(question, named)
     counts = [place for place in others if headers[place] and headers[place] <= _COUNT_HEADERS]
-    if is_described and len(counts) == 1 and re.match(r"how many\b", question, re.IGNORECASE):
+    if len(counts) == 1 and re.match(r"how many\b", question, re.IGNORECASE):
         return counts[0]
     if 0 in given and len(others) == 1 and len(row.cells) == 2:
         return others[0]
+    if 0 not in others or _YEAR_OR_NUMBER.fullmatch(row.label):
+        return None
     is_named = expected_kind(question) == "person" or re.match(r"(?:which|what)\b", question, re.IGNORECASE)
-    has_label = 0 in others and not _YEAR_OR_NUMBER.fullmatch(row.label)
-    return 0 if has_label and is_named and len(given) > 1 else None
+    return 0 if is_named and len(given) > 1 else None
+
+
+def _selects(question: str, told: str) -> bool:
+    """Return whether a question selects among rows, by words that neither the cells that are given nor the headers
+    have: "the first mate", "Median (mm)"."""
+    return any(
+        re.search(rf"\b{match.group()}\b", told, re.IGNORECASE) is None
+        for match in _SELECTS.finditer(question)
+    )
 
 
 def _named_column(question: str, named: Mapping[int, Collection[str]]) -> int | None:
@@ -184,6 +215,12 @@ def _matched(cell: str, terms: frozenset[str]) -> frozenset[str]:
         if words and all(any(_is_same(term, word) for term in terms) for word in words):
             return matched
     return frozenset()
+
+
+def _is_longer_name(cell: str, question: str) -> bool:
+    """Return whether a question names more than a cell by a word that no index has: "Little Greenlow"."""
+    before = re.search(rf"\b([A-Z]\w+) {re.escape(cell)}\b", question)
+    return before is not None and before.start() > 0 and is_stop_term(before[1].casefold())
 
 
 def _is_told(left: frozenset[str], known: frozenset[str]) -> bool:

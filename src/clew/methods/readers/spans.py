@@ -167,6 +167,8 @@ class SpanAnswerReader:
         cell = self._answer_by_calculation(question.text, hits, trail, is_alone)
         if cell is not None and (cell.formula or (cell.confidence or 0.0) >= _SURE_CELL):
             return _refuse_other_ratio(question.text, cell)
+        if cell is not None and unmentioned_names(question.text, [hit.node for hit in cell.evidence]):
+            cell = None
         answer = self._answer_office(question, hits, trail) or self._answer_row(question, hits, trail)
         if answer is not None:
             return answer
