@@ -132,6 +132,18 @@ def unmentioned_names(question: str, nodes: Sequence[Node]) -> list[str]:
     return missing
 
 
+def mentions_namesake(question: str, node: Node, subjects: Mapping[str, frozenset[str]]) -> bool:
+    """Return whether a node has the last word of a name of the question, and not the others: the wage of "Pellow,
+    Jonas" is not that of Edwin Pellow. The subjects themselves do not count."""
+    words = frozenset(query_terms(node.text))
+    for name in _longest_names(question, lambda words: " " in words):
+        terms = query_terms(name)
+        is_subject = any(mentions_name(subject, name) for subject in subjects)
+        if not is_subject and terms[-1] in words and not words.issuperset(terms):
+            return True
+    return False
+
+
 def _titles_of(node: Node) -> list[str]:
     return [*title_names(node.document_name), *title_names(node.document_name.partition(",")[0])]
 
