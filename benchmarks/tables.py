@@ -73,7 +73,9 @@ def read_given_context(examples: list[Example], store: Store, reader: SpanAnswer
         key = by_title[example.corpus[0].title]
         nodes = store.document_nodes(key)
         hits = [Hit(node, 1.0, (node.id,)) for node in nodes if node.kind in {"row", "passage"}]
-        yield reader.read(Question(example.question, Scope(documents=(key,))), hits, TrailRecorder())
+        yield reader.read(
+            Question(example.question, Scope(documents=frozenset({key}))), hits, TrailRecorder()
+        )
 
 
 def operands_of(example: Example) -> set[str]:

@@ -89,7 +89,7 @@ def test_a_row_that_leaves_a_word_over_does_not(clinic, question):
 
 
 def test_only_documents_in_scope_are_looked_at(clinic):
-    assert find_row_fact("Who cleans the laundry?", clinic, Scope(documents=("0" * 64,))) is None
+    assert find_row_fact("Who cleans the laundry?", clinic, Scope(documents=frozenset({"0" * 64}))) is None
 
 
 def _all_nodes(snapshot):

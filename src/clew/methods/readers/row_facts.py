@@ -92,18 +92,19 @@ def _rows_with(terms: frozenset[str], snapshot: Snapshot, scope: Scope) -> Seque
     title or heading of their document."""
     forms = {term: [hash_term(form) for form in _forms_of(term)] for term in terms}
     keys = np.array([key for hashes in forms.values() for key in hashes], dtype=np.uint64)
-    fields = [snapshot.postings("text"), snapshot.postings("title")]
+    texts, titles = snapshot.postings("text"), snapshot.postings("title")
     # Of a base in object storage this fetches what is read next, all terms at once.
-    frequency = dict(zip(keys.tolist(), sum(field.document_frequency(keys) for field in fields), strict=True))
+    counts = texts.document_frequency(keys) + titles.document_frequency(keys)
+    frequency = dict(zip(keys.tolist(), counts.tolist(), strict=True))
     if any(not any(frequency[key] for key in hashes) for hashes in forms.values()):
         return []
     documents = snapshot.column("document")
-    in_text = [_rows_with_any(fields[0], hashes) for hashes in forms.values()]
-    in_titles = [np.unique(documents[_rows_with_any(fields[1], hashes)]) for hashes in forms.values()]
+    in_text = [_rows_with_any(texts, hashes) for hashes in forms.values()]
+    in_titles = [np.unique(documents[_rows_with_any(titles, hashes)]) for hashes in forms.values()]
     rows = np.unique(np.concatenate(in_text))
     rows = rows[snapshot.mask(scope, (ROW,))[rows]]
-    for having, titles in zip(in_text, in_titles, strict=True):
-        rows = rows[np.isin(rows, having) | np.isin(documents[rows], titles)]
+    for having, titled in zip(in_text, in_titles, strict=True):
+        rows = rows[np.isin(rows, having) | np.isin(documents[rows], titled)]
     return snapshot.nodes(rows[:_MAX_ROWS])
 
 
