@@ -6,7 +6,7 @@ import pytest
 
 from clew.core.errors import BadCompletion, MissingExtra, ModelError, NotFound
 from clew.models import create_encoder
-from clew.models.encoders import OnnxEncoder, OpenAIEncoder, RememberingEncoder
+from clew.models.encoders import OnnxEncoder, OpenAIEncoder, RememberingEncoder, open_onnx_session
 from clew.models.endpoint import Endpoint
 from clew.models.wrappers import RetryPolicy
 from scripted import Reply, ScriptedServer, refusal, scripted_vector
@@ -192,3 +192,19 @@ def test_a_passage_is_read_once_and_a_question_every_time(folder):
     for _ in range(2):
         remembering.encode(["a"], query=True)
     assert read[3:] == [(("a",), True)] * 2
+
+
+def test_products_of_large_numbers_do_not_saturate(tmp_path):
+    """A sum of 64 products of 255 and 127, which 16 bits do not hold two of: exact on every processor."""
+    onnx = pytest.importorskip("onnx")
+    shape = (1, 64)
+    numbers = onnx.helper.make_tensor_value_info("numbers", onnx.TensorProto.UINT8, shape)
+    total = onnx.helper.make_tensor_value_info("total", onnx.TensorProto.INT32, (1, 8))
+    weights = onnx.numpy_helper.from_array(np.full((64, 8), 127, dtype=np.int8), "weights")
+    node = onnx.helper.make_node("MatMulInteger", ["numbers", "weights"], ["total"])
+    graph = onnx.helper.make_graph([node], "sums", [numbers], [total], [weights])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "model.onnx")
+    session = open_onnx_session(tmp_path / "model.onnx")
+    (sums,) = session.run(None, {"numbers": np.full(shape, 255, dtype=np.uint8)})
+    assert (sums == 64 * 255 * 127).all()
