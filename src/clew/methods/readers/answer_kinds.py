@@ -323,9 +323,9 @@ def is_of_another_name(question: str, span: Span, node: Node) -> bool:
         return False
     ranges = [(0, len(node.text))] if node.kind == ROW else sentence_spans(node.text)
     text = " ".join(node.text[start:end] for start, end in ranges if start < span.end and span.start < end)
-    told = [(match["head"].casefold(), match["name"]) for match in _OF_NAME.finditer(text)]
+    mentions = [(match["head"].casefold(), match["name"]) for match in _OF_NAME.finditer(text)]
     for head, name in asked:
-        others = [other for told_head, other in told if told_head == head]
+        others = [other for other_head, other in mentions if other_head == head]
         is_same = any(mentions_name(name, other) or mentions_name(other, name) for other in others)
         if others and not is_same and not mentions_name(name, text):
             return True

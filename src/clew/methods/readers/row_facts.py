@@ -173,7 +173,7 @@ def _answering_column(
         if place and _may_answer(question, cells[place])
     }
     asked = [place for place, words in named.items() if words]
-    if not _is_told(left, about.union(*(headers[place] for place in (*given, *asked)))):
+    if not _is_covered(left, about.union(*(headers[place] for place in (*given, *asked)))):
         return None
     if asked:
         return _named_column(question, named)
@@ -188,11 +188,11 @@ def _answering_column(
     return 0 if is_named and len(given) > 1 else None
 
 
-def _selects(question: str, told: str) -> bool:
+def _selects(question: str, printed: str) -> bool:
     """Return whether a question selects among rows, by words that neither the cells that are given nor the headers
     have: "the first mate", "Median (mm)"."""
     return any(
-        re.search(rf"\b{match.group()}\b", told, re.IGNORECASE) is None
+        re.search(rf"\b{match.group()}\b", printed, re.IGNORECASE) is None
         for match in _SELECTS.finditer(question)
     )
 
@@ -224,7 +224,7 @@ def _is_longer_name(cell: str, question: str) -> bool:
     return before is not None and before.start() > 0 and is_stop_term(before[1].casefold())
 
 
-def _is_told(left: frozenset[str], known: frozenset[str]) -> bool:
+def _is_covered(left: frozenset[str], known: frozenset[str]) -> bool:
     return all(any(_is_same(term, word) for word in known) for term in left)
 
 
