@@ -16,7 +16,8 @@ STAFF = [
     ["Dray, Tom", "Porter", "Elm", "40", "2019"],
     ["Quist, Ruth", "Porter", "Ash", "20", "2021"],
     ["Quist, Piet", "Cook", "", "38", "2020"],
-    ["Total", "", "", "134", ""],
+    ["Vik, Lars", "First cook", "Ash", "30", "2011"],
+    ["Total", "", "", "164", ""],
 ]
 NOTICE = [
     ["", ""],
@@ -25,7 +26,12 @@ NOTICE = [
     ["Beds", "62"],
 ]
 PRICES = [["Article", "Number", "Price ($)"], ["Wheelchair, folding", "14", "210"], ["Drip stand", "9", "35"]]
-ROOMS = [["Room", "Cleaner", "Floor"], ["Laundry", "Mrs Stork", "0"], ["Chapel", "the parish", "1"]]
+ROOMS = [
+    ["Room", "Cleaner", "Floor"],
+    ["Laundry", "Mrs Stork", "0"],
+    ["Chapel", "the parish", "1"],
+    ["Little Chapel", "Tor Moe", "2"],
+]
 
 
 @pytest.fixture
@@ -56,6 +62,9 @@ def clinic(base):
         ("Who cleans the laundry?", "Mrs Stork"),
         ("On which floor of the cleaner is the chapel?", "1"),
         ("How many drip stands are in the inventory?", "9"),
+        # Words that no index has, and an ordinal that is part of a cell.
+        ("Who cleans the Little Chapel?", "Tor Moe"),
+        ("Who is the first cook on Ash?", "Vik, Lars"),
         # A row with one value.
         ("How many beds does Clinic Sorvik have?", "62"),
         ("Who was the founder of Clinic Sorvik?", "Wilma Haas (née Korth)"),
@@ -76,6 +85,7 @@ def test_the_row_that_has_every_word_answers(clinic, question, answer):
         "Who is the night porter of Elm?",  # "night" is nowhere
         "How many hours a week does Quist have?",  # two rows disagree, and neither is named whole
         "Who has the most hours on Elm?",
+        "Who was the first porter of Elm?",
         "Is Tom Dray the porter of Elm?",
         "What is the wheelchair?",  # two values, none of them asked for
         "How many beds does Clinic Halden have?",
@@ -97,8 +107,27 @@ def _all_nodes(snapshot):
     return [node for first, last in ranges for node in snapshot.nodes(np.arange(first, last))]
 
 
+def test_the_hours_of_a_namesake_are_not_looked_up(clinic):
+    rows = [node for node in _all_nodes(clinic) if node.kind == ROW and "Quist, Ruth" in node.text]
+    hits = [Hit(node, 1.0, (node.id,)) for node in rows]
+    reader = SpanAnswerReader(MarkingReader("nothing", 0.0), snapshot=clinic)
+    texts = [
+        reader.read(Question(question), hits, TrailRecorder()).text
+        for question in (
+            "What hours a week did old Ruth Quist have?",
+            "What hours a week did old Anna Quist have?",
+        )
+    ]
+    assert texts == ["20", "Not found in these documents."]
+
+
+def test_words_that_very_many_rows_have_describe_none(clinic, monkeypatch):
+    monkeypatch.setattr(row_facts, "_MAX_ROWS", 0)
+    assert find_row_fact("Who cleans the laundry?", clinic, Scope()) is None
+
+
 def test_a_large_table_is_left_to_sql(clinic, monkeypatch):
-    monkeypatch.setattr(row_facts, "_MAX_TABLE_ROWS", 1)
+    monkeypatch.setattr(row_facts, "_MAX_TABLE_LINES", 1)
     assert find_row_fact("Who cleans the laundry?", clinic, Scope()) is None
 
 

@@ -389,20 +389,16 @@ class TableCalculator:
         wants_total = "total" in text.lower()
         folded = f" {fold_name(text)} "
         scores = []
-        lengths = {}
         for number, line in enumerate(lines):
             score = self._score(words, line)
             name = fold_name(line.label)
-            is_printed = bool(name) and f" {name} " in folded
-            lengths[number] = len(name) if is_printed else 0
-            if is_printed and not line.periods:
+            if name and f" {name} " in folded and not line.periods:
                 # The label as it is printed; "Other" has no word that counts, so only this finds it.
                 score = max(score + 0.1, 0.6) if line.words or f" {line.label} " in f" {text} " else score
             if score and usable(number):
                 bonus = 0.02 if line.is_total == wants_total else 0.0
                 scores.append((score + bonus, number))
-        # Of equal ones the longer label: "Little" is no word that counts, but the question names "Little Greenlow".
-        return sorted(scores, key=lambda pair: (-round(pair[0], 6), -lengths[pair[1]], pair[1]))
+        return sorted(scores, key=lambda pair: (-round(pair[0], 6), pair[1]))
 
     def _best_item(self, text: str) -> tuple[float, int] | None:
         """Return the best line item for words: a row, or a column where periods are in rows; with its score."""

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from clew.core.arrays import Rows
 
 #: Larger tables are lists of records: they are asked by SQL and the method ``tables``.
-_MAX_TABLE_ROWS = 2_000
-#: Only so many rows with all words of a question are looked at.
+_MAX_TABLE_LINES = 2_000
+#: A question whose words more rows have describes none of them.
 _MAX_ROWS = 200
 #: Words that ask, and say nothing of a row.
 _ASKING = frozenset(
@@ -89,7 +89,7 @@ def find_row_fact(question: str, snapshot: Snapshot, scope: Scope) -> RowFact | 
 
 def _rows_with(terms: frozenset[str], snapshot: Snapshot, scope: Scope) -> Sequence[Node]:
     """Return the rows of tables in ``scope`` that have each of the terms, some in their own text, the others in a
-    title or heading of their document."""
+    title or heading of their document; none where these are very many."""
     forms = {term: [hash_term(form) for form in _forms_of(term)] for term in terms}
     keys = np.array([key for hashes in forms.values() for key in hashes], dtype=np.uint64)
     texts, titles = snapshot.postings("text"), snapshot.postings("title")
@@ -105,7 +105,7 @@ def _rows_with(terms: frozenset[str], snapshot: Snapshot, scope: Scope) -> Seque
     rows = rows[snapshot.mask(scope, (ROW,))[rows]]
     for having, titled in zip(in_text, in_titles, strict=True):
         rows = rows[np.isin(rows, having) | np.isin(documents[rows], titled)]
-    return snapshot.nodes(rows[:_MAX_ROWS])
+    return snapshot.nodes(rows) if len(rows) <= _MAX_ROWS else []
 
 
 def _rows_with_any(postings: Postings, hashes: Sequence[int]) -> Rows:
@@ -126,8 +126,8 @@ def _read_row(question: str, terms: frozenset[str], node: Node, snapshot: Snapsh
     if node.parent is None:
         return
     table = _open_table(node.parent, snapshot)
-    row = _find_row(table, node)
-    if row is None or row.is_total or table.table.headers_uncertain:
+    row = None if table is None else _find_row(table, node)
+    if table is None or row is None or row.is_total or table.table.headers_uncertain:
         return
     about = frozenset(
         query_terms(" ".join((*node.headings, table.table.caption, node.document_name, row.group)))
@@ -234,16 +234,17 @@ def _is_same(asked: str, printed: str) -> bool:
     return asked == printed or asked in _SAME.get(printed, ()) or printed in _agents(asked)
 
 
-def _open_table(id: str, snapshot: Snapshot) -> DataTable:
+def _open_table(id: str, snapshot: Snapshot) -> DataTable | None:
+    """Return a table as data, None for a large one, which would take long to read."""
     node = snapshot.nodes(snapshot.rows([id]))[0]
+    if node.text.count("\n") > _MAX_TABLE_LINES:
+        return None
     table: DataTable = snapshot.memoize(f"table/{id}", partial(table_from_node, node), documents_only=True)
     return table
 
 
 def _find_row(table: DataTable, node: Node) -> DataRow | None:
-    """Return the row of a node, None in a table that is too large (its rows stand in the order of
-    their nodes)."""
-    if len(table.rows) > _MAX_TABLE_ROWS:
-        return None
+    """Return the row of a node; the rows of a table stand in the order of their nodes. None for a row that only heads
+    a group."""
     place = bisect_left(table.rows, node.position, key=lambda row: int(row.id.rpartition(":")[2]))
     return table.rows[place] if place < len(table.rows) and table.rows[place].id == node.id else None
