@@ -320,3 +320,10 @@ def test_the_default_answers_first_and_refuses_what_is_not_there(tmp_path):
     assert base.ask("How many boats were there in 1930?").text == "388"
     assert base.ask("What is the capital of Mongolia?").abstained
     base.close()
+
+
+def test_the_capital_of_another_country_is_no_answer():
+    text = "The capital of Spain is Madrid, on the Manzanares."
+    for country, abstained in (("Spain", False), ("France", True)):
+        result, _ = read({"What": {"Madrid": 9.0}}, f"What is the capital of {country}?", [hit(0, text)])
+        assert result.abstained is abstained

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.protocols import Postings, Snapshot
-from clew.core.text import hash_term, is_stop_term, query_terms
+from clew.core.text import hash_term, query_terms
 from clew.core.types import ROW, Node, Scope
 from clew.methods.readers.answer_kinds import contains_answer, expected_kind, is_impossible
 from clew.parse.data_tables import DataRow, DataTable, table_from_node
@@ -54,12 +54,10 @@ _SAME = {
 }
 #: A question for yes or no.
 _POLAR = re.compile(r"(?:is|was|are|were|did|does|do|has|have|had|can|could)\b", re.IGNORECASE)
-#: Words of a question that one cell cannot answer, the second unless a cell or a header has them: "first mate".
-_COMPARES = re.compile(
-    r"\b(?:more|less|fewer|than|altogether|between|difference|change|how often|not|why)\b", re.IGNORECASE
-)
-_SELECTS = re.compile(
-    r"\b(?:most|least|total|sum|average|mean|median|all|highest|lowest|largest|smallest|first|last|\w+est)\b",
+#: A question that one cell does not answer. Other words for it ("total", "average") are left over unless a header has
+#: them; these no index has, or they head columns of something else (a change in percent).
+_NEEDS_MORE = re.compile(
+    r"\b(?:more|most|less|least|few|fewer|than|all|between|difference|change|not|no|why|how often)\b",
     re.IGNORECASE,
 )
 _YEAR_OR_NUMBER = re.compile(r"[\d\W]+")
@@ -77,7 +75,7 @@ class RowFact:
 def find_row_fact(question: str, snapshot: Snapshot, scope: Scope) -> RowFact | None:
     """Return the cell that answers a question; None where no row has all of its words, or rows disagree."""
     terms = frozenset(query_terms(question)) - _ASKING
-    if len(terms) < 2 or _POLAR.match(question) or _COMPARES.search(question):
+    if len(terms) < 2 or _POLAR.match(question) or _NEEDS_MORE.search(question):
         return None
     facts = [
         fact
@@ -155,18 +153,11 @@ def _answering_column(
     the only value, or the label; None where a word is left over."""
     headers = [frozenset(query_terms(column.header) if column.header else ()) for column in table.columns]
     cells = {place: cell for place, cell in enumerate(row.cells) if cell.strip(" -–—")}
-    given = {
-        place: words
-        for place, cell in cells.items()
-        if (words := _matched(cell, terms)) and not _is_longer_name(cell, question)
-    }
+    given = {place: words for place, cell in cells.items() if (words := _matched(cell, terms))}
     if not given:
         return None
     left = terms.difference(*given.values())
     others = [place for place in cells if place not in given]
-    printed = (*(column.header for column in table.columns), *(cells[place] for place in given))
-    if _selects(question, " ".join(printed)):
-        return None
     named = {
         place: {term for term in left if any(_is_same(term, header) for header in headers[place])}
         for place in others
@@ -188,15 +179,6 @@ def _answering_column(
     return 0 if is_named and len(given) > 1 else None
 
 
-def _selects(question: str, printed: str) -> bool:
-    """Return whether a question selects among rows, by words that neither the cells that are given nor the headers
-    have: "the first mate", "Median (mm)"."""
-    return any(
-        re.search(rf"\b{match.group()}\b", printed, re.IGNORECASE) is None
-        for match in _SELECTS.finditer(question)
-    )
-
-
 def _named_column(question: str, named: Mapping[int, Collection[str]]) -> int | None:
     """Return the column that a question asks for, of those whose headers it names by some words: the one with most of
     them, else the one with the first ("What depth was over the crest"); None where several have that, too."""
@@ -216,12 +198,6 @@ def _matched(cell: str, terms: frozenset[str]) -> frozenset[str]:
         if words and all(any(_is_same(term, word) for term in terms) for word in words):
             return matched
     return frozenset()
-
-
-def _is_longer_name(cell: str, question: str) -> bool:
-    """Return whether a question names more than a cell by a word that no index has: "Little Greenlow"."""
-    before = re.search(rf"\b([A-Z]\w+) {re.escape(cell)}\b", question)
-    return before is not None and before.start() > 0 and is_stop_term(before[1].casefold())
 
 
 def _is_covered(left: frozenset[str], known: frozenset[str]) -> bool:
