@@ -9,12 +9,11 @@
     python benchmarks/reading.py speed
     python benchmarks/reading.py train --fold 1 2 3 4 --from all-MiniLM-L6-v2 --out FOLDER     # two hours of one core
     python benchmarks/reading.py gold --fold 1 2 3 4 --model onnx:FOLDER/onnx
-    python benchmarks/reading.py encoder --fold 1 2 3 4 --from all-MiniLM-L6-v2 --out FOLDER     # minutes
-    python benchmarks/reading.py pooled --fold 1 2 3 4 --model onnx:FOLDER/onnx --encoder onnx:FOLDER/onnx
+    python benchmarks/reading.py pooled --fold 1 2 3 4 --model onnx:FOLDER/onnx
 
 The shipped reader was trained without fold 0 of the multi-hop sets and a fifth of the contexts of TAT-QA (seed 0);
 ``train`` makes a reader without other folds with the mixture of ``make reader``, and continues where it was killed.
-``pooled`` needs an encoder that was not trained on the fold either, which ``encoder`` makes. The rules that
+``pooled`` needs an encoder that was not trained on the fold either (``benchmarks/folds.py`` makes it). The rules that
 take questions apart were written with the wordings of all folds in sight. Intervals are 95 % bootstrap intervals.
 """
 
@@ -131,23 +130,6 @@ def train(options: argparse.Namespace) -> None:
         show_progress("fold " + ", ".join(map(str, options.fold))),
     )
     print(json.dumps(record["after"], indent=1))
-
-
-def encoder(options: argparse.Namespace) -> None:
-    """Train the multi-hop encoder without some folds, as ``benchmarks/folds.py`` does."""
-    asked = {
-        (name, example.id)
-        for name, group in multihop(options.data, options.fold).items()
-        for example in group
-    }
-    learnt = [
-        example
-        for name, part in folds.SETS.items()
-        for example in load_dataset(name, options.data / name / f"{part}.jsonl").examples()
-        if (name, example.id) not in asked
-    ]
-    settings = argparse.Namespace(out=options.out.parent, setting={}, model=options.source, weights="int8")
-    print(folds.train_encoder_on(learnt, settings, options.out.name))
 
 
 def interval(values: Sequence[float]) -> str:
@@ -460,7 +442,7 @@ def grade_answer(answer: Answer, golds: Sequence[str]) -> str:
 def main() -> None:
     parts = {
         "gold": gold, "baselines": baselines, "pooled": pooled, "filings": filings, "train": train,
-        "encoder": encoder, "respective": respective, "speed": speed,
+        "respective": respective, "speed": speed,
     }  # fmt: skip
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
