@@ -5,7 +5,7 @@ import pytest
 
 from clew.core.trail import SpanReadStep, TrailRecorder
 from clew.core.types import PASSAGE, ROW, Hit, Location, Question, Scope, Span, Table
-from clew.methods.readers import row_facts
+from clew.methods.readers import row_facts, table_answers
 from clew.methods.readers.row_facts import find_row_fact
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.parse.documents.builder import DocumentBuilder
@@ -136,7 +136,7 @@ def test_words_that_very_many_rows_have_describe_none(clinic, monkeypatch):
 
 
 def test_a_large_table_is_left_to_sql(clinic, monkeypatch):
-    monkeypatch.setattr(row_facts, "_MAX_TABLE_LINES", 1)
+    monkeypatch.setattr(table_answers, "MAX_ROWS", 1)
     assert find_row_fact("Who cleans the laundry?", clinic, Scope()) is None
 
 

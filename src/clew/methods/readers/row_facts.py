@@ -16,7 +16,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,13 +24,12 @@ from clew.core.protocols import Postings, Snapshot
 from clew.core.text import hash_term, query_terms
 from clew.core.types import ROW, Node, Scope
 from clew.methods.readers.answer_kinds import contains_answer, expected_kind, is_impossible
-from clew.parse.data_tables import DataRow, DataTable, table_from_node
+from clew.methods.readers.table_answers import open_table
+from clew.parse.data_tables import DataRow, DataTable
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
 
-#: Larger tables are lists of records: they are asked by SQL and the method ``tables``.
-_MAX_TABLE_LINES = 2_000
 #: A question whose words more rows have describes none of them.
 _MAX_ROWS = 200
 #: Words that ask, and say nothing of a row.
@@ -123,7 +121,7 @@ def _read_row(question: str, terms: frozenset[str], node: Node, snapshot: Snapsh
     """Yield the cell of a row that answers, if one does."""
     if node.parent is None:
         return
-    table = _open_table(node.parent, snapshot)
+    table = open_table(node.parent, snapshot)
     row = None if table is None else _find_row(table, node)
     if table is None or row is None or row.is_total or table.table.headers_uncertain:
         return
@@ -208,15 +206,6 @@ def _is_same(asked: str, printed: str) -> bool:
     """Return whether a term of a question means that of a table: the same, a synonym, or who does it ("owns" and
     "owner")."""
     return asked == printed or asked in _SAME.get(printed, ()) or printed in _agents(asked)
-
-
-def _open_table(id: str, snapshot: Snapshot) -> DataTable | None:
-    """Return a table as data, None for a large one, which would take long to read."""
-    node = snapshot.nodes(snapshot.rows([id]))[0]
-    if node.text.count("\n") > _MAX_TABLE_LINES:
-        return None
-    table: DataTable = snapshot.memoize(f"table/{id}", partial(table_from_node, node), documents_only=True)
-    return table
 
 
 def _find_row(table: DataTable, node: Node) -> DataRow | None:

@@ -52,7 +52,7 @@ from clew.methods.readers.mentions import (
 )
 from clew.methods.readers.named_ratios import parse_ratio_question
 from clew.methods.readers.office_holders import find_holder, parse_office_question, same_name
-from clew.methods.readers.passages import passage_of_hit, select_hits_about, sort_by_words
+from clew.methods.readers.passages import find_hit, passage_of_hit, select_hits_about, sort_by_words
 from clew.methods.readers.quotes import find_supporting_quote, quote_around, quote_cell
 from clew.methods.readers.row_facts import find_row_fact
 from clew.methods.readers.table_answers import (
@@ -241,20 +241,10 @@ class SpanAnswerReader:
             holder = named[0] if len({fold_name(each.name) for each in named}) == 1 else None
         if holder is None:
             return None
-        hit = _hit_of(holder.node, hits)
+        hit = find_hit(holder.node, hits)
         span = Span(holder.name, "text", 0, holder.start, holder.end, 0.0)
         confidence = _OFTEN_NAMED if holder.mentions > 1 else _NAMED_ONCE
-        trail.add(
-            SpanReadStep(
-                "span",
-                "names beside the office",
-                question.text,
-                {holder.name: confidence},
-                "answered",
-                hits=(hit,),
-                seconds=time.perf_counter() - started,
-            )
-        )
+        trail.add(_rule_step("names beside the office", question, holder.name, confidence, hit, started))
         quote = quote_around(holder.node, span, question.text)
         return Answer(holder.name, (hit,), (quote,), reader="span", confidence=confidence)
 
@@ -267,22 +257,12 @@ class SpanAnswerReader:
         fact = find_row_fact(question.text, self.snapshot, question.scope)
         if fact is None:
             return None
-        hit = _hit_of(fact.node, hits)
+        hit = find_hit(fact.node, hits)
         reading = Reading(fact.text, _IN_ROW, hit, quote_cell(fact.node, fact.text, fact.column))
         if len(fact.text.split()) > _CELL_WORDS:
             parts = self._read_passages(question.text, [hit], [(0,)], trail)
             reading = next((part for part in parts if _is_within(part.quote, reading.quote)), reading)
-        trail.add(
-            SpanReadStep(
-                "span",
-                "the row that has every word",
-                question.text,
-                {reading.text: _IN_ROW},
-                "answered",
-                hits=(hit,),
-                seconds=time.perf_counter() - started,
-            )
-        )
+        trail.add(_rule_step("the row that has every word", question, reading.text, _IN_ROW, hit, started))
         text = reading.text + self._scale_word(reading, hits)
         return Answer(text, (hit,), (reading.quote,), reader="span", confidence=_IN_ROW)
 
@@ -421,10 +401,14 @@ class SpanAnswerReader:
         return Reading(span.text, confidence, hit, quote_around(hit.node, span, question))
 
 
-def _hit_of(node: Node, hits: Sequence[Hit]) -> Hit:
-    """Return the hit of a node; one that search did not return has the best score."""
-    hit = next((hit for hit in hits if hit.node.id == node.id), None)
-    return hit or Hit(node, hits[0].score if hits else 0.0, (node.id,))
+def _rule_step(
+    rule: str, question: Question, text: str, confidence: float, hit: Hit, started: float
+) -> SpanReadStep:
+    """Return the step of an answer that a rule gave, not the model."""
+    seconds = time.perf_counter() - started
+    return SpanReadStep(
+        "span", rule, question.text, {text: confidence}, "answered", hits=(hit,), seconds=seconds
+    )
 
 
 def _is_within(part: Quote, whole: Quote) -> bool:

@@ -16,7 +16,7 @@ from functools import partial
 
 from clew.core.protocols import Snapshot, Trail
 from clew.core.trail import CalculateStep
-from clew.core.types import PASSAGE, ROW, TABLE, Hit, Node, Quote
+from clew.core.types import PASSAGE, ROW, TABLE, Hit, Quote
 from clew.core.values import remove_names
 from clew.methods.readers.answer_kinds import expected_kind, is_impossible, repeats_question
 from clew.methods.readers.calculation import (
@@ -30,9 +30,10 @@ from clew.methods.readers.calculation import (
 from clew.methods.readers.line_items import asks_value, document_lines
 from clew.methods.readers.mentions import is_about, mentions_event
 from clew.methods.readers.named_ratios import answer_ratio, find_common_line, parse_ratio_question
+from clew.methods.readers.passages import find_hit
 from clew.methods.readers.quotes import quote_cell
 from clew.methods.readers.year_series import answer_series, parse_series_question
-from clew.parse.data_tables import table_from_node
+from clew.parse.data_tables import DataTable, table_from_node
 from clew.retrieve.document_fields import named_subjects
 
 #: A question is answered from the cells of a table from this fit of its words on. The words around a looked-up cell
@@ -46,6 +47,8 @@ _MAX_TABLES, _RANK_LOSS = 5, 0.05
 _CONSOLIDATED, _PART_WORTH = re.compile(r"\bconsolidated\b", re.IGNORECASE), 0.85
 #: "Earnings per share" is a line item; its "per" asks for no ratio.
 _PER_SHARE = re.compile(r"\bper (?:\w+ )?share\b", re.IGNORECASE)
+#: The lines of a table above its first row: caption and header.
+_MAX_HEADER_LINES = 50
 #: At most so many cells of a formula are quoted.
 _MAX_OPERANDS = 12
 
@@ -78,7 +81,7 @@ def answer_from_hits(
     subjects = named_subjects(question, snapshot) if fits else {}
     fits = fits and all(mentions_event(question, node, subjects) for node in nodes)
     cells = tuple(
-        (_hit_of(node, hits), quote_cell(node, text, column))
+        (find_hit(node, hits), quote_cell(node, text, column))
         for node, (_, text, column) in zip(nodes if fits else (), chosen if fits else (), strict=True)
     )
     trail.add(
@@ -232,21 +235,23 @@ def _named_line(
     return calculator.read_cells(places, fit)
 
 
+def open_table(id: str, snapshot: Snapshot) -> DataTable | None:
+    """Return the table of a table node as data; None for a table of more than :data:`MAX_ROWS` rows, which is left to
+    SQL, and not read to count them: each row is a line."""
+    node = snapshot.nodes(snapshot.rows([id]))[0]
+    if node.text.count("\n") > MAX_ROWS + _MAX_HEADER_LINES:
+        return None
+    table: DataTable = snapshot.memoize(f"table/{id}", partial(table_from_node, node), documents_only=True)
+    return table if len(table.rows) <= MAX_ROWS else None
+
+
 def open_calculator(id: str, hits: Sequence[Hit], snapshot: Snapshot) -> TableCalculator | None:
     """Return the calculator of a table node, with the passages of its document among ``hits`` around it; None for a
     table of more than :data:`MAX_ROWS` rows."""
-    node = snapshot.nodes(snapshot.rows([id]))[0]
-    table = snapshot.memoize(f"table/{id}", partial(table_from_node, node), documents_only=True)
-    if len(table.rows) > MAX_ROWS:
+    table = open_table(id, snapshot)
+    if table is None:
         return None
+    node = snapshot.nodes(snapshot.rows([id]))[0]
     own = [hit.node.text for hit in hits if hit.node.document == node.document and hit.node.kind == PASSAGE]
     around = " ".join((node.document_name.replace("_", " "), *node.headings))
     return TableCalculator(table, " ".join(own), around)
-
-
-def _hit_of(node: Node, hits: Sequence[Hit]) -> Hit:
-    """Return the hit of a node; a row that search did not return has the score of its table's best row."""
-    scores = [hit.score for hit in hits if hit.node.parent == node.parent]
-    return next(
-        (hit for hit in hits if hit.node.id == node.id), Hit(node, max(scores, default=0.0), (node.id,))
-    )
