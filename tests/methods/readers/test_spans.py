@@ -327,3 +327,18 @@ def test_the_capital_of_another_country_is_no_answer():
     for country, abstained in (("Spain", False), ("France", True)):
         result, _ = read({"What": {"Madrid": 9.0}}, f"What is the capital of {country}?", [hit(0, text)])
         assert result.abstained is abstained
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "abstained"),
+    [
+        ("She left her papers to the school at Upper Quill.", "Hesper Marrable", True),
+        ("She left her papers to the school at Upper Quill.", "Ilse Tamsin", False),
+        ("Tamsin read physics. She left it for Upper Quill.", "Hesper Marrable", False),
+        ("The school at Upper Quill took no boys.", "Hesper Marrable", False),
+    ],
+)
+def test_she_is_not_somebody_whom_neither_text_nor_document_names(text, name, abstained):
+    question = "At which university did Ilse Tamsin take her degree?"
+    result, _ = read({"At": {"Upper Quill": 9.0}}, question, [hit(0, text, name=name)])
+    assert result.abstained is abstained

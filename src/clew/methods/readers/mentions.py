@@ -1,10 +1,10 @@
 """Whether a passage mentions what a question is about: its subjects, its names, what it counts and what happened.
 
 A reader of spans marks the best words of the passages that it is given, also of those about somebody else. An answer
-from such a passage is left out by :func:`is_about` and :func:`mentions_event`, is less sure by :func:`lacks_names`,
-:func:`stands_apart` and :func:`mentions_counted`, and a yes or no is refused by :func:`unmentioned_names`. The
-``subjects`` of a question are its names that documents are about, each with the keys of its documents
-(:func:`clew.retrieve.document_fields.named_subjects`).
+from such a passage is left out by :func:`is_about`, :func:`mentions_event` and :func:`tells_of_another`, is less
+sure by :func:`lacks_names`, :func:`stands_apart` and :func:`mentions_counted`, and a yes or no is refused by
+:func:`unmentioned_names`. The ``subjects`` of a question are its names that documents are about, each with the keys
+of its documents (:func:`clew.retrieve.document_fields.named_subjects`).
 """
 
 from __future__ import annotations
@@ -142,6 +142,27 @@ def mentions_namesake(question: str, node: Node, subjects: Mapping[str, frozense
         if not is_subject and terms[-1] in words and not words.issuperset(terms):
             return True
     return False
+
+
+#: "Where did Ada Pell study?": a name behind an auxiliary, with a verb behind it.
+_DOER = re.compile(
+    r"\b(?:did|does|do|was|is|were|are|has|had) (?:the )?"
+    r"(?P<name>[A-Z][\w.’-]+(?: (?:(?:of|the|de|von|van) )?[A-Z][\w.’-]*)*)(?= [a-z])"
+)
+#: A sentence about somebody named before it.
+_BEGINS_WITH_PRONOUN = re.compile(r"\W*(?:He|She|They|His|Her|Their)\b")
+
+
+def tells_of_another(question: str, sentence: str, node: Node) -> bool:
+    """Return whether a question asks by name what somebody did, and a sentence of a node begins with "She" where
+    neither the node nor its headings or document have a word of the name: "she" is somebody else.
+
+    Of 2,915 questions of reading/train.jsonl and dev.jsonl with such a name six are answered by such a sentence.
+    """
+    match = _DOER.search(question)
+    if match is None or _BEGINS_WITH_PRONOUN.match(sentence) is None:
+        return False
+    return frozenset(query_terms(match["name"])).isdisjoint(query_terms(node_context(node)))
 
 
 def _titles_of(node: Node) -> list[str]:

@@ -48,6 +48,7 @@ from clew.methods.readers.mentions import (
     mentions_event,
     mentions_namesake,
     stands_apart,
+    tells_of_another,
     unmentioned_names,
 )
 from clew.methods.readers.named_ratios import parse_ratio_question
@@ -433,6 +434,7 @@ def _may_answer(
         and not repeats_question(reading.text, question)
         and is_about(subjects, node)
         and mentions_event(question, node, subjects)
+        and not tells_of_another(question, reading.quote.text, node)
     )
 
 
