@@ -161,14 +161,15 @@ def rows(options: argparse.Namespace) -> None:
             scope = Scope(documents=frozenset({keys[example.corpus[0].title]}))
             if fact := find_row_fact(example.question, snapshot, scope):
                 given += 1
-                right += read_number(fact.text) == read_number(example.answers[0])
+                right += is_same_cell(fact.text, example.answers[0])
     milliseconds = (time.perf_counter() - started) / len(examples) * 1000
     print(f"{len(examples)} questions, {given} with a row, {right} right, {milliseconds:.0f} ms each")
 
 
-def read_number(text: str) -> str:
-    """Return the digits and points of a text: a cell has no scale and the gold answer has one."""
-    return re.sub(r"[^\d.]", "", text)
+def is_same_cell(cell: str, answer: str) -> bool:
+    """Return whether a cell is the gold answer: the same number, which has its scale in the answer alone, or words."""
+    numbers = [re.sub(r"[^\d.]", "", text) for text in (cell, answer)]
+    return numbers[0] == numbers[1] if all(numbers) else fold_name(cell) == fold_name(answer)
 
 
 #: Twenty questions over the generated files, written before anything was run, each with its SQL.
