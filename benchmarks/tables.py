@@ -34,6 +34,7 @@ import numpy as np
 import openpyxl
 
 import clew
+from clew.core.text import fold_name
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Hit, Question, Scope, Table
 from clew.evaluate.corpora import build_documents, document_location, pool_paragraphs
@@ -167,7 +168,7 @@ def rows(options: argparse.Namespace) -> None:
 
 
 def is_same_cell(cell: str, answer: str) -> bool:
-    """Return whether a cell is the gold answer: the same number, which has its scale in the answer alone, or words."""
+    """Return whether a cell is the gold answer: the same words, or the same number whatever its scale."""
     numbers = [re.sub(r"[^\d.]", "", text) for text in (cell, answer)]
     return numbers[0] == numbers[1] if all(numbers) else fold_name(cell) == fold_name(answer)
 

@@ -15,13 +15,12 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from clew.core.protocols import Snapshot
-from clew.core.text import fold_name, hash_term, query_terms
-from clew.core.types import PASSAGE, ROW, Node
+from clew.core.text import fold_name, query_terms
+from clew.core.types import ROW, Node
 from clew.core.values import mentions_name
 from clew.methods.readers.mentions import list_item_at, node_context
+from clew.methods.readers.passages import nodes_with_words
 
 _ACRONYMS = {
     "chief executive officer": "ceo",
@@ -168,7 +167,7 @@ def find_holder(
     votes: Counter[str] = Counter()
     mentions: dict[str, list[OfficeHolder]] = {}
     office = office_pattern(question.names)
-    for node in _nodes_with(question, documents, snapshot):
+    for node in nodes_with_words(question.names, documents, snapshot, _MAX_MENTIONS):
         if question.whose and not is_subject and not mentions_name(question.whose, node_context(node)):
             continue
         holders = (
@@ -188,22 +187,6 @@ def find_holder(
     named = [holder for holder in mentions[key] if _HONORIFIC.match(holder.name) is None] or mentions[key]
     best = max(named, key=lambda holder: (not holder.name.isupper(), len(holder.name.split()) < 5))
     return OfficeHolder(best.name, best.node, best.start, best.end, count)
-
-
-def _nodes_with(question: OfficeQuestion, documents: Collection[str], snapshot: Snapshot) -> Sequence[Node]:
-    """Return the passages and rows of documents that have all words of a name of the office."""
-    postings = snapshot.postings("text")
-    chosen: set[int] = set()
-    for name in question.names:
-        rows: set[int] | None = None
-        for term in query_terms(name):
-            having = set(postings.rows_with(hash_term(term))[0].tolist())
-            rows = having if rows is None else rows & having
-        chosen |= rows or set()
-    ranges = [snapshot.document_rows(key) for key in documents]
-    places = sorted(row for row in chosen if any(first <= row < end for first, end in ranges))
-    nodes = snapshot.nodes(np.array(places[:_MAX_MENTIONS], dtype=np.int64))
-    return [node for node in nodes if node.kind in {PASSAGE, ROW}]
 
 
 def _read_mentions(node: Node, office: re.Pattern[str], whose: str) -> list[OfficeHolder]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
-from clew.core.text import fold_name, query_terms, sentence_spans, title_names
-from clew.core.types import Hit, Node, ReaderPassage
+import numpy as np
+
+from clew.core.protocols import Snapshot
+from clew.core.text import fold_name, hash_term, query_terms, sentence_spans, title_names
+from clew.core.types import PASSAGE, ROW, Hit, Node, ReaderPassage
 from clew.core.values import mentions_name
 
 #: At most this many characters of a passage are read, those around the question's words.
@@ -37,6 +40,21 @@ def find_hit(node: Node, hits: Sequence[Hit]) -> Hit:
     return next(
         (hit for hit in hits if hit.node.id == node.id), Hit(node, max(near, default=0.0), (node.id,))
     )
+
+
+def nodes_with_words(
+    names: Collection[str], documents: Collection[str], snapshot: Snapshot, limit: int
+) -> list[Node]:
+    """Return the first ``limit`` passages and rows of documents (keys) that have all words of one of ``names``."""
+    postings = snapshot.postings("text")
+    chosen: set[int] = set()
+    for name in names:
+        having = [set(postings.rows_with(hash_term(term))[0].tolist()) for term in query_terms(name)]
+        chosen |= set.intersection(*having) if having else set()
+    ranges = [snapshot.document_rows(key) for key in documents]
+    places = sorted(row for row in chosen if any(first <= row < end for first, end in ranges))
+    nodes = snapshot.nodes(np.array(places[:limit], dtype=np.int64))
+    return [node for node in nodes if node.kind in {PASSAGE, ROW}]
 
 
 def is_file_name(name: str) -> bool:

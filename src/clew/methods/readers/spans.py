@@ -41,6 +41,7 @@ from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import repeats_question, select_fitting_spans
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader
+from clew.methods.readers.headquarters import find_headquarters, parse_headquarters_question
 from clew.methods.readers.mentions import (
     is_about,
     lacks_names,
@@ -77,6 +78,8 @@ _PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
 _MISSING_NAMES = 0.4
 #: How sure the holder of an office is who is named beside it in several mentions, and in one (set by hand).
 _OFTEN_NAMED, _NAMED_ONCE = 0.8, 0.6
+#: How sure the place of a company's headquarters is (set by hand).
+_HEADQUARTERS = 0.7
 #: A cell that is less sure than this answers only where no row has every word and the model marks nothing surer.
 _SURE_CELL = 0.8
 #: How sure a cell is whose row has every word of the question: 73 of 81 such answers over TAT-QA's tables were right.
@@ -171,7 +174,11 @@ class SpanAnswerReader:
             return _refuse_other_ratio(question.text, cell)
         if cell is not None and self._is_of_namesake(question.text, cell):
             cell = None
-        answer = self._answer_office(question, hits, trail) or self._answer_row(question, hits, trail)
+        answer = (
+            self._answer_office(question, hits, trail)
+            or self._answer_headquarters(question, hits, trail)
+            or self._answer_row(question, hits, trail)
+        )
         if answer is not None:
             return answer
         composition = compose_question(question.text) if self.compose else None
@@ -248,6 +255,26 @@ class SpanAnswerReader:
         trail.add(_rule_step("names beside the office", question, holder.name, confidence, hit, started))
         quote = quote_around(holder.node, span, question.text)
         return Answer(holder.name, (hit,), (quote,), reader="span", confidence=confidence)
+
+    def _answer_headquarters(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
+        """Return the place that the documents about a company, or else the best hits, give for its headquarters."""
+        asked = parse_headquarters_question(question.text)
+        if asked is None or self.snapshot is None:
+            return None
+        started = time.perf_counter()
+        subjects = named_subjects(question.text, self.snapshot)
+        about = {key for name, keys in subjects.items() if same_name(name, asked.whose) for key in keys}
+        documents = about or {hit.node.document for hit in hits[: self.passages]}
+        place = find_headquarters(asked, documents, self.snapshot, is_subject=bool(about))
+        if place is None:
+            return None
+        hit = find_hit(place.node, hits)
+        trail.add(
+            _rule_step("what is said of headquarters", question, place.place, _HEADQUARTERS, hit, started)
+        )
+        span = Span(place.place, "text", 0, place.start, place.end, 0.0)
+        quote = quote_around(place.node, span, question.text)
+        return Answer(place.place, (hit,), (quote,), reader="span", confidence=_HEADQUARTERS)
 
     def _answer_row(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
         """Return the cell of the row that has every word of a question, None where there is no such row. Of a cell of
