@@ -28,6 +28,8 @@ OFFICERS = (
     "23.1 Consent of Marl & Finch LLP, Independent Registered Public Accounting Firm",
     "Independent auditor of the port: Tern Accountants LLP, formerly.",
     "The lease was drawn up by Quay Partners LLP.",
+    "Kit Orme, Head of Ports since May 2019 and Chief Sustainability Officer since June 2021. Chief Clerk from 2011 "
+    "until 2018.",
 )
 HOLDERS = {
     "Who is Acme's chief financial officer?": "Ada Pell",
@@ -36,6 +38,8 @@ HOLDERS = {
     "Who is Acme's general counsel?": "Flo Orrin",
     "Who has been Acme's auditor since 1983?": "Marl & Finch LLP",
     "Which firm is the independent auditor of the company?": "Marl & Finch LLP",
+    "Who became Acme's chief sustainability officer in June 2021?": "Kit Orme",
+    "Who was appointed chief sustainability officer of Acme in 2020?": None,
     # Two secretaries, nobody named beside the office, an office elsewhere and in the past, a verb in between.
     "Who is the secretary of Acme?": None,
     "Who is Acme's chief operating officer?": None,

@@ -16,7 +16,7 @@ import numpy as np
 
 from clew.core.protocols import Snapshot
 from clew.core.text import fold_name, query_terms
-from clew.core.types import PASSAGE, Node
+from clew.core.types import PASSAGE, ROW, Node
 from clew.methods.readers.passages import nodes_with_words
 
 _ADJECTIVE = (
@@ -43,7 +43,7 @@ _ADDRESS = re.compile(r"\baddress\b", re.IGNORECASE)
 _NAME = r"[A-Z][\w’'&.-]*(?: (?:of |& )?[A-Z][\w’'&.-]*)*"
 #: A town, or an address with its numbers; no full stop is part of it but that of "St. Helier".
 _PLACE = (
-    r"(?P<place>(?:lower |downtown |central |the )?(?:\d[\w-]*|[A-Z][\w’'&-]*)"
+    r"(?P<place>(?:lower |downtown |central |the )?(?:\d[\w-]*|St\.(?= [A-Z])|[A-Z][\w’'&-]*)"
     r"(?:(?:,? | (?:of|de) (?:the )?)(?:\d[\w-]*|St\.(?= [A-Z])|[A-Z][\w’'&-]*))*)"
 )
 _LEADING_TO = r"(?:(?:an?|the) (?:[^.;]|\.\d)*?\b(?:in|at|near) )?"
@@ -119,18 +119,14 @@ def find_headquarters(
         for node in nodes_with_words(_WORDS, documents, snapshot, _MAX_NODES)
         for place in _read_places(node, question, snapshot, is_subject)
     ]
-    if "registered" in question.seat:
-        places = [place for place in places if "registered" in place.seat.casefold()]
+    # A registered office is where letters go; few companies work there.
+    is_registered = "registered" in question.seat
+    places = [place for place in places if ("registered" in place.seat.casefold()) == is_registered]
     asked = frozenset(query_terms(question.seat))
 
-    def fit(place: Headquarters) -> tuple[bool, int, bool]:
+    def fit(place: Headquarters) -> tuple[bool, int]:
         has_number = any(map(str.isdigit, place.place))
-        is_registered = "registered" in place.seat.casefold()
-        return (
-            has_number and question.wants_address,
-            len(asked & set(query_terms(place.seat))),
-            not is_registered,
-        )
+        return has_number and question.wants_address, len(asked & set(query_terms(place.seat)))
 
     return max(places, key=fit, default=None)
 
@@ -150,7 +146,7 @@ def _read_places(
         address = node.text[: cover.start()].rstrip()
         if not address:
             # The address is the heading above the line that says what it is.
-            row = int(snapshot.rows([node.parent or node.id])[0])
+            row = int(snapshot.rows([(node.parent if node.kind == ROW else None) or node.id])[0])
             node = snapshot.nodes(np.array([row - 1]))[0]
             address = node.text
         if len(address) <= _MAX_COVER and _LETTERS.search(address) and any(map(str.isdigit, address)):

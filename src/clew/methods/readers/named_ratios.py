@@ -144,13 +144,19 @@ _INTEREST = Line("income", (r"interest expense(?: net)?",), size=True)
 _DEPRECIATION = Line("cash", (r"depreciation(?: and)? amortization.*",), size=True)
 _DIVIDENDS = Line("cash", (r"(?:cash )?dividends paid.*", r"payments? of dividends.*"), size=True)
 _RESEARCH = Line("income", (r"research (?:and )?development(?: expenses?| costs?)?",), size=True)
-_EARNINGS_PER_SHARE = Line(
-    "income",
-    (
-        r"diluted (?:net )?(?:earnings|income)(?: loss)? per (?:common |ordinary )?share",
-        r"(?:net )?(?:earnings|income)(?: loss)? per (?:common |ordinary )?share diluted",
-    ),
-)
+_PER_SHARE = r"(?:net )?(?:earnings|income)(?: loss)? per (?:common |ordinary )?share"
+#: The row below such a heading that is about all of the company, not about its continuing operations alone.
+_OF_ALL = r"(?: net (?:income|earnings|profit)(?: loss)?(?: attributable to .*)?)?"
+
+
+def _earnings_per_share(kind: str) -> Line:
+    """Return the line of diluted or basic earnings per share."""
+    return Line(
+        "income", (rf"{kind} {_PER_SHARE}{_OF_ALL}", rf"{_PER_SHARE}(?: note \d+)?(?: \w)? {kind}{_OF_ALL}")
+    )
+
+
+_EARNINGS_PER_SHARE = _earnings_per_share("diluted")
 
 RATIOS = (
     NamedRatio("operating margin",
@@ -234,6 +240,7 @@ class RatioQuestion:
     asks_change: bool
 
 
+_NAMES_PER_SHARE = ("EPS", "earnings per share", "earnings per common share", "income per share")
 #: What people call a line of a company's statements, as sets of words without "total" and "net".
 _COMMON_NAMES: tuple[tuple[tuple[str, ...], Line], ...] = (
     (("revenue", "sales", "turnover"), _REVENUE),
@@ -249,7 +256,9 @@ _COMMON_NAMES: tuple[tuple[tuple[str, ...], Line], ...] = (
     (("operating cash flow", "cash flow from operations", "cash from operations"), _CASH_FLOW),
     (("capital expenditures", "capital expenditure", "capex"), _CAPEX),
     (("research and development", "research and development expenses"), _RESEARCH),
-    (("earnings per share", "diluted earnings per share"), _EARNINGS_PER_SHARE),
+    (_NAMES_PER_SHARE, _EARNINGS_PER_SHARE),
+    (tuple(f"diluted {name}" for name in _NAMES_PER_SHARE), _EARNINGS_PER_SHARE),
+    (tuple(f"basic {name}" for name in _NAMES_PER_SHARE), _earnings_per_share("basic")),
 )
 _LINE_NAMES = tuple((frozenset(query_terms(name)), line) for names, line in _COMMON_NAMES for name in names)
 

@@ -40,9 +40,10 @@ _ROLE_WORD = re.compile(
     r"director|captain|master|engineer|clerk|surveyor|superintendent|manager|minister|judge", re.I
 )
 _QUESTION = re.compile(
-    rf"^who(?:'s| is| was| serves as| acts as) (?:(?P<owner>.+?)['’]s? )?(?:the |its |our )?(?:current |present )?"
+    rf"^who(?:(?P<began> became| (?:is|was) (?:named|appointed|elected)(?: as)?)|'s| is| was| serves as| acts as)"
+    rf" (?:(?P<owner>.+?)['’]s? )?(?:the |its |our )?(?:new |current |present )?"
     rf"(?P<office>(?:[\w-]+,? ){{0,5}}?{_ENDINGS})(?: (?:of|at|for|in) (?:the )?(?P<of>.+?))?"
-    rf"(?: in (?:19|20)\d\d)?\W*$",
+    rf"(?: in (?:[a-z]+ )?(?P<year>(?:19|20)\d\d))?\W*$",
     re.IGNORECASE,
 )
 _AUDITOR_QUESTION = re.compile(
@@ -81,7 +82,7 @@ _BETWEEN = re.compile(
     r"|served|appointed|a|i)\b)*+"
 )
 _PAST = re.compile(
-    r"^(?:,? (?:[\w&.'’-]+ ){0,8}?)?(?:from (?:\w+ )?(?:19|20)\d\d|until|through (?:\w+ )?(?:19|20)\d\d)"
+    r"^(?! since\b)(?:,? (?:[\w&.'’-]+ ){0,8}?)?(?:from (?:\w+ )?(?:19|20)\d\d|until|through (?:\w+ )?(?:19|20)\d\d)"
 )
 _FORMER = re.compile(
     r"\b(?:former(?:ly)?|previous(?:ly)?|prior to|prior thereto|successor to|reports? to)\b[^.;]*$", re.I
@@ -96,11 +97,12 @@ _MAX_GAP, _MAX_MENTIONS = 160, 400
 @dataclass(frozen=True, slots=True)
 class OfficeQuestion:
     """A question for who holds an office: its ``names`` (spelt out, and its acronym), and ``whose``, "" for nobody
-    named. An auditor is a firm (``is_firm``)."""
+    named. An auditor is a firm (``is_firm``). ``since`` is the year in which the holder began, "" for any."""
 
     names: tuple[str, ...]
     whose: str
     is_firm: bool = False
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def parse_office_question(text: str) -> OfficeQuestion | None:
     """Return a question for the holder of an office, None for any other.
 
     >>> parse_office_question("Who is the CFO of Adobe?")
-    OfficeQuestion(names=('chief financial officer', 'cfo'), whose='Adobe', is_firm=False)
+    OfficeQuestion(names=('chief financial officer', 'cfo'), whose='Adobe', is_firm=False, since='')
     >>> parse_office_question("Who signed the lease?")
     """
     text = " ".join(text.split())
@@ -127,7 +129,8 @@ def parse_office_question(text: str) -> OfficeQuestion | None:
     match = _QUESTION.match(text)
     if match is None:
         return None
-    return OfficeQuestion(office_names(match["office"]), _whose(match))
+    since = match["year"] if match["began"] else None
+    return OfficeQuestion(office_names(match["office"]), _whose(match), since=since or "")
 
 
 def office_names(office: str) -> tuple[str, ...]:
@@ -169,6 +172,8 @@ def find_holder(
     office = office_pattern(question.names)
     for node in nodes_with_words(question.names, documents, snapshot, _MAX_MENTIONS):
         if question.whose and not is_subject and not mentions_name(question.whose, node_context(node)):
+            continue
+        if question.since not in node.text:
             continue
         holders = (
             _read_firms(node, office) if question.is_firm else _read_mentions(node, office, question.whose)

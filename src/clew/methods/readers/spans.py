@@ -36,7 +36,7 @@ from clew.core.types import (
     Quote,
     Span,
 )
-from clew.core.values import find_respective_value, has_certain_support
+from clew.core.values import find_respective_value, has_certain_support, mentions_name
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import repeats_question, select_fitting_spans
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
@@ -265,7 +265,7 @@ class SpanAnswerReader:
         subjects = named_subjects(question.text, self.snapshot)
         about = {key for name, keys in subjects.items() if same_name(name, asked.whose) for key in keys}
         documents = about or {hit.node.document for hit in hits[: self.passages]}
-        place = find_headquarters(asked, documents, self.snapshot, is_subject=bool(about))
+        place = find_headquarters(asked, documents, self.snapshot, bool(about) or self._is_alone(asked.whose))
         if place is None:
             return None
         hit = find_hit(place.node, hits)
@@ -275,6 +275,12 @@ class SpanAnswerReader:
         span = Span(place.place, "text", 0, place.start, place.end, 0.0)
         quote = quote_around(place.node, span, question.text)
         return Answer(place.place, (hit,), (quote,), reader="span", confidence=_HEADQUARTERS)
+
+    def _is_alone(self, name: str) -> bool:
+        """Return whether the base has one document and its name or title mentions a name."""
+        documents = [] if self.snapshot is None else self.snapshot.documents()
+        words = " ".join(f"{document.name} {document.title}".replace("_", " ") for document in documents)
+        return len(documents) == 1 and mentions_name(name, words)
 
     def _answer_row(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
         """Return the cell of the row that has every word of a question, None where there is no such row. Of a cell of
