@@ -1,5 +1,6 @@
 """Operations killed wherever they touch a file or run a statement: nothing is lost, nothing is left, no repair."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 import clew
 from clew.core.errors import StoreError
-from clew.store.database import UNFINISHED_VECTORS
+from clew.store.database import DATABASE_FILE, UNFINISHED_VECTORS, connect
 from clew.store.store import Store
 from kb_documents import HashEncoder, document, location
 from system_calls import can_trace
@@ -129,6 +130,36 @@ def test_an_upload_whose_removal_was_killed_goes_at_the_next_opening(tmp_path):
         assert left == {there.split("/")[0].removeprefix("upload:")}
         base.remove(there)
         assert not list((tmp_path / "uploads").rglob("*"))
+
+
+def test_text_that_a_killed_writer_never_committed_goes_at_the_next_opening(tmp_path):
+    folder = tmp_path / "base"
+    clew.open(folder, create=True).close()
+    writer = connect(folder / DATABASE_FILE, write=True)
+    # Without room in its cache SQLite writes pages of the transaction into the log before the commit.
+    writer.execute("PRAGMA cache_size = 1")
+    writer.execute("BEGIN IMMEDIATE")
+    for number in range(200):
+        writer.execute("INSERT INTO setting VALUES (?, ?)", (f"name{number}", "zqnevercommitted " * 40))
+    killed = tmp_path / "killed"
+    shutil.copytree(folder, killed, ignore=shutil.ignore_patterns("*-shm"))
+    writer.close()
+    assert b"zqnevercommitted" in (killed / f"{DATABASE_FILE}-wal").read_bytes()
+    with clew.open(killed):
+        assert not any(b"zqnevercommitted" in path.read_bytes() for path in killed.glob("base.sqlite*"))
+
+
+def test_a_log_that_a_reader_needs_is_left_without_waiting(tmp_path):
+    with clew.open(tmp_path / "base", create=True) as base:
+        path = base.store.database.path
+        reader, writer = connect(path, write=False), connect(path, write=True)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM setting").fetchall()
+        writer.execute("INSERT INTO setting VALUES ('name', 'value')")
+        assert base.store.database.scrub(timeout=0) is False
+        reader.close()
+        assert base.store.database.scrub(timeout=0) is True and not base.store.database.has_log()
+        writer.close()
 
 
 def test_a_base_that_was_closed_is_not_damaged(tmp_path):

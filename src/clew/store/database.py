@@ -380,19 +380,31 @@ class Database:
     def scrub(self, timeout: float = LOCK_TIMEOUT) -> bool:
         """Empty the write-ahead log, so that no removed text remains in it; return whether that was possible.
 
-        A reader of another process can prevent it for the length of a read; ``state`` then notes that the log is
-        still to be emptied, and the next writer does it.
+        A reader of another process can prevent it for the length of a read, which is waited for ``timeout`` seconds;
+        ``state`` then notes that the log is still to be emptied, and the next writer does it.
         """
         with hold_lock(self._lock, timeout), self._turns, translate_errors(self.path):
             writer = self._open_writer()
-            if not writer.execute("SELECT value FROM state WHERE name = 'scrub'").fetchone()[0]:
+            is_noted = writer.execute("SELECT value FROM state WHERE name = 'scrub'").fetchone()[0]
+            if not is_noted and not self.has_log():
                 return True
-            # The note is cleared last, since this process may be killed in between.
-            if writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                return False
-            writer.execute("UPDATE state SET value = 0 WHERE name = 'scrub'")
-            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            writer.execute(f"PRAGMA busy_timeout = {round(1000 * timeout)}")
+            try:
+                if writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    return False
+                if is_noted:
+                    # The note is cleared last, since this process may be killed in between.
+                    writer.execute("UPDATE state SET value = 0 WHERE name = 'scrub'")
+                    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                writer.execute(f"PRAGMA busy_timeout = {round(1000 * LOCK_TIMEOUT)}")
             return True
+
+    def has_log(self) -> bool:
+        """Return whether the write-ahead log has anything: what is being written, or what a process that was killed
+        wrote and never committed."""
+        log = Path(f"{self.path}-wal")
+        return log.exists() and log.stat().st_size > 0
 
     def _open_writer(self) -> sqlite3.Connection:
         if self._writer is None:

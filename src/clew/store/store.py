@@ -413,7 +413,7 @@ class Store:
         """Finish what a killed process began, unless another process is at work or nothing can be written."""
         with self.database.read_transaction() as connection:
             counts = [documents.read_counter(connection, name) for name in ("leftovers", "scrub")]
-        if any(counts) or self._has_unfinished_vectors():
+        if any(counts) or self.database.has_log() or self._has_unfinished_vectors():
             with suppress(StoreError, OSError):
                 self.finish_removals(timeout=0)
 
