@@ -249,6 +249,92 @@ def test_a_line_item_named_in_full_is_that_of_the_companys_own_statement(lines) 
         assert answer.confidence == 0.85 and answer.quotes[0].answer is not None
 
 
+GROUPED = (
+    Table(
+        ("", "2022", "2021"),
+        (
+            ("Net revenues", "$800", "$640"),
+            ("Net income", "$68", "$40"),
+            ("Income taxes", "(20)", "(16)"),
+            ("Basic earnings per common share:", "", ""),
+            ("Income from continuing operations", "$0.75", "$0.45"),
+            ("Net income attributable to Acme", "$0.70", "$0.42"),
+            ("Diluted earnings per common share:", "", ""),
+            ("Income from continuing operations", "$0.73", "$0.44"),
+            ("Net income attributable to Acme", "$0.68", "$0.40"),
+        ),
+        "Consolidated statements of income (in millions, except per share)",
+    ),
+    Table(
+        ("", "2022", "2021"),
+        (
+            ("Inventories, net:", "", ""),
+            ("Raw materials", "10", "8"),
+            ("Work in process", "5", "4"),
+            ("Finished goods", "25", "18"),
+            ("Total current assets", "140", "120"),
+            ("Total assets", "400", "320"),
+            ("Total current liabilities", "100", "80"),
+            ("Total liabilities", "200", "180"),
+        ),
+        "Consolidated balance sheets (in millions)",
+    ),
+)
+
+
+@pytest.fixture
+def grouped(base):
+    """The line items of a report whose statements group their rows."""
+    key = put(base, "acme-report.txt", *GROUPED)
+    base.catch_up()
+    hits = [Hit(node, 1.0, (node.id,)) for node in base.document_nodes(key) if node.kind == "passage"]
+    return document_lines(hits, base.snapshot()), hits, base.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What was Acme's diluted EPS in 2022?", "$0.68"),
+        ("What were reported diluted earnings per share in 2021?", "$0.40"),
+        ("How much was Acme's EPS in 2022?", "$0.68"),
+        ("What was the basic earnings per common share in 2022?", "$0.70"),
+    ],
+)
+def test_earnings_per_share_are_those_of_all_operations(grouped, question, text) -> None:
+    _, hits, snapshot = grouped
+    answer = SpanAnswerReader(NoReader(), snapshot=snapshot).read(Question(question), hits, TrailRecorder())
+    assert answer.text == text
+
+
+def test_inventories_without_a_sum_are_summed(grouped) -> None:
+    answer = answer_ratio(parse_ratio_question("What was the quick ratio in 2022?"), grouped[0])
+    assert (answer.text, answer.formula) == ("1", "(140 - 10 - 5 - 25) / 100 = 1")
+
+
+def test_a_label_without_a_word_of_the_question_is_no_rival(base) -> None:
+    rate = Table(
+        ("", "2022", "2021"), (("Effective tax rate", "26.9%", "21.9%"), ("Taxes", "9", "8")), "Taxes"
+    )
+    hedges = Table(("", "2022", "2021"), (("Tax effect", "2", "1"), ("Gains", "4", "3")), "Hedges")
+    # "Rate" tells little where many labels have it.
+    rates = Table(
+        ("", "2022", "2021"),
+        tuple(
+            (f"{name} rate", "3", "2")
+            for name in ("Discount", "Growth", "Interest", "Exchange", "Lapse", "Swap")
+        ),
+        "Rates",
+    )
+    for number, tables in enumerate(((rate, rates), (rate, rates, hedges))):
+        key = put(base, f"report{number}.txt", *tables)
+        base.catch_up()
+        hits = [Hit(node, 1.0, (node.id,)) for node in base.document_nodes(key) if node.kind == "passage"]
+        item, is_certain = document_lines(hits, base.snapshot()).choose(
+            "What was the effective tax rate in 2022?", ["2022"]
+        )
+        assert item.operand("2022").text == "26.9%" and is_certain, number
+
+
 def test_what_no_label_says_in_full_is_left_to_the_tables_that_were_found(lines) -> None:
     items, _, _ = lines
     for question in (

@@ -214,7 +214,12 @@ class LineItems:
         (amounts, count), *others = counts.most_common(2)
         if others and count == others[0][1]:
             return None
-        agrees = all(_amounts(item, years) == amounts for score, item in fitting if score >= _LIKELY)
+        # Where a label has all words, one without some of them is another item: "Tax effect" is no tax rate.
+        is_whole = any(words <= item.words for item in best)
+        rivals = [
+            item for score, item in fitting if score >= _LIKELY and (words <= item.words or not is_whole)
+        ]
+        agrees = all(_amounts(item, years) == amounts for item in rivals)
         return next(item for item in best if _amounts(item, years) == amounts), count > 1 or agrees
 
     def find_line(self, statement: Statement, patterns: Sequence[str], year: str) -> LineItem | None:

@@ -96,6 +96,14 @@ _INVENTORY = Line(
     ),
     sign=-1,
 )
+#: Inventories that the balance sheet prints in parts without their sum.
+_INVENTORY_PARTS = (
+    Line("balance", (r"inventor(?:y|ies)(?: net)? raw materials.*",), sign=-1),
+    Line("balance", (r"inventor(?:y|ies)(?: net)? work in (?:process|progress)",), sign=-1, optional=True),
+    Line(
+        "balance", (r"inventor(?:y|ies)(?: net)? (?:work in (?:process|progress) and )?finished .*",), sign=-1
+    ),
+)
 _ASSETS = Line("balance", (r"total assets",))
 _LIABILITIES = Line("balance", (r"total liabilities",))
 _EQUITY = Line(
@@ -172,7 +180,8 @@ RATIOS = (
     NamedRatio("cash conversion",
                r"(?:operating )?cash(?: ?flow)? conversion", "percent", (((_CASH_FLOW,), (_NET,)),)),
     NamedRatio("quick ratio", r"quick ratio|acid[- ]test(?: ratio)?", "ratio",
-               (((_CURRENT_ASSETS, _INVENTORY), (_CURRENT_LIABILITIES,)),)),
+               (((_CURRENT_ASSETS, _INVENTORY), (_CURRENT_LIABILITIES,)),
+                ((_CURRENT_ASSETS, *_INVENTORY_PARTS), (_CURRENT_LIABILITIES,)))),
     NamedRatio("current ratio", r"current ratio", "ratio", (((_CURRENT_ASSETS,), (_CURRENT_LIABILITIES,)),)),
     NamedRatio("working capital", r"(?:net )?working capital", "amount",
                (((_CURRENT_ASSETS, Line("balance", _CURRENT_LIABILITIES.patterns, -1)), ()),)),
