@@ -62,9 +62,11 @@ VESSELS = "Vessels: Lady Annis: Type: Motor vessel; Built: 1926; Builder: Garrow
         ("It was built by Strake & Loam of Corran.", "Strake", "Strake & Loam"),
         ("It was built by Strake & Loam of Corran.", "Strake & Loam", "Strake & Loam"),
         ("It holds salt & Peter counts it.", "salt", "salt"),
+        ("It took $11,000 of the fund.", "11,000", "$11,000"),
+        ("It grew by 5%.", "5", "5%"),
     ],
 )
-def test_the_name_of_a_firm_is_whole(text, marked, answer):
+def test_the_name_of_a_firm_and_a_number_with_its_signs_are_whole(text, marked, answer):
     result, _ = read({"What": {marked: 9.0}}, "What is named here by the text?", [hit(0, text)])
     assert result.text == answer
     assert (

@@ -526,10 +526,14 @@ def _adjust_span(question: str, span: Span, nodes: Sequence[Node]) -> Span:
 
 def _trim_span(span: Span, node: Node) -> Span:
     """Return a span without the punctuation that ends its sentence, in a row cut to the first of its cells, and with
-    the whole of a firm's name: "Strake & Loam"."""
+    the whole of a firm's name, "Strake & Loam", and the signs of a number, "$11,000" and "5%"."""
     if span.kind != "text":
         return span
-    text = span.text
+    text, start = span.text, span.start
+    if text[:1].isdigit() and node.text[max(start - 1, 0) : start] in {"$", "€", "£", "¥"}:
+        text, start = node.text[start - 1] + text, start - 1
+    if text[-1:].isdigit() and node.text.startswith("%", span.end):
+        text += "%"
     if _CAPITALISED_END.search(text) and (partner := _PARTNER.match(node.text, span.end)):
         text += partner.group()
     if node.kind == ROW and (end := text.find("; ")) > 0:
@@ -539,7 +543,7 @@ def _trim_span(span: Span, node: Node) -> Span:
         text = text.rstrip(" .,;:")
     if text.endswith(")") and "(" not in text:
         text = text[:-1]
-    return replace(span, text=text, end=span.start + len(text)) if text else span
+    return replace(span, text=text, start=start, end=start + len(text)) if text else span
 
 
 def _move_to_year(question: str, span: Span, node: Node) -> Span:
