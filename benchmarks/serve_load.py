@@ -10,8 +10,8 @@ answers, and what the question after a commit pays for its new snapshot. Process
     python benchmarks/serve_load.py --minutes 30 [--soak-clients 64] [--streams 500] [--slow 20] [--seed 0]
 
 The second form is one long run: so many clients ask, with uploads and removals all the time; as many connections as
-``--streams`` follow events, which the server bounds at 200 for one address, and ``--slow`` clients send a byte a
-second. Printed are, for each tenth of the time, questions, p50 and p95, errors, refusals, memory and descriptors;
+``--streams`` follow events from five other addresses, of which the server serves 400, and ``--slow`` clients send a
+byte a second. Printed are, for each tenth of the time, questions, p50 and p95, errors, refusals, memory and descriptors;
 then whether every upload that was accepted and not removed is a document, and none that was removed.
 
 Needs the extra serve, and Linux: processor time and memory are read from /proc.
@@ -295,7 +295,7 @@ class LongRun:
                 *[lambda n=n: self.ask(server, n) for n in range(given.soak_clients)],
                 lambda: self.upload_and_remove(server, uploading),
                 *[lambda: self.send_slowly(server)] * given.slow,
-                *[lambda: self.follow(server)] * given.streams,
+                *[lambda n=n: self.follow(server, n) for n in range(given.streams)],
             ]
             threads = [threading.Thread(target=item, daemon=True) for item in work]
             for thread in threads:
@@ -384,10 +384,13 @@ class LongRun:
                     if self.over.wait(1.0):
                         return
 
-    def follow(self, server: Served) -> None:
-        """Follow the events of uploads, without reading them fast."""
+    def follow(self, server: Served, number: int) -> None:
+        """Follow the events of uploads, without reading them fast, from one of five addresses that do not ask."""
+        address = (f"127.0.0.{2 + number % 5}", 0)
         while not self.over.wait(random.random()):
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+            connection = http.client.HTTPConnection(
+                "127.0.0.1", server.port, timeout=PATIENCE, source_address=address
+            )
             try:
                 connection.request("GET", f"{server.api}/uploads/events", headers={"Last-Event-ID": "0"})
                 reply = connection.getresponse()

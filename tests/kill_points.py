@@ -222,7 +222,7 @@ def kill_everywhere(
     operation = OPERATIONS[name]
     files, start, undisturbed, folder = (work / part for part in ("files", "start", "undisturbed", "killed"))
     temporary = work / "temporary"
-    temporary.mkdir()
+    temporary.mkdir(parents=True)
     tempfile.tempdir = str(temporary)
     write_files(files)
     with clew.open(start, create=True) as base:

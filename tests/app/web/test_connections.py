@@ -4,6 +4,7 @@ import http.client
 import json
 import shutil
 import socket
+import sys
 import time
 
 import pytest
@@ -89,14 +90,48 @@ def test_a_reply_that_nobody_reads_is_given_up(hasty) -> None:
 
 
 def test_streams_are_counted_in_all_and_for_each_client() -> None:
-    limiter = StreamLimiter(3, 2)
-    with limiter.open_stream("a"), limiter.open_stream("a"):
-        with pytest.raises(ServerBusy), limiter.open_stream("a"):
+    limiter, ended = StreamLimiter(3, 2), []
+
+    def hold(client):
+        return limiter.open_stream(client, lambda: ended.append(client))
+
+    with hold("a"), hold("a"):
+        with pytest.raises(ServerBusy), hold("a"):
             pass
-        with limiter.open_stream("b"), pytest.raises(ServerBusy), limiter.open_stream("c"):
-            pass
-    with limiter.open_stream("a"):
-        pass
+        with hold("b"):
+            assert not ended
+            # All are taken: who has most makes room, once for each that has fewer.
+            with hold("c"):
+                assert ended == ["a"]
+                with pytest.raises(ServerBusy), hold("d"):
+                    pass
+                with pytest.raises(ServerBusy), hold("c"):
+                    pass
+    with hold("a"):
+        assert ended == ["a"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a second address on loopback")
+def test_who_has_most_streams_makes_room_for_another(made_base, tmp_path) -> None:
+    folder = tmp_path / "harbour"
+    shutil.copytree(made_base, folder)
+    with ServedApp(folder, limits=Limits(streams=4)) as app:
+
+        def follow(address):
+            connection = http.client.HTTPConnection(
+                "127.0.0.1", app.port, timeout=10, source_address=(address, 0)
+            )
+            connection.request("GET", f"{app.api}/uploads/events")
+            return connection, connection.getresponse()
+
+        first = [follow("127.0.0.1") for _ in range(4)]
+        refused, other = follow("127.0.0.1"), follow("127.0.0.2")
+        assert refused[1].status == 503
+        assert other[1].status == 200
+        assert first[0][1].read() == b"" and [reply.status for _, reply in first] == [200] * 4
+        for connection, _ in [*first, refused, other]:
+            connection.close()
 
 
 @pytest.mark.slow

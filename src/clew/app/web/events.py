@@ -6,12 +6,12 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from anyio import CancelScope
 from fastapi.responses import StreamingResponse
 
 from clew.app.web.errors import ServerBusy, response_for
@@ -119,25 +119,37 @@ def parse_last_event_id(header: str | None) -> int:
 
 
 class StreamLimiter:
-    """Counts the open streams of events: at most ``total``, of which ``client`` have the same address."""
+    """Counts the open streams of events: at most ``total``, of which ``client`` have the same address.
+
+    Where all are taken, an address gets a place from the one that has most, if that has more: nobody who opens
+    hundreds of streams keeps others from following their answers.
+    """
 
     def __init__(self, total: int, client: int) -> None:
         self._total = total
         self._client = client
-        self._open: Counter[str] = Counter()
+        #: How to end each open stream, by address, the oldest first.
+        self._open: dict[str, dict[object, Callable[[], None]]] = {}
 
     @contextmanager
-    def open_stream(self, client: str) -> Iterator[None]:
-        """Hold a place for a stream to an address. Raises ServerBusy if too many are open."""
-        if self._open.total() >= self._total or self._open[client] >= self._client:
-            raise ServerBusy(f"{self._open.total()} streams of events are open", _RETRY_STREAM, status=503)
-        self._open[client] += 1
+    def open_stream(self, client: str, end: Callable[[], None]) -> Iterator[None]:
+        """Hold a place for a stream to an address; ``end`` ends it. Raises ServerBusy if too many are open."""
+        streams, count = self._open.get(client, {}), sum(map(len, self._open.values()))
+        most = max(self._open.values(), key=len, default=streams)
+        is_full = count >= self._total
+        if len(streams) >= self._client or (is_full and len(most) <= len(streams) + 1):
+            raise ServerBusy(f"{count} streams of events are open", _RETRY_STREAM, status=503)
+        if is_full:
+            most.pop(next(iter(most)))()
+        place = object()
+        self._open.setdefault(client, {})[place] = end
         try:
             yield
         finally:
-            self._open[client] -= 1
-            if not self._open[client]:
-                del self._open[client]
+            streams = self._open.get(client, {})
+            streams.pop(place, None)
+            if not streams:
+                self._open.pop(client, None)
 
 
 class EventStream(StreamingResponse):
@@ -156,9 +168,13 @@ class CountedEventStream(EventStream):
         """Send the events, or the refusal."""
         limiter: StreamLimiter = scope["app"].state.server.streams
         client = scope.get("client")
+        place = CancelScope()
         try:
-            with limiter.open_stream(client[0] if client else ""):
+            with limiter.open_stream(client[0] if client else "", place.cancel), place:
                 await super().__call__(scope, receive, send)
+            if place.cancelled_caught:
+                # Its reader opens the stream again later, after the last event that it received.
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         except ServerBusy as error:
             await response_for(error)(scope, receive, send)
 
