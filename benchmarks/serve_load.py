@@ -11,8 +11,8 @@ answers, and what the question after a commit pays for its new snapshot. Process
 
 The second form is one long run: so many clients ask, with uploads and removals all the time; as many connections as
 ``--streams`` follow events from five other addresses, of which the server serves 400, and ``--slow`` clients send a
-byte a second. Printed are, for each tenth of the time, questions, p50 and p95, errors, refusals, memory and descriptors;
-then whether every upload that was accepted and not removed is a document, and none that was removed.
+byte a second. Printed are, for each tenth of the time, questions, p50 and p95, errors, refusals, memory and
+descriptors; then whether every upload that was accepted and not removed is a document, and none that was removed.
 
 Needs the extra serve, and Linux: processor time and memory are read from /proc.
 """

@@ -223,3 +223,22 @@ def test_the_evidence_as_a_data_frame(base):
     answer = base.ask("Where do storks nest?")
     frame = answer.to_pandas()
     assert list(frame["id"]) == [hit.node.id for hit in answer.evidence] and frame["quotes"][0]
+
+
+def test_a_question_begins_again_where_what_it_reads_is_removed(tmp_path):
+    for number in range(3):
+        (tmp_path / f"{number}.md").write_text(
+            f"The lighter Kittiwake {number} was built in 19{number}1 at Corran.\n"
+        )
+    with clew.open(tmp_path / "base", create=True) as base, clew.open(tmp_path / "base") as other:
+        base.add([tmp_path / f"{number}.md" for number in range(3)])
+        removed = []
+
+        def remove_best(step):
+            if not removed:
+                removed.append(step.hits[0].node.document_name)
+                other.remove(*removed)
+
+        answer = base.ask("When was the lighter Kittiwake 2 built?", watch=remove_best)
+        assert removed == ["2.md"]
+        assert "2.md" not in {hit.node.document_name for hit in answer.evidence}

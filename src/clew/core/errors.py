@@ -3,6 +3,7 @@
 ClewError                     problem and hint; the command line prints both and exits 2
 ├── UsageError                an invalid name, option or question
 ├── NotFound                  no such document, node, or knowledge base
+│   └── RemovedMeanwhile      a document or graph was removed or replaced while it was read: begin again
 ├── UnreadableFile            a file that cannot be added; the other files are
 │   └── BadRows               invalid rows of a graph file, by line; nothing of the file is added
 ├── MissingExtra              an optional package is not installed; the hint is the command that installs it
@@ -43,6 +44,10 @@ class UsageError(ClewError):
 
 class NotFound(ClewError):
     """No such document, node or knowledge base."""
+
+
+class RemovedMeanwhile(NotFound):
+    """A document or graph was removed or replaced while it was read; what was begun has to begin again."""
 
 
 class UnreadableFile(ClewError):

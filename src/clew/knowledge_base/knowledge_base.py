@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.core.config import DEFAULT_ENCODER, default_encoder, expand_path, knowledge_base_path
-from clew.core.errors import BaseReplaced, ClewError, NotFound, UsageError
+from clew.core.errors import BaseReplaced, ClewError, NotFound, RemovedMeanwhile, UsageError
 from clew.core.types import (
     EVIDENCE_FOR,
     RETRIEVED_KINDS,
@@ -53,8 +53,8 @@ T = TypeVar("T")
 ENCODER_SETTING = "encoder"
 #: The value of that setting in a base without an encoder.
 NO_ENCODER = "none"
-#: How often a question begins again because its base in object storage was replaced.
-MAX_REPETITIONS = 3
+#: How often a question begins again because what it was about to read was replaced or removed.
+MAX_REPETITIONS = 5
 #: How many documents a notebook lists.
 SHOWN_DOCUMENTS = 20
 #: The most characters of a tag.
@@ -382,13 +382,17 @@ class KnowledgeBase:
 
         return self._repeat_when_replaced(retrieve)
 
-    def _repeat_when_replaced(self, work: Callable[[], T]) -> T:
-        """Return ``work()``, begun again where the base lies in object storage and was replaced meanwhile."""
+    def _repeat_when_replaced(self, work: Callable[[], T], *, is_free: bool = True) -> T:
+        """Return ``work()``, begun again where the base lies in object storage and was replaced meanwhile, or where
+        something was removed that it was about to read, unless that costs (``is_free``)."""
         for _ in range(MAX_REPETITIONS):
             try:
                 return work()
             except BaseReplaced:
                 if not self.store.refresh():
+                    raise
+            except RemovedMeanwhile:
+                if not is_free:
                     raise
         return work()
 
@@ -427,7 +431,7 @@ class KnowledgeBase:
             )
             return method.answer(scoped, TrailRecorder(watch, stop))
 
-        return self._repeat_when_replaced(answer)
+        return self._repeat_when_replaced(answer, is_free=llm is None)
 
     async def aask(self, question: str, **options: Any) -> Answer:
         """Answer as :meth:`ask` does, with its ``options``, in a thread of its own."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Protocol
 
-from clew.core.errors import Damaged, NotFound
+from clew.core.errors import Damaged, NotFound, RemovedMeanwhile
 from clew.core.languages import detect_language
 from clew.core.types import (
     MEMBER_SEPARATOR,
@@ -359,7 +359,7 @@ class NodeReader:
         self._pieces: dict[tuple[int, int], str] = {}
 
     def nodes(self, rows: Sequence[int], owners: Sequence[DocumentEntry]) -> list[Node]:
-        """Return the nodes of ``rows``; ``owners`` are their documents. Raises NotFound."""
+        """Return the nodes of ``rows``; ``owners`` are their documents. Raises RemovedMeanwhile."""
         records = self._records.records(rows)
         owner_of = dict(zip(rows, owners, strict=True))
         self._read_headings({row: owner_of[row].first for row in records}, records)
@@ -370,7 +370,7 @@ class NodeReader:
         document = owner.document
         record = records.get(row)
         if record is None:
-            raise NotFound(f"'{document.name}' was removed or replaced a moment ago", "Ask again")
+            raise RemovedMeanwhile(f"'{document.name}' was removed or replaced a moment ago", "Ask again")
         content = self._content(owner.first, record)
         parent = record.parent
         return Node(

@@ -1,5 +1,6 @@
 """Connections that are slow, endless or many: each ends or is refused by itself, and no other request waits."""
 
+import asyncio
 import http.client
 import json
 import shutil
@@ -10,7 +11,7 @@ import time
 import pytest
 
 from clew.app.web.errors import ServerBusy
-from clew.app.web.events import StreamLimiter
+from clew.app.web.events import EventChannel, StreamLimiter
 from clew.app.web.settings import Limits
 from scripted import Reply, ScriptedServer
 from serve_app import QUESTION, ServedApp, waited_for
@@ -109,6 +110,20 @@ def test_streams_are_counted_in_all_and_for_each_client() -> None:
                     pass
     with hold("a"):
         assert ended == ["a"]
+
+
+def test_events_that_wait_are_written_together() -> None:
+    channel = EventChannel()
+    for number in range(600):
+        channel.send("step", {"number": number})
+    channel.close()
+
+    async def read_all():
+        return [text async for text in channel.follow(after=100)]
+
+    writes = asyncio.run(read_all())
+    assert len(writes) == 2
+    assert "".join(writes).count("event: step") == 500 and writes[0].startswith("id: 101\n")
 
 
 @pytest.mark.slow

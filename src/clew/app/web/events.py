@@ -25,6 +25,8 @@ _RETRY_STREAM = 5
 #: Seconds without an event after which a comment is sent, so that proxies keep the connection open.
 KEEP_ALIVE = 15.0
 
+#: Events that are written together.
+_EVENTS_A_WRITE = 256
 #: Event numbers are shorter; Python refuses to read numbers of thousands of digits.
 _MAX_DIGITS = 18
 
@@ -91,9 +93,13 @@ class EventChannel:
             while True:
                 happened.clear()
                 closed, batch = self._after(after)
-                for number, event, text in batch:
-                    yield f"id: {number}\nevent: {event}\ndata: {text}\n\n"
-                    after = number
+                # Many at once: a reader that is gone is noticed between two writes, not between two events.
+                for start in range(0, len(batch), _EVENTS_A_WRITE):
+                    part = batch[start : start + _EVENTS_A_WRITE]
+                    yield "".join(
+                        f"id: {number}\nevent: {event}\ndata: {text}\n\n" for number, event, text in part
+                    )
+                    after = part[-1][0]
                 if closed:
                     return
                 try:

@@ -12,7 +12,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
-from clew.core.errors import Damaged, NotFound, UsageError, refuse_password, unknown_name_error
+from clew.core.errors import (
+    Damaged,
+    RemovedMeanwhile,
+    UsageError,
+    refuse_password,
+    unknown_name_error,
+)
 from clew.core.types import GRAPH_EDITED, GraphInfo, GraphSource
 from clew.store.database import LOCK_TIMEOUT, Database, hold_lock
 from clew.store.graphs import tables
@@ -106,7 +112,9 @@ class GraphStore:
             folder = arrays.arrays_folder(self._derived, stored.digest) if stored else None
             opened = arrays.load_arrays(folder) if folder else None
             if stored is None or folder is None or opened is None:
-                raise NotFound(f"the graph '{name}' was removed or replaced a moment ago", "Ask again")
+                raise RemovedMeanwhile(
+                    f"the graph '{name}' was removed or replaced a moment ago", "Ask again"
+                )
             if arrays.find_faults(folder, ("ids", "ids.starts")):
                 raise Damaged(f"the arrays of the graph '{name}' are damaged", "Run: clew doctor")
             (options,) = (info.options for info in tables.read_graph_infos(connection) if info.name == name)
@@ -244,7 +252,7 @@ class GraphStore:
             rdf_view.build_rdf_store(graph, unfinished, progress)
             with hold_lock(self._lock):
                 if graph.digest not in self._digests():
-                    raise NotFound(
+                    raise RemovedMeanwhile(
                         f"the graph '{graph.name}' was removed or replaced a moment ago", "Ask again"
                     )
                 shutil.rmtree(folder, ignore_errors=True)
@@ -263,7 +271,9 @@ class GraphStore:
 
         with self._database.separate_read_transaction() as connection:
             if stored.digest not in {graph.digest for graph in tables.read_graphs(connection)}:
-                raise NotFound(f"the graph '{stored.name}' was removed or replaced a moment ago", "Ask again")
+                raise RemovedMeanwhile(
+                    f"the graph '{stored.name}' was removed or replaced a moment ago", "Ask again"
+                )
             build_arrays(connection, stored, folder, progress)
 
     def _read_graphs(self) -> list[StoredGraph]:

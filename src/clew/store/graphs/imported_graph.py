@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.arrays import range_indices, run_offsets
-from clew.core.errors import NotFound, unknown_name_error
+from clew.core.errors import NotFound, RemovedMeanwhile, unknown_name_error
 from clew.core.protocols import PropertyColumn
 from clew.core.text import fold_name, hash_term
 from clew.core.types import Entity, Property, Relation
@@ -156,7 +156,9 @@ class ImportedGraph:
     def _current(self, connection: Any) -> StoredGraph:
         """Return the stored graph. Raises NotFound where it was removed or replaced since this one was opened."""
         if not tables.has_graph(connection, self._stored):
-            raise NotFound(f"the graph '{self.name}' was removed or replaced a moment ago", "Ask again")
+            raise RemovedMeanwhile(
+                f"the graph '{self.name}' was removed or replaced a moment ago", "Ask again"
+            )
         return self._stored
 
     def rows_of_type(self, type: str) -> Rows:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.arrays import cosines, range_indices, read_arrays, run_offsets, write_arrays, write_manifest
-from clew.core.errors import Damaged, NotFound
+from clew.core.errors import Damaged, RemovedMeanwhile
 from clew.core.text import TEXT_VERSION, count_terms
 from clew.store.database import hold_lock, refuse_exhaustion
 from clew.store.segments import FieldPostings, SegmentedPostings
@@ -72,7 +72,7 @@ class NodeFolder:
         """Hold the lock. Raises NotFound where the graph was removed, and Locked."""
         with hold_lock(self.lock):
             if not self.graph_exists():
-                raise NotFound("the graph was removed or replaced a moment ago", "Ask again")
+                raise RemovedMeanwhile("the graph was removed or replaced a moment ago", "Ask again")
             yield
 
 
