@@ -146,7 +146,9 @@ class StreamLimiter:
         if len(streams) >= self._client or (is_full and len(most) <= len(streams) + 1):
             raise ServerBusy(f"{count} streams of events are open", _RETRY_STREAM, status=503)
         if is_full:
-            most.pop(next(iter(most)))()
+            oldest = next(iter(most))
+            end_oldest = most.pop(oldest)
+            end_oldest()
         place = object()
         self._open.setdefault(client, {})[place] = end
         try:

@@ -19,9 +19,10 @@ from clew.core.text import fold_name, query_terms
 from clew.core.types import PASSAGE, ROW, Node
 from clew.methods.readers.passages import nodes_with_words
 
-_ADJECTIVE = (
-    r"(?:global|world|worldwide|main|principal|primary|current|corporate|registered|executive|head|home)"
+_ADJECTIVES = (
+    "global world worldwide main principal primary current corporate registered executive head home".split()
 )
+_ADJECTIVE = rf"(?:{'|'.join(_ADJECTIVES)})"
 _SEAT = rf"(?:(?:{_ADJECTIVE} )*(?:head ?quarters?|head ?offices?)|(?:{_ADJECTIVE} )+offices?)"
 _TOWN = r"(?:city|town|place|country|state|street)"
 #: The groups of whose headquarters, and of what they are called.
@@ -40,19 +41,20 @@ _QUESTIONS = tuple(
     )
 )
 _ADDRESS = re.compile(r"\baddress\b", re.IGNORECASE)
-_NAME = r"[A-Z][\w’'&.-]*(?: (?:of |& )?[A-Z][\w’'&.-]*)*"
+#: Names, places and what stands before a place are of bounded length, so that a long text takes linear time.
+_NAME = r"[A-Z][\w’'&.-]*(?: (?:of |& )?[A-Z][\w’'&.-]*){0,7}"
 #: A town, or an address with its numbers; no full stop is part of it but that of "St. Helier".
 _PLACE = (
     r"(?P<place>(?:lower |downtown |central |the )?(?:\d[\w-]*|St\.(?= [A-Z])|[A-Z][\w’'&-]*)"
-    r"(?:(?:,? | (?:of|de) (?:the )?)(?:\d[\w-]*|St\.(?= [A-Z])|[A-Z][\w’'&-]*))*)"
+    r"(?:(?:,? | (?:of|de) (?:the )?)(?:\d[\w-]*|St\.(?= [A-Z])|[A-Z][\w’'&-]*)){0,12})"
 )
-_LEADING_TO = r"(?:(?:an?|the) (?:[^.;]|\.\d)*?\b(?:in|at|near) )?"
+_LEADING_TO = r"(?:(?:an?|the) (?:[^.;]|\.\d){0,120}?\b(?:in|at|near) )?"
 _IS = r" (?:is|are)(?: currently)?(?: (?:located|situated|based|maintained))?"
 #: "Our principal executive offices are located at 12 Quay Street", "the headquarters for AENB in Sandy, Utah".
 _STATEMENT = re.compile(
     rf"(?:(?P<whose>(?:{_NAME}|[Tt]he [Cc]ompany|[Rr]egistrant)['’]s?|[Oo]ur|[Ii]ts|[Tt]he) )?"
-    rf"(?P<seat>(?i:{_SEAT}))(?: (?:of|for) (?:the )?(?P<of>{_NAME}))?(?: address\b[^.;]*?)?"
-    rf"(?:{_IS}|{_IS} (?:in|at)| located (?:in|at)| in| at) {_LEADING_TO}{_PLACE}"
+    rf"(?P<seat>(?i:{_SEAT}))(?: (?:of|for) (?:the )?(?P<of>{_NAME}))?(?: address\b[^.;]{{0,120}}?)?"
+    rf"(?:{_IS}(?: (?:in|at))?| located (?:in|at)| in| at) {_LEADING_TO}{_PLACE}"
 )
 #: "We are headquartered in Corran", "Acme, based in Corran".
 _BASED = re.compile(
@@ -62,12 +64,7 @@ _BASED = re.compile(
 #: The cover of a report: "12 Quay Street, Corran (Address of principal executive offices)".
 _COVER = re.compile(r"\(Address of (?:its )?(?P<seat>principal executive offices?)\)?", re.IGNORECASE)
 _SELF = re.compile(r"(?:we|our|its|the|(?:the )?(?:company|registrant))(?:['’]s?)?", re.IGNORECASE)
-_WORDS = (
-    "headquarters",
-    "headquartered",
-    "based",
-    *(f"{word} offices" for word in _ADJECTIVE[3:-1].split("|")),
-)
+_WORDS = ("headquarters", "headquartered", "based", *(f"{word} offices" for word in _ADJECTIVES))
 _FORMS = frozenset("the inc incorporated plc corporation corp company co ltd limited llc group".split())
 _MAX_NODES, _MAX_COVER = 400, 120
 _LETTERS = re.compile(r"[A-Z][a-z]{2}")
