@@ -205,6 +205,16 @@ def test_a_model_that_refuses_is_a_problem_that_is_told_and_kept(folder, monkeyp
         assert again[-1][0] == "problem"
 
 
+def test_the_page_of_a_question_gets_every_event_as_html_also_those_that_waited(app) -> None:
+    question = app.ask(QUESTION)
+    assert question["state"] == "done"
+    # All of them wait, and come in one write.
+    events = list(app.events(f"/b/{app.base}/q/{question['id']}/events"))
+    steps = [data for event, data in events if event == "step"]
+    assert len(steps) > 2 and all(set(data) == {"html"} and "<li" in data["html"] for data in steps)
+    assert events[-1] == ("answer", {})
+
+
 @pytest.mark.slow
 def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
     questions = [

@@ -31,6 +31,10 @@ _EVENTS_A_WRITE = 256
 _MAX_DIGITS = 18
 
 
+#: Returns the JSON to send for an event, given its name and its JSON.
+RenderData: TypeAlias = Callable[[str, str], str]
+
+
 class EventChannel:
     """Passes numbered events from threads to any number of readers, and remembers the last ``keep`` of them.
 
@@ -78,8 +82,12 @@ class EventChannel:
         for wake in wakers:
             wake()
 
-    async def follow(self, after: int = 0) -> AsyncIterator[str]:
-        """Yield the events after number ``after`` in the wire format, until the channel is closed."""
+    async def follow(self, after: int = 0, render: RenderData | None = None) -> AsyncIterator[str]:
+        """Yield the events after number ``after`` in the wire format, until the channel is closed.
+
+        Each text holds one event or several. ``render`` returns the data to send for an event; by default they are
+        sent as they are.
+        """
         loop, happened = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
@@ -97,7 +105,8 @@ class EventChannel:
                 for start in range(0, len(batch), _EVENTS_A_WRITE):
                     part = batch[start : start + _EVENTS_A_WRITE]
                     yield "".join(
-                        f"id: {number}\nevent: {event}\ndata: {text}\n\n" for number, event, text in part
+                        f"id: {number}\nevent: {event}\ndata: {render(event, text) if render else text}\n\n"
+                        for number, event, text in part
                     )
                     after = part[-1][0]
                 if closed:
@@ -187,9 +196,11 @@ class CountedEventStream(EventStream):
             await response_for(error)(scope, receive, send)
 
 
-def stream_channel(channel: EventChannel, after: str | None) -> CountedEventStream:
+def stream_channel(
+    channel: EventChannel, after: str | None, render: RenderData | None = None
+) -> CountedEventStream:
     """Return the reply that streams a channel; ``after`` is the Last-Event-ID of a reader that reconnects."""
-    return CountedEventStream(channel.follow(parse_last_event_id(after)))
+    return CountedEventStream(channel.follow(parse_last_event_id(after), render))
 
 
 #: Answers a question; called with a receiver of steps and a function that says whether to stop.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 from urllib.parse import parse_qs
@@ -19,7 +19,7 @@ from clew.app.web import history
 from clew.app.web.api.questions import Ask, ask
 from clew.app.web.bases import ServedBase
 from clew.app.web.errors import RequestRefused, status_code
-from clew.app.web.events import CountedEventStream, EventChannel, parse_last_event_id
+from clew.app.web.events import stream_channel
 from clew.app.web.pages.answer import EvidenceBlock, describe_step, make_answer_page, whole_table
 from clew.app.web.pages.context import (
     describe_scope,
@@ -177,22 +177,15 @@ def events(
     job = server.questions.get(base, id)
     if job is None or (job.events.is_closed and last_event_id == str(job.events.last_number)):
         return Response(status_code=204)
-    return CountedEventStream(_steps_as_html(job.events, parse_last_event_id(last_event_id)))
+    return stream_channel(job.events, last_event_id, _render_event)
 
 
-async def _steps_as_html(channel: EventChannel, after: int) -> AsyncIterator[str]:
-    """Yield the events of a channel as they go over the wire, steps as HTML and the answer without its content: the
-    page fetches the answer as HTML."""
-    async for event in channel.follow(after):
-        lines = event.split("\n")
-        if len(lines) > 2 and lines[1] == "event: step":
-            step = StepView.from_dict(json.loads(lines[2].removeprefix("data: ")))
-            html = render_fragment("part-live.html", line=describe_step(step))
-            yield f"{lines[0]}\n{lines[1]}\ndata: {json.dumps({'html': html})}\n\n"
-        elif len(lines) > 2 and lines[1] == "event: answer":
-            yield f"{lines[0]}\n{lines[1]}\ndata: {{}}\n\n"
-        else:
-            yield event
+def _render_event(event: str, data: str) -> str:
+    """Return what the page gets of an event: a step as HTML, and no answer, which it fetches as HTML."""
+    if event == "step":
+        line = describe_step(StepView.from_dict(json.loads(data)))
+        return json.dumps({"html": render_fragment("part-live.html", line=line)})
+    return "{}" if event == "answer" else data
 
 
 @router.get("/q/{id}/table/{number}")
