@@ -269,6 +269,28 @@ def test_a_killed_writer_is_followed_by_its_own_base_or_by_who_takes_over(kb, ot
     assert "writer.json" not in objects.objects
 
 
+def test_a_writer_that_is_killed_before_it_takes_over_is_followed_by_its_own_base(kb, objects):
+    def refuse(*refused):
+        def check(method, name):
+            if (method, name) in refused:
+                raise StoreError("gone")
+
+        return check
+
+    # The first leaves its note; the second is gone before it writes its own.
+    for before in (
+        refuse(("write_if", "manifest.json"), ("delete", "writer.json")),
+        refuse(("write_if", "writer.json")),
+    ):
+        objects.before = before
+        with pytest.raises(StoreError, match="gone"):
+            upload(kb, objects)
+    objects.before = lambda method, name: None
+    assert "writer.json" in objects.objects and "manifest.json" not in objects.objects
+    assert upload(kb, objects).digest == answers(kb)[0]
+    assert "writer.json" not in objects.objects
+
+
 @pytest.mark.slow
 def test_nothing_of_a_removed_document_is_copied_or_stays_at_the_target(kb, objects, tmp_path):
     (kb / "trash").mkdir()

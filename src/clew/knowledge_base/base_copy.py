@@ -218,18 +218,19 @@ def claim_target(folder: Path, objects: ObjectStore, *, take_over: bool) -> Iter
     base now. While the note is there it is written again and again, so that others can tell that this process lives.
     """
     writers = _read_writers(folder)
+    own_names = writers.get(objects.url, [])
     note = objects.read(WRITER)
     if note is not None and not take_over:
         writer = parse_object(note[0], objects, WRITER)
-        if writer["writer"] != writers.get(objects.url):
+        if writer["writer"] not in own_names:
             raise Locked(
                 f"a copy to {objects.url} is being written by process {writer['process']} on {writer['host']}, "
                 f"since {writer['since']}",
                 "Wait until it is done. If that process was killed, add --take-over",
             )
     name = uuid.uuid4().hex
-    # First here, then there: a process that is killed in between must know the note as its own.
-    _write_writers(folder, writers | {objects.url: name})
+    # First here, then there: after a kill in between or after it, the note there has one of these names.
+    _write_writers(folder, writers | {objects.url: [*own_names, name]})
     claim = {"writer": name, "process": os.getpid(), "host": socket.gethostname(), "since": _now()}
     if not objects.write_if(WRITER, json.dumps(claim).encode(), note and note[1]):
         _write_writers(folder, writers)
@@ -249,7 +250,7 @@ def claim_target(folder: Path, objects: ObjectStore, *, take_over: bool) -> Iter
             note = objects.read(WRITER)
             if note is not None and parse_object(note[0], objects, WRITER)["writer"] == name:
                 objects.delete([WRITER])
-            _write_writers(folder, {url: other for url, other in writers.items() if url != objects.url})
+            _write_writers(folder, {url: names for url, names in writers.items() if url != objects.url})
 
 
 def _renew_claim(objects: ObjectStore, claim: dict[str, Any], done: threading.Event) -> None:
@@ -264,13 +265,15 @@ def _renew_claim(objects: ObjectStore, claim: dict[str, Any], done: threading.Ev
             objects.write_if(WRITER, json.dumps(claim | {"beat": beat}).encode(), note[1])
 
 
-def _read_writers(folder: Path) -> dict[str, str]:
+def _read_writers(folder: Path) -> dict[str, list[str]]:
     with suppress(OSError, ValueError):
-        return dict(json.loads((folder / _WRITERS_FILE).read_text(encoding="utf-8")))
+        writers = json.loads((folder / _WRITERS_FILE).read_text(encoding="utf-8"))
+        # Earlier versions kept the last name alone.
+        return {url: [names] if isinstance(names, str) else names for url, names in writers.items()}
     return {}
 
 
-def _write_writers(folder: Path, writers: dict[str, str]) -> None:
+def _write_writers(folder: Path, writers: dict[str, list[str]]) -> None:
     path = folder / _WRITERS_FILE
     if not writers:
         path.unlink(missing_ok=True)
