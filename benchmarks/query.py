@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from clew.core.errors import NotFound
 from clew.core.protocols import Encoder
@@ -333,7 +334,10 @@ def main() -> None:
         language = Language.of(int(14 * (passages * WORDS) ** 0.55), options.seed)
         print(f"{passages} passages", flush=True)
         options.folder.mkdir(parents=True, exist_ok=True)
-        with build(options.folder, language, passages, options.seed) as base:
+        with (
+            build(options.folder, language, passages, options.seed) as base,
+            threadpool_limits(1, user_api="blas"),  # as KnowledgeBase.ask does
+        ):
             if not options.build:
                 lines += measure(base, language, options, passages)
             elif options.vectors or options.encoder:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import clew
 from clew.core.errors import NotFound, UsageError
@@ -119,6 +120,22 @@ def test_steps_arrive_as_they_happen_and_stopping_is_asked_for(kept) -> None:
     asked = []
     kept.ask("Where does the heron nest?", stop=lambda: not asked.append(1))
     assert asked
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_matrix_products_of_a_question_use_one_thread(kept) -> None:
+    with threadpool_limits(2, user_api="blas"):
+        before, meanwhile = blas_threads(), set()
+        if before != {2}:
+            pytest.skip("numpy's BLAS has one thread here, or does not tell")
+    # threadpoolctl lets one thread of a process at a time set the number; a question may be asked in any.
+    before = blas_threads()
+    kept.ask("Where does the heron nest?", watch=lambda step: meanwhile.update(blas_threads()))
+    asyncio.run(kept.aask("Where does the stork nest?", watch=lambda step: meanwhile.update(blas_threads())))
+    assert meanwhile == {1} and blas_threads() == before
 
 
 def test_removing_by_name_path_folder_and_key(base, files) -> None:

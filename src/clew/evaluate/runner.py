@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from threadpoolctl import threadpool_limits
+
 from clew.core.errors import UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Usage
@@ -169,7 +171,8 @@ def answer_example(example: Example, method_for: MethodFor, question_for: Questi
         question = question_for(example)
         # Building the corpus of a question, and a graph over it, does not count as answering time.
         started = time.perf_counter()
-        answer = method.answer(question, TrailRecorder())
+        with threadpool_limits(1, user_api="blas"):  # as KnowledgeBase.ask does
+            answer = method.answer(question, TrailRecorder())
     # Any error is caught here, and only here: a run of hours must not end because of one question.
     except Exception as error:  # noqa: BLE001
         problem = f"{type(error).__name__}: {error}"

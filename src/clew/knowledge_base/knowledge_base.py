@@ -380,21 +380,28 @@ class KnowledgeBase:
             searcher = build_retriever(retriever, self.store, encoder=self.encoding.encoder())
             return list(searcher.retrieve(self._question(question, documents, where=where), k))
 
-        return self._repeat_when_replaced(retrieve)
+        return self._run_question(retrieve)
 
-    def _repeat_when_replaced(self, work: Callable[[], T], *, is_free: bool = True) -> T:
+    def _run_question(self, work: Callable[[], T], *, is_free: bool = True) -> T:
         """Return ``work()``, begun again where the base lies in object storage and was replaced meanwhile, or where
-        something was removed that it was about to read, unless that costs (``is_free``)."""
-        for _ in range(MAX_REPETITIONS):
-            try:
-                return work()
-            except BaseReplaced:
-                if not self.store.refresh():
-                    raise
-            except RemovedMeanwhile:
-                if not is_free:
-                    raise
-        return work()
+        something was removed that it was about to read, unless that costs (``is_free``).
+
+        Matrix products use one thread meanwhile. The threads of OpenBLAS, which comes with numpy, go on spinning for
+        some 20 ms after each product, and would take the cores from the encoder and the reader.
+        """
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, user_api="blas"):
+            for _ in range(MAX_REPETITIONS):
+                try:
+                    return work()
+                except BaseReplaced:
+                    if not self.store.refresh():
+                        raise
+                except RemovedMeanwhile:
+                    if not is_free:
+                        raise
+            return work()
 
     def ask(  # noqa: PLR0913 (one keyword for each choice about a question)
         self,
@@ -431,7 +438,7 @@ class KnowledgeBase:
             )
             return method.answer(scoped, TrailRecorder(watch, stop))
 
-        return self._repeat_when_replaced(answer, is_free=llm is None)
+        return self._run_question(answer, is_free=llm is None)
 
     async def aask(self, question: str, **options: Any) -> Answer:
         """Answer as :meth:`ask` does, with its ``options``, in a thread of its own."""

@@ -15,6 +15,7 @@ from typing import Self
 
 import uvicorn
 from fastapi import FastAPI
+from threadpoolctl import threadpool_limits
 
 from clew.app.web.api import bases, documents, evidence, graphs, grids, questions, setup, sources, uploads
 from clew.app.web.bases import BaseWarmer, ServedBases
@@ -203,7 +204,9 @@ class RunningServer:
     def run(self) -> None:
         """Serve until told to stop."""
         _raise_file_limit()
-        self._server.run(sockets=[self._socket])
+        # Questions overlap here, and the limit that one sets (KnowledgeBase.ask) would end with it.
+        with threadpool_limits(1, user_api="blas"):
+            self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
         """Tell the server to end; called from any thread."""
