@@ -121,6 +121,26 @@ def test_running_headers_footers_and_page_numbers_are_dropped_and_the_number_is_
     assert [node.name for node in document.nodes if node.kind == "page"] == ["11", "12", "13", "14", "15"]
 
 
+def test_a_footer_that_follows_the_text_of_short_pages_is_dropped_and_a_total_is_not():
+    def page(number):
+        def draw(canvas):
+            draw_paragraph(canvas, f"On page {number}: {PROSE}", 60, 700, 400)
+            # Half-way down the page, right below the text; the totals do not count along with the pages.
+            total = [f"The fares came to {(number * 37) % 50 + 60} crowns."]
+            lines(canvas, total, 60, 540)
+            if number != 4:
+                lines(canvas, [f"Report of the Ferry Company {number + 10}"], 200, 510, 8)
+
+        return draw
+
+    document = read(draw_report(*(page(number) for number in range(1, 7))))
+    passages = texts(document, PASSAGE)
+    assert not any("Ferry Company" in passage for passage in passages)
+    assert sum("The fares came to" in passage for passage in passages) == 6
+    names = [node.name for node in document.nodes if node.kind == "page"]
+    assert names == ["11", "12", "13", "", "15", "16"]
+
+
 def test_a_word_divided_at_the_end_of_a_line_or_a_page_is_put_together():
     def first(canvas):
         lines(canvas, ["The inquiry heard that the steam-", "boat had no lamp and that its mas-"], 60, 60)

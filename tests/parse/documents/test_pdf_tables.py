@@ -288,6 +288,24 @@ def test_a_sentence_that_introduces_a_table_ends_the_one_above_it():
     assert "Depreciation recorded as follows: Sales: 2022: 3; 2021: 4" in rows_of(sheet.read())[-2]
 
 
+@pytest.mark.parametrize("caption", ["Cash as of December 3, 2021 consisted of the following:", ""])
+def test_a_table_with_the_same_columns_on_the_next_page_is_another_if_a_sentence_introduces_it(caption):
+    sheet = Sheet()
+    sheet.line("Cash as of December 2, 2022 consisted of the following:", step=18)
+    for title in ("", caption):
+        if sheet.y < 700:
+            sheet.canvas.showPage()
+            sheet.y = 740
+            sheet.line(title, step=18)
+        sheet.line("In millions", (330, "Cost"), (400, "Gains"), (470, "Fair value"))
+        for label in ("Money market funds", "Time deposits", "Bonds"):
+            sheet.line(label, (330, "7"), (400, "8"), (470, "15"))
+    rows = rows_of(sheet.read())
+    assert len(rows) == 6
+    assert sum("December 2, 2022" in row for row in rows) == (3 if caption else 6)
+    assert sum("December 3, 2021" in row for row in rows) == (3 if caption else 0)
+
+
 def test_marks_of_notes_end_labels_and_headings_stand_above_their_groups():
     sheet = Sheet()
     sheet.line("Asset category", (400, "2022"), (470, "2021"), step=12)

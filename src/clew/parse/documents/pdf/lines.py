@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median, median_low
@@ -198,11 +198,11 @@ def _is_prose(part: Line, width: float) -> bool:
 def extract_lines(pages: Iterable[Page]) -> list[PageLines]:
     """Return the lines of every page in reading order, running headers and footers apart."""
     raw_pages = [(page, group_by_baseline(page)) for page in pages]
-    running = _running_shapes(raw_pages)
+    running, counting = _running_shapes(raw_pages), _counting_shapes(raw_pages)
     page_lines = []
     for page, lines in raw_pages:
-        above = _count_margin_lines(lines, page, running)
-        below = _count_margin_lines(lines[above:][::-1], page, running)
+        above = _count_margin_lines(lines, page, running, counting)
+        below = _count_margin_lines(lines[above:][::-1], page, running, counting)
         end = len(lines) - below
         margin = [*lines[:above], *lines[end:]]
         labels = [label for line in margin if (label := _page_number(line.text))]
@@ -231,7 +231,9 @@ def _add_missing_labels(pages: Sequence[PageLines]) -> None:
             page_lines.label = str(number + shift)
 
 
-def _count_margin_lines(lines: Sequence[Line], page: Page, running: Container[str]) -> int:
+def _count_margin_lines(
+    lines: Sequence[Line], page: Page, running: Container[str], counting: Set[tuple[str, int]]
+) -> int:
     """Return how many of the first lines, seen from an edge of the page, are header or footer.
 
     The rows of a table that runs over pages are alike, too. But they follow each other at their own pitch, while a
@@ -239,6 +241,9 @@ def _count_margin_lines(lines: Sequence[Line], page: Page, running: Container[st
     """
     count = 0
     for number, line in enumerate(lines[:3]):
+        if number == 0 and not counting.isdisjoint(_shifts(line, page)):
+            count = 1
+            continue
         if not _in_margin(line, page):
             break
         if _page_number(line.text) is not None:
@@ -268,6 +273,25 @@ def _running_shapes(pages: Sequence[tuple[Page, list[Line]]]) -> set[str]:
         counts.update({_shape(line.text) for line in margin})
     least = max(3, len(pages) // 10)
     return {shape for shape, count in counts.items() if count >= least}
+
+
+def _counting_shapes(pages: Sequence[tuple[Page, list[Line]]]) -> set[tuple[str, int]]:
+    """Return the shapes of lines that are the first or last of at least three pages, and of a tenth of all, with a
+    number that counts along with the pages, and how far the number is ahead of them.
+
+    On pages that were set as a web page is, the footer follows the text and may stand anywhere.
+    """
+    counts: Counter[tuple[str, int]] = Counter()
+    for page, lines in pages:
+        counts.update({shift for line in (*lines[:1], *lines[-1:]) for shift in _shifts(line, page)})
+    least = max(3, len(pages) // 10)
+    return {shift for shift, count in counts.items() if count >= least}
+
+
+def _shifts(line: Line, page: Page) -> set[tuple[str, int]]:
+    """Return the shape of a line with the distance of each of its numbers from the number of the page."""
+    numbers = re.findall(r"(?<![\d.,])\d{1,4}(?![\d.,]*\d)", line.text)
+    return {(_shape(line.text), int(number) - page.number) for number in numbers}
 
 
 def _in_margin(line: Line, page: Page) -> bool:

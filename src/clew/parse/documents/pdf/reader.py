@@ -406,10 +406,10 @@ def _join_two_tables(first: Table, second: Table) -> Table | None:
     """Return two tables as one, None if the second has another header or caption."""
     if len(first.header) != len(second.header):
         return None
-    has_header = any(second.header)
-    if has_header and second.header != first.header:
+    if any(second.header) and second.header != first.header:
         return None
-    if not has_header and second.caption and second.caption != first.caption:
+    # Tables that follow one another often have the same columns; a sentence of its own begins another.
+    if second.caption and second.caption != first.caption:
         return None
     return replace(
         first,
