@@ -35,7 +35,8 @@ _DATES = [
 ]
 _SCALE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "bn": 1e9}
 _NUMBER = re.compile(
-    r"[^\d.,+-]{0,4}?(?P<digits>[+-]?\d[\d,]*(?:\.\d+)?)\s*(?P<scale>[a-z]+)?\b", re.IGNORECASE
+    r"(?P<sign>[^\d.,+-]{0,4}?)(?P<digits>[+-]?\d[\d,]*(?:\.\d+)?)(?P<close>\))?\s*(?P<scale>[a-z]+)?(?!\w)",
+    re.IGNORECASE,
 )
 _WORDS = {
     word: number
@@ -166,10 +167,12 @@ def find_dates(text: str) -> list[tuple[Date, int, int]]:
 
 
 def parse_number(text: str) -> float | None:
-    """Return the number that a text begins with, or None.
+    """Return the number that a text begins with, or None; one in parentheses is negative, as in statements.
 
     >>> parse_number("$1,250.5"), parse_number("3.2 million people"), parse_number("two"), parse_number("Lima")
     (1250.5, 3200000.0, 2.0, None)
+    >>> parse_number("$(95) million")
+    -95000000.0
     """
     text = text.strip()
     if text.lower() in _WORDS:
@@ -177,7 +180,8 @@ def parse_number(text: str) -> float | None:
     match = _NUMBER.match(text)
     if match is None:
         return None
-    return float(match["digits"].replace(",", "")) * _SCALE.get((match["scale"] or "").lower(), 1.0)
+    sign = -1.0 if "(" in match["sign"] and match["close"] else 1.0
+    return sign * float(match["digits"].replace(",", "")) * _SCALE.get((match["scale"] or "").lower(), 1.0)
 
 
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")

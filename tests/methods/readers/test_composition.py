@@ -37,6 +37,28 @@ def test_examples_in_docstrings(module):
             ["What was net sales in 2021?", "What was net sales in fiscal 2022?"],
         ),
         (
+            "Which company had the higher net income in fiscal 2022, Acme or Bolt Works?",
+            [
+                "What was Acme's net income in fiscal 2022?",
+                "What was Bolt Works's net income in fiscal 2022?",
+            ],
+        ),
+        (
+            "Did Acme or Bolt spend less on research and development in 2021?",
+            [
+                "What was Acme's research and development in 2021?",
+                "What was Bolt's research and development in 2021?",
+            ],
+        ),
+        (
+            "Is Acme's gross profit higher than Bolt's in 2022?",
+            ["What was Acme's gross profit in 2022?", "What was Bolt's gross profit in 2022?"],
+        ),
+        (
+            "Who has more employees, Acme or Bolt?",
+            ["How many employees does Acme have?", "How many employees does Bolt have?"],
+        ),
+        (
             "What does the hirer pay a day, and in what year was the Bittern built?",
             ["What does the hirer pay a day?", "In what year was the Bittern built?"],
         ),
@@ -85,6 +107,11 @@ def test_other_questions_stay_whole(question):
         ("Did net sales fall between 2022 and 2021?", ["$14,694", "$14,544"], "no"),
         ("Did net sales grow from 2021 to 2022?", ["$14,544", "12%"], ""),
         ("How much did sales grow from 2021 to 2022?", ["$12 million", "30%"], ""),
+        ("Who had the higher profit in 2022, Acme or Bolt?", ["$(95) million", "$3 million"], "Bolt"),
+        ("Who had the lower profit in 2022, Acme or Bolt?", ["$2.1 billion", "$800 million"], "Bolt"),
+        ("Is Acme's profit higher than Bolt's in 2022?", ["$2.1 billion", "$800 million"], "yes"),
+        ("Does Acme have more employees than Bolt?", ["1,200", "41,000"], "no"),
+        ("Who has more employees, Acme or Bolt?", ["many", "41,000"], ""),
         ("When was the director of Red Dust born?", ["Ada Pell", "1901"], "1901"),
         ("Was the Kittiwake built before 1900?", ["in 1898"], "yes"),
         ("Did Ada Pell die after 1950?", ["3 May 1931"], "no"),

@@ -1,5 +1,7 @@
 """Questions over several years and for ratios by name: over all tables of a document and its editions."""
 
+from dataclasses import replace
+
 import pytest
 
 from clew.core.trail import TrailRecorder
@@ -394,3 +396,58 @@ def test_years_of_other_editions_belong_to_the_line(base) -> None:
     # Hits of unrelated documents belong to no one line.
     mixed = [Hit(node, 1.0, (node.id,)) for node in (nodes[0], *base.document_nodes(other)[:1])]
     assert document_lines(mixed, base.snapshot()) is None
+
+
+@pytest.fixture
+def two_companies(base):
+    """Hits of two reports, of which one says nothing of its income; and the snapshot."""
+    larger = replace(
+        INCOME, rows=(("Net sales", "$1,900", "$610", "$500"), ("Net income", "$18", "$70", "$60"))
+    )
+    keys = [
+        put(base, "Acme Ropes 2022.txt", INCOME, BALANCE),
+        put(base, "Bolt Anchors 2022.txt", larger, BALANCE),
+    ]
+    base.catch_up()
+    hits = [Hit(node, 1.0, (node.id,)) for node in base.document_nodes(keys[0]) if node.kind == "passage"]
+    return hits, base.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "quoted"),
+    [
+        (
+            "Which company had the higher net income in 2022, Acme Ropes or Bolt Anchors?",
+            "Acme Ropes",
+            {"$68", "$18"},
+        ),
+        ("Who had more sales in 2022, Acme Ropes or Bolt Anchors?", "Bolt Anchors", {"$800", "$1,900"}),
+        ("Was Acme Ropes's net income higher than Bolt Anchors's in 2021?", "No", {"$40", "$70"}),
+        ("Bolt Anchors net income 2022 vs 2021", "$18 million; $70 million", {"$18", "$70"}),
+        (
+            "What was Acme Ropes's net income in 2022, 2021 and 2020?",
+            "$68 million; $40 million; $60 million",
+            None,
+        ),
+    ],
+)
+def test_line_items_of_companies_are_compared(two_companies, question, text, quoted) -> None:
+    hits, snapshot = two_companies
+    answer = SpanAnswerReader(NoReader(), snapshot=snapshot).read(Question(question), hits, TrailRecorder())
+    assert answer.text == text and not answer.abstained
+    if quoted:
+        assert {quote.text[slice(*quote.answer)] for quote in answer.quotes} == quoted
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which company had the higher net income in 2022, Acme Ropes or Corran Sails?",
+        "Who had more goodwill in 2022, Acme Ropes or Bolt Anchors?",
+        "Who had more sales in 2020, Acme Ropes or Corran Sails?",
+    ],
+)
+def test_a_company_or_line_that_is_nowhere_is_not_compared(two_companies, question) -> None:
+    hits, snapshot = two_companies
+    answer = SpanAnswerReader(NoReader(), snapshot=snapshot).read(Question(question), hits, TrailRecorder())
+    assert answer.abstained

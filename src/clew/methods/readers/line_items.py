@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -305,10 +306,21 @@ def _amounts(item: LineItem, years: Sequence[str]) -> tuple[float, ...]:
     return tuple(abs(operand.number or 0.0) for operand in operands if operand is not None)
 
 
-def document_lines(hits: Sequence[Hit], snapshot: Snapshot) -> LineItems | None:
+def document_lines(
+    hits: Sequence[Hit], snapshot: Snapshot, subjects: Mapping[str, frozenset[str]] = MappingProxyType({})
+) -> LineItems | None:
     """Return the line items of the document that most of the hits are in, and of its editions; None where the hits
-    are in several documents that are no editions, or in one without tables."""
-    counts = Counter(hit.node.document for hit in hits if hit.node.kind in KINDS)
+    are in several documents that are no editions, or in one without tables.
+
+    Of a question about ``subjects``, the names in it with the documents (keys) about each, only hits in these count;
+    the documents themselves do where there are none.
+    """
+    about = frozenset().union(*subjects.values())
+    counts = Counter(
+        hit.node.document
+        for hit in hits
+        if hit.node.kind in KINDS and (not about or hit.node.document in about)
+    ) or Counter(sorted(about))
     if not counts:
         return None
     documents = {document.key: document for document in snapshot.documents()}

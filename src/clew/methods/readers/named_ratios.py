@@ -264,7 +264,7 @@ _COMMON_NAMES: tuple[tuple[tuple[str, ...], Line], ...] = (
     (("long-term debt",), _LONG_DEBT),
     (("operating cash flow", "cash flow from operations", "cash from operations"), _CASH_FLOW),
     (("capital expenditures", "capital expenditure", "capex"), _CAPEX),
-    (("research and development", "research and development expenses"), _RESEARCH),
+    (("research and development", "research and development expenses", "R&D", "R&D expenses"), _RESEARCH),
     (_NAMES_PER_SHARE, _EARNINGS_PER_SHARE),
     (tuple(f"diluted {name}" for name in _NAMES_PER_SHARE), _EARNINGS_PER_SHARE),
     (tuple(f"basic {name}" for name in _NAMES_PER_SHARE), _earnings_per_share("basic")),

@@ -34,6 +34,7 @@ from clew.core.types import (
     Node,
     Question,
     Quote,
+    RewordStep,
     Span,
 )
 from clew.core.values import find_respective_value, has_certain_support, mentions_name
@@ -42,6 +43,7 @@ from clew.methods.readers.answer_kinds import repeats_question, select_fitting_s
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader
 from clew.methods.readers.headquarters import find_headquarters, parse_headquarters_question
+from clew.methods.readers.keywords import complete_keywords
 from clew.methods.readers.mentions import (
     is_about,
     lacks_names,
@@ -169,8 +171,13 @@ class SpanAnswerReader:
                 )
             )
             return ExtractiveReader.build(self.snapshot).read(question, hits, trail)
+        question = self._complete_keywords(question, trail)
         is_alone = len(question.scope.documents or ()) == 1
-        cell = self._answer_by_calculation(question.text, hits, trail, is_alone)
+        composition = compose_question(question.text) if self.compose else None
+        compares_documents = composition is not None and self._compares_documents(question.text, composition)
+        cell = (
+            None if compares_documents else self._answer_by_calculation(question.text, hits, trail, is_alone)
+        )
         if cell is not None and (cell.formula or (cell.confidence or 0.0) >= _SURE_CELL):
             return _refuse_other_ratio(question.text, cell)
         if cell is not None and self._is_of_namesake(question.text, cell):
@@ -182,16 +189,28 @@ class SpanAnswerReader:
         )
         if answer is not None:
             return answer
-        composition = compose_question(question.text) if self.compose else None
         if composition is not None and (
             answer := self._answer_by_hops(question.text, composition, hits, trail)
         ):
-            return _refuse_unmentioned(question.text, answer, hits)
+            return answer if compares_documents else _refuse_unmentioned(question.text, answer, hits)
         answer = self._answer_whole(question.text, self._choose_passages(question.text, hits), trail)
         if cell is not None and (answer.abstained or (cell.confidence or 0.0) >= (answer.confidence or 0.0)):
             answer = cell
         answer = _refuse_unmentioned(question.text, answer, hits)
         return _refuse_other_ratio(question.text, _refuse_other_years(question.text, answer))
+
+    def _complete_keywords(self, question: Question, trail: Trail) -> Question:
+        subjects = {} if self.snapshot is None else named_subjects(question.text, self.snapshot)
+        completed = complete_keywords(question.text, subjects)
+        if not completed:
+            return question
+        trail.add(RewordStep(question.text, completed))
+        return replace(question, text=completed)
+
+    def _compares_documents(self, question: str, composition: Composition) -> bool:
+        """Return whether a question compares two things that documents are about; no table of either has both."""
+        subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
+        return composition.ending == "compare" and all(name in subjects for name in composition.names)
 
     def _is_of_namesake(self, question: str, cell: Answer) -> bool:
         subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)

@@ -129,7 +129,7 @@ def _calculate_from_lines(
     series = parse_series_question(question) if ratio is None else None
     if ratio is None and series is None:
         return None, False
-    lines = document_lines(hits, snapshot)
+    lines = document_lines(hits, snapshot, named_subjects(question, snapshot))
     answer = None
     if lines is not None and ratio is not None:
         answer = answer_ratio(ratio, lines)
@@ -174,8 +174,8 @@ def _calculate_from_tables(
 
 @dataclass(frozen=True, slots=True)
 class _ValueQuestion:
-    """A question for the value of a line item in one year, or for its change between two. Without ``years`` it asks
-    for the latest."""
+    """A question for the value of a line item in one year or several, or for its change between two. Without
+    ``years`` it asks for the latest."""
 
     years: tuple[str, ...]
     is_change: bool
@@ -183,19 +183,21 @@ class _ValueQuestion:
 
     @property
     def years_needed(self) -> int:
-        return 1 + self.is_change
+        return 2 if self.is_change else max(len(self.years), 1)
 
 
 def _parse_value_question(question: str) -> _ValueQuestion | None:
     """Return what a question asks of a line item; None for another question, or one about part of a year."""
-    years = tuple(sorted(set(find_periods(question))))
+    years = tuple(dict.fromkeys(find_periods(question)))
     operation = find_operation(_PER_SHARE.sub(" ", question))
     says_change = question.lower().startswith(("by how", "how did"))
     is_change = says_change or operation in {"change", "percent change"}
-    asked = _ValueQuestion(years, is_change, operation == "percent change")
+    asked = _ValueQuestion(
+        tuple(sorted(years)) if is_change else years, is_change, operation == "percent change"
+    )
     if not asks_value(question) or PART_OF_YEAR.search(question) or any(len(year) != 4 for year in years):
         return None
-    if len(years) > asked.years_needed or not (is_change or operation == "lookup"):
+    if len(years) > asked.years_needed or not (is_change or operation in {"lookup", "periods"}):
         return None
     return asked
 
@@ -210,7 +212,7 @@ def _named_line(
     """Return the value of the line item that a question names in full, or its change, wherever in the document its
     table stands: the hits are often tables about a part of the company. None for other questions."""
     asked = _parse_value_question(question)
-    lines = None if asked is None else document_lines(hits, snapshot)
+    lines = None if asked is None else document_lines(hits, snapshot, subjects)
     if asked is None or lines is None:
         return None
     years = asked.years or tuple(sorted(lines.latest_years()[: asked.years_needed]))

@@ -252,6 +252,7 @@ STEP_WORDS = {
     "follow up": mark("Asked a further question"),
     "reason": mark("Thought about what is missing"),
     "respell": mark("Read a name as a similar one"),
+    "reword": mark("Read keywords as a question"),
     "readings": mark("Worked out what the question asks of the graphs"),
     "stopped": mark("Stopped"),
 }
