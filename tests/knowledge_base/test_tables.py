@@ -13,6 +13,7 @@ from clew.core.trail import TrailRecorder
 from clew.core.types import Box, Question
 from clew.methods.readers.spans import SpanAnswerReader
 from command_line import run
+from span_models import NoReader
 
 pytest.importorskip("duckdb")
 
@@ -180,18 +181,6 @@ def test_the_same_table_of_several_years_is_found(tmp_path, without_encoder):
         in run("tables", "ferry_2022_t1", "--kb", tmp_path / "kb").output
     )
     assert '"editions": []' in run("tables", "notes", "--json", "--kb", tmp_path / "kb").output
-
-
-class NoReader:
-    """A trained reader that reads nothing."""
-
-    name = "none"
-
-    def read(self, question, contexts, limit=5):
-        return [[] for _ in contexts]
-
-    def confidence(self, score):
-        return 0.0
 
 
 def text_in(box: Box, path) -> str:

@@ -390,7 +390,8 @@ def _aliases_in(question: str, index: FieldIndex) -> Iterator[tuple[str, list[st
     """Yield the aliases in a question, longest first from left to right, their words, and whether another
     capitalised word follows."""
     words = _WORD.findall(question)
-    has_capitals = question != question.lower()
+    # Of the first letter alone, as in "Who runs adobe?", a capital says nothing.
+    has_capitals = question[1:] != question[1:].lower()
     first = 0
     while first < len(words):
         if words[first].casefold() not in STOPWORDS and (

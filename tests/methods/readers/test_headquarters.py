@@ -10,6 +10,7 @@ from clew.methods.readers import headquarters
 from clew.methods.readers.headquarters import find_headquarters, parse_headquarters_question
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.parse.documents.builder import DocumentBuilder
+from span_models import NoReader
 
 REPORT = (
     "12 Quay Street, Corran 04410 (Address of principal executive offices) (Zip Code)",
@@ -21,6 +22,7 @@ REPORT = (
     "Our head office is in a 2.2 million square foot building located in lower Corran on land leased from the port.",
     "Pell & Lind, based in Marl, audits the accounts. They began in 1922.",
 )
+
 QUESTIONS = {
     "Where are Acme's corporate headquarters?": "Upper Quill",
     "Where does Acme have its head office?": "lower Corran",
@@ -84,18 +86,6 @@ def test_an_address_above_the_line_that_says_what_it_is_counts(base):
 )
 def test_other_questions_ask_for_no_headquarters(question):
     assert parse_headquarters_question(question) is None
-
-
-class NoReader:
-    """A reader that finds nothing."""
-
-    name = "nothing"
-
-    def read(self, question, contexts, limit=5):
-        return [[] for _ in contexts]
-
-    def confidence(self, score):
-        return 0.0
 
 
 def test_the_reader_quotes_the_sentence_and_says_how_it_was_read(report):

@@ -11,6 +11,7 @@ from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.methods.readers.year_series import answer_series, parse_series_question
 from clew.parse.documents.builder import DocumentBuilder
+from span_models import NoReader
 
 INCOME = Table(
     ("", "2022", "2021", "2020"),
@@ -182,18 +183,6 @@ def test_a_ratio_of_another_thing_or_year_is_not_computed(lines, question) -> No
 def test_other_questions_ask_for_no_ratio() -> None:
     assert parse_ratio_question("What were total current assets in 2022?") is None
     assert parse_ratio_question("What was the operating margin in Q2 2022?") is None
-
-
-class NoReader:
-    """A trained reader that reads nothing."""
-
-    name = "none"
-
-    def read(self, question, contexts, limit=5):
-        return [[] for _ in contexts]
-
-    def confidence(self, score):
-        return 0.0
 
 
 class Words(NoReader):

@@ -10,6 +10,7 @@ from clew.methods.readers import office_holders
 from clew.methods.readers.office_holders import find_holder, parse_office_question
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.parse.documents.builder import DocumentBuilder
+from span_models import NoReader
 
 OFFICERS = (
     "Executive officers of Acme as of today.",
@@ -31,6 +32,7 @@ OFFICERS = (
     "Kit Orme, Head of Ports since May 2019 and Chief Sustainability Officer since June 2021. Chief Clerk from 2011 "
     "until 2018.",
 )
+
 HOLDERS = {
     "Who is Acme's chief financial officer?": "Ada Pell",
     "Who is the CEO of Acme?": "Bo Lind",
@@ -91,18 +93,6 @@ def test_other_questions_ask_for_no_office():
         "Who is the culprit?",
     ):
         assert parse_office_question(question) is None
-
-
-class NoReader:
-    """A reader that finds nothing."""
-
-    name = "nothing"
-
-    def read(self, question, contexts, limit=5):
-        return [[] for _ in contexts]
-
-    def confidence(self, score):
-        return 0.0
 
 
 def test_the_reader_quotes_the_mention_and_says_how_it_was_read(report):

@@ -159,13 +159,33 @@ def test_how_many_did_is_answered_by_what_happened(question, text, kind, answere
     [
         ("How many hotels does Pfizer own?", 0.3),
         ("How many properties does Pfizer own?", 0.5),
-        ("How many people work there?", 0.5),
+        ("How many people were there?", 0.5),
         ("How many does it own?", 0.5),
     ],
 )
 def test_a_count_is_doubtful_where_the_text_does_not_name_what_is_counted(question, confidence):
     text = "Pfizer had 327 owned and leased properties."
     assert read({"How": {"327": 5.0}}, question, [hit(0, text)])[0].confidence == confidence
+
+
+@pytest.mark.parametrize(
+    ("text", "answered"),
+    [
+        ("During 2022 it closed approximately 300 locations.", False),
+        ("It had 300 colleagues. It closed 40 locations.", True),
+        ("The yard employed 300 in 2022.", True),
+    ],
+)
+def test_the_number_of_people_who_work_somewhere_is_no_number_of_other_things(text, answered):
+    answer, _ = read({"How": {"300": 9.0}}, "How many people work at Corran?", [hit(0, text)])
+    assert answer.abstained is not answered
+
+
+def test_certain_things_of_those_asked_for_are_no_answer():
+    text = "We operate in certain countries that are subject to sanctions."
+    assert read({"Which": {"certain countries": 9.0}}, "Which countries do we operate in?", [hit(0, text)])[
+        0
+    ].abstained
 
 
 def test_a_name_that_no_passage_mentions_makes_an_answer_doubtful():

@@ -175,6 +175,7 @@ _MONEY = re.compile(
     r"|francs?|money|fortune|nothing)\b",
     re.IGNORECASE,
 )
+_SCALE_WORD = re.compile(r"\b(?:thousand|[mb]illion|trillion|percent)\b", re.IGNORECASE)
 #: A year by itself, as "2021" or "FY 2021", which is no amount.
 _CALENDAR_YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d", re.IGNORECASE)
 #: A percentage, a price and the number of a section are no count of things and no date.
@@ -193,18 +194,14 @@ def is_impossible(question: str, text: str) -> bool:
     """Return whether a text cannot answer a question, whatever it says: words that name nothing, a few words of two
     sentences, a question for a count or a date answered without one, a year for an amount, a number for a person or a
     place, something else than what is offered ("Ada Pell or Bo Lind?"), an office for who holds it, "a firm" for
-    which firm, words without money for a cost.
+    which firm, words without money for a cost, an amount for a reason.
 
     >>> is_impossible("How many people work there?", "34.6%"), is_impossible("How many people work there?", "79,000")
     (True, False)
     """
-    words = {word.casefold() for word in _WORD.findall(text)}
+    if _says_nothing(text):
+        return True
     has_digit = any(map(str.isdigit, text))
-    names_nothing = words <= _EMPTY_WORDS and (text.islower() or words <= _PRONOUNS)
-    if not has_digit and names_nothing:
-        return True
-    if len(text) <= _SHORT_ANSWER and _CROSSES_SENTENCES.search(text):
-        return True
     folded = " ".join(question.casefold().split())
     if _COUNT.search(folded):
         is_other_unit = _OTHER_UNIT.search(text) is not None and _UNIT.search(folded) is None
@@ -215,6 +212,8 @@ def is_impossible(question: str, text: str) -> bool:
         return True
     if folded.startswith("when ") and _DECIMAL.search(text):
         return True
+    if folded.startswith("why "):
+        return not _WORD.search(_AMOUNT.sub(" ", _SCALE_WORD.sub(" ", text)))
     if choice := _CHOICE.search(folded):
         return set(query_terms(text)).isdisjoint(query_terms(choice[1]))
     if _TIME.search(folded) and _TIME_OF_DAY.search(text) is None:
@@ -227,7 +226,17 @@ def is_impossible(question: str, text: str) -> bool:
     if _KIND.match(folded):
         first = next((word for word in _WORD.findall(text) if word.casefold() not in _EMPTY_WORDS), "")
         return not has_digit and not first[:1].isupper()
+    words = {word.casefold() for word in _WORD.findall(text)}
     return folded.startswith("who") and bool(words) and words <= _OFFICE_WORDS
+
+
+def _says_nothing(text: str) -> bool:
+    """Return whether a text answers no question: it names nothing, or is a few words of two sentences."""
+    words = {word.casefold() for word in _WORD.findall(text)}
+    names_nothing = words <= _EMPTY_WORDS and (text.islower() or words <= _PRONOUNS)
+    if names_nothing and not any(map(str.isdigit, text)):
+        return True
+    return len(text) <= _SHORT_ANSWER and _CROSSES_SENTENCES.search(text) is not None
 
 
 def _is_date_or_number(text: str) -> bool:
@@ -237,14 +246,17 @@ def _is_date_or_number(text: str) -> bool:
 
 #: What a document calls those whom it is about.
 _SELF = frozenset(query_terms("company corporation registrant firm group serve served act acted"))
+#: Words for some of what a question asks for, which do not say which.
+_VAGUE = frozenset(query_terms("certain various several many numerous different additional following"))
 
 
 def repeats_question(text: str, question: str) -> bool:
-    """Return whether an answer only says what the question says; one of two things that it offers is an answer."""
+    """Return whether an answer only says what the question says, or "certain" of that; one of two things that it
+    offers is an answer."""
     if EITHER.search(question) or POLAR.search(question):
         return False
     words = frozenset(query_terms(text))
-    return bool(words) and words <= frozenset(query_terms(question)) | _SELF
+    return bool(words) and words <= frozenset(query_terms(question)) | _SELF | _VAGUE
 
 
 #: What stands before the number of a part of a document.
@@ -321,8 +333,7 @@ def is_of_another_name(question: str, span: Span, node: Node) -> bool:
     asked = {(match["head"].casefold(), match["name"]) for match in _OF_NAME.finditer(question)}
     if not asked or span.kind != "text":
         return False
-    ranges = [(0, len(node.text))] if node.kind == ROW else sentence_spans(node.text)
-    text = " ".join(node.text[start:end] for start, end in ranges if start < span.end and span.start < end)
+    text = _text_around(span, node)
     mentions = [(match["head"].casefold(), match["name"]) for match in _OF_NAME.finditer(text)]
     for head, name in asked:
         others = [other for other_head, other in mentions if other_head == head]
@@ -330,6 +341,34 @@ def is_of_another_name(question: str, span: Span, node: Node) -> bool:
         if others and not is_same and not mentions_name(name, text):
             return True
     return False
+
+
+#: "How many people work there?", and what a text calls them.
+_STAFF = re.compile(
+    r"\bhow many (?:employees|workers|colleagues|(?:people|persons|individuals|staff)\b.*\b(?:work|employ)\w*)",
+    re.IGNORECASE,
+)
+_STAFF_WORDS = frozenset(
+    query_terms(
+        "employee employees employ employed employing people persons individuals colleagues associates workers staff"
+        " personnel workforce headcount members professionals men women work works hands crew"
+    )
+)
+
+
+def counts_other_things(question: str, span: Span, node: Node) -> bool:
+    """Return whether a question asks how many people work somewhere, and the sentence or row of the span is about
+    nobody: "closed approximately 300 locations"."""
+    if span.kind != "text" or _STAFF.search(question) is None:
+        return False
+    around = _text_around(span, node)
+    return _STAFF_WORDS.isdisjoint(query_terms(around))
+
+
+def _text_around(span: Span, node: Node) -> str:
+    """Return the sentences, or the row, that a span stands in."""
+    ranges = [(0, len(node.text))] if node.kind == ROW else sentence_spans(node.text)
+    return " ".join(node.text[start:end] for start, end in ranges if start < span.end and span.start < end)
 
 
 #: "What were its sales in 2022?" asks for an amount.
@@ -362,6 +401,7 @@ def select_fitting_spans(question: str, spans: Sequence[Span], nodes: Sequence[N
             or is_label(span, nodes[span.passage])
             or is_of_another_role(question, span, nodes[span.passage])
             or is_of_another_name(question, span, nodes[span.passage])
+            or counts_other_things(question, span, nodes[span.passage])
         )
     ]
     is_polar = bool(POLAR.search(question)) and not EITHER.search(question)

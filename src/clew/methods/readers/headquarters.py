@@ -136,7 +136,7 @@ def _read_places(
             groups = match.groupdict()
             owner = groups.get("of") or re.sub(r"['’]s?$", "", groups["whose"] or "the")
             is_own = is_subject and _SELF.fullmatch(owner) is not None
-            if (is_own or _is_same_company(owner, question.whose)) and _LETTERS.search(match["place"]):
+            if (is_own or same_company(owner, question.whose)) and _LETTERS.search(match["place"]):
                 yield Headquarters(match["place"], match["seat"], node, *match.span("place"))
     cover = _COVER.search(node.text) if is_subject else None
     if cover is not None and (node.kind == PASSAGE or cover.start() == 0):
@@ -150,7 +150,7 @@ def _read_places(
             yield Headquarters(address, cover["seat"], node, 0, len(address))
 
 
-def _is_same_company(first: str, second: str) -> bool:
+def same_company(first: str, second: str) -> bool:
     """Return whether two names are those of one company, but for its legal form: "Adobe" and "Adobe Inc."."""
     names = [fold_name(name).split() for name in (first, second)]
     bare = [[word for word in name if word not in _FORMS] for name in names]

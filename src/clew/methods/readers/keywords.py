@@ -40,6 +40,8 @@ _HEADCOUNT = re.compile(
     re.IGNORECASE,
 )
 _SEAT = re.compile(r"hq|location", re.IGNORECASE)
+#: "shares repurchased", "stores opened"; "dividends paid" is an amount.
+_DONE = re.compile(r"([a-z]+s) (?!paid)([a-z]+ed)", re.IGNORECASE)
 
 
 def complete_keywords(text: str, names: Collection[str]) -> str:
@@ -77,4 +79,6 @@ def _ask(name: str, asked: str, when: str) -> str:
             return place
     if _SEAT.fullmatch(asked):
         return f"Where is {name} based?"
+    if done := _DONE.fullmatch(asked):
+        return f"How many {done[1]} were {done[2]} by {name}{f' in {when}' if when else ''}?"
     return f"What was {name}'s {asked} in {when}?" if when else f"What is {name}'s {asked}?"

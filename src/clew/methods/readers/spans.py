@@ -42,7 +42,8 @@ from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import repeats_question, select_fitting_spans
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader
-from clew.methods.readers.headquarters import find_headquarters, parse_headquarters_question
+from clew.methods.readers.headcounts import find_headcount, parse_headcount_question
+from clew.methods.readers.headquarters import find_headquarters, parse_headquarters_question, same_company
 from clew.methods.readers.keywords import complete_keywords
 from clew.methods.readers.mentions import (
     is_about,
@@ -58,6 +59,7 @@ from clew.methods.readers.named_ratios import parse_ratio_question
 from clew.methods.readers.office_holders import find_holder, parse_office_question, same_name
 from clew.methods.readers.passages import find_hit, passage_of_hit, select_hits_about, sort_by_words
 from clew.methods.readers.quotes import find_supporting_quote, quote_around, quote_cell
+from clew.methods.readers.reasons import find_reason, parse_reason_question
 from clew.methods.readers.row_facts import find_row_fact
 from clew.methods.readers.table_answers import (
     TableAnswer,
@@ -82,6 +84,8 @@ _MISSING_NAMES = 0.4
 _OFTEN_NAMED, _NAMED_ONCE = 0.8, 0.6
 #: How sure the place of a company's headquarters is (set by hand).
 _HEADQUARTERS = 0.7
+#: How sure the number of a company's employees is (set by hand).
+_HEADCOUNT = 0.7
 #: A cell that is less sure than this answers only where no row has every word and the model marks nothing surer.
 _SURE_CELL = 0.8
 #: How sure a cell is whose row has every word of the question: 110 of 116 such cells over TAT-QA's
@@ -185,7 +189,9 @@ class SpanAnswerReader:
         answer = (
             self._answer_office(question, hits, trail)
             or self._answer_headquarters(question, hits, trail)
+            or self._answer_headcount(question, hits, trail)
             or self._answer_row(question, hits, trail)
+            or self._answer_reason(question, hits, trail)
         )
         if answer is not None:
             return answer
@@ -296,6 +302,25 @@ class SpanAnswerReader:
         quote = quote_around(place.node, span, question.text)
         return Answer(place.place, (hit,), (quote,), reader="span", confidence=_HEADQUARTERS)
 
+    def _answer_headcount(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
+        """Return how many people work for a company, by what the documents about it say."""
+        asked = parse_headcount_question(question.text)
+        if asked is None or self.snapshot is None:
+            return None
+        started = time.perf_counter()
+        subjects = named_subjects(question.text, self.snapshot)
+        about = {key for name, keys in subjects.items() if same_company(name, asked.whose) for key in keys}
+        if not about and self._is_alone(asked.whose):
+            about = {document.key for document in self.snapshot.documents()}
+        count = find_headcount(asked, about, self.snapshot)
+        if count is None:
+            return None
+        hit = find_hit(count.node, hits)
+        trail.add(_rule_step("what is said of employees", question, count.text, _HEADCOUNT, hit, started))
+        span = Span(count.text, "text", 0, count.start, count.end, 0.0)
+        quote = quote_around(count.node, span, question.text)
+        return Answer(count.text, (hit,), (quote,), reader="span", confidence=_HEADCOUNT)
+
     def _is_alone(self, name: str) -> bool:
         """Return whether the base has one document and its name or title mentions a name."""
         documents = [] if self.snapshot is None else self.snapshot.documents()
@@ -319,6 +344,26 @@ class SpanAnswerReader:
         trail.add(_rule_step("the row that has every word", question, reading.text, _IN_ROW, hit, started))
         text = reading.text + self._scale_word(reading, hits)
         return Answer(text, (hit,), (reading.quote,), reader="span", confidence=_IN_ROW)
+
+    def _answer_reason(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
+        """Return the cause that a sentence gives for what a question asks why; None where none does."""
+        asked = parse_reason_question(question.text)
+        if not asked or self.snapshot is None:
+            return None
+        started = time.perf_counter()
+        subjects = named_subjects(question.text, self.snapshot)
+        documents = frozenset().union(*subjects.values())
+        nodes = [hit.node for hit in hits if is_about(subjects, hit.node)]
+        reason = find_reason(asked, subjects, nodes, documents, self.snapshot)
+        if reason is None:
+            return None
+        hit = find_hit(reason.node, hits)
+        trail.add(
+            _rule_step("the cause that is stated", question, reason.text, reason.confidence, hit, started)
+        )
+        span = Span(reason.text, "text", 0, reason.start, reason.end, 0.0)
+        quote = quote_around(reason.node, span, question.text)
+        return Answer(reason.text, (hit,), (quote,), reader="span", confidence=reason.confidence)
 
     def _scale_word(self, reading: Reading, hits: Sequence[Hit]) -> str:
         """Return the scale of a number that was read in a table's row, in words: " million"; "" for none."""

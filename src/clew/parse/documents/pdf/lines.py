@@ -201,7 +201,7 @@ def extract_lines(pages: Iterable[Page]) -> list[PageLines]:
     running, counting = _running_shapes(raw_pages), _counting_shapes(raw_pages)
     page_lines = []
     for page, lines in raw_pages:
-        above = _count_margin_lines(lines, page, running, counting)
+        above = _count_margin_lines(lines, page, running)
         below = _count_margin_lines(lines[above:][::-1], page, running, counting)
         end = len(lines) - below
         margin = [*lines[:above], *lines[end:]]
@@ -232,7 +232,10 @@ def _add_missing_labels(pages: Sequence[PageLines]) -> None:
 
 
 def _count_margin_lines(
-    lines: Sequence[Line], page: Page, running: Container[str], counting: Set[tuple[str, int]]
+    lines: Sequence[Line],
+    page: Page,
+    running: Container[str],
+    counting: Set[tuple[str, int]] = frozenset(),
 ) -> int:
     """Return how many of the first lines, seen from an edge of the page, are header or footer.
 
@@ -241,7 +244,7 @@ def _count_margin_lines(
     """
     count = 0
     for number, line in enumerate(lines[:3]):
-        if number == 0 and not counting.isdisjoint(_shifts(line, page)):
+        if number == 0 and len(lines) > 1 and not counting.isdisjoint(_shifts(line, page)):
             count = 1
             continue
         if not _in_margin(line, page):
@@ -276,14 +279,12 @@ def _running_shapes(pages: Sequence[tuple[Page, list[Line]]]) -> set[str]:
 
 
 def _counting_shapes(pages: Sequence[tuple[Page, list[Line]]]) -> set[tuple[str, int]]:
-    """Return the shapes of lines that are the first or last of at least three pages, and of a tenth of all, with a
-    number that counts along with the pages, and how far the number is ahead of them.
+    """Return the shapes of lines that are the last of at least three pages, and of a tenth of all, with a number that
+    counts along with the pages, and how far the number is ahead of them.
 
     On pages that were set as a web page is, the footer follows the text and may stand anywhere.
     """
-    counts: Counter[tuple[str, int]] = Counter()
-    for page, lines in pages:
-        counts.update({shift for line in (*lines[:1], *lines[-1:]) for shift in _shifts(line, page)})
+    counts = Counter(shift for page, lines in pages if len(lines) > 1 for shift in _shifts(lines[-1], page))
     least = max(3, len(pages) // 10)
     return {shift for shift, count in counts.items() if count >= least}
 
