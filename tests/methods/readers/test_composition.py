@@ -55,6 +55,10 @@ def test_examples_in_docstrings(module):
             ["What was Acme's gross profit in 2022?", "What was Bolt's gross profit in 2022?"],
         ),
         (
+            "Which company was bigger by revenue in 2022, Acme or Bolt?",
+            ["What was Acme's revenue in 2022?", "What was Bolt's revenue in 2022?"],
+        ),
+        (
             "Who has more employees, Acme or Bolt?",
             ["How many employees does Acme have?", "How many employees does Bolt have?"],
         ),

@@ -41,6 +41,7 @@ def test_examples_in_docstrings():
         ("How many people worked for Acme at the end of 2019?", "52,500"),
         ("What was the number of employees of Acme as of June 30, 2023?", "41,000"),
         ("What is Acme's headcount?", "41,000"),
+        ("What is the size of Acme's workforce?", "41,000"),
     ],
 )
 def test_the_number_is_the_largest_of_the_year_or_the_latest(report, question, number):

@@ -8,15 +8,15 @@ from clew.methods.readers.keywords import complete_keywords
 @pytest.mark.parametrize(
     ("text", "name", "question"),
     [
-        ("amcor ceo", "amcor", "Who is amcor's ceo?"),
+        ("amcor ceo", "amcor", "Who is Amcor's ceo?"),
         ("American Express CFO name", "American Express", "Who is American Express's CFO?"),
         ("Verizon auditor", "Verizon", "Who is Verizon's auditor?"),
         ("CEO of Pfizer", "Pfizer", "Who is Pfizer's CEO?"),
-        ("adobe headcount", "adobe", "How many employees does adobe have?"),
+        ("adobe headcount", "adobe", "How many employees does Adobe have?"),
         ("number of employees at CVS Health", "CVS Health", "How many employees does CVS Health have?"),
         ("Adobe headquarters", "Adobe", "Where are Adobe's headquarters?"),
         ("Adobe address", "Adobe", "What is Adobe's address?"),
-        ("verizon hq", "verizon", "Where is verizon based?"),
+        ("verizon hq", "verizon", "Where is Verizon based?"),
         ("Pfizer R&D expenses 2021", "Pfizer", "What was Pfizer's R&D expenses in 2021?"),
         (
             "Pfizer 2021 research and development",

@@ -393,7 +393,7 @@ def two_companies(base):
     changed = {"Net sales": ("$1,900", "$610", "$500"), "Net income": ("$18", "$70", "$60")}
     larger = replace(INCOME, rows=tuple((row[0], *changed.get(row[0], row[1:])) for row in INCOME.rows))
     keys = [
-        put(base, "Acme Ropes 2022.txt", INCOME, BALANCE),
+        put(base, "Acme Ropes 2022.txt", INCOME, BALANCE, text="Acme Ropes makes ropes."),
         put(base, "Bolt Anchors 2022.txt", larger, BALANCE),
     ]
     base.catch_up()
@@ -433,9 +433,12 @@ def test_line_items_of_companies_are_compared(two_companies, question, text, quo
         "Which company had the higher net income in 2022, Acme Ropes or Corran Sails?",
         "Who had more goodwill in 2022, Acme Ropes or Bolt Anchors?",
         "Who had more sales in 2020, Acme Ropes or Corran Sails?",
+        "Which company is the bigger, Acme Ropes or Bolt Anchors?",
     ],
 )
-def test_a_company_or_line_that_is_nowhere_is_not_compared(two_companies, question) -> None:
+def test_what_no_values_are_there_for_is_not_compared(two_companies, question) -> None:
     hits, snapshot = two_companies
-    answer = SpanAnswerReader(NoReader(), snapshot=snapshot).read(Question(question), hits, TrailRecorder())
+    answer = SpanAnswerReader(Words("Acme Ropes"), snapshot=snapshot).read(
+        Question(question), hits, TrailRecorder()
+    )
     assert answer.abstained

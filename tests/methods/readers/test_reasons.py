@@ -33,6 +33,11 @@ REPORT = (
     ("The market", "The market was closed because the bridge had been washed away."),
     ("Dividends", "The dividend was lower. It results from fewer shares."),
     ("Staff", "Wages fell in 2022 due to:"),
+    (
+        "Fares",
+        "Fares increased in 2022, reflecting an operational increase of $12.2 million. The operational increase in "
+        "fares was mainly due to the new bridge.",
+    ),
 )
 
 
@@ -60,6 +65,8 @@ def test_examples_in_docstrings():
         ("What was the main reason for the decline in operating income?", "the charges for the lost steamer"),
         ("Why did net sales grow in 2022?", "higher fares"),
         ("What caused net sales to fall in 2020?", "the strike at the coal port"),
+        ("Why did fares go up in 2022?", "the new bridge"),
+        ("How come the market was closed?", "the bridge had been washed away"),
         ("Why was the market closed?", "the bridge had been washed away"),
         ("Why was the dividend lower?", "fewer shares"),
         # No sentence gives a cause of these.

@@ -276,6 +276,8 @@ _AMOUNTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"^(?:which|what|who)(?: [a-z]+){{0,3}}? {_HAS} {_WHAT}[,:;] (?P<first>[^?]+?),? or (?P<second>[^?]+?)\?*$",
+        rf"^(?:which|what|who)(?: [a-z]+){{0,3}}? (?:is|was|are|were) {_MORE} (?:by|in terms of) (?P<what>[^,:?]+?)"
+        rf"(?:,? (?:in|for|during) (?P<period>{_PERIOD}))?[,:;] (?P<first>[^?]+?),? or (?P<second>[^?]+?)\?*$",
         rf"^(?:did|does|do|has|have|had) (?P<first>[^?]+?),? or (?P<second>[^?]+?) {_HAS} {_WHAT}\?*$",
         rf"^(?:did|does|do) (?P<first>[^?]+?) {_HAS} (?:the |an? )?{_MORE} (?P<what>[^,:?]+?) than (?P<second>[^?]+?)"
         rf"(?: did| does| do)?(?:,? (?:in|for|during) (?P<period>{_PERIOD}))?\?*$",

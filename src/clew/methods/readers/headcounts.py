@@ -29,7 +29,7 @@ _QUESTIONS = tuple(
         rf"(?:what (?:is|was) )?(?:the )?(?:total )?(?:number of {_PEOPLE}|head ?count|workforce) (?:of|at) "
         r"(?P<whose>.+?)",
         rf"(?:what (?:is|was) )?(?P<whose>.+?)['’]s? (?:total )?(?:number of {_PEOPLE}|head ?count)",
-        r"how (?:large|big) is (?P<whose>.+?)['’]s? workforce",
+        r"(?:how (?:large|big) is|what(?:['’]s| is) the size of) (?P<whose>.+?)['’]s? workforce",
     )
 )
 _ABOUT = r"(?:(?:approximately|about|around|over|nearly|almost|some|roughly|more than|a total of) )*"

@@ -49,7 +49,7 @@ def complete_keywords(text: str, names: Collection[str]) -> str:
     ``names``, the names in it that documents are about.
 
     >>> complete_keywords("amcor ceo", ["amcor"])
-    "Who is amcor's ceo?"
+    "Who is Amcor's ceo?"
     >>> complete_keywords("net income of Verizon 2022 vs 2021", ["Verizon"])
     "What was Verizon's net income in 2022 and 2021?"
     """
@@ -65,7 +65,7 @@ def complete_keywords(text: str, names: Collection[str]) -> str:
     if len(parts) < 2 or len(asked) != 1:
         return ""
     when = re.sub(r"^(?:in|for|of|during) ", "", periods[0].group(), flags=re.IGNORECASE) if periods else ""
-    return _ask(name, asked[0], _LINKS.sub(" and", when))
+    return _ask(name.title() if name.islower() else name, asked[0], _LINKS.sub(" and", when))
 
 
 def _ask(name: str, asked: str, when: str) -> str:

@@ -34,10 +34,14 @@ _CAUSE = re.compile(
 )
 #: What weakens a cause is no part of it.
 _WEAKENED = re.compile(r",? (?:partially|partly) offset by\b|,? offset(?:,)? in part,? by\b")
+#: An increase of so much is not what it is due to.
+_AMOUNT_OF_CHANGE = re.compile(
+    r"^(?:an?|the) (?:\w+ )?(?:increase|decrease|decline|growth) of \W?\d", re.IGNORECASE
+)
 #: A sentence that tells more about what the sentence before it says.
 _REFERRING = re.compile(
-    r"^(?:the|this|that|these|such) (?:increase|decrease|change|growth|decline|reduction|improvement|rise|fall"
-    r"|drop)s?\b|^(?:this|that|it|they|he|she)\b",
+    r"^(?:the|this|that|these|such) (?:[a-z]+ )?"
+    r"(?:increase|decrease|change|growth|decline|reduction|improvement|rise|fall|drop)s?\b|^(?:this|that|it|they|he|she)\b",
     re.IGNORECASE,
 )
 _UP = frozenset(
@@ -47,7 +51,9 @@ _DOWN = frozenset(
     query_terms("decrease decreased decline declined fall fell fallen drop dropped lower down reduce reduced")
 )
 #: Words of a question that name nothing of what happened.
-_ASKING = frozenset(query_terms("change changed happen happened did company year fiscal so much"))
+_ASKING = frozenset(
+    query_terms("change changed happen happened did go went come company year fiscal so much")
+)
 #: Of a part of a company, or of an amount that is computed otherwise: less likely what a question asks about.
 _OTHER = re.compile(r"\b(?:segments?|adjusted|pro forma|comparable|underlying|organic)\b", re.IGNORECASE)
 _MAX_NODES = 200
@@ -125,7 +131,7 @@ def _read_reasons(
         weakened = _WEAKENED.search(node.text, cause.end(), end)
         last = weakened.start() if weakened else end
         text = node.text[cause.end() : last].rstrip(" .;:,")
-        if any(map(str.isalpha, text)):
+        if any(map(str.isalpha, text)) and not _AMOUNT_OF_CHANGE.match(text):
             sure = _WHOLE if needed <= words else _AROUND
             fit = bool(years & stated), not any(map(_OTHER.search, (effect, *node.headings)))
             yield Reason(text, node, cause.end(), cause.end() + len(text), sure, fit)

@@ -37,7 +37,13 @@ from clew.core.types import (
     RewordStep,
     Span,
 )
-from clew.core.values import find_respective_value, has_certain_support, mentions_name
+from clew.core.values import (
+    EITHER,
+    find_respective_value,
+    has_certain_support,
+    is_order_word,
+    mentions_name,
+)
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import repeats_question, select_fitting_spans
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
@@ -179,31 +185,35 @@ class SpanAnswerReader:
         is_alone = len(question.scope.documents or ()) == 1
         composition = compose_question(question.text) if self.compose else None
         compares_documents = composition is not None and self._compares_documents(question.text, composition)
-        cell = (
-            None if compares_documents else self._answer_by_calculation(question.text, hits, trail, is_alone)
-        )
+        cell = None
+        if not (compares_documents or parse_reason_question(question.text)):
+            cell = self._answer_by_calculation(question.text, hits, trail, is_alone)
         if cell is not None and (cell.formula or (cell.confidence or 0.0) >= _SURE_CELL):
             return _refuse_other_ratio(question.text, cell)
         if cell is not None and self._is_of_namesake(question.text, cell):
             cell = None
-        answer = (
+        answer = self._answer_by_rule(question, hits, trail)
+        if answer is not None:
+            return answer
+        if composition is not None and (answer := self._answer_by_hops(question, composition, hits, trail)):
+            return answer if compares_documents else _refuse_unmentioned(question.text, answer, hits)
+        answer = self._answer_whole(question.text, self._choose_passages(question.text, hits), trail)
+        if cell is not None and (answer.abstained or (cell.confidence or 0.0) >= (answer.confidence or 0.0)):
+            answer = cell
+        if self._leaves_comparison_open(question.text, composition):
+            return _abstain(answer)
+        answer = _refuse_unmentioned(question.text, answer, hits)
+        return _refuse_other_ratio(question.text, _refuse_other_years(question.text, answer))
+
+    def _answer_by_rule(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
+        """Return the answer of the first rule that reads a question of its kind, None where none does."""
+        return (
             self._answer_office(question, hits, trail)
             or self._answer_headquarters(question, hits, trail)
             or self._answer_headcount(question, hits, trail)
             or self._answer_row(question, hits, trail)
             or self._answer_reason(question, hits, trail)
         )
-        if answer is not None:
-            return answer
-        if composition is not None and (
-            answer := self._answer_by_hops(question.text, composition, hits, trail)
-        ):
-            return answer if compares_documents else _refuse_unmentioned(question.text, answer, hits)
-        answer = self._answer_whole(question.text, self._choose_passages(question.text, hits), trail)
-        if cell is not None and (answer.abstained or (cell.confidence or 0.0) >= (answer.confidence or 0.0)):
-            answer = cell
-        answer = _refuse_unmentioned(question.text, answer, hits)
-        return _refuse_other_ratio(question.text, _refuse_other_years(question.text, answer))
 
     def _complete_keywords(self, question: Question, trail: Trail) -> Question:
         subjects = {} if self.snapshot is None else named_subjects(question.text, self.snapshot)
@@ -217,6 +227,15 @@ class SpanAnswerReader:
         """Return whether a question compares two things that documents are about; no table of either has both."""
         subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
         return composition.ending == "compare" and all(name in subjects for name in composition.names)
+
+    def _leaves_comparison_open(self, question: str, composition: Composition | None) -> bool:
+        """Return whether a question asks which of two things is more than the other, and documents are about them;
+        without the value of each, a passage about one of them says nothing."""
+        subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
+        names = composition.names if composition is not None else ()
+        orders = any(map(is_order_word, re.findall(r"[a-z]+", question)))
+        is_about_them = len(subjects) > 1 or any(name in subjects for name in names)
+        return orders and is_about_them and EITHER.search(question) is not None
 
     def _is_of_namesake(self, question: str, cell: Answer) -> bool:
         subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
@@ -402,7 +421,7 @@ class SpanAnswerReader:
         return answer_from_hits(question, hits, self.snapshot, trail, is_alone)
 
     def _answer_by_hops(
-        self, question: str, composition: Composition, hits: Sequence[Hit], trail: Trail
+        self, whole: Question, composition: Composition, hits: Sequence[Hit], trail: Trail
     ) -> Answer | None:
         """Return the answer composed of the readings of all sub-questions, None if one of them is not found."""
         readings: list[Reading] = []
@@ -412,6 +431,11 @@ class SpanAnswerReader:
             if not about and (calculated := self._calculate(asked, hits, trail)) and calculated.cells:
                 probability = estimate_probability(calculated.calculation)
                 readings.append(Reading(calculated.calculation.text, probability, *calculated.cells[0]))
+                continue
+            if not about and (ruled := self._answer_by_rule(replace(whole, text=asked), hits, trail)):
+                readings.append(
+                    Reading(ruled.text, ruled.confidence or 0.0, ruled.evidence[0], ruled.quotes[0])
+                )
                 continue
             if about:
                 chosen = select_hits_about(about, hits)[: self.hop_passages]
@@ -427,7 +451,7 @@ class SpanAnswerReader:
             if not candidates or candidates[0].confidence < self.min_confidence:
                 return None
             readings.append(candidates[0])
-        text = compose_answer(question, composition, [reading.text for reading in readings])
+        text = compose_answer(whole.text, composition, [reading.text for reading in readings])
         if not text:
             return None
         return Answer(
