@@ -423,6 +423,8 @@ def test_line_items_of_companies_are_compared(two_companies, question, text, quo
     hits, snapshot = two_companies
     answer = SpanAnswerReader(NoReader(), snapshot=snapshot).read(Question(question), hits, TrailRecorder())
     assert answer.text == text and not answer.abstained
+    if text == "Acme Ropes":
+        assert answer.formula == "$68 million > $18 million"
     if quoted:
         assert {quote.text[slice(*(quote.answer or (0, 0)))] for quote in answer.quotes} == quoted
 

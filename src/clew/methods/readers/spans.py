@@ -43,6 +43,8 @@ from clew.core.values import (
     has_certain_support,
     is_order_word,
     mentions_name,
+    parse_date,
+    parse_number,
 )
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import repeats_question, select_fitting_spans
@@ -460,6 +462,7 @@ class SpanAnswerReader:
             tuple(dict.fromkeys(reading.quote for reading in readings)),
             reader="span",
             confidence=min(reading.confidence for reading in readings),
+            formula=_comparison(composition, readings),
         )
 
     def _read_passages(
@@ -522,6 +525,19 @@ class SpanAnswerReader:
             return Reading(span.text.capitalize(), confidence, hit, quote)
         hit = hits[span.passage]
         return Reading(span.text, confidence, hit, quote_around(hit.node, span, question))
+
+
+def _comparison(composition: Composition, readings: Sequence[Reading]) -> str:
+    """Return the comparison of two numbers that an answer follows from, as "$21 million > $4 million"; "" for any
+    other answer."""
+    if composition.ending != "compare":
+        return ""
+    first, second = (readings[side - 1].text for side in composition.sides)
+    numbers = parse_number(first), parse_number(second)
+    if numbers[0] is None or numbers[1] is None or any(map(parse_date, (first, second))):
+        return ""
+    sign = ">" if numbers[0] > numbers[1] else "<" if numbers[0] < numbers[1] else "="
+    return f"{first} {sign} {second}"
 
 
 def _rule_step(
