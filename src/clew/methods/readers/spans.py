@@ -1,12 +1,13 @@
 """The reader without a language model: the words that answer, marked by the trained reader, each with its quote.
 
-A question is tried in this order. Tables are computed with (:mod:`clew.methods.readers.table_answers`). Who holds an
-office is read beside the office (:mod:`clew.methods.readers.office_holders`). A row of a table that has every word
-of the question gives its cell (:mod:`clew.methods.readers.row_facts`). A question of several hops is read hop
-by hop along the evidence (:mod:`clew.methods.readers.composition`). Any other question, and one of several hops that
-cannot be completed, is read as a whole over the best passages together. What the model marks is an answer only if it
-is of a kind that can be one (:mod:`clew.methods.readers.answer_kinds`) and its passage is about what the question
-names (:mod:`clew.methods.readers.mentions`).
+A question is tried in this order. Keywords are read as the question that they stand for
+(:mod:`clew.methods.readers.keywords`). Tables are computed with (:mod:`clew.methods.readers.table_answers`). What
+documents state of those whom they are about is looked up (:mod:`clew.methods.readers.stated_facts`). A row of a
+table that has every word of the question gives its cell (:mod:`clew.methods.readers.row_facts`). A question of
+several hops is read hop by hop along the evidence (:mod:`clew.methods.readers.composition`). Any other question,
+and one of several hops that cannot be completed, is read as a whole over the best passages together. What the model
+marks is an answer only if it is of a kind that can be one (:mod:`clew.methods.readers.answer_kinds`) and its
+passage is about what the question names (:mod:`clew.methods.readers.mentions`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,6 @@ from clew.core.values import (
     find_respective_value,
     has_certain_support,
     is_order_word,
-    mentions_name,
     parse_date,
     parse_number,
 )
@@ -50,8 +50,6 @@ from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import repeats_question, select_fitting_spans
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader
-from clew.methods.readers.headcounts import find_headcount, parse_headcount_question
-from clew.methods.readers.headquarters import find_headquarters, parse_headquarters_question, same_company
 from clew.methods.readers.keywords import complete_keywords
 from clew.methods.readers.mentions import (
     is_about,
@@ -64,11 +62,11 @@ from clew.methods.readers.mentions import (
     unmentioned_names,
 )
 from clew.methods.readers.named_ratios import parse_ratio_question
-from clew.methods.readers.office_holders import find_holder, parse_office_question, same_name
 from clew.methods.readers.passages import find_hit, passage_of_hit, select_hits_about, sort_by_words
 from clew.methods.readers.quotes import find_supporting_quote, quote_around, quote_cell
-from clew.methods.readers.reasons import find_reason, parse_reason_question
+from clew.methods.readers.reasons import parse_reason_question
 from clew.methods.readers.row_facts import find_row_fact
+from clew.methods.readers.stated_facts import find_stated_fact
 from clew.methods.readers.table_answers import (
     TableAnswer,
     answer_from_hits,
@@ -88,12 +86,6 @@ _PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
 #: How much less sure an answer is where no passage that was read mentions any name of the question: of 14 such
 #: questions of reading/dev.jsonl 2 were right, at a mean confidence of 0.4.
 _MISSING_NAMES = 0.4
-#: How sure the holder of an office is who is named beside it in several mentions, and in one (set by hand).
-_OFTEN_NAMED, _NAMED_ONCE = 0.8, 0.6
-#: How sure the place of a company's headquarters is (set by hand).
-_HEADQUARTERS = 0.7
-#: How sure the number of a company's employees is (set by hand).
-_HEADCOUNT = 0.7
 #: A cell that is less sure than this answers only where no row has every word and the model marks nothing surer.
 _SURE_CELL = 0.8
 #: How sure a cell is whose row has every word of the question: 110 of 116 such cells over TAT-QA's
@@ -208,14 +200,18 @@ class SpanAnswerReader:
         return _refuse_other_ratio(question.text, _refuse_other_years(question.text, answer))
 
     def _answer_by_rule(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
-        """Return the answer of the first rule that reads a question of its kind, None where none does."""
-        return (
-            self._answer_office(question, hits, trail)
-            or self._answer_headquarters(question, hits, trail)
-            or self._answer_headcount(question, hits, trail)
-            or self._answer_row(question, hits, trail)
-            or self._answer_reason(question, hits, trail)
-        )
+        """Return what documents state about a question, or the row that has all of its words; None for neither."""
+        if self.snapshot is None:
+            return None
+        started = time.perf_counter()
+        fact = find_stated_fact(question.text, hits, self.snapshot, self.passages)
+        if fact is None:
+            return self._answer_row(question, hits, trail)
+        hit = find_hit(fact.node, hits)
+        trail.add(_rule_step(fact.rule, question, fact.text, fact.confidence, hit, started))
+        span = Span(fact.text, "text", 0, fact.start, fact.end, 0.0)
+        quote = quote_around(fact.node, span, question.text)
+        return Answer(fact.text, (hit,), (quote,), reader="span", confidence=fact.confidence)
 
     def _complete_keywords(self, question: Question, trail: Trail) -> Question:
         subjects = {} if self.snapshot is None else named_subjects(question.text, self.snapshot)
@@ -278,76 +274,6 @@ class SpanAnswerReader:
             alternatives=tuple(others[1 : self.alternatives + 1]),
         )
 
-    def _answer_office(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
-        """Return who holds the office that a question asks for, by those who are named beside it in the documents
-        about whose office it is; None where nobody is, or several are."""
-        asked = parse_office_question(question.text)
-        if asked is None or self.snapshot is None:
-            return None
-        started = time.perf_counter()
-        subjects = named_subjects(question.text, self.snapshot)
-        about = {key for name, keys in subjects.items() if same_name(name, asked.whose) for key in keys}
-        documents = about or {hit.node.document for hit in hits[: self.passages]}
-        if asked.whose:
-            holder = find_holder(asked, documents, self.snapshot, is_subject=bool(about))
-        else:
-            holders = [find_holder(asked, {key}, self.snapshot, is_subject=True) for key in sorted(documents)]
-            named = [each for each in holders if each is not None]
-            holder = named[0] if len({fold_name(each.name) for each in named}) == 1 else None
-        if holder is None:
-            return None
-        hit = find_hit(holder.node, hits)
-        span = Span(holder.name, "text", 0, holder.start, holder.end, 0.0)
-        confidence = _OFTEN_NAMED if holder.mentions > 1 else _NAMED_ONCE
-        trail.add(_rule_step("names beside the office", question, holder.name, confidence, hit, started))
-        quote = quote_around(holder.node, span, question.text)
-        return Answer(holder.name, (hit,), (quote,), reader="span", confidence=confidence)
-
-    def _answer_headquarters(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
-        """Return the place that the documents about a company, or else the best hits, give for its headquarters."""
-        asked = parse_headquarters_question(question.text)
-        if asked is None or self.snapshot is None:
-            return None
-        started = time.perf_counter()
-        subjects = named_subjects(question.text, self.snapshot)
-        about = {key for name, keys in subjects.items() if same_name(name, asked.whose) for key in keys}
-        documents = about or {hit.node.document for hit in hits[: self.passages]}
-        place = find_headquarters(asked, documents, self.snapshot, bool(about) or self._is_alone(asked.whose))
-        if place is None:
-            return None
-        hit = find_hit(place.node, hits)
-        trail.add(
-            _rule_step("what is said of headquarters", question, place.place, _HEADQUARTERS, hit, started)
-        )
-        span = Span(place.place, "text", 0, place.start, place.end, 0.0)
-        quote = quote_around(place.node, span, question.text)
-        return Answer(place.place, (hit,), (quote,), reader="span", confidence=_HEADQUARTERS)
-
-    def _answer_headcount(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
-        """Return how many people work for a company, by what the documents about it say."""
-        asked = parse_headcount_question(question.text)
-        if asked is None or self.snapshot is None:
-            return None
-        started = time.perf_counter()
-        subjects = named_subjects(question.text, self.snapshot)
-        about = {key for name, keys in subjects.items() if same_company(name, asked.whose) for key in keys}
-        if not about and self._is_alone(asked.whose):
-            about = {document.key for document in self.snapshot.documents()}
-        count = find_headcount(asked, about, self.snapshot)
-        if count is None:
-            return None
-        hit = find_hit(count.node, hits)
-        trail.add(_rule_step("what is said of employees", question, count.text, _HEADCOUNT, hit, started))
-        span = Span(count.text, "text", 0, count.start, count.end, 0.0)
-        quote = quote_around(count.node, span, question.text)
-        return Answer(count.text, (hit,), (quote,), reader="span", confidence=_HEADCOUNT)
-
-    def _is_alone(self, name: str) -> bool:
-        """Return whether the base has one document and its name or title mentions a name."""
-        documents = [] if self.snapshot is None else self.snapshot.documents()
-        words = " ".join(f"{document.name} {document.title}".replace("_", " ") for document in documents)
-        return len(documents) == 1 and mentions_name(name, words)
-
     def _answer_row(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
         """Return the cell of the row that has every word of a question, None where there is no such row. Of a cell of
         many words the model marks those that answer: the day in "3 May 1871, Upper Quill"."""
@@ -365,26 +291,6 @@ class SpanAnswerReader:
         trail.add(_rule_step("the row that has every word", question, reading.text, _IN_ROW, hit, started))
         text = reading.text + self._scale_word(reading, hits)
         return Answer(text, (hit,), (reading.quote,), reader="span", confidence=_IN_ROW)
-
-    def _answer_reason(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
-        """Return the cause that a sentence gives for what a question asks why; None where none does."""
-        asked = parse_reason_question(question.text)
-        if not asked or self.snapshot is None:
-            return None
-        started = time.perf_counter()
-        subjects = named_subjects(question.text, self.snapshot)
-        documents = frozenset().union(*subjects.values())
-        nodes = [hit.node for hit in hits if is_about(subjects, hit.node)]
-        reason = find_reason(asked, subjects, nodes, documents, self.snapshot)
-        if reason is None:
-            return None
-        hit = find_hit(reason.node, hits)
-        trail.add(
-            _rule_step("the cause that is stated", question, reason.text, reason.confidence, hit, started)
-        )
-        span = Span(reason.text, "text", 0, reason.start, reason.end, 0.0)
-        quote = quote_around(reason.node, span, question.text)
-        return Answer(reason.text, (hit,), (quote,), reader="span", confidence=reason.confidence)
 
     def _scale_word(self, reading: Reading, hits: Sequence[Hit]) -> str:
         """Return the scale of a number that was read in a table's row, in words: " million"; "" for none."""
