@@ -40,6 +40,9 @@ HOLDERS = {
     "Who is Acme's general counsel?": "Flo Orrin",
     "Who has been Acme's auditor since 1983?": "Marl & Finch LLP",
     "Which firm is the independent auditor of the company?": "Marl & Finch LLP",
+    "Who audits Acme?": "Marl & Finch LLP",
+    "Who runs Acme?": "Bo Lind",
+    "Which firm audited Acme's accounts in 2022?": "Marl & Finch LLP",
     "Who became Acme's chief sustainability officer in June 2021?": "Kit Orme",
     "Who was appointed chief sustainability officer of Acme in 2020?": None,
     # Two secretaries, nobody named beside the office, an office elsewhere and in the past, a verb in between.

@@ -53,6 +53,15 @@ _AUDITOR_QUESTION = re.compile(
     r"(?: (?:of|at|for) (?:the )?(?P<of>.+?))?(?: (?:since|in|for) .*)?\W*$",
     re.IGNORECASE,
 )
+#: "Who audits Acme?", "Which firm audited the accounts of Acme in 2022?"
+_AUDITS_QUESTION = re.compile(
+    r"^(?:who|which (?:\w+ )?firm|what (?:\w+ )?firm) audit(?:s|ed)"
+    r"(?: the (?:accounts|books|financial statements) of)?"
+    r" (?P<of>.+?)(?:['’]s? (?:accounts|books|financial statements))?(?: (?:since|in|for) .*)?\W*$",
+    re.IGNORECASE,
+)
+#: "Who runs Acme?" asks for its chief executive.
+_RUNS_QUESTION = re.compile(r"^who (?:runs|leads|heads) (?P<of>[A-Z].*?)\W*$", re.IGNORECASE)
 #: What reports call an auditor, and the name of a firm.
 _AUDITOR_NAMES = ("independent registered public accounting firm", "independent auditor", "auditor")
 _FIRM = re.compile(
@@ -124,8 +133,10 @@ def parse_office_question(text: str) -> OfficeQuestion | None:
     >>> parse_office_question("Who signed the lease?")
     """
     text = " ".join(text.split())
-    if auditor := _AUDITOR_QUESTION.match(text):
+    if auditor := _AUDITOR_QUESTION.match(text) or _AUDITS_QUESTION.match(text):
         return OfficeQuestion(_AUDITOR_NAMES, _whose(auditor), is_firm=True)
+    if leader := _RUNS_QUESTION.match(text):
+        return OfficeQuestion(office_names("ceo"), _whose(leader))
     match = _QUESTION.match(text)
     if match is None:
         return None
@@ -150,7 +161,7 @@ def office_pattern(names: Sequence[str]) -> re.Pattern[str]:
 
 
 def _whose(match: re.Match[str]) -> str:
-    whose = match["owner"] or match["of"] or ""
+    whose = match.groupdict().get("owner") or match["of"] or ""
     return "" if _SELF.fullmatch(whose) else whose
 
 
