@@ -181,6 +181,12 @@ def test_the_number_of_people_who_work_somewhere_is_no_number_of_other_things(te
     assert answer.abstained is not answered
 
 
+def test_a_text_too_long_to_be_a_question_of_a_known_kind_is_read_by_the_model_alone():
+    question = "Did " + "Acme or Bolt have the higher net income, " * 1_000
+    answer, _ = read({"Did": {"Acme": 9.0}}, question, [hit(0, "Acme makes ropes.")])
+    assert answer.text == "Acme"
+
+
 def test_certain_things_of_those_asked_for_are_no_answer():
     text = "We operate in certain countries that are subject to sanctions."
     assert read({"Which": {"certain countries": 9.0}}, "Which countries do we operate in?", [hit(0, text)])[
