@@ -150,6 +150,13 @@ def test_rows_with_groups_empty_cells_or_other_words() -> None:
     for words, cell in (("$5", (1, 1)), ("9", (1, 4)), ("Rent", (1, 0)), ("Expenses", None)):
         assert row_cell_at(text, cells, text.index(words), text.index(words) + len(words)) == cell
     assert row_cell_at("Rent: 5", (("", "a"), ("Rent", "6")), 6, 7) is None
+    # The words of the corner stand in the title of a row once, and in the name of every column of the table.
+    text = "Years Ended May 31,. Net Income: 2022: $21; 2021: $22"
+    header = ("Years Ended May 31,", "Years Ended May 31, 2022", "Years Ended May 31, 2021")
+    cells = (header, ("Net Income", "$21", "$22"))
+    assert [row_cell_at(text, cells, text.index(w), text.index(w) + 3) for w in ("$21", "$22", "202", "Net")] == [
+        (1, 1), (1, 2), (0, 1), (1, 0)
+    ]  # fmt: skip
 
 
 def test_a_range_of_a_tables_text_is_a_cell() -> None:

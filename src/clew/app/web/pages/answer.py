@@ -462,16 +462,20 @@ def row_cell_at(text: str, cells: Sequence[Sequence[str]], start: int, end: int)
     at = len(text)
     header, row = cells[0], cells[1]
     for column in range(len(row) - 1, 0, -1):
-        name, cell = header[column] if column < len(header) else "", row[column]
-        entry = f"{name}: {cell}" if name else cell
+        cell = row[column]
         if not cell:
             continue
-        if not text[:at].endswith(entry):
+        name = header[column] if column < len(header) else ""
+        # What the corner says of all columns ("Years ended December 31,") is not said of each in the text.
+        names = (name, name.removeprefix(header[0]).strip())
+        entries = [f"{each}: {cell}" if each else cell for each in names]
+        entry = next((each for each in entries if text[:at].endswith(each)), None)
+        if entry is None:
             return None  # the parts of the text cannot be told
         first = at - len(cell)
         if start < at and first < end:
             return 1, column
-        if name and start < first and at - len(entry) < end:
+        if entry != cell and start < first and at - len(entry) < end:
             return 0, column
         at -= len(entry)
         at -= 2 * text[:at].endswith(("; ", ": "))

@@ -627,6 +627,12 @@ def _title(document: Any, name: str) -> str:
     """Return the title in the file's metadata, unless it is a file name or a program's own; else ``name``."""
     title = " ".join(document.get_metadata_dict().get("Title", "").split())
     folded = title.casefold()
-    is_generated = folded in {"untitled", "document", "(anonymous)"} or folded.startswith("microsoft word")
+    # The first line of a filing's cover is the agency, which some programs take for the title.
+    is_generated = folded in {
+        "untitled",
+        "document",
+        "(anonymous)",
+        "united states securities and exchange commission",
+    } or folded.startswith("microsoft word")
     is_file_name = "." in title[-5:]
     return name if len(title) < 4 or is_generated or is_file_name else title
