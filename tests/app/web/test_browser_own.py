@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from browsing import ask, home, wait_for_answer
+from browsing import ask, home, visit, wait_for_answer
 from scripted import ScriptedServer
 from serve_app import QUESTION, SAMPLES, ServedApp
 
@@ -37,14 +37,15 @@ def test_the_sample_project_is_opened_and_asked_and_deleted(empty, open_page) ->
     with page.expect_navigation(wait_until="load"):
         page.locator(".suggested button").first.click()
     wait_for_answer(page)
-    page.click(".top >> text=Projects")
+    visit(page, ".top >> text=Projects")
     assert page.locator(".cards li").count() == 2 and not page.locator("text=Sample project").count()
     line = page.locator(".cards li", has_text="river Oskell")
     line.locator("summary").click()
     line.locator("text=Rename").click()
     line.locator("input").fill("The river")
     page.keyboard.press("Enter")
-    page.wait_for_selector(".cards >> text=The river")
+    # The list is drawn anew, its menus closed.
+    page.wait_for_selector(".cards [data-confirm*='“The river”']", state="attached")
     line = page.locator(".cards li", has_text="The river")
     line.locator("summary").click()
     line.locator("text=Delete").click()
@@ -65,7 +66,7 @@ def test_a_project_is_made_and_follows_a_folder(empty, browser, tmp_path) -> Non
     (folder / "old" / "weir.md").write_text("# The weir\n\nThe weir at Oxlade was raised by Ines Harrow.\n")
     page = browser.new_page()  # the browser logs replies that are no success
     page.goto(f"http://127.0.0.1:{empty.port}/")
-    page.click(".top >> text=Projects")
+    visit(page, ".top >> text=Projects")
     page.fill("#new-project input", "The quay")
     with page.expect_navigation(wait_until="load"):
         page.keyboard.press("Enter")
@@ -110,7 +111,7 @@ def test_a_project_is_made_and_follows_a_folder(empty, browser, tmp_path) -> Non
 
 def test_a_model_of_this_machine_is_offered_and_used(empty, open_page) -> None:
     page = open_page(empty)
-    page.click(".top >> text=Settings")
+    visit(page, ".top >> text=Settings")
     page.wait_for_selector("#local-models >> text=LM Studio is running")
     assert "stays on this computer" in page.locator("#local-models").inner_text()
     with page.expect_navigation(wait_until="load"):
@@ -126,18 +127,17 @@ def test_the_theme_stays(served, open_page) -> None:
     page = open_page(served)
     colour = "getComputedStyle(document.documentElement).backgroundColor"
     light = page.evaluate(colour)
-    page.click(".top >> text=Settings")
+    visit(page, ".top >> text=Settings")
     page.check("[name=theme][value=dark]")
     dark = page.evaluate(colour)
-    home_link = page.locator(".brand")
-    home_link.click()
+    visit(page, ".brand")
     page.wait_for_selector("#question")
     assert page.evaluate(colour) == dark != light
-    page.click(".top >> text=Settings")
+    visit(page, ".top >> text=Settings")
     assert page.locator("[name=theme]:checked").get_attribute("value") == "dark"
     page.check("[name=theme][value='']")
     assert page.evaluate(colour) == light
-    page.locator(".brand").click()
+    visit(page, ".brand")
     home(page)
     ask(page, QUESTION)
     wait_for_answer(page)
