@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from browsing import ask, wait_for_answer
+from browsing import ask, home, wait_for_answer
 from serve_app import QUESTION
 
 pytestmark = pytest.mark.slow
@@ -70,8 +70,7 @@ def test_no_page_has_a_barrier(own_served, browser, axe, width, scheme) -> None:
     page.wait_for_selector(".viewer .source")
     check("viewer")
     page.click(".viewer .close")
-    page.locator(".top nav a").first.click()
-    page.wait_for_selector("#question")
+    home(page)
     page.locator(".documents li .quiet").first.click()
     page.wait_for_selector("#toast button")
     check("removed one")
