@@ -286,8 +286,12 @@ def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...
     for row in rows[:_MAX_HEADER_ROWS]:
         label, cells = row[0].strip() if row else "", [cell.strip() for cell in row[1:] if cell.strip()]
         names_unit = bool(read_scale(label)) or label.startswith("(")
-        are_periods = bool(cells) and all(_PERIOD_CELL.fullmatch(cell) for cell in cells)
-        are_names = all(_HEADER_CELL.fullmatch(cell) or read_cell(cell).kind == "text" for cell in cells)
+        periods = [bool(_PERIOD_CELL.fullmatch(cell)) for cell in cells]
+        are_names = all(
+            is_period or _HEADER_CELL.fullmatch(cell) or read_cell(cell).kind == "text"
+            for is_period, cell in zip(periods, cells, strict=True)
+        )
+        are_periods = are_names and any(periods)
         if label and not names_unit:
             # The row of the periods may be labelled ("Quarters ended"), and so may the only row of names.
             is_header = (are_periods and not has_periods) or (are_names and not has_names and len(cells) > 1)

@@ -43,6 +43,27 @@ CHANGES = build_data_table(
 )
 
 
+#: A total without a label, and a column of changes beside those of the years.
+PENSIONS = build_data_table(
+    Table(
+        ("", "2019", "2018", "2019 change"),
+        (
+            ("Charges:", "", "", ""),
+            ("Defined contribution plans", "166", "178", "(12)"),
+            ("Defined benefit plans", "57", "44", "13"),
+            ("", "223", "222", "1"),
+            ("Return on funds", "4%", "5%", "(100) bps"),
+        ),
+    )
+)
+HARBOUR = build_data_table(
+    Table(
+        ("", "High tide", "Low tide"),
+        (("First quarter", "9", "3"), ("Second quarter", "8", "3"), ("Third quarter", "7", "4")),
+    )
+)
+
+
 #: A scale over the columns, a label that mentions a year, costs in parentheses, parts of a total.
 OUTFLOWS = build_data_table(
     Table(
@@ -197,6 +218,12 @@ def test_answers_of_a_statement(question, text, formula):
         ),
         (OUTFLOWS, "What was the change in the average crew from 2022 to 2023?", "-1 thousand"),
         (OUTFLOWS, "What is the 2023 average income attributable to the owners?", "150 thousand"),
+        (PENSIONS, "What was the average charge for defined benefit plans from 2018 to 2019?", "50.5"),
+        (PENSIONS, "What was the percentage change in the total pension charge from 2018 to 2019?", "0.45%"),
+        (PENSIONS, "What was the change in the return on funds between 2018 and 2019?", "-1%"),
+        (HARBOUR, "What is the difference between the high and low tide in the third quarter?", "3"),
+        (HARBOUR, "What was the change in the high tide from the first to the third quarter?", "-2"),
+        (HARBOUR, "In the first quarter, what is the difference between the low and high tide?", "-6"),
         (
             LEASES,
             "What is the percentage of operating leases of more than 5 years in total operating leases?",
@@ -206,6 +233,20 @@ def test_answers_of_a_statement(question, text, formula):
 )
 def test_answers_of_other_shapes(table, question, text):
     assert TableCalculator(table).answer(question).text == text
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        [["", "2019 (1)", "2018 (2)"]],
+        [["", "2 0 1 9", "2 0 1 8"]],
+        [["", "Year ended March 31,", "", "Change"], ["% of sales", "2019", "2018", "Amount"]],
+    ],
+)
+def test_periods_head_columns_however_they_are_printed(header):
+    rows = [["Freight", "7", "5", "2"], ["Storage", "3", "4", "1"]]
+    table = build_data_table(table_from_grid([*header, *(row[: len(header[0])] for row in rows)]))
+    assert TableCalculator(table).answer("What was the change in freight from 2018 to 2019?").text == "2"
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,8 @@ _PERIOD = re.compile(
     rf"(?:(?:fiscal|financial|calendar)?\s*(?:years?)?\s*|FY\s?)?(?P<year>{_YEAR})\b|\bF(?:Y\s?)?(?P<short>\d\d)\b",
     re.IGNORECASE,
 )
+#: A header that is printed with spaces between its letters: "2 0 1 8".
+_SPACED_YEAR = re.compile(r"\b([12]) ([09]) (\d) (\d)\b")
 _RANGE = re.compile(
     rf"(?:from|between)?\s*(?P<first>{_YEAR})\s*(?:-|–|to|through|till|until)\s*(?P<last>{_YEAR})\b",
     re.IGNORECASE,
@@ -127,7 +129,8 @@ _OPERATION_WORDS: tuple[tuple[Operation, str], ...] = (
     ("average", r"\baverage\b|\bmean\b"),
     (
         "extreme",
-        r"\b(?:which|what|who)\b.*\b(?:larg|high|great|low|small|big|least|most|fewest|max|min)\w*"
+        r"\b(?:which|what|who)\b.*\b(?:(?:larg|high|great|low|small|bigg?)e(?:r|st)|least|most|fewest"
+        r"|max(?:imum)?|min(?:imum)?)\b"
         r"|\b(?:which|what) (?:fiscal |financial )?(?:years?|fy|quarters?|periods?)\b.*\b(?:less"
         r"|more|greater|larger"
         r"|exceed\w*|above|below|under|over|negative|positive|higher|lower|fewer)\b",
@@ -194,7 +197,8 @@ _SPLIT_RATIO: tuple[re.Pattern[str], ...] = tuple(
 _NO_CELL = re.compile(
     r"^(?:why|where|when)\b|\breasons?\b|\bcauses?d?\b|^how (?:is|are|was|were|does|do|did|can|has) |\bdue to\b"
     r"|\bled to\b"
-    r"|\bmean\?$|\bdefin\w+|\bdescri\w+|\battributed to\b|\battributable to\s*\?|\bdriven by\b|\bwhat (?:does|do) ",
+    r"|\bmean\?$|\bdefin(?!ed[ -](?:benefit|contribution))\w+|\bdescri\w+|\battributed to\b"
+    r"|\battributable to\s*\?|\bdriven by\b|\bwhat (?:does|do) ",
     re.IGNORECASE,
 )
 #: Captions of tables about a part of a company, and how much less such a table fits a question about the whole, or
@@ -251,7 +255,7 @@ class TableCalculator:
         bracketed = _BRACKETED_SCALE.search(headers)
         #: A scale in brackets, centred over the columns, stands in the header of one of them.
         self._scale = announced_scale(context) if bracketed is None else read_scale(bracketed[0]) or 1.0
-        self._rows = [_line(row.label, " ".join(row.place.groups), row.is_total) for row in table.rows]
+        self._rows = [_line_of_row(row) for row in table.rows]
         self._columns = [
             _line(column.header, "") if place else _line("", "") for place, column in enumerate(table.columns)
         ]
@@ -452,6 +456,7 @@ class TableCalculator:
                 if self._fits_unit(self._operand(self._cell_place(item, number)), question)
             ]
             fitting = of_unit or fitting
+            fitting = [number for number in fitting if not _CHANGES.search(lines[number].label)] or fitting
             cells_by_period.append(
                 [self._cell_place(item, number) for number in self._narrow(fitting, lines, question)]
             )
@@ -573,7 +578,9 @@ class TableCalculator:
     def _change(self, question: str, periods: list[str]) -> Calculation | None:
         operation = find_operation(question)
         periods = list(dict.fromkeys(periods))
-        pair = None if len(periods) > 1 else self._two_items(question, periods)
+        pair = None
+        if len(periods) < 2:
+            pair = self._two_items(question, periods) or self._two_cells(question, periods)
         confidence = 0.5
         if pair is not None:
             first, second, confidence = pair
@@ -627,7 +634,42 @@ class TableCalculator:
         ]
         if operands[0] is None or operands[1] is None or operands[0][0] == operands[1][0]:
             return None
-        return operands[0][0], operands[1][0], min(operands[0][1], operands[1][1])
+        fit = min(operands[0][1], operands[1][1])
+        first, second = _order_of_change(question, operands[0][0], operands[1][0])
+        return first, second, fit
+
+    def _two_cells(self, question: str, periods: Sequence[str]) -> tuple[Operand, Operand, float] | None:
+        """Return the operands of "difference between the high and low price": two columns of one row; or two rows of
+        one column, where columns are no periods."""
+        match = next((match for form in _TWO_PARTS if (match := form.search(question))), None)
+        if match is None or self._in_rows:
+            return None
+        own = {number for number, line in enumerate(self._columns) if line.periods & set(periods)}
+
+        def best_column(text: str) -> int:
+            ranked = self._rank(
+                text,
+                self._columns,
+                lambda number: (not own or number in own) and self._has_column_values(number),
+            )
+            return ranked[0][1] if ranked else 0
+
+        def best_row(text: str) -> tuple[float, int]:
+            return next(iter(self._rank(text, self._rows, self._has_row_values)), (0.0, -1))
+
+        parts = (match["first"], match["second"])
+        columns, rows, (fit, row) = [*map(best_column, parts)], [*map(best_row, parts)], best_row(question)
+        column = best_column(question)
+        if 0 not in columns and columns[0] != columns[1] and fit:
+            places = [(row, place) for place in columns]
+        elif all(score for score, _ in rows) and rows[0][1] != rows[1][1] and column:
+            places, fit = [(place, column) for _, place in rows], min(score for score, _ in rows)
+        else:
+            return None
+        operands = self._numbers(places)
+        if len(operands) < 2:
+            return None
+        return *_order_of_change(question, *operands), min(1.0, fit + 0.2)
 
     def _part(self, text: str, periods: list[str], question: str) -> tuple[Operand, float] | None:
         """Return the cell that a part of a question names, in its own period, else in the question's."""
@@ -954,8 +996,23 @@ def _terms(operands: Sequence[Operand]) -> list[tuple[str, float]]:
     ]
 
 
+def _order_of_change(question: str, first: Operand, second: Operand) -> tuple[Operand, Operand]:
+    """Return the operand to subtract from, and the other: a change goes from the first to the second, a difference is
+    of the first less the second."""
+    return (second, first) if _CHANGED.search(question) else (first, second)
+
+
 def _show(operand: Operand) -> str:
     return operand.text
+
+
+def _line_of_row(row: DataRow) -> _Line:
+    """Return the line of a row. A total without a label is that of its group, if this is no date."""
+    groups = " ".join(row.place.groups)
+    if row.label or not row.is_total:
+        return _line(row.label, groups, row.is_total)
+    own = "".join(row.place.groups[-1:])
+    return replace(_line("Total" if find_periods(own) else f"Total {own}", groups, True), label="")
 
 
 def _line(label: str, around: str, is_total: bool = False) -> _Line:
@@ -969,6 +1026,8 @@ def _line(label: str, around: str, is_total: bool = False) -> _Line:
 
 
 _BARE = frozenset({"note"})
+#: A column of changes stands beside those of the values; what it has is computed from them.
+_CHANGES = re.compile(r"\bchanges?\b|\bvariance\b|\bvs\b|\bincrease\b", re.IGNORECASE)
 #: A year alone means the whole year, where a table has that beside its quarters.
 PART_OF_YEAR = re.compile(
     r"\b(?:(?:three|six|nine|[369])[ -]months?|(?:thirteen|twenty-six|thirty-nine|13|26|39)[ -]weeks?|quarters?)\b",
@@ -1000,6 +1059,11 @@ def find_operation(question: str) -> Operation:
     return next((operation for operation, form in _OPERATIONS if form.search(question)), "lookup")
 
 
+_TWO_PARTS = tuple(
+    re.compile(rf"\b{start} (?P<first>.+?) (?:and|to|versus) (?P<second>.+)", re.IGNORECASE)
+    for start in ("(?:between|from)", "(?:differences?|change) (?:in|of)")
+)
+_CHANGED = re.compile(r"\b(?:change|increase|decrease|growth|decline)\b", re.IGNORECASE)
 _TOTAL_NAME = re.compile(r"^\W*(?:grand )?totals?\b(?: \(.*\))?\W*$", re.IGNORECASE)
 _AVERAGE_OF_YEAR = re.compile(rf"\b{_YEAR} average\b", re.IGNORECASE)
 #: The average is a row of the table.
@@ -1019,6 +1083,7 @@ def find_periods(text: str) -> list[str]:
     (['2017', '2018', '2019'], ['q4 2019', '2018'], ['q4 2020'])
     """
     periods: list[str] = []
+    text = _SPACED_YEAR.sub(r"\1\2\3\4", text)
     ranges = {match.start("first"): match for match in _RANGE.finditer(text)}
     for match in _PERIOD.finditer(text):
         year = match["year"] or f"20{match['short']}"

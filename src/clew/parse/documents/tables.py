@@ -32,6 +32,8 @@ _TOTAL = re.compile(r"^(?:(?:sub|grand\s*)?-?total|net total|totals)\b|\btotals?
 _PERIOD = re.compile(r"\b(?:19|20)\d\d\b|\b(?:months?|quarters?|years?) ended\b", re.IGNORECASE)
 
 
+#: A total without a label is looked for below at most so many rows.
+_MAX_PARTS = 60
 _INTRODUCES = re.compile(
     r":\s*$|\b(?:following|below|as follows)\b|\b(?:table|schedule)s?\b.*\b(?:summari[sz]|show|present|provid|set)",
     re.IGNORECASE | re.DOTALL,
@@ -81,12 +83,14 @@ def place_rows(rows: Sequence[Row], levels: Sequence[float] = ()) -> tuple[RowPl
     A row with its label alone heads the group of rows below it. The group ends with the next heading that is not
     indented more; where labels are indented (``levels``, one per row) with the first row that is indented no more
     than its heading; else with a total. A total stands in the groups around the one that it closes; one that does not
-    say of what stands in the innermost group whose rows add up to it.
+    say of what stands in the innermost group whose rows add up to it. A row without a label is a total where the rows
+    since the last heading or total add up to it.
     """
     places: list[RowPlace] = []
     headings: list[_Group] = []
     is_heading = [bool(row and row[0].strip()) and not any(cell.strip() for cell in row[1:]) for row in rows]
     heads_group = _heads_groups(rows, is_heading, levels)
+    first_part = 0
     for number, row in enumerate(rows):
         level = levels[number] if levels else 0
         label = row[0].strip() if row else ""
@@ -94,12 +98,17 @@ def place_rows(rows: Sequence[Row], levels: Sequence[float] = ()) -> tuple[RowPl
             while headings and headings[-1].level >= level and heads_group[number]:
                 headings.pop()
             places.append(RowPlace("heading", _whole(level), tuple(group.name for group in headings)))
+            first_part = number + 1
             if heads_group[number]:
                 below = levels[number + 1] if levels and number + 1 < len(rows) else level
                 headings.append(_Group(label.rstrip(": "), level, number, below))
             continue
-        kind: Literal["values", "total"] = "total" if _TOTAL.search(label) else "values"
+        is_total = bool(_TOTAL.search(label)) or (
+            not label and number - first_part <= _MAX_PARTS and _adds_up(rows, first_part, number)
+        )
+        kind: Literal["values", "total"] = "total" if is_total else "values"
         if kind == "total":
+            first_part = number + 1
             headings = _close_groups(headings, label, level, rows, number)
         else:
             while headings and headings[-1].ends_before(level):
