@@ -56,6 +56,35 @@ PENSIONS = build_data_table(
         ),
     )
 )
+#: Groups of rows that are periods, and columns that are parts of them.
+RECEIVABLES = build_data_table(
+    Table(
+        ("", "Gross", "Allowance"),
+        (
+            ("December 31, 2019", "", ""),
+            ("Transactions", "12,863", "$(238)"),
+            ("Servicing", "6,868", "—"),
+            ("Total", "19,731", "$(238)"),
+            ("December 31, 2018", "", ""),
+            ("Transactions", "14,704", "$(168)"),
+            ("Servicing", "864", "—"),
+            ("Total", "15,568", "$(168)"),
+        ),
+    )
+)
+BY_QUARTER = build_data_table(
+    Table(
+        ("", "First", "Second"),
+        (
+            ("2019", "", ""),
+            ("Sales", "55", "54"),
+            ("Costs", "50", "49"),
+            ("2018", "", ""),
+            ("Sales", "51", "53"),
+            ("Costs", "48", "47"),
+        ),
+    )
+)
 HARBOUR = build_data_table(
     Table(
         ("", "High tide", "Low tide"),
@@ -221,6 +250,11 @@ def test_answers_of_a_statement(question, text, formula):
         (PENSIONS, "What was the average charge for defined benefit plans from 2018 to 2019?", "50.5"),
         (PENSIONS, "What was the percentage change in the total pension charge from 2018 to 2019?", "0.45%"),
         (PENSIONS, "What was the change in the return on funds between 2018 and 2019?", "-1%"),
+        (RECEIVABLES, "What was the change in the total allowance from 2018 to 2019?", "70"),
+        (RECEIVABLES, "What was the gross amount of servicing in 2018?", "864"),
+        (RECEIVABLES, "What was the average total of the gross amount?", "17,649.5"),
+        (BY_QUARTER, "What were the sales in the second quarter of 2018?", "53"),
+        (BY_QUARTER, "What was the change in sales from the first to the second quarter of 2019?", "-1"),
         (HARBOUR, "What is the difference between the high and low tide in the third quarter?", "3"),
         (HARBOUR, "What was the change in the high tide from the first to the third quarter?", "-2"),
         (HARBOUR, "In the first quarter, what is the difference between the low and high tide?", "-6"),

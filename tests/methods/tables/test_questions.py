@@ -162,6 +162,25 @@ def test_other_questions_have_no_sure_reading(question):
     assert reading is None or not reading.is_sure
 
 
+@pytest.mark.parametrize(
+    ("question", "result"),
+    [
+        ("When did the first voyage to Norling depart?", [("", "1928-07-14")]),
+        ("When was the last voyage?", [("", "1930-02-11")]),
+        ("On what date did the Tern depart first?", [("", "1929-01-05")]),
+        ("Which captain departed most recently?", [("Bo Strand", "1930-02-11")]),
+        ("Who departed first with coal?", [("Bo Strand", "1928-07-14")]),
+        ("Which vessel was the latest to go to Norling?", [("Gannet", "1929-11-30")]),
+    ],
+)
+def test_the_first_and_the_last_by_days(question, result):
+    reading = read(question)
+    assert reading is not None and reading.is_sure, reading and reading.doubts
+    assert [(row.name, row.value) for row in VOCABULARY.arrays.run(reading.query)] == result
+    expected = run_query(reading.sql, {"voyages": "voyages"}, lambda name: VOYAGES, QueryLimits()).rows
+    assert [tuple(map(str, row)) for row in expected] == [tuple(filter(None, row)) for row in result]
+
+
 def test_totals_are_left_out():
     table = build_data_table(
         Table(("Region", "Sales"), (("North", "10"), ("South", "20"), ("Total", "30"))), "s:", 1

@@ -14,12 +14,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from clew.core.cell_values import read_cell, read_scale
 from clew.core.text import fold_name, query_terms
+from clew.core.types import Column, Table
 from clew.core.values import LEAST_AMOUNT, POLAR, find_direction, settle_direction
-from clew.parse.data_tables import SCALE_NAMES, DataRow, DataTable
+from clew.parse.data_tables import SCALE_NAMES, DataRow, DataTable, build_data_table
 
 Operation = Literal[
     "lookup",
@@ -247,6 +249,7 @@ class TableCalculator:
 
     def __init__(self, table: DataTable, context: str = "", name: str = "") -> None:
         self.table = table
+        self._context, self._name = context, name
         around = (name, table.table.caption, table.document_name)
         #: Whether the caption or the heading says that the table is about a part of the company.
         self._company_part = _PART.search(table.table.caption) or _PART_HEADING.search(name)
@@ -270,6 +273,19 @@ class TableCalculator:
     def answer(self, question: str) -> Calculation | None:
         """Return the answer that the table gives, None where its rows or columns do not fit the question."""
         question = " ".join(question.split())
+        pivot, is_over_periods = self._pivot, find_operation(question) in _OVER_PERIODS
+        if pivot is not None and (is_over_periods or find_periods(question)):
+            result = TableCalculator(pivot.table, self._context, self._name).answer(question)
+            if result is not None and not (is_over_periods and result.operation == "lookup"):
+                operands = tuple(pivot.find_source(operand) for operand in result.operands)
+                return replace(result, table=self.table, operands=operands)
+        return self._answer(question)
+
+    @cached_property
+    def _pivot(self) -> _PeriodPivot | None:
+        return None if any(line.periods for line in self._columns) else pivot_periods(self.table)
+
+    def _answer(self, question: str) -> Calculation | None:
         if _NO_CELL.search(question) or self._has_other_quarter(question):
             return None
         if POLAR.search(question):
@@ -953,6 +969,61 @@ class TableCalculator:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _PeriodPivot:
+    """A table whose groups of rows are periods, turned so that periods head the columns, and the row and the column
+    (as in the table that it was) of each of its cells."""
+
+    table: DataTable
+    sources: dict[tuple[int, int], tuple[DataRow, int]]
+
+    def find_source(self, operand: Operand) -> Operand:
+        """Return an operand of the turned table as a cell of the table that it was."""
+        row, column = self.sources.get((operand.row.number, operand.column), (operand.row, operand.column))
+        return replace(operand, row=row, column=column)
+
+
+def pivot_periods(table: DataTable) -> _PeriodPivot | None:
+    """Return a table whose groups of rows are periods, turned so that periods head the columns ("December 31, 2019"
+    above rows "Trade" and "Total"); columns for quarters become quarters of the group's year. None for another table.
+    """
+    groups = list(
+        dict.fromkeys(row.place.groups[-1] for row in table.rows if row.place.groups and row.cells[1:])
+    )
+    dated = [group for group in groups if len(find_periods(group)) == 1]
+    if len(dated) < 2 or len(table.rows) * len(table.columns) > _MAX_PIVOT:
+        return None
+    headers = [column.header for column in table.columns]
+    quarters = [
+        f"{match[1]} quarter" if (match := _QUARTER_NAME.fullmatch(header)) else "" for header in headers
+    ]
+    of_quarters = len(headers) > 2 and all(quarters[1:])
+    periods: dict[str, None] = {}
+    cells: dict[str, dict[str, tuple[DataRow, int]]] = {}
+    for row in table.rows:
+        group = row.place.groups[-1] if row.place.groups else ""
+        if group not in dated:
+            continue
+        name = row.label or ("Total" if row.is_total else "")
+        for column in range(1, len(headers)):
+            period = f"{quarters[column]} {find_periods(group)[0]}" if of_quarters else group
+            label = name if of_quarters or len(headers) == 2 else f"{name} {headers[column]}".strip()
+            if label and row.cells[column].strip():
+                periods.setdefault(period)
+                cells.setdefault(label, {}).setdefault(period, (row, column))
+    sources, rows = {}, []
+    for number, (label, by_period) in enumerate(cells.items()):
+        values = [by_period.get(period) for period in periods]
+        rows.append((label, *(place[0].cells[place[1]] if place else "" for place in values)))
+        sources.update({(number, column): place for column, place in enumerate(values, start=1) if place})
+    if not rows:
+        return None
+    first = table.table.columns[1]
+    columns = (Column(), *(Column((period,), first.unit, first.scale) for period in periods))
+    turned = build_data_table(Table(("", *periods), tuple(rows), table.table.caption, columns=columns))
+    return _PeriodPivot(replace(turned, document_name=table.document_name), sources)
+
+
 def announced_scale(context: str) -> float:
     """Return the scale that the text around a table announces ("expressed in thousands of dollars"), 1 for none."""
     announced = _ANNOUNCED_SCALE.search(context)
@@ -1064,6 +1135,11 @@ _TWO_PARTS = tuple(
     for start in ("(?:between|from)", "(?:differences?|change) (?:in|of)")
 )
 _CHANGED = re.compile(r"\b(?:change|increase|decrease|growth|decline)\b", re.IGNORECASE)
+#: Operations that need two periods, also where the question names none.
+_OVER_PERIODS: frozenset[Operation] = frozenset({"change", "percent change", "average"})
+#: A table with more cells is not turned.
+_MAX_PIVOT = 2_000
+_QUARTER_NAME = re.compile(r"(?:the )?(first|second|third|fourth)(?: quarter)?(?: \(\w\))?", re.IGNORECASE)
 _TOTAL_NAME = re.compile(r"^\W*(?:grand )?totals?\b(?: \(.*\))?\W*$", re.IGNORECASE)
 _AVERAGE_OF_YEAR = re.compile(rf"\b{_YEAR} average\b", re.IGNORECASE)
 #: The average is a row of the table.

@@ -218,8 +218,18 @@ class TableArrays:
             ]
         if query.descending is not None:
             sign = -1 if query.descending else 1
-            results.sort(key=lambda row: np.inf if row.value is None else sign * float(row.value))
+            results.sort(
+                key=lambda row: sign * amount if (amount := self._amount(query, row)) is not None else np.inf
+            )
         return results[: query.limit]
+
+    def _amount(self, query: TableQuery, row: ResultRow) -> float | None:
+        """Return what a row of a result is sorted by: its number, or its day as a number."""
+        if not isinstance(row.value, str):
+            return row.value
+        assert query.column is not None
+        day = self.days(query.column)[row.rows[0]]
+        return None if np.isnat(day) else float(day.astype(np.int64))
 
     def include_ties(self, query: TableQuery) -> TableQuery:
         """Return a query with as large a limit as it takes to leave out nothing that equals the last row."""
@@ -255,6 +265,12 @@ class TableArrays:
         if query.aggregate == "distinct":
             cells = {self.table.rows[place].cells[query.column] for place in rows.tolist()} - {""}
             return ResultRow(name, float(len(cells)), rows)
+        if self.table.columns[query.column].type == "date":
+            days = self.days(query.column)[rows]
+            rows, days = rows[~np.isnat(days)], days[~np.isnat(days)]
+            if len(rows):
+                rows = rows[days == (days.max() if query.aggregate == "maximum" else days.min())]
+            return ResultRow(name, self.table.rows[rows[0]].cells[query.column] if len(rows) else None, rows)
         numbers = self.numbers(query.column)[rows]
         rows, numbers = rows[~np.isnan(numbers)], numbers[~np.isnan(numbers)]
         if not len(rows):

@@ -67,6 +67,11 @@ _AGGREGATES: tuple[tuple[Aggregate, str], ...] = (
 _MOST = r"most|highest|largest|biggest|greatest|maximum|max|top|best|latest|newest|longest|latest|highly"
 _LEAST = r"fewest|lowest|smallest|least|minimum|min|cheapest|worst|earliest|oldest|shortest|first"
 _SUPERLATIVE = re.compile(rf"\b(?:(?P<most>{_MOST})|(?P<least>{_LEAST}))\b", re.IGNORECASE)
+#: The first and the last of days; asked for the day itself ("when"), or for what has that day.
+_FIRST_OR_LAST = re.compile(
+    r"\b(?:(?P<last>most recent(?:ly)?|latest|newest|last)|(?P<first>earliest|oldest|first))\b", re.IGNORECASE
+)
+_WHEN = re.compile(r"\W*(?:when\b|(?:on )?(?:what|which) (?:day|date)\b)", re.IGNORECASE)
 _COUNTS = {
     name: number
     for number, name in enumerate("one two three four five six seven eight nine ten".split(), start=1)
@@ -302,7 +307,8 @@ class _QuestionReader:
         mentions = self._match_bounds(mentions)
         if not mentions and not self.conditions and not self._names_records():
             return None
-        query = self._build(sorted(mentions, key=lambda mention: mention.first))
+        mentions.sort(key=lambda mention: mention.first)
+        query = self._first_or_last(mentions) or self._build(mentions)
         if query is None:
             return None
         self._check_rest()
@@ -660,6 +666,42 @@ class _QuestionReader:
         if aggregate in {"sum", "average", "median"}:
             return self._of_measure(query, measures, labels)
         return self._lookup(query, measures, labels)
+
+    def _first_or_last(self, mentions: Sequence[_Mention]) -> TableQuery | None:
+        """Read "when was the first order placed" and "who was hired most recently", by the column of days."""
+        used = [self.tokens[number].start for number in self.used]
+        matches = _FIRST_OR_LAST.finditer(self.text)
+        match = next((match for match in matches if match.start() not in used), None)
+        day = self._day_column(mentions)
+        asks_day = _WHEN.match(self.text)
+        if match is None or day is None or _LIMIT.search(self.text):
+            return None
+        others = [mention for mention in mentions if mention.column != day]
+        labels = [mention for mention in others if self._is_asked(mention)]
+        if not asks_day and not (self._asks_who() or labels or self._asks_record(match)):
+            return None
+        if any(self.source.is_number(mention.column) for mention in others):
+            return None
+        query = TableQuery(self.table, "values", day, tuple(condition for condition, _ in self.conditions))
+        self._take_text(*match.span())
+        self._take_records()
+        if asks_day:
+            self._take_text(*asks_day.span())
+            self._doubt_others(others)
+            return replace(query, aggregate="maximum" if match["last"] else "minimum")
+        self._doubt_others([mention for mention in others if mention not in labels[:1]])
+        name = labels[0].column if labels else self._name_column()
+        if name is None:
+            return None
+        return replace(query, group=name, descending=bool(match["last"]), limit=1, names_only=True)
+
+    def _asks_record(self, superlative: re.Match[str]) -> bool:
+        """Return whether a question asks which record is the first or last: "what was the first voyage"."""
+        after = [token for token in self.tokens if token.start >= superlative.end()]
+        asked = _ASKED.search(self.text[: superlative.start()]) or re.match(
+            r"\W*(?:which|what) (?:is|was) the $", self.text[: superlative.start()], re.IGNORECASE
+        )
+        return bool(asked and after) and after[0].term in self.source.nouns | _RECORD_NOUNS
 
     def _stands_after(self, mention: _Mention, form: re.Pattern[str]) -> bool:
         before = self.text[: self.tokens[mention.first].start]
