@@ -177,6 +177,8 @@ def says(answer: Answer, expected: list[tuple[Any, ...]]) -> bool:
 
 def has_value(text: str, value: Any) -> bool:
     """Return whether a text has a value: a name as it is, a number to half a unit of its last printed digit."""
+    if isinstance(value, date):
+        value = value.isoformat()
     if isinstance(value, str):
         return value.casefold() in text.casefold()
     words = [read_cell(word.strip(";:,%")) for word in text.split()]

@@ -14,7 +14,8 @@ from clew.parse.data_tables import DataTable, name_tables, series_name, table_fr
 
 if TYPE_CHECKING:
     from clew.core.types import Box, Node
-    from clew.methods.tables.sql_engine import QueryLimits, SqlResult
+    from clew.methods.tables.sql_engine import SqlResult
+    from clew.methods.tables.sql_process import QueryLimits
     from clew.store.store import Store
 
 

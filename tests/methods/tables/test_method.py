@@ -9,7 +9,7 @@ import clew
 from clew.core.prompts.templates import load_prompt
 from clew.core.trail import TableQueryStep, TrailRecorder
 from clew.core.types import FallbackStep
-from clew.methods.tables.sql_engine import QueryLimits
+from clew.methods.tables.sql_process import QueryLimits
 from clew.methods.tables.sql_writer import SqlWriter
 from clew.models import create_language_model
 from scripted import ScriptedServer

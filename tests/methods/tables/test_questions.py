@@ -7,7 +7,8 @@ import pytest
 from clew.core.types import Table
 from clew.methods.tables.query import TableArrays
 from clew.methods.tables.questions import TableVocabulary
-from clew.methods.tables.sql_engine import QueryLimits, run_query
+from clew.methods.tables.sql_engine import run_query
+from clew.methods.tables.sql_process import QueryLimits
 from clew.parse.data_tables import build_data_table
 
 pytest.importorskip("duckdb")

@@ -6,7 +6,8 @@ import pytest
 
 from clew.core.errors import UsageError
 from clew.core.types import Table
-from clew.methods.tables.sql_engine import QueryLimits, run_query
+from clew.methods.tables.sql_engine import run_query
+from clew.methods.tables.sql_process import QueryLimits
 from clew.parse.data_tables import build_data_table
 
 pytest.importorskip("duckdb")
@@ -88,6 +89,22 @@ def test_limits():
         query("select list(range) from range(1000000000)", memory=32, seconds=60)
     with pytest.raises(UsageError, match="characters"):
         query("select repeat('a', 20000)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select length(repeat('a', 4000000000))",
+        "select length(format('{:1000000000}', 1))",
+        "select len(range(300000000))",
+        "select sum(length(repeat('ab', 1000000 + x))) from range(100000) t(x)",
+        "with recursive r(s) as (select 'aaaaaaaa' union all select s || s from r) select max(length(s)) from r",
+    ],
+)
+def test_a_single_long_value_is_within_the_limits(text):
+    """DuckDB neither counts the bytes of such values nor can be interrupted in the midst of one."""
+    with pytest.raises(UsageError, match="more than 64 MiB of memory|longer than 5 seconds"):
+        query(text, memory=64, seconds=5)
 
 
 #: Writes, files, networks, settings, the process, more than one statement, endless recursion.

@@ -147,7 +147,7 @@ def sql(
 
     Needs DuckDB, the extra tables of clew.
     """
-    from clew.methods.tables.sql_engine import QueryLimits
+    from clew.methods.tables.sql_process import QueryLimits
 
     with clew.open(kb) as base:
         result = base.tables.query(query, QueryLimits(timeout, memory, limit))

@@ -2,8 +2,9 @@
 
 A query is parsed before anything is loaded. It must be one SELECT; it may name only tables that it was given and
 table functions that make numbers (``range``, ``generate_series``, ``unnest``). Only then are the tables that it names
-loaded, into a database in memory that has no access to files, networks, extensions or variables of Python, whose
-settings are locked. Time, memory and the size of the result are limited.
+loaded, into a database in memory of a process of its own (:mod:`clew.methods.tables.sql_process`), which has no
+access to files, networks, extensions or variables of Python, whose settings are locked. Time, memory and the size of
+the result are limited.
 
 Each table also has the columns ``_row`` (the id of the row's node), ``_group`` (the heading of its group of rows) and
 ``_total`` (whether the row holds a total of others). Of a query over tables and joins the rows that each result row
@@ -13,7 +14,6 @@ was made of are traced: the syntax tree, which DuckDB gives as JSON, gets the ro
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import MissingExtra, UsageError, unknown_name_error
 from clew.core.types import Box, boxes_to_lists
+from clew.methods.tables.sql_process import (
+    EngineTable,
+    QueryLimits,
+    QueryTask,
+    describe_failure,
+    quote_name,
+    run_in_process,
+)
 from clew.methods.tables.syntax import check_grounded, output_origins, walk
 
 if TYPE_CHECKING:
@@ -40,17 +48,6 @@ _REFUSED_PREFIXES = ("pg_", "duckdb_", "read_", "has_", "sniff_", "pragma_", "pa
 #: At most so many source rows are listed for a row of a result.
 SOURCE_LIMIT = 64
 _SOURCES = "_sources"
-#: Characters of one value of a result.
-_VALUE_LENGTH = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class QueryLimits:
-    """Limits on a query: ``seconds``, ``memory`` in MiB, and the ``rows`` of its result."""
-
-    seconds: float = 10.0
-    memory: int = 512
-    rows: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,43 +164,24 @@ def run_query(
     duckdb = _import_duckdb()
     limits = limits or QueryLimits()
     started = time.perf_counter()
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "memory_limit": f"{limits.memory}MiB",
-            "temp_directory": "",
-            "threads": "2",
-        },
-    )
+    connection = duckdb.connect(":memory:", config={"autoload_known_extensions": "false", "threads": "1"})
     try:
-        connection.execute("SET python_enable_replacements = false")
         tree = _parse(connection, text)
         used = _check(tree, names)
         if grounded is not None:
             check_grounded(tree, grounded)
         tables = {name: load(name) for name in used}
-        for table in tables.values():
-            _load_table(connection, table)
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
-        columns, rows, sources = _run_in_time(connection, text, tree, limits)
-    except duckdb.InterruptException as error:
-        raise UsageError(
-            f"the query took longer than {limits.seconds:g} seconds", "Narrow it, or give it more: --timeout"
-        ) from error
-    except duckdb.OutOfMemoryException as error:
-        raise UsageError(
-            f"the query needs more than {limits.memory} MiB of memory", "Narrow it with WHERE or LIMIT"
-        ) from error
+        traced = tuple(_traced_queries(connection, tree))
     except duckdb.Error as error:
-        raise UsageError(f"the query cannot be run: {_first_lines(error)}", "See: clew tables") from error
+        raise describe_failure(error) from error
     finally:
         connection.close()
+    engine_tables = tuple(_to_engine(table) for table in tables.values())
+    result = run_in_process(QueryTask(text, traced, engine_tables, limits))
+    rows, sources = result.rows, result.sources
     more = len(rows) > limits.rows
     return SqlResult(
-        columns,
+        result.columns,
         tuple(rows[: limits.rows]),
         tuple(sources[: limits.rows]),
         tuple(used),
@@ -247,10 +225,6 @@ def _aliased_views(table: dict[str, Any] | None) -> dict[str, str]:
     if table["type"] == "BASE_TABLE":
         return {(table.get("alias") or table["table_name"]).lower(): table["table_name"].lower()}
     return {**_aliased_views(table["left"]), **_aliased_views(table["right"])}
-
-
-def _first_lines(error: Exception) -> str:
-    return " ".join(str(error).split("\n\n")[0].split())[:300]
 
 
 def _parse(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
@@ -311,8 +285,8 @@ def _check(tree: dict[str, Any], names: Mapping[str, str]) -> list[str]:
     return sorted(used)
 
 
-def _load_table(connection: duckdb.DuckDBPyConnection, table: DataTable) -> None:
-    """Make a table of the engine of the columns of ``table``."""
+def _to_engine(table: DataTable) -> EngineTable:
+    """Return a table as the engine takes it, with the columns that tell of its rows."""
     import numpy as np
 
     arrays: dict[str, Any] = {}
@@ -329,55 +303,14 @@ def _load_table(connection: duckdb.DuckDBPyConnection, table: DataTable) -> None
     arrays["group"] = np.array([*(row.group or None for row in table.rows), None], dtype=object)[:-1]
     arrays["total"] = np.array([row.is_total for row in table.rows], dtype=np.bool_)
     listed = [
-        f"c{place}::{_SQL_TYPES[column.type]} AS {_quote(column.name)}"
+        f"c{place}::{_SQL_TYPES[column.type]} AS {quote_name(column.name)}"
         for place, column in enumerate(table.columns)
     ]
     listed += ["row::VARCHAR AS _row", '"group"::VARCHAR AS _group', "total AS _total"]
-    connection.register("_arrays", arrays)
-    connection.execute(f"CREATE TABLE {_quote(table.name)} AS SELECT {', '.join(listed)} FROM _arrays")
-    connection.unregister("_arrays")
+    return EngineTable(table.name, arrays, tuple(listed))
 
 
 _SQL_TYPES = {"number": "DOUBLE", "date": "DATE", "text": "VARCHAR"}
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _run_in_time(
-    connection: duckdb.DuckDBPyConnection, text: str, tree: dict[str, Any], limits: QueryLimits
-) -> tuple[tuple[str, ...], list[tuple[Any, ...]], list[tuple[str, ...]]]:
-    """Return columns, rows (one more than the limit, if there are more) and source rows."""
-    timer = threading.Timer(limits.seconds, connection.interrupt)
-    timer.start()
-    try:
-        for traced in _traced_queries(connection, tree):
-            try:
-                columns, rows = _fetch(connection, traced, limits.rows)
-            except _import_duckdb().BinderException:
-                continue
-            return (
-                columns[:-1],
-                [row[:-1] for row in rows],
-                [tuple(filter(None, row[-1] or ())) for row in rows],
-            )
-        columns, rows = _fetch(connection, text, limits.rows)
-        return columns, rows, []
-    finally:
-        timer.cancel()
-
-
-def _fetch(
-    connection: duckdb.DuckDBPyConnection, query: str, limit: int
-) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    cursor = connection.execute(query)
-    columns = tuple(str(column[0]) for column in cursor.description or ())
-    rows = cursor.fetchmany(limit + 1)
-    for row in rows:
-        if any(isinstance(value, str | bytes) and len(value) > _VALUE_LENGTH for value in row):
-            raise UsageError(f"a value of the result has more than {_VALUE_LENGTH:,} characters")
-    return columns, rows
 
 
 def _traced_queries(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> Iterator[str]:
@@ -391,7 +324,7 @@ def _traced_queries(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any])
     aliases = _base_aliases(node.get("from_table"))
     if not aliases or node["cte_map"]["map"]:
         return
-    ids = ", ".join(f"{_quote(alias)}._row" for alias in aliases)
+    ids = ", ".join(f"{quote_name(alias)}._row" for alias in aliases)
     for extra in (f"[{ids}]", _GROUPED.format(ids=ids)):
         extra_tree = _serialize(connection, f"SELECT {extra} AS {_SOURCES}")
         columns = extra_tree["statements"][0]["node"]["select_list"]

@@ -24,7 +24,8 @@ from clew.core.trail import TableQueryStep
 from clew.core.types import Usage
 from clew.methods.prompting import make_passages_optional
 from clew.methods.readers.calculation import format_number
-from clew.methods.tables.sql_engine import QueryLimits, SqlResult, run_query
+from clew.methods.tables.sql_engine import SqlResult, run_query
+from clew.methods.tables.sql_process import QueryLimits
 from clew.parse.data_tables import SCALE_NAMES, DataColumn, DataTable, names_years
 
 #: Limits on a query of a model, and on what is shown to it: cells of a column, labels of a statement, columns.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from clew.core.errors import UnreadableFile
 
@@ -93,6 +94,35 @@ def extend_processor_limit(seconds: float) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
         if soft != resource.RLIM_INFINITY:
             resource.setrlimit(resource.RLIMIT_CPU, (soft + math.ceil(seconds), hard))
+
+
+def limit_memory(limit: int) -> None:
+    """Limit the memory to ``limit`` bytes more than the process has now (0: no limit), and write no core dump, which
+    would have a person's document in it."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    # Linux counts the data of a process. Elsewhere there is only the address space, which is mostly libraries.
+    kind, present = (resource.RLIMIT_DATA, "VmData") if sys.platform == "linux" else (resource.RLIMIT_AS, "")
+    if limit:
+        total = limit + (_read_status(present) if present else _ADDRESS_SPACE)
+        _, hard = resource.getrlimit(kind)
+        if hard == resource.RLIM_INFINITY or total < hard:
+            resource.setrlimit(kind, (total, hard))
+
+
+#: Bytes of address space that the libraries of an idle parser may have.
+_ADDRESS_SPACE = 3 << 30
+
+
+def _read_status(field: str) -> int:
+    """Return the bytes of a field of this process's status under Linux."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def extend_memory_limit(size: int) -> None:

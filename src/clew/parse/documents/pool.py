@@ -28,7 +28,7 @@ from typing import Any, Self
 from clew.core.config import reading_limits
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
-from clew.parse.documents.limits import MIB, SIMPLER, SMALLER, set_processor_limit
+from clew.parse.documents.limits import MIB, SIMPLER, SMALLER, limit_memory, set_processor_limit
 from clew.parse.documents.pdf.recognition import can_recognise
 from clew.parse.documents.progress import receive_pages
 from clew.parse.documents.reader import read_file
@@ -290,7 +290,7 @@ def _serve_parent(
     _end_with_parent()
     if confine is not None:
         confine()
-    _limit_memory(memory)
+    limit_memory(memory)
     refusal = UnreadableFile(
         f"reading it takes more than {memory // MIB:,} MiB of memory (CLEW_READ_MEMORY sets the limit)"
     )
@@ -388,32 +388,3 @@ def _end_with_parent() -> None:
 def _wait_for_parent(parent: multiprocessing.process.BaseProcess) -> None:
     parent.join()
     os._exit(1)
-
-
-def _limit_memory(limit: int) -> None:
-    """Limit the memory to ``limit`` bytes more than the process has now (0: no limit), and write no core dump, which
-    would have a person's document in it."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    # Linux counts the data of a process. Elsewhere there is only the address space, which is mostly libraries.
-    kind, present = (resource.RLIMIT_DATA, "VmData") if sys.platform == "linux" else (resource.RLIMIT_AS, "")
-    if limit:
-        total = limit + (_read_status(present) if present else _ADDRESS_SPACE)
-        _, hard = resource.getrlimit(kind)
-        if hard == resource.RLIM_INFINITY or total < hard:
-            resource.setrlimit(kind, (total, hard))
-
-
-#: Bytes of address space that the libraries of an idle parser may have.
-_ADDRESS_SPACE = 3 << 30
-
-
-def _read_status(field: str) -> int:
-    """Return the bytes of a field of this process's status under Linux."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{field}:"):
-            return int(line.split()[1]) * 1024
-    return 0

@@ -1,0 +1,211 @@
+"""A query in a process of its own, which the kernel ends when it is over a limit.
+
+DuckDB looks at its limits between the pieces of its work. A single value that a function makes of a small number,
+``repeat('a', 4000000000)``, is one piece: it can be neither interrupted nor kept from filling the memory. So the
+query runs in a process with limits of the system, without files to write and without a network
+(:mod:`clew.parse.documents.sandbox`). Decision 47.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clew.core.errors import UsageError
+from clew.parse.documents.limits import MIB, limit_memory
+from clew.parse.documents.sandbox import confine_process
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: Seconds and MiB that a query may take beyond its limits, by which DuckDB ends it with its own words.
+_GRACE_SECONDS, _GRACE_MIB = 2.0, 256
+#: Seconds in which the process has to start, on a busy machine, and to take the tables.
+_START_SECONDS = 30.0
+#: Characters of one value of a result.
+_VALUE_LENGTH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """Limits on a query: ``seconds``, ``memory`` in MiB, and the ``rows`` of its result."""
+
+    seconds: float = 10.0
+    memory: int = 512
+    rows: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTable:
+    """A table as the engine takes it: arrays by name, and the expressions that make its columns of them."""
+
+    name: str
+    arrays: Mapping[str, Any]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTask:
+    """A checked query, the tables that it reads, and its forms with the ids of rows, to be tried in their order."""
+
+    text: str
+    traced: tuple[str, ...]
+    tables: tuple[EngineTable, ...]
+    limits: QueryLimits
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """What a query gives: the names of its columns, its rows (one more than the limit, if there are more), and for
+    each the ids of the rows of tables that it was made of; empty where they cannot be traced."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    sources: list[tuple[str, ...]]
+
+
+def run_in_process(task: QueryTask) -> QueryRows:
+    """Return what a query gives. Raises UsageError where it is wrong or over a limit."""
+    program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve_query; serve_query()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for the parent to deal with
+    )
+    with process:
+        try:
+            output, _ = process.communicate(
+                pickle.dumps(task), task.limits.seconds + _GRACE_SECONDS + _START_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise _over_time(task.limits) from None
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode == -getattr(signal, "SIGALRM", 0):
+        raise _over_time(task.limits)
+    if process.returncode:
+        raise _over_memory(task.limits)
+    result: QueryRows | UsageError = pickle.loads(output)
+    if isinstance(result, UsageError):
+        raise result
+    return result
+
+
+def serve_query() -> None:
+    """Run the query that stands on standard input, and write what it gives. The main function of the process."""
+    task: QueryTask = pickle.load(sys.stdin.buffer)
+    confine_process()
+    import duckdb
+
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "memory_limit": f"{task.limits.memory}MiB",
+            "temp_directory": "",
+            "threads": "2",
+        },
+    )
+    for table in task.tables:
+        _create_table(connection, table)
+    connection.execute("SET python_enable_replacements = false")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    limit_memory((task.limits.memory + _GRACE_MIB) * MIB)
+    pickle.dump(_run(connection, task), sys.stdout.buffer)
+    sys.stdout.flush()
+    # Not to wait for a thread of the engine that still works.
+    os._exit(0)
+
+
+def _run(connection: duckdb.DuckDBPyConnection, task: QueryTask) -> QueryRows | UsageError:
+    import threading
+
+    import duckdb
+
+    timer = threading.Timer(task.limits.seconds, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    if hasattr(signal, "setitimer"):
+        # The signal's own action ends the process, whatever its threads are at.
+        signal.setitimer(signal.ITIMER_REAL, task.limits.seconds + _GRACE_SECONDS)
+    try:
+        return _fetch_traced(connection, task)
+    except duckdb.InterruptException:
+        return _over_time(task.limits)
+    except (duckdb.OutOfMemoryException, MemoryError):
+        return _over_memory(task.limits)
+    except duckdb.Error as error:
+        if "bad_alloc" in str(error):
+            return _over_memory(task.limits)
+        return describe_failure(error)
+
+
+def _fetch_traced(connection: duckdb.DuckDBPyConnection, task: QueryTask) -> QueryRows | UsageError:
+    import duckdb
+
+    for traced in task.traced:
+        try:
+            result = _fetch(connection, traced, task.limits.rows)
+        except duckdb.BinderException:
+            continue
+        if isinstance(result, UsageError):
+            return result
+        return QueryRows(
+            result.columns[:-1],
+            [row[:-1] for row in result.rows],
+            [tuple(filter(None, row[-1] or ())) for row in result.rows],
+        )
+    return _fetch(connection, task.text, task.limits.rows)
+
+
+def _fetch(connection: duckdb.DuckDBPyConnection, query: str, limit: int) -> QueryRows | UsageError:
+    cursor = connection.execute(query)
+    columns = tuple(str(column[0]) for column in cursor.description or ())
+    rows = cursor.fetchmany(limit + 1)
+    for row in rows:
+        if any(isinstance(value, str | bytes) and len(value) > _VALUE_LENGTH for value in row):
+            return UsageError(f"a value of the result has more than {_VALUE_LENGTH:,} characters")
+    return QueryRows(columns, rows, [])
+
+
+def _create_table(connection: duckdb.DuckDBPyConnection, table: EngineTable) -> None:
+    connection.register("_arrays", dict(table.arrays))
+    connection.execute(
+        f"CREATE TABLE {quote_name(table.name)} AS SELECT {', '.join(table.columns)} FROM _arrays"
+    )
+    connection.unregister("_arrays")
+
+
+def quote_name(name: str) -> str:
+    """Return a name of the engine in quotation marks."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def describe_failure(error: Exception) -> UsageError:
+    """Return the engine's error as one of the query."""
+    message = " ".join(str(error).split("\n\n")[0].split())[:300]
+    return UsageError(f"the query cannot be run: {message}", "See: clew tables")
+
+
+def _over_time(limits: QueryLimits) -> UsageError:
+    return UsageError(
+        f"the query took longer than {limits.seconds:g} seconds", "Narrow it, or give it more: --timeout"
+    )
+
+
+def _over_memory(limits: QueryLimits) -> UsageError:
+    return UsageError(
+        f"the query needs more than {limits.memory} MiB of memory", "Narrow it with WHERE or LIMIT"
+    )
