@@ -72,6 +72,20 @@ RECEIVABLES = build_data_table(
         ),
     )
 )
+SEGMENTS = build_data_table(
+    Table(
+        ("", "Digital Media", "Print and Radio"),
+        (
+            ("Fiscal 2022", "", ""),
+            ("Revenue", "52", "10"),
+            ("Cost", "30", "9"),
+            ("Fiscal 2021", "", ""),
+            ("Revenue", "40", "12"),
+            ("Cost", "25", "8"),
+        ),
+        "Results of our segments",
+    )
+)
 BY_QUARTER = build_data_table(
     Table(
         ("", "First", "Second"),
@@ -253,6 +267,8 @@ def test_answers_of_a_statement(question, text, formula):
         (RECEIVABLES, "What was the change in the total allowance from 2018 to 2019?", "70"),
         (RECEIVABLES, "What was the gross amount of servicing in 2018?", "864"),
         (RECEIVABLES, "What was the average total of the gross amount?", "17,649.5"),
+        (SEGMENTS, "What was the average revenue of Print and Radio from fiscal 2021 to fiscal 2022?", "11"),
+        (SEGMENTS, "What were the revenues of the Digital Media segment in fiscal 2021?", "40"),
         (BY_QUARTER, "What were the sales in the second quarter of 2018?", "53"),
         (BY_QUARTER, "What was the change in sales from the first to the second quarter of 2019?", "-1"),
         (HARBOUR, "What is the difference between the high and low tide in the third quarter?", "3"),
@@ -281,6 +297,22 @@ def test_periods_head_columns_however_they_are_printed(header):
     rows = [["Freight", "7", "5", "2"], ["Storage", "3", "4", "1"]]
     table = build_data_table(table_from_grid([*header, *(row[: len(header[0])] for row in rows)]))
     assert TableCalculator(table).answer("What was the change in freight from 2018 to 2019?").text == "2"
+
+
+def test_a_part_is_sure_where_the_question_names_it():
+    asked = "What was the {}revenue in fiscal 2022?"
+    named = TableCalculator(SEGMENTS).answer(asked.format("Digital Media "))
+    assert (named.text, named.confidence) == ("52", 1.0)
+    assert TableCalculator(SEGMENTS).answer(asked.format("")).confidence < 0.5
+    assert TableCalculator(SEGMENTS).answer("What was the Digital Media revenue in fiscal 2017?") is None
+
+
+def test_a_line_is_not_compared_with_itself():
+    capital = build_data_table(
+        Table(("", "December 31, 2022"), (("Common equity tier 1", "20.0"), ("Tier 1", "21.6")))
+    )
+    asked = "What is the difference between the tier 1 and the tier 2 capital at December 31, 2022?"
+    assert TableCalculator(capital).answer(asked).operation == "lookup"
 
 
 @pytest.mark.parametrize(

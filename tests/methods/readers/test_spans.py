@@ -205,6 +205,14 @@ def test_a_name_that_no_passage_mentions_makes_an_answer_doubtful():
     assert read({"In": {"Vermont": 5.0}}, asked.format("Grey Seal Re"), both)[0].text == "Vermont"
 
 
+def test_a_figure_of_another_part_of_the_company_makes_an_answer_doubtful():
+    text = "The revenue of the Rope segment was 40 million in 2021."
+    asked = "What was the revenue of the {} segment in 2021?"
+    scripted = {"What": {"40 million": 5.0}}
+    assert not read(scripted, asked.format("Rope"), [hit(0, text)])[0].abstained
+    assert read(scripted, asked.format("Sail"), [hit(0, text)])[0].abstained
+
+
 def test_yes_or_no_needs_every_name_of_the_question():
     asked = "Are {} and Bo Lind both pilots?"
     hits = [hit(0, "Ada Pell is a pilot."), hit(1, "Bo Lind sails.", name="other.md")]

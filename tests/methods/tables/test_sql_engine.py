@@ -103,7 +103,7 @@ def test_limits():
 )
 def test_a_single_long_value_is_within_the_limits(text):
     """DuckDB neither counts the bytes of such values nor can be interrupted in the midst of one."""
-    with pytest.raises(UsageError, match="more than 64 MiB of memory|longer than 5 seconds"):
+    with pytest.raises(UsageError, match=r"more than 64 MiB of memory|longer than 5 seconds"):
         query(text, memory=64, seconds=5)
 
 

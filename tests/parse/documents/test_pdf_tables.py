@@ -131,6 +131,24 @@ def test_a_total_stands_in_the_group_that_adds_up_to_it(labels, values, groups):
     assert [place.kind for place in places].count("total") == 1
 
 
+def test_a_period_heads_the_headings_below_it():
+    labels = ["2022", "Sales", "Salt", "Costs", "Coal", "2021", "Sales", "Salt", "", "Coal"]
+    values = ["", "", "3", "", "4", "", "", "5", "5", "6"]
+    places = place_rows(list(zip(labels, values, strict=True)))
+    groups = [place.groups for place, value in zip(places, values, strict=True) if value]
+    assert groups[:3] == [("2022", "Sales"), ("2022", "Costs"), ("2021", "Sales")]
+    turned = place_rows(
+        list(zip(["Sales", "2022", "Salt", "2021", "Salt"], ["", "", "3", "", "4"], strict=True))
+    )
+    assert [place.groups for place in turned] == [(), (), ("2022",), (), ("2021",)]
+
+
+def test_a_row_without_a_label_is_the_total_of_those_above():
+    rows = [("Sales", ""), ("Salt", "3"), ("Coal", "4"), ("", "7"), ("Ships", ""), ("Tern", "5"), ("", "6")]
+    assert [place.kind for place in place_rows(rows)].count("total") == 1
+    assert place_rows(rows)[3].kind == "total"
+
+
 def test_labels_of_several_lines_are_joined_and_headings_are_not():
     sheet = Sheet()
     sheet.line("", (400, "2022"), (480, "2021"), step=18)

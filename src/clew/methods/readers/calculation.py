@@ -21,6 +21,7 @@ from clew.core.cell_values import read_cell, read_scale
 from clew.core.text import fold_name, query_terms
 from clew.core.types import Column, Table
 from clew.core.values import LEAST_AMOUNT, POLAR, find_direction, settle_direction
+from clew.methods.readers.mentions import ASKED_PART
 from clew.parse.data_tables import SCALE_NAMES, DataRow, DataTable, build_data_table
 
 Operation = Literal[
@@ -90,7 +91,8 @@ _PERIOD = re.compile(
 #: A header that is printed with spaces between its letters: "2 0 1 8".
 _SPACED_YEAR = re.compile(r"\b([12]) ([09]) (\d) (\d)\b")
 _RANGE = re.compile(
-    rf"(?:from|between)?\s*(?P<first>{_YEAR})\s*(?:-|–|to|through|till|until)\s*(?P<last>{_YEAR})\b",
+    rf"(?:from|between)?\s*(?P<first>{_YEAR})\s*(?:-|–|to|through|till|until)\s*"
+    rf"(?:(?:fiscal|financial|calendar) (?:year )?|FY ?)?(?P<last>{_YEAR})\b",
     re.IGNORECASE,
 )
 _OPERATION_WORDS: tuple[tuple[Operation, str], ...] = (
@@ -209,7 +211,8 @@ _PART = re.compile(
     r"\bsegments?\b|\bpro forma\b|\bguarant(?:ors?|ees?)\b|\bobligors?\b|\bparent company\b", re.IGNORECASE
 )
 _PART_HEADING = re.compile(r"\b[A-Z]\w+ [Ss]egment$")
-_ASKED_PART = re.compile(r"\b(?P<part>[A-Z][\w&-]+(?: [A-Z][\w&-]+)*)['’]?s? (?:segment|division)\b")
+#: A name of several words, as a part of a company has it: "Digital Media".
+_PART_NAME = re.compile(r"\b[A-Z][\w&-]*[a-z](?: (?:and |& )?[A-Z][\w&-]*[a-z])+\b")
 _PART_LOSS = 0.45
 #: What a question about a rate asks with, and questions for a number of things, which are no money.
 _RATE = re.compile(
@@ -247,8 +250,12 @@ class TableCalculator:
     """Answers questions from one table. Cells are addressed by row and column; both may be chosen by words and by
     periods."""
 
-    def __init__(self, table: DataTable, context: str = "", name: str = "") -> None:
+    def __init__(
+        self, table: DataTable, context: str = "", name: str = "", names_parts: bool = False
+    ) -> None:
         self.table = table
+        #: Each label names a part of the company besides the line item.
+        self._names_parts = names_parts
         self._context, self._name = context, name
         around = (name, table.table.caption, table.document_name)
         #: Whether the caption or the heading says that the table is about a part of the company.
@@ -275,10 +282,14 @@ class TableCalculator:
         question = " ".join(question.split())
         pivot, is_over_periods = self._pivot, find_operation(question) in _OVER_PERIODS
         if pivot is not None and (is_over_periods or find_periods(question)):
-            result = TableCalculator(pivot.table, self._context, self._name).answer(question)
+            result = TableCalculator(pivot.table, self._context, self._name, pivot.names_parts)._answer(
+                question
+            )
             if result is not None and not (is_over_periods and result.operation == "lookup"):
                 operands = tuple(pivot.find_source(operand) for operand in result.operands)
                 return replace(result, table=self.table, operands=operands)
+            if find_periods(question):
+                return None  # no row below says of which period it is
         return self._answer(question)
 
     @cached_property
@@ -317,16 +328,27 @@ class TableCalculator:
             self._fits_unit(operand, question) for operand in result.operands
         ):
             return None
-        return replace(result, confidence=fit * (1.0 if self._is_about_part(question) else _PART_LOSS))
+        is_about = self._is_about_part(question) or self._is_named_whole(result, question)
+        return replace(result, confidence=fit * (1.0 if is_about else _PART_LOSS))
 
     def _is_about_part(self, question: str) -> bool:
         """Return whether the table is about the part of a company that is asked about: the whole, where none is."""
         # A figure of a segment is not that of the company.
-        if self._company_part and self._company_part[0].lower() not in question.lower():
+        if self._company_part and self._company_part[0].lower().rstrip("s") not in question.lower():
             return False
-        asked = _ASKED_PART.search(question)
+        asked = ASKED_PART.search(question)
         words = frozenset(query_terms(asked["part"])) if asked else frozenset()
         return words <= self._known | self._weights.keys()
+
+    def _is_named_whole(self, result: Calculation, question: str) -> bool:
+        """Return whether a question names the part that the cells of a result are about: it has every word of labels
+        that name it besides a line item, or a label or the caption has the name as the question does."""
+        words = frozenset(query_terms(question))
+        labels = [operand.row.label for operand in result.operands]
+        if self._names_parts:
+            return all(_line(label, "").words <= words for label in labels)
+        names = [name[0] for name in _PART_NAME.finditer(f"{self.table.table.caption}. {'. '.join(labels)}.")]
+        return any(f" {name} " in f" {question} " for name in names)
 
     def _has_other_quarter(self, question: str) -> bool:
         """Return whether the caption is of one quarter, and the question names another quarter of a year."""
@@ -607,6 +629,8 @@ class TableCalculator:
             confidence = item[0]
             if len(periods) < 2:
                 periods = self._all_periods()[:2]
+            if len(periods) < 2:
+                return None
             places = self._places(item[1], sorted(periods)[:1] + sorted(periods)[-1:], question)
             cells = [self._numbers(place[:1]) for place in places]
             if len(cells) < 2 or not cells[0] or not cells[-1]:
@@ -648,10 +672,13 @@ class TableCalculator:
             self._part(match["first"], periods, question),
             self._part(match["second"], periods, question),
         ]
-        if operands[0] is None or operands[1] is None or operands[0][0] == operands[1][0]:
+        if operands[0] is None or operands[1] is None:
+            return None
+        first, second = operands[0][0], operands[1][0]
+        if _is_same_line(first, second):
             return None
         fit = min(operands[0][1], operands[1][1])
-        first, second = _order_of_change(question, operands[0][0], operands[1][0])
+        first, second = _order_of_change(question, first, second)
         return first, second, fit
 
     def _two_cells(self, question: str, periods: Sequence[str]) -> tuple[Operand, Operand, float] | None:
@@ -683,7 +710,7 @@ class TableCalculator:
         else:
             return None
         operands = self._numbers(places)
-        if len(operands) < 2:
+        if len(operands) < 2 or _is_same_line(*operands):
             return None
         return *_order_of_change(question, *operands), min(1.0, fit + 0.2)
 
@@ -763,8 +790,9 @@ class TableCalculator:
         )
         text = _PERIOD.sub(" ", match["items"]) if match else ""
         parts = [part for part in re.split(r",| and | & (?=[A-Z])", text) if item_words(part)]
-        if len(parts) < 2:
-            return None
+        asked = item_words(text) & self._weights.keys()
+        if len(parts) < 2 or any(asked <= line.words for line in (*self._rows, *self._columns)):
+            return None  # "Publishing and Advertising" is a name
         operands, scores = [], []
         for part in parts:
             cell = self._part(part, periods, question)
@@ -976,6 +1004,8 @@ class _PeriodPivot:
 
     table: DataTable
     sources: dict[tuple[int, int], tuple[DataRow, int]]
+    #: Its labels are those of a row and of a column.
+    names_parts: bool
 
     def find_source(self, operand: Operand) -> Operand:
         """Return an operand of the turned table as a cell of the table that it was."""
@@ -987,10 +1017,7 @@ def pivot_periods(table: DataTable) -> _PeriodPivot | None:
     """Return a table whose groups of rows are periods, turned so that periods head the columns ("December 31, 2019"
     above rows "Trade" and "Total"); columns for quarters become quarters of the group's year. None for another table.
     """
-    groups = list(
-        dict.fromkeys(row.place.groups[-1] for row in table.rows if row.place.groups and row.cells[1:])
-    )
-    dated = [group for group in groups if len(find_periods(group)) == 1]
+    dated = {group for row in table.rows if (group := _period_group(row))}
     if len(dated) < 2 or len(table.rows) * len(table.columns) > _MAX_PIVOT:
         return None
     headers = [column.header for column in table.columns]
@@ -1001,10 +1028,11 @@ def pivot_periods(table: DataTable) -> _PeriodPivot | None:
     periods: dict[str, None] = {}
     cells: dict[str, dict[str, tuple[DataRow, int]]] = {}
     for row in table.rows:
-        group = row.place.groups[-1] if row.place.groups else ""
-        if group not in dated:
+        group = _period_group(row)
+        if not group:
             continue
-        name = row.label or ("Total" if row.is_total else "")
+        within = [other for other in row.place.groups if other != group]
+        name = " ".join((*within, row.label or ("Total" if row.is_total else ""))).strip()
         for column in range(1, len(headers)):
             period = f"{quarters[column]} {find_periods(group)[0]}" if of_quarters else group
             label = name if of_quarters or len(headers) == 2 else f"{name} {headers[column]}".strip()
@@ -1021,7 +1049,13 @@ def pivot_periods(table: DataTable) -> _PeriodPivot | None:
     first = table.table.columns[1]
     columns = (Column(), *(Column((period,), first.unit, first.scale) for period in periods))
     turned = build_data_table(Table(("", *periods), tuple(rows), table.table.caption, columns=columns))
-    return _PeriodPivot(replace(turned, document_name=table.document_name), sources)
+    names_parts = len(headers) > 2 and not of_quarters
+    return _PeriodPivot(replace(turned, document_name=table.document_name), sources, names_parts)
+
+
+def _period_group(row: DataRow) -> str:
+    """Return the innermost heading above a row that names one period, "" for none."""
+    return next((group for group in reversed(row.place.groups) if len(find_periods(group)) == 1), "")
 
 
 def announced_scale(context: str) -> float:
@@ -1065,6 +1099,12 @@ def _terms(operands: Sequence[Operand]) -> list[tuple[str, float]]:
         (text.replace("(", "").replace(")", ""), abs(operand.number or 0.0))
         for text, operand in zip(texts, operands, strict=True)
     ]
+
+
+def _is_same_line(first: Operand, second: Operand) -> bool:
+    """Return whether two operands are one cell, or one line that the table has twice."""
+    is_same_row = (first.row.label, first.number) == (second.row.label, second.number)
+    return is_same_row and (first.column == second.column)
 
 
 def _order_of_change(question: str, first: Operand, second: Operand) -> tuple[Operand, Operand]:

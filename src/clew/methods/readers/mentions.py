@@ -66,6 +66,16 @@ def lacks_names(question: str, nodes: Sequence[Node], subjects: Mapping[str, fro
     return bool(names) and not any(mentions_name(name, text) for name in names for text in texts)
 
 
+#: A part of a company that is asked about: "the goodwill of the Business segment".
+ASKED_PART = re.compile(r"\b(?P<part>[A-Z][\w&-]+(?: [A-Z][\w&-]+)*)['’]?s? (?:segment|division)\b")
+
+
+def lacks_part(question: str, node: Node) -> bool:
+    """Return whether a question is about a part of a company that a node does not mention."""
+    asked = ASKED_PART.search(question)
+    return asked is not None and not set(query_terms(asked["part"])) <= set(query_terms(node_context(node)))
+
+
 def stands_apart(
     question: str, node: Node, nodes: Sequence[Node], subjects: Mapping[str, frozenset[str]]
 ) -> bool:

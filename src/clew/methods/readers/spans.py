@@ -54,6 +54,7 @@ from clew.methods.readers.keywords import complete_keywords
 from clew.methods.readers.mentions import (
     is_about,
     lacks_names,
+    lacks_part,
     mentions_counted,
     mentions_event,
     mentions_namesake,
@@ -405,7 +406,8 @@ class SpanAnswerReader:
                 if not _may_answer(question, reading, nodes, subjects):
                     continue
                 is_apart = doubt_names and stands_apart(question, reading.hit.node, nodes, subjects)
-                share = _MISSING_NAMES if is_doubtful or is_apart else 1.0
+                is_other = lacks_part(question, reading.hit.node)
+                share = _MISSING_NAMES if is_doubtful or is_apart or is_other else 1.0
                 counted = 1.0 if mentions_counted(question, reading.hit.node) else _UNCOUNTED
                 reading = replace(reading, confidence=reading.confidence * share * counted)
                 known = best.get(fold_name(reading.text))

@@ -28,7 +28,7 @@ from clew.methods.readers.calculation import (
     find_periods,
 )
 from clew.methods.readers.line_items import asks_value, document_lines
-from clew.methods.readers.mentions import is_about, mentions_event
+from clew.methods.readers.mentions import ASKED_PART, is_about, mentions_event
 from clew.methods.readers.named_ratios import answer_ratio, find_common_line, parse_ratio_question
 from clew.methods.readers.passages import find_hit
 from clew.methods.readers.quotes import quote_cell
@@ -127,7 +127,8 @@ def _calculate_from_lines(
     ratio, and whether no single cell can answer the question."""
     ratio = parse_ratio_question(question)
     series = parse_series_question(question) if ratio is None else None
-    if ratio is None and series is None:
+    # The lines are those of the whole company.
+    if (ratio is None and series is None) or ASKED_PART.search(question):
         return None, False
     lines = document_lines(hits, snapshot, named_subjects(question, snapshot))
     answer = None
@@ -146,7 +147,8 @@ def _calculate_from_tables(
     """Return the best answer of the tables that are among ``hits`` or have rows among them, a better hit's first.
 
     Tables of documents about somebody else than the question names are left out; in those about them, their name says
-    nothing about rows and columns. Of tables that fit nearly as well, consolidated ones come first.
+    nothing about rows and columns. Of tables that fit nearly as well, consolidated ones come first, unless a part of
+    the company is asked about.
     """
     subjects = named_subjects(question, snapshot)
     line = _named_line(question, hits, snapshot, subjects, is_alone)
@@ -159,6 +161,7 @@ def _calculate_from_tables(
         for hit in hits
         if hit.node.kind in {TABLE, ROW} and is_about(subjects, hit.node)
     )
+    asks_part = ASKED_PART.search(question) is not None
     best: tuple[float, Calculation] | None = None
     for place, id in enumerate([id for id in ids if id][:_MAX_TABLES]):
         calculator = open_calculator(id, hits, snapshot)
@@ -166,7 +169,8 @@ def _calculate_from_tables(
         if answer is None:
             continue
         answer = replace(answer, confidence=answer.confidence * (1 - _RANK_LOSS * place))
-        worth = answer.confidence * (1.0 if _CONSOLIDATED.search(answer.table.table.caption) else _PART_WORTH)
+        is_whole = asks_part or _CONSOLIDATED.search(answer.table.table.caption)
+        worth = answer.confidence * (1.0 if is_whole else _PART_WORTH)
         if best is None or worth > best[0]:
             best = worth, answer
     return best[1] if best else None

@@ -29,6 +29,12 @@ _MAX_HEADER_ROWS = 4
 #: An introduction with more characters is not repeated in the text of each row.
 _MAX_INTRODUCTION = 240
 _TOTAL = re.compile(r"^(?:(?:sub|grand\s*)?-?total|net total|totals)\b|\btotals?:?$", re.IGNORECASE)
+#: A heading that is a period and nothing else.
+_PERIOD_HEADING = re.compile(
+    r"(?:(?:as )?(?:of|at) |fiscal |(?:years?|quarters?|months) ended |[A-Za-z]+ \d{1,2},? |\d{1,2} [A-Za-z]+ )*"
+    r"(?:19|20)\d\d:?(?: ?\(\w\))?:?",
+    re.IGNORECASE,
+)
 _PERIOD = re.compile(r"\b(?:19|20)\d\d\b|\b(?:months?|quarters?|years?) ended\b", re.IGNORECASE)
 
 
@@ -90,12 +96,15 @@ def place_rows(rows: Sequence[Row], levels: Sequence[float] = ()) -> tuple[RowPl
     headings: list[_Group] = []
     is_heading = [bool(row and row[0].strip()) and not any(cell.strip() for cell in row[1:]) for row in rows]
     heads_group = _heads_groups(rows, is_heading, levels)
+    over_others = frozenset() if levels else _headings_over_others(rows, is_heading)
     first_part = 0
     for number, row in enumerate(rows):
         level = levels[number] if levels else 0
         label = row[0].strip() if row else ""
         if is_heading[number]:
             while headings and headings[-1].level >= level and heads_group[number]:
+                if headings[-1].start in over_others and number not in over_others:
+                    break
                 headings.pop()
             places.append(RowPlace("heading", _whole(level), tuple(group.name for group in headings)))
             first_part = number + 1
@@ -137,6 +146,14 @@ def _heads_groups(rows: Sequence[Row], is_heading: Sequence[bool], levels: Seque
             heading and (next_level > level or (row[0].rstrip().endswith(":") and not is_next_heading))
         )
     return heads if indents else list(is_heading)
+
+
+def _headings_over_others(rows: Sequence[Row], is_heading: Sequence[bool]) -> frozenset[int]:
+    """Return the numbers of the headings that are periods, where a table without indentation begins with one and has
+    others below it: "2022" above "Revenues" and "Costs"."""
+    headings = [number for number, heading in enumerate(is_heading) if heading]
+    periods = [number for number in headings if _PERIOD_HEADING.fullmatch(rows[number][0].strip())]
+    return frozenset(periods) if len(periods) > 1 and periods[0] == headings[0] else frozenset()
 
 
 def _whole(level: float) -> int:
