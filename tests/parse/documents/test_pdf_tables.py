@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 from dataclasses import replace
 from typing import Any
 
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
@@ -418,3 +421,51 @@ def test_labels_that_a_row_leaves_out_are_those_of_the_row_above():
         (("Bolt",), "10 years"),
         ((), "Total"),
     ]
+
+
+def tables_of(document: ParsedDocument) -> list[Table]:
+    return [node.table for node in document.nodes if node.table is not None]
+
+
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+@pytest.mark.parametrize("quarters", [1, 2, 3])
+def test_a_table_that_is_turned_on_its_page_is_read_upright(rotation, quarters):
+    """Its boxes are those of the page as it is shown."""
+    sheet = Sheet()
+    sheet.canvas.setPageRotation(rotation)
+    sheet.canvas.translate(306, 396)
+    sheet.canvas.rotate(90 * quarters)
+    sheet.canvas.translate(-306, -396)
+    sheet.y = 560
+    sheet.line("Sign", (200, "Mean"), (300, "Most"))
+    for label, values in {"one": ("4.3", "6.1"), "two": ("5.6", "7.2"), "three": ("8.6", "9.2")}.items():
+        sheet.line(label, (200, values[0]), (300, values[1]))
+    for _ in range(6):
+        sheet.line("A sentence that says what the table above it is about, and more.", step=16)
+    table = table_of(sheet.read())
+    assert table.header == ("Sign", "Mean", "Most")
+    assert [row[1:] for row in table.rows] == [("4.3", "6.1"), ("5.6", "7.2"), ("8.6", "9.2")]
+    shown = render_words(sheet)
+    box = table.cell_boxes[0][1]
+    assert box is not None
+    x, y = shown["4.3"]
+    assert box.x0 - 2 < x < box.x1 + 2 and box.y0 - 3 < y < box.y1 + 3
+
+
+def render_words(sheet: Sheet) -> dict[str, tuple[float, float]]:
+    """Return the middle of each word of a sheet's first page as pdfium shows it, measured without clew."""
+    document = pdfium.PdfDocument(sheet.stream.getvalue())
+    page = document[0]
+    width, height = page.get_size()
+    x, y = ctypes.c_int(), ctypes.c_int()
+    text = page.get_textpage()
+    words = {}
+    for word in ("4.3", "9.2"):
+        start = text.get_text_range().index(word)
+        left, bottom, right, top = text.get_charbox(start + 1)
+        raw.FPDF_PageToDevice(
+            page.raw, 0, 0, round(width * 10), round(height * 10), 0, (left + right) / 2, (top + bottom) / 2,
+            ctypes.byref(x), ctypes.byref(y),
+        )  # fmt: skip
+        words[word] = (x.value / 10, y.value / 10)
+    return words

@@ -501,7 +501,8 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
     parsed = builder.finish(
         data=data, title=_title(document, name), media_type=MEDIA_TYPE, parser=parser, pages=count
     )
-    return show_boxes(parsed, turns)
+    turned = {page.number: PageTurn.from_page(page) for page in pages if page.quarters}
+    return show_boxes(parsed, turns | turned)
 
 
 def _name_pages(numbers: Sequence[int]) -> str:
