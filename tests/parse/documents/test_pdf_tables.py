@@ -469,3 +469,16 @@ def render_words(sheet: Sheet) -> dict[str, tuple[float, float]]:
         )  # fmt: skip
         words[word] = (x.value / 10, y.value / 10)
     return words
+
+
+def test_numbers_of_lines_in_the_margin_are_left_out():
+    sheet = Sheet()
+    for number in range(50):
+        sheet.canvas.setFont("Helvetica", 6)
+        sheet.canvas.drawRightString(40, 740 - 11 * number, str(209 + number))
+    sheet.line("Sign", (200, "Mean"), (300, "Most"), at=100, step=12.5)
+    for label, values in {"one": ("4.3", "6.1"), "two": ("5.6", "7.2"), "three": ("8.6", "9.2")}.items():
+        sheet.line(label, (200, values[0]), (300, values[1]), at=100, step=12.5)
+    table = table_of(sheet.read())
+    assert table.header == ("Sign", "Mean", "Most")
+    assert [row[0] for row in table.rows] == ["one", "two", "three"]
