@@ -482,3 +482,35 @@ def test_numbers_of_lines_in_the_margin_are_left_out():
     table = table_of(sheet.read())
     assert table.header == ("Sign", "Mean", "Most")
     assert [row[0] for row in table.rows] == ["one", "two", "three"]
+
+
+def ruled(rows: list[tuple[str, ...]], indents: dict[str, float] | None = None) -> Sheet:
+    """Return a sheet with a ruled table, whose labels may be indented."""
+    sheet = Sheet()
+    width, height = 90, 20
+    for number, row in enumerate(rows):
+        y = 700 - height * number
+        for place, text in enumerate(row):
+            sheet.canvas.rect(60 + width * place, y, width, height)
+            sheet.canvas.setFont("Helvetica", 9)
+            sheet.canvas.drawString(64 + width * place + (indents or {}).get(text, 0), y + 6, text)
+    return sheet
+
+
+def test_labels_of_a_ruled_table_that_are_indented_stand_in_the_group_above_them():
+    rows = [("Ellipsoid", "Code", "Axis"), ("Airy", "AA", "6377"), ("Bessel", "", ""), ("Asia", "BR", "6378")]
+    rows += [("Namibia", "BN", "6379"), ("Clarke", "CC", "6380"), ("Hough", "HO", "6381")]
+    table = table_of(ruled(rows, {"Asia": 10, "Namibia": 10}).read())
+    groups = {row[0]: place.groups for row, place in zip(table.rows, table.row_places, strict=True)}
+    assert groups["Asia"] == groups["Namibia"] == ("Bessel",)
+    assert groups["Clarke"] == groups["Hough"] == ()
+
+
+def test_numbers_beside_an_open_corner_name_the_columns_of_a_ruled_table():
+    table = table_of(
+        ruled([("", "(1,1)", "(1,2)"), ("A", "4", "5"), ("B", "6", "7"), ("C", "8", "9")]).read()
+    )
+    assert table.header == ("", "(1,1)", "(1,2)")
+    assert not table.headers_uncertain
+    unnamed = table_of(ruled([("Rent", "10", "20"), ("Food", "4", "5"), ("Fuel", "6", "7")]).read())
+    assert not any(unnamed.header)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.limits import extend_memory_limit, extend_processor_limit
 from clew.parse.documents.pdf import MEDIA_TYPE, PARSER
 from clew.parse.documents.pdf.cells import split_line
-from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, read_grid
+from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, label_levels, read_grid
 from clew.parse.documents.pdf.lines import Line, PageLines, bounding_box, extract_lines
 from clew.parse.documents.pdf.recognition import (
     HINT,
@@ -47,7 +47,7 @@ from clew.parse.documents.pdf.tables import (
 )
 from clew.parse.documents.pdf.words import Page, Rule, read_page
 from clew.parse.documents.progress import report_pages
-from clew.parse.documents.tables import SCALE_LINE, complete_table, introducing_sentence
+from clew.parse.documents.tables import SCALE_LINE, complete_table, introducing_sentence, place_rows
 
 if TYPE_CHECKING:
     from clew.parse.documents.pdf.recognition import Pixels
@@ -174,6 +174,7 @@ class Block:
     level: int | None = None
     table: Table | None = None
     grid: Grid | None = None
+    label_starts: list[float | None] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -205,11 +206,17 @@ def add_pages(pages: Sequence[PageLines], headings: Headings, builder: DocumentB
         builder.add_page(page.number, page_lines.label, box)
         for block in blocks:
             if block.table is not None:
-                builder.add_table(_doubt_headers(block.table))
+                builder.add_table(_doubt_headers(_place_labels(block.table, block.label_starts)))
             elif block.level is not None:
                 builder.add_heading(block.level, block.text, block.boxes)
             else:
                 builder.add_paragraph(block.text, block.boxes)
+
+
+def _place_labels(table: Table, label_starts: Sequence[float | None]) -> Table:
+    """Return a ruled table with the groups of its rows, if its labels are indented."""
+    levels = label_levels(label_starts) if len(label_starts) == len(table.rows) else []
+    return replace(table, row_places=place_rows(table.rows, levels)) if levels else table
 
 
 def _doubt_headers(table: Table) -> Table:
@@ -232,7 +239,8 @@ def _page_blocks(page_lines: PageLines, headings: Headings) -> list[Block]:
             blocks += _text_blocks(lines, headings, page_lines.page.rules)
             lines = []
             words = [word for page_line in page_lines.lines for word in page_line.words]
-            blocks.append(Block([], table=read_grid(grid, words, _take_caption(blocks, line)), grid=grid))
+            table, starts = read_grid(grid, words, _take_caption(blocks, line))
+            blocks.append(Block([], table=table, grid=grid, label_starts=starts))
         if outside:
             lines.append(line if grid is None else replace(line, words=outside))
         if grid is not None:
@@ -375,6 +383,8 @@ def _join_tables(pages: list[list[Block]]) -> None:
             joined = _join_two_tables(last.table, _with_header_as_row(last, first, first.table))
             if joined is not None:
                 last.table = joined
+                added = len(joined.rows) - len(last.label_starts) - len(first.label_starts)
+                last.label_starts += [None] * added + first.label_starts
                 last.lines += blocks.pop(0).lines
                 if not blocks:
                     continue
