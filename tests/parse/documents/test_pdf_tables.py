@@ -514,3 +514,18 @@ def test_numbers_beside_an_open_corner_name_the_columns_of_a_ruled_table():
     assert not table.headers_uncertain
     unnamed = table_of(ruled([("Rent", "10", "20"), ("Food", "4", "5"), ("Fuel", "6", "7")]).read())
     assert not any(unnamed.header)
+
+
+def test_a_caption_is_no_name_of_a_column_and_ends_the_table_above_it():
+    sheet = Sheet()
+    for number, name in (("1", "Strength"), ("2", "Length")):
+        sheet.canvas.setFont("Helvetica", 9)
+        sheet.canvas.drawString(150, sheet.y, f"Table {number}.")
+        sheet.canvas.drawString(220, sheet.y, name)
+        sheet.y -= 14
+        sheet.line("Rope", (200, "Mean"), (300, "Most"), at=120)
+        sheet.line("Hemp", (200, "4.3"), (300, "6.1"), at=120)
+        sheet.line("Flax", (200, "5.6"), (300, "7.2"), at=120)
+    tables = tables_of(sheet.read())
+    assert [table.header for table in tables] == [("Rope", "Mean", "Most")] * 2
+    assert [table.caption for table in tables] == ["Table 1. Strength", "Table 2. Length"]

@@ -42,6 +42,7 @@ def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
         while (
             end < len(rows)
             and not rows[end].is_command
+            and not rows[end].is_caption
             and not _follows_blank_line(rows[end - 1], rows[end])
             and _continues(rows[last], rows[end], end - last)
             and not _introduces_table(rows, end)
@@ -88,7 +89,7 @@ def _start_of_header(
         # A name in a listing may be longer than the numbers below it, which are set flush right.
         left = rows[start].cells[0].x1 if line.is_fixed else columns[0][0] - 2 * size
         is_above = line.x0 > left and line.x1 < columns[-1][1] + 2 * size
-        is_long = len(line.text) > 80 or rows[start - 1].is_command
+        is_long = len(line.text) > 80 or rows[start - 1].is_command or rows[start - 1].is_caption
         if not is_near or not is_above or is_long or not rows[start - 1].is_heading_like:
             break
         start -= 1
@@ -117,7 +118,7 @@ def _is_same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> 
         return False
     if any(_introduces_table(rows, number) for number in range(before[1], start)):
         return False
-    if any(row.is_command for row in between):
+    if any(row.is_command or row.is_caption for row in between):
         return False
     if any(_follows_blank_line(above, row) for above, row in pairwise(rows[before[1] - 1 : start + 1])):
         return False
