@@ -529,3 +529,48 @@ def test_a_caption_is_no_name_of_a_column_and_ends_the_table_above_it():
     tables = tables_of(sheet.read())
     assert [table.header for table in tables] == [("Rope", "Mean", "Most")] * 2
     assert [table.caption for table in tables] == ["Table 1. Strength", "Table 2. Length"]
+
+
+def listing(*lines: str, numbered_from: int = 0) -> ParsedDocument:
+    """Return a page of lines in Courier, their numbers in another font where they are numbered."""
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=(612, 792))
+    for number, line in enumerate(lines):
+        y = 740 - 11 * number
+        if numbered_from:
+            canvas.setFont("Helvetica", 6)
+            canvas.drawRightString(52, y, str(numbered_from + number))
+        canvas.setFont("Courier", 9)
+        canvas.drawString(60, y, line)
+    canvas.save()
+    return parse(stream.getvalue(), name="listing")
+
+
+def test_columns_that_a_program_printed_below_the_others_are_a_table_of_their_own():
+    document = listing(
+        "           par1   par2   AIC",
+        "Null     0.0549 0.1234 340.1",
+        "Zipf     0.1620 0.9014 276.5",
+        "           BIC",
+        "Null     340.1",
+        "Zipf     281.4",
+    )
+    first, second = tables_of(document)
+    assert first.header == ("", "par1", "par2", "AIC")
+    assert second.header == ("", "BIC") and second.rows == (("Null", "340.1"), ("Zipf", "281.4"))
+
+
+def test_a_row_of_words_heads_no_part_of_a_table_of_words():
+    sheet = Sheet()
+    sheet.line("key", (200, "type"), (320, "meaning"), (430, "default"), step=17)
+    for label, kind, meaning, default in (
+        ("debug", "number", "what is shown", "0"),
+        ("view", "switch", "shows the same", "none"),
+        ("mark", "letter", "sign of powers", "e"),
+        ("degrees", "number", "unit of angles", "10"),
+        ("mode", "number", "of calculation", "0"),
+    ):
+        sheet.line(label, (200, kind), (320, meaning), (430, default))
+    table = table_of(sheet.read())
+    assert table.header == ("key", "type", "meaning", "default")
+    assert len(table.rows) == 5

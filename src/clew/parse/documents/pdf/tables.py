@@ -180,13 +180,15 @@ def _merge_overlapping(spans: Sequence[tuple[float, float]]) -> list[tuple[float
 
 def split_at_headers(rows: Sequence[Row]) -> list[Sequence[Row]]:
     """Return the parts of a table with headers of their own: lines of names over columns, below rows of numbers."""
+    if _is_of_words(rows):
+        return [rows]
     columns = _find_columns([row for row in rows if row.is_tabular])
     starts = [0]
     start: int | None = None  # of the names since the last numbers
     has_numbers = False
     for number, row in enumerate(rows):
         if row.numeric_cells and not row.is_heading_like:
-            if start is not None and has_numbers and _heads_columns(rows[start:number], columns):
+            if start is not None and has_numbers and _heads_part(rows, start, number, columns):
                 starts.append(_start_of_title(rows, start))
             start, has_numbers = None, True
         elif start is None and split_label(row, columns)[1]:
@@ -218,10 +220,32 @@ def split_title(rows: Sequence[Row]) -> tuple[str, Sequence[Row]]:
     return " ".join(row.line.text for row in rows[:count]), rows[count:]
 
 
-def _heads_columns(rows: Sequence[Row], columns: Sequence[Edges]) -> bool:
-    """Return whether lines without numbers name at least two columns and most of all."""
-    most = max(len(split_label(row, columns)[1]) for row in rows)
-    return most >= max(2, 0.6 * len(columns))
+def _is_of_words(rows: Sequence[Row]) -> bool:
+    """Return whether most cells right of the labels are words: then a row without numbers is no header."""
+    full = [row for row in rows if len(row.cells) > 2 and row.numeric_cells and not row.is_heading_like]
+    words = [sum(not cell.is_numeric for cell in row.cells[1:]) for row in full]
+    values = sum(len(row.cells) - 1 for row in full)
+    return len(full) > 1 and sum(words) > 0.5 * values
+
+
+def _heads_part(rows: Sequence[Row], start: int, end: int, columns: Sequence[Edges]) -> bool:
+    """Return whether the lines from ``start`` to ``end``, without numbers, are a header of the rows below them.
+
+    They name at least two columns and most of all. In what a program printed, one name is enough where the labels
+    begin anew: columns for which the page is too narrow follow below the others.
+    """
+    names = [split_label(row, columns) for row in rows[start:end]]
+    if max(len(cells) for _, cells in names) >= max(2, 0.6 * len(columns)):
+        return True
+    first = next((row for row in rows[:start] if row.numeric_cells and not row.is_heading_like), None)
+    is_listing = first is not None and rows[start].line.is_fixed and rows[end].line.is_fixed
+    return (
+        first is not None
+        and is_listing
+        and not any(labels for labels, _ in names)
+        and not rows[end].cells[0].is_numeric
+        and rows[end].cells[0].text == first.cells[0].text
+    )
 
 
 @dataclass(slots=True)
