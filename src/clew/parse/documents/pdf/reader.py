@@ -42,6 +42,7 @@ from clew.parse.documents.pdf.tables import (
     build_table,
     find_tables,
     is_chart,
+    is_no_table,
     split_at_headers,
     split_title,
 )
@@ -168,7 +169,10 @@ MAX_CAPTION_LINES = 4
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, a heading (with its level) or a table, and its lines."""
+    """A paragraph, a heading (with its level) or a table, and its lines.
+
+    Of a table that is ruled, it has the grid, and where the label of each row begins.
+    """
 
     lines: list[Line]
     level: int | None = None
@@ -258,7 +262,7 @@ def _text_blocks(lines: Sequence[Line], headings: Headings, rules: Sequence[Rule
         first, *others = split_at_headers(rows[start:end])
         titles, parts = zip(("", first), *map(split_title, others), strict=True)
         tables = [build_table(part, "", rules) for part in parts]
-        if all(map(is_chart, tables)):
+        if all(map(is_chart, tables)) or is_no_table(rows[start:end], tables[0]):
             continue
         blocks += _paragraphs(lines[position:start], headings)
         caption = _take_caption(blocks, rows[start].line)

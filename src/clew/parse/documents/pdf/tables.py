@@ -580,13 +580,80 @@ def is_chart(table: Table) -> bool:
     """
     values = [cell for row in table.rows for cell in row[1:]]
     has_names = any(column.path for column in table.columns[1:])
-    if table.headers_uncertain and not has_names and 2 * sum(map(bool, values)) <= len(values):
+    if not has_names and len(table.header) > 2 and 2 * sum(map(bool, values)) <= len(values):
         return True
     rows = [row for row in table.rows if any(row[1:])]
     if any(character.isalpha() for row in rows for character in row[0]):
         return False
     filled = sum(bool(cell) for row in rows for cell in row)
     return len(rows) < 3 or not all(row[0] for row in rows) or filled < 0.5 * len(rows) * len(rows[0])
+
+
+def is_no_table(rows: Sequence[Row], table: Table) -> bool:
+    """Return whether the lines of a table are really an index, numbered lines of code, or numbered equations."""
+    return _is_index(rows) or _is_code(rows, table) or _are_equations(rows)
+
+
+#: Numbers of pages that end an entry of an index, from two on; one alone if its line breaks off after it.
+_PAGES = re.compile(r"(?:(?<=[\s.])|^)(?:\d{1,4}(?:[-–]\d{1,4})?, ?)+(?:\d{1,4}(?:[-–]\d{0,4})?)?$")
+_DOTS = re.compile(r"(?:[.·…]\s?){4,}")
+#: An index has lists of pages in so large a share of its lines.
+_INDEX_SHARE = 0.3
+
+
+def _is_index(rows: Sequence[Row]) -> bool:
+    """Return whether lines are entries with the numbers of their pages, in several columns: an index, no table."""
+    marked = 0
+    for row in rows:
+        if len(_DOTS.findall(row.line.text)) > 1:
+            marked += 2
+        elif any(_lists_pages(cell.text) for cell in row.cells):
+            marked += 1
+    return marked >= max(2, _INDEX_SHARE * len(rows))
+
+
+def _lists_pages(text: str) -> bool:
+    """Return whether a cell ends with the numbers of pages; a date has no three of them after its words.
+
+    >>> [_lists_pages(text) for text in ("12, 17-19", "164,", "ropes 1, 2, 9", "Balance, July 30, 2022", "1,250")]
+    [True, True, True, False, False]
+    """
+    pages = _PAGES.search(text)
+    if not pages or re.search(r"\d,\d", text):
+        return False
+    return pages.start() == 0 or len(re.findall(r"\d+", pages[0])) > 2
+
+
+def _is_code(rows: Sequence[Row], table: Table) -> bool:
+    """Return whether a table without names of columns is really lines of code beside their numbers, which count up.
+
+    These are not set in the font of the code, as the numbers of rows that a program printed are.
+    """
+    if any(column.path for column in table.columns[1:]):
+        return False
+    words = [word for row in rows for word in row.line.words]
+    numbers = [
+        next((int(word.text) for word in row.line.words if word.text.isdecimal() and not word.is_fixed), None)
+        for row in rows
+    ]
+    lines = [number for number in numbers if number is not None]
+    counts = sum(after - before == 1 for before, after in pairwise(lines))
+    is_counting = len(lines) > 2 and counts >= 0.9 * (len(lines) - 1) and 2 * len(lines) > len(rows)
+    return is_counting and sum(word.is_fixed for word in words) > 0.4 * len(words)
+
+
+#: The number of an equation, and a sign that an equation has.
+_TAG = re.compile(r"\(\d+(?:\.\d+)*[a-z]?\)$")
+_RELATION = re.compile(r"[=<>≤≥≈∈∼~→≡]")
+
+
+def _are_equations(rows: Sequence[Row]) -> bool:
+    """Return whether lines are equations with their numbers, "(16)", at the end, and no table."""
+    tagged = [row for row in rows if row.numeric_cells]
+    return bool(tagged) and all(
+        len(row.numeric_cells) == 1 and _TAG.match(row.cells[-1].text) and _RELATION.search(row.line.text)
+        for row in tagged
+    )
 
 
 def _boxes(lines: Sequence[Line]) -> tuple[Box, ...]:
