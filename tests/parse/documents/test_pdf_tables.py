@@ -495,6 +495,21 @@ def test_columns_that_a_program_printed_below_the_others_are_a_table_of_their_ow
     assert second.header == ("", "BIC") and second.rows == (("Null", "340.1"), ("Zipf", "281.4"))
 
 
+def test_commands_of_several_lines_are_no_header():
+    document = listing(
+        "> with(data, {",
+        "+   x <- open(file)[1:100]",
+        "+   grid(x)",
+        "+ })",
+        "  offset size cells",
+        "x  79019   40   100",
+        "y 143528   40   100",
+    )
+    table = table_of(document)
+    assert table.header == ("", "offset", "size", "cells")
+    assert table.rows == (("x", "79019", "40", "100"), ("y", "143528", "40", "100"))
+
+
 def test_a_row_of_words_heads_no_part_of_a_table_of_words():
     sheet = Sheet()
     sheet.line("key", (200, "type"), (320, "meaning"), (430, "default"), step=17)

@@ -103,8 +103,10 @@ class Row:
 
     @property
     def is_command(self) -> bool:
-        """Whether it was typed at a prompt: "> summary(model)", and not "> 10 years"."""
+        """Whether it was typed at a prompt: "> summary(model)", and not "> 10 years"; or goes on: "+ family = f)"."""
         text = self.line.text
+        if text.startswith("+ ") and self.line.is_fixed:
+            return bool(_CODE.search(text)) or not any(character.isdigit() for character in text)
         return bool(_COMMAND.match(text)) and (self.line.is_fixed or bool(_CODE.search(text)))
 
     @property
