@@ -495,6 +495,17 @@ def test_columns_that_a_program_printed_below_the_others_are_a_table_of_their_ow
     assert second.header == ("", "BIC") and second.rows == (("Null", "340.1"), ("Zipf", "281.4"))
 
 
+def test_a_column_without_the_year_that_its_neighbour_of_the_same_name_has_is_uncertain():
+    sheet = Sheet()
+    sheet.line("", (280, "Rate", "c"))
+    sheet.rule(190, 370)
+    sheet.line("December 31, 2022", (330, "December 31, 2021", "c"))
+    for label, values in {"First quarter": ("3%", "3% - 9%"), "Second quarter": ("4%", "3% - 7%")}.items():
+        sheet.line(label, (230, values[0], "c"), (330, values[1], "c"))
+    table = table_of(sheet.read())
+    assert table.headers_uncertain
+
+
 def test_commands_of_several_lines_are_no_header():
     document = listing(
         "> with(data, {",

@@ -425,11 +425,11 @@ def are_uncertain(paths: Sequence[tuple[str, ...]], numbers: Sequence[int]) -> b
     (True, False)
     """
     named = [path for path, count in zip(paths, numbers, strict=True) if count]
+    if any(_lacks_year(path, other) for path in named for other in paths):
+        return True
     if len(named) < 2:
         return False
     if any(_SHARES.fullmatch(name) for path in named for name in path):
-        return True
-    if any(_lacks_year(path, other) for path in named for other in named):
         return True
     return len(set(named)) < len(named) or not all(named)
 
