@@ -26,7 +26,8 @@ _WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi", re.IGNORECASE)
 _ITALIC = re.compile(r"ital|obli", re.IGNORECASE)
 _FIXED = re.compile(
-    r"mono|nimbusmon|courier|typewriter|\bcmtt|\bec?tt|s[fl]tt|consol|menlo|inconsolata|\bpcr|txtt|lmtt|fixed",
+    r"mono|nimbusmon|courier|typewriter|\bcmtt|\bec?tt|s[fl]tt|sf[is]t\d|consol|menlo|inconsolata"
+    r"|\bpcr|txtt|lmtt|fixed",
     re.IGNORECASE,
 )
 #: Flags for the emphasis of a word; they add up.
