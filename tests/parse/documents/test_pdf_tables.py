@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 from dataclasses import replace
 from typing import Any
 
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
@@ -436,3 +439,221 @@ def test_labels_that_a_row_leaves_out_are_those_of_the_row_above():
         (("Bolt",), "10 years"),
         ((), "Total"),
     ]
+
+
+def listing(*lines: str, numbered_from: int = 0) -> ParsedDocument:
+    """Return a page of lines in Courier, their numbers in another font where they are numbered."""
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=(612, 792))
+    for number, line in enumerate(lines):
+        y = 740 - 11 * number
+        if numbered_from:
+            canvas.setFont("Helvetica", 6)
+            canvas.drawRightString(52, y, str(numbered_from + number))
+        canvas.setFont("Courier", 9)
+        canvas.drawString(60, y, line)
+    canvas.save()
+    return parse(stream.getvalue(), name="listing")
+
+
+def tables_of(document: ParsedDocument) -> list[Table]:
+    return [node.table for node in document.nodes if node.table is not None]
+
+
+def test_the_axes_of_two_charts_side_by_side_are_no_table():
+    sheet = Sheet()
+    for number in range(7):
+        mark = str(12 - 2 * number)
+        sheet.line(mark, (330, mark), at=60, step=16)
+        if number % 3 == 1:
+            sheet.line("", (230, str(1996 + number)), (500, str(1996 + number)), step=16)
+    ticks = [(80 + 270 * right + 32 * n, str(30 + 10 * n)) for right in (0, 1) for n in range(7)]
+    sheet.line("", *ticks)
+    assert tables_of(sheet.read()) == []
+
+
+def test_an_index_in_columns_is_no_table():
+    sheet = Sheet()
+    for left, pages, right, others in (
+        ("ropes", "12, 17, 40", "knots", "3, 9"),
+        ("sails . . . . .", "164,", "masts . . . . .", "8"),
+        ("", "169, 174", "oars . . . . . .", "21, 22, 25"),
+        ("tar . . . . . .", "7", "anchors . . . . .", "11"),
+    ):
+        sheet.line(left, (260, pages), (520, others))
+        sheet.canvas.drawString(330, sheet.y + 14, right)
+    assert tables_of(sheet.read()) == []
+
+
+def test_numbers_of_lines_of_code_make_no_table_but_those_of_printed_rows_do():
+    code = ("let items = {}", "items.add(3)", "return items")
+    assert tables_of(listing(*code, numbered_from=321)) == []
+    printed = listing("  size  name", "1 10.5   Ann", "2 12.5   Ben", "3 11.0  Cleo")
+    assert table_of(printed).rows[0][1] == "10.5"
+
+
+def test_equations_with_their_numbers_are_no_table():
+    sheet = Sheet()
+    for left, right, number in (("b(t)", "a + t", "(16)"), ("c(t)", "a - t", "(17)"), ("d(t)", "2t", "(18)")):
+        sheet.line(left, (220, "="), (300, right), (500, number), at=180)
+    assert tables_of(sheet.read()) == []
+
+
+def test_columns_that_a_program_printed_below_the_others_are_a_table_of_their_own():
+    document = listing(
+        "           par1   par2   AIC",
+        "Null     0.0549 0.1234 340.1",
+        "Zipf     0.1620 0.9014 276.5",
+        "           BIC",
+        "Null     340.1",
+        "Zipf     281.4",
+    )
+    first, second = tables_of(document)
+    assert first.header == ("", "par1", "par2", "AIC")
+    assert second.header == ("", "BIC") and second.rows == (("Null", "340.1"), ("Zipf", "281.4"))
+
+
+def test_a_column_without_the_year_that_its_neighbour_of_the_same_name_has_is_uncertain():
+    sheet = Sheet()
+    sheet.line("", (280, "Rate", "c"))
+    sheet.rule(190, 370)
+    sheet.line("December 31, 2022", (330, "December 31, 2021", "c"))
+    for label, values in {"First quarter": ("3%", "3% - 9%"), "Second quarter": ("4%", "3% - 7%")}.items():
+        sheet.line(label, (230, values[0], "c"), (330, values[1], "c"))
+    table = table_of(sheet.read())
+    assert table.headers_uncertain
+
+
+def test_commands_of_several_lines_are_no_header():
+    document = listing(
+        "> with(data, {",
+        "+   x <- open(file)[1:100]",
+        "+   grid(x)",
+        "+ })",
+        "  offset size cells",
+        "x  79019   40   100",
+        "y 143528   40   100",
+    )
+    table = table_of(document)
+    assert table.header == ("", "offset", "size", "cells")
+    assert table.rows == (("x", "79019", "40", "100"), ("y", "143528", "40", "100"))
+
+
+def test_a_row_of_words_heads_no_part_of_a_table_of_words():
+    sheet = Sheet()
+    sheet.line("key", (200, "type"), (320, "meaning"), (430, "default"), step=17)
+    for label, kind, meaning, default in (
+        ("debug", "number", "what is shown", "0"),
+        ("view", "switch", "shows the same", "none"),
+        ("mark", "letter", "sign of powers", "e"),
+        ("degrees", "number", "unit of angles", "10"),
+        ("mode", "number", "of calculation", "0"),
+    ):
+        sheet.line(label, (200, kind), (320, meaning), (430, default))
+    table = table_of(sheet.read())
+    assert table.header == ("key", "type", "meaning", "default")
+    assert len(table.rows) == 5
+
+
+def test_a_caption_is_no_name_of_a_column_and_ends_the_table_above_it():
+    sheet = Sheet()
+    for number, name in (("1", "Strength"), ("2", "Length")):
+        sheet.canvas.setFont("Helvetica", 9)
+        sheet.canvas.drawString(150, sheet.y, f"Table {number}.")
+        sheet.canvas.drawString(220, sheet.y, name)
+        sheet.y -= 14
+        sheet.line("Rope", (200, "Mean"), (300, "Most"), at=120)
+        sheet.line("Hemp", (200, "4.3"), (300, "6.1"), at=120)
+        sheet.line("Flax", (200, "5.6"), (300, "7.2"), at=120)
+    tables = tables_of(sheet.read())
+    assert [table.header for table in tables] == [("Rope", "Mean", "Most")] * 2
+    assert [table.caption for table in tables] == ["Table 1. Strength", "Table 2. Length"]
+
+
+def ruled(rows: list[tuple[str, ...]], indents: dict[str, float] | None = None) -> Sheet:
+    """Return a sheet with a ruled table, whose labels may be indented."""
+    sheet = Sheet()
+    width, height = 90, 20
+    for number, row in enumerate(rows):
+        y = 700 - height * number
+        for place, text in enumerate(row):
+            sheet.canvas.rect(60 + width * place, y, width, height)
+            sheet.canvas.setFont("Helvetica", 9)
+            sheet.canvas.drawString(64 + width * place + (indents or {}).get(text, 0), y + 6, text)
+    return sheet
+
+
+def test_labels_of_a_ruled_table_that_are_indented_stand_in_the_group_above_them():
+    rows = [("Ellipsoid", "Code", "Axis"), ("Airy", "AA", "6377"), ("Bessel", "", ""), ("Asia", "BR", "6378")]
+    rows += [("Namibia", "BN", "6379"), ("Clarke", "CC", "6380"), ("Hough", "HO", "6381")]
+    table = table_of(ruled(rows, {"Asia": 10, "Namibia": 10}).read())
+    groups = {row[0]: place.groups for row, place in zip(table.rows, table.row_places, strict=True)}
+    assert groups["Asia"] == groups["Namibia"] == ("Bessel",)
+    assert groups["Clarke"] == groups["Hough"] == ()
+
+
+def test_numbers_beside_an_open_corner_name_the_columns_of_a_ruled_table():
+    table = table_of(
+        ruled([("", "(1,1)", "(1,2)"), ("A", "4", "5"), ("B", "6", "7"), ("C", "8", "9")]).read()
+    )
+    assert table.header == ("", "(1,1)", "(1,2)")
+    assert not table.headers_uncertain
+    unnamed = table_of(ruled([("Rent", "10", "20"), ("Food", "4", "5"), ("Fuel", "6", "7")]).read())
+    assert not any(unnamed.header)
+
+
+def test_numbers_of_lines_in_the_margin_are_left_out():
+    sheet = Sheet()
+    for number in range(50):
+        sheet.canvas.setFont("Helvetica", 6)
+        sheet.canvas.drawRightString(40, 740 - 11 * number, str(209 + number))
+    sheet.line("Sign", (200, "Mean"), (300, "Most"), at=100, step=12.5)
+    for label, values in {"one": ("4.3", "6.1"), "two": ("5.6", "7.2"), "three": ("8.6", "9.2")}.items():
+        sheet.line(label, (200, values[0]), (300, values[1]), at=100, step=12.5)
+    table = table_of(sheet.read())
+    assert table.header == ("Sign", "Mean", "Most")
+    assert [row[0] for row in table.rows] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+@pytest.mark.parametrize("quarters", [1, 2, 3])
+def test_a_table_that_is_turned_on_its_page_is_read_upright(rotation, quarters):
+    """Its boxes are those of the page as it is shown."""
+    sheet = Sheet()
+    sheet.canvas.setPageRotation(rotation)
+    sheet.canvas.translate(306, 396)
+    sheet.canvas.rotate(90 * quarters)
+    sheet.canvas.translate(-306, -396)
+    sheet.y = 560
+    sheet.line("Sign", (200, "Mean"), (300, "Most"))
+    for label, values in {"one": ("4.3", "6.1"), "two": ("5.6", "7.2"), "three": ("8.6", "9.2")}.items():
+        sheet.line(label, (200, values[0]), (300, values[1]))
+    for _ in range(6):
+        sheet.line("A sentence that says what the table above it is about, and more.", step=16)
+    table = table_of(sheet.read())
+    assert table.header == ("Sign", "Mean", "Most")
+    assert [row[1:] for row in table.rows] == [("4.3", "6.1"), ("5.6", "7.2"), ("8.6", "9.2")]
+    shown = render_words(sheet)
+    box = table.cell_boxes[0][1]
+    assert box is not None
+    x, y = shown["4.3"]
+    assert box.x0 - 2 < x < box.x1 + 2 and box.y0 - 3 < y < box.y1 + 3
+
+
+def render_words(sheet: Sheet) -> dict[str, tuple[float, float]]:
+    """Return the middle of each word of a sheet's first page as pdfium shows it, measured without clew."""
+    document = pdfium.PdfDocument(sheet.stream.getvalue())
+    page = document[0]
+    width, height = page.get_size()
+    x, y = ctypes.c_int(), ctypes.c_int()
+    text = page.get_textpage()
+    words = {}
+    for word in ("4.3", "9.2"):
+        start = text.get_text_range().index(word)
+        left, bottom, right, top = text.get_charbox(start + 1)
+        raw.FPDF_PageToDevice(
+            page.raw, 0, 0, round(width * 10), round(height * 10), 0, (left + right) / 2, (top + bottom) / 2,
+            ctypes.byref(x), ctypes.byref(y),
+        )  # fmt: skip
+        words[word] = (x.value / 10, y.value / 10)
+    return words

@@ -22,6 +22,12 @@ _BULLET = re.compile(
     r"^(?:[•·▪■◦‣*\-–—o]|\(?[a-z0-9ivx]{1,4}[.)]|(?:item|note|part|section)\s+\d{1,2}[a-z]?[.:)]?)$",
     re.IGNORECASE,
 )
+#: The number with which the caption of a table or figure begins.
+_CAPTION_NUMBER = re.compile(
+    r"^(?:table|tab\.|figure|fig\.|tabelle|abbildung|tableau|tabla|tabela|tabella)\s+(?:\d+|[A-Z]|[IVX]+)"
+    r"(?:[.-]\d+)*(?:[.:](?=\s|$)|$|(?=\s+(?-i:[A-Z])))",
+    re.IGNORECASE,
+)
 _LEADER = re.compile(r"(?:\s?[.·…_]){4,}\s*")
 _CURRENCIES = frozenset("$€£¥")
 #: Words before a number that belong to it, however far filings set them apart, and words after it.
@@ -97,16 +103,23 @@ class Row:
 
     @property
     def is_command(self) -> bool:
-        """Whether it was typed at a prompt: "> summary(model)", and not "> 10 years"."""
+        """Whether it was typed at a prompt: "> summary(model)", and not "> 10 years"; or goes on: "+ family = f)"."""
         text = self.line.text
+        if text.startswith("+ ") and self.line.is_fixed:
+            return bool(_CODE.search(text)) or not any(character.isdigit() for character in text)
         return bool(_COMMAND.match(text)) and (self.line.is_fixed or bool(_CODE.search(text)))
+
+    @property
+    def is_caption(self) -> bool:
+        """Whether it begins the caption of a table or figure: "Table 4", then maybe apart its title."""
+        return len(self.cells) <= 2 and bool(_CAPTION_NUMBER.match(self.line.text))
 
     @property
     def is_tabular(self) -> bool:
         """Whether it looks like a row of a table: several cells, and no list item or heading with its number."""
         if len(self.cells) < 2 or self.is_command:
             return False
-        if len(self.cells) == 2 and _BULLET.match(self.cells[0].text):
+        if len(self.cells) == 2 and (_BULLET.match(self.cells[0].text) or self.is_caption):
             return False
         short = all(len(cell.text) <= 60 for cell in self.cells[1:])
         return short or any(cell.is_numeric for cell in self.cells[1:])

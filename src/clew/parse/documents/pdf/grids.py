@@ -70,8 +70,8 @@ def find_grids(page: Page) -> list[Grid]:
     return sorted(grids, key=lambda grid: (grid.ys[0], grid.xs[0]))
 
 
-def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> Table:
-    """Return the cells of a grid as a table.
+def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> tuple[Table, list[float | None]]:
+    """Return the cells of a grid as a table, and where the label of each row begins, None if it has none.
 
     The text of a cell that is merged downwards, or in the header, is in each of its cells; that of one that is merged
     across the body is in the first.
@@ -97,7 +97,9 @@ def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> Table:
     numbers = [
         sum(is_number(row[column]) for row in texts_of_body if row[column]) for column in range(1, columns)
     ]
-    return Table(
+    words_of = _words_of_cells(grid, area, words)
+    starts = [min((word.x0 for word in words_of[int(area[row, 0])]), default=None) for row in body]
+    table = Table(
         tuple(" ".join(path) for path in paths),
         texts_of_body,
         caption,
@@ -113,6 +115,29 @@ def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> Table:
         ),
         headers_uncertain=are_uncertain(paths[1:], numbers),
     )
+    return table, starts
+
+
+#: Labels are indented at most so many times.
+_MAX_LEVELS = 4
+
+
+def label_levels(starts: Sequence[float | None]) -> list[float]:
+    """Return the indentation of labels from where they begin; empty if they are not indented, but centred, say.
+
+    Indented labels begin at few places, each of which others have too.
+    """
+    edges: dict[float, int] = {}
+    for x in sorted(start for start in starts if start is not None):
+        edge = next((edge for edge in edges if x - edge <= SNAP), x)
+        edges[edge] = edges.get(edge, 0) + 1
+    if not 1 < len(edges) <= _MAX_LEVELS or min(edges.values()) < 2 or next(iter(edges.values())) < 3:
+        return []
+    levels: list[float] = []
+    for start in starts:
+        above = levels[-1] if levels else 0.0
+        levels.append(above if start is None else float(sum(edge <= start + 0.1 for edge in edges) - 1))
+    return levels
 
 
 def _cell_box(grid: Grid, area: NDArray[np.int64], row: int, column: int) -> Box:
@@ -186,13 +211,19 @@ def _merged_cells(grid: Grid) -> NDArray[np.int64]:
 
 
 def _cell_texts(grid: Grid, area: NDArray[np.int64], words: Sequence[Word]) -> dict[int, str]:
+    return {
+        number: _cell_text(cell_words) for number, cell_words in _words_of_cells(grid, area, words).items()
+    }
+
+
+def _words_of_cells(grid: Grid, area: NDArray[np.int64], words: Sequence[Word]) -> dict[int, list[Word]]:
     words_of: dict[int, list[Word]] = {int(number): [] for number in np.unique(area)}
     for word in words:
         if grid.contains(word):
             x, y = word_centre(word)
             row, column = np.searchsorted(grid.ys, y) - 1, np.searchsorted(grid.xs, x) - 1
             words_of[int(area[row, column])].append(word)
-    return {number: _cell_text(cell_words) for number, cell_words in words_of.items()}
+    return words_of
 
 
 def _cell_text(words: Sequence[Word]) -> str:
@@ -219,7 +250,26 @@ def _header_rows(area: NDArray[np.int64], texts: dict[int, str]) -> int:
     has_numbers = [
         any(is_number(texts[n]) or _AMOUNTS.search(texts[n]) for n in row[1:].tolist()) for row in area
     ]
-    return first if first < len(area) and not any(has_numbers[:first]) else 0
+    if first < len(area) and not any(has_numbers[:first]):
+        return first
+    return 1 if _has_open_corner(area, texts) else 0
+
+
+def _has_open_corner(area: NDArray[np.int64], texts: dict[int, str]) -> bool:
+    """Return whether the first row names columns, be it by numbers: no label stands beside it, but beside the others.
+
+    Its names are different, and no amounts.
+    """
+    labels = [texts[n] for n in area[:, 0].tolist()]
+    names = [name for n in dict.fromkeys(area[0].tolist()) if (name := texts[n])]
+    body = [
+        label for label, row in zip(labels[1:], area[1:].tolist(), strict=True) if any(texts[n] for n in row)
+    ]
+    is_filled = len(names) >= max(2, 0.7 * (area.shape[1] - 1)) and len(set(names)) == len(names)
+    has_labels = len(body) > 1 and sum(map(bool, body)) >= 0.9 * len(body)
+    return (
+        not labels[0] and is_filled and has_labels and not any(re.search(r"[$€£¥%]", name) for name in names)
+    )
 
 
 def _is_table(grid: Grid, words: Sequence[Word]) -> bool:

@@ -407,6 +407,7 @@ def _name_kinds(paths: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return named
 
 
+_ANY_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 #: Shares from one to another ("3% - 6%", those of two lines together): values, which head no column.
 _SHARES = re.compile(r"(?:[(\d.,)]+\s?%\s?(?:[-–—]|to)\s?[(\d.,)]+\s?%\s*)+")
 
@@ -416,12 +417,26 @@ def are_uncertain(paths: Sequence[tuple[str, ...]], numbers: Sequence[int]) -> b
 
     ``numbers`` has how many numbers each column holds. A single column of numbers needs no name.
 
+    A column is uncertain, too, that shares its name with one for a year, and has no year itself.
+
     >>> are_uncertain([("2022", "3% - 6%"), ("2021",)], [2, 2]), are_uncertain([("2022",), ("2021",)], [2, 2])
+    (True, False)
+    >>> are_uncertain([("Rate",), ("Rate", "May 2021")], [2, 2]), are_uncertain([("Rate",), ("Rate", "%")], [2, 2])
     (True, False)
     """
     named = [path for path, count in zip(paths, numbers, strict=True) if count]
+    if any(_lacks_year(path, other) for path in named for other in paths):
+        return True
     if len(named) < 2:
         return False
     if any(_SHARES.fullmatch(name) for path in named for name in path):
         return True
     return len(set(named)) < len(named) or not all(named)
+
+
+def _lacks_year(path: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether the names of ``other`` are those of a column and a year of its own."""
+    is_below = len(other) == len(path) + 1 and other[: len(path)] == path
+    return (
+        bool(path) and is_below and bool(_ANY_YEAR.search(other[-1])) and not _ANY_YEAR.search(" ".join(path))
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median, median_low
 
@@ -195,9 +195,52 @@ def _is_prose(part: Line, width: float) -> bool:
     return part.x1 - part.x0 > 0.2 * width and letters > 0.6 * len(part.text) and len(part.split_cells()) == 1
 
 
+#: The lines of a page are numbered if at least so many numbers count up in its margin, over this share of its height.
+_LINE_NUMBERS, _NUMBERED_HEIGHT = 16, 0.5
+
+
+def _line_numbers(page: Page) -> frozenset[int]:
+    """Return the places, among a page's words, of the numbers of its lines, as manuscripts have them in a margin.
+
+    They count up by one at an equal distance, left or right of all other words, and some of them stand beside a gap
+    between these.
+    """
+    candidates = [n for n, word in enumerate(page.words) if word.text.isdecimal() and len(word.text) < 5]
+    by_edge: list[list[int]] = []
+    for place in sorted(candidates, key=lambda place: page.words[place].x1):
+        if by_edge and page.words[place].x1 - page.words[by_edge[-1][0]].x1 < 2:
+            by_edge[-1].append(place)
+        else:
+            by_edge.append([place])
+    for places in sorted(by_edge, key=len, reverse=True)[:2]:
+        places.sort(key=lambda place: page.words[place].y)
+        numbers = [page.words[place] for place in places]
+        others = [word for place, word in enumerate(page.words) if place not in set(places)]
+        steps = [after.y - before.y for before, after in pairwise(numbers)]
+        counts = sum(int(after.text) - int(before.text) == 1 for before, after in pairwise(numbers))
+        if len(numbers) < _LINE_NUMBERS or counts < 0.95 * len(steps):
+            continue
+        is_tall = numbers[-1].y - numbers[0].y > _NUMBERED_HEIGHT * page.height
+        is_even = max(steps) < 1.3 * median(steps)
+        x0, x1 = min(word.x0 for word in numbers), max(word.x1 for word in numbers)
+        beside = [word for word in others if numbers[0].y - 1 < word.y < numbers[-1].y + 1]
+        is_outside = all(word.x0 > x1 for word in beside) or all(word.x1 < x0 for word in beside)
+        alone = sum(all(abs(word.y - number.y) > 0.15 * number.size for word in beside) for number in numbers)
+        if is_tall and is_even and is_outside and 0.1 * len(numbers) < alone:
+            return frozenset(places)
+    return frozenset()
+
+
+def _without_line_numbers(page: Page) -> Page:
+    numbers = _line_numbers(page)
+    if not numbers:
+        return page
+    return replace(page, words=tuple(word for place, word in enumerate(page.words) if place not in numbers))
+
+
 def extract_lines(pages: Iterable[Page]) -> list[PageLines]:
-    """Return the lines of every page in reading order, running headers and footers apart."""
-    raw_pages = [(page, group_by_baseline(page)) for page in pages]
+    """Return the lines of every page in reading order, without their numbers, running headers and footers apart."""
+    raw_pages = [(page, group_by_baseline(page)) for page in map(_without_line_numbers, pages)]
     running, counting = _running_shapes(raw_pages), _counting_shapes(raw_pages)
     page_lines = []
     for page, lines in raw_pages:

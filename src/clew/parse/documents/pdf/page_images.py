@@ -12,7 +12,9 @@ import numpy as np
 import pypdfium2 as pdfium
 
 from clew.core.errors import UnreadableFile
-from clew.parse.documents.pdf.words import read_page
+from clew.core.types import Box
+from clew.parse.documents.pdf.recognition import PageTurn
+from clew.parse.documents.pdf.words import Page, read_page
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,15 +58,22 @@ def render_page(path: Path, *, unit: str = "", page: int, scale: float, max_pixe
                 raise UnreadableFile(f"page {page} has no sensible size")
             fitting = min(scale, (max_pixels / (width * height)) ** 0.5)
             bitmap = pdf_page.render(scale=fitting, rev_byteorder=True, may_draw_forms=True)
-            words = tuple(
-                PageWord(
-                    word.text, word.x0, word.y - _ASCENT * word.size, word.x1, word.y + _DESCENT * word.size
-                )
-                for word in read_page(pdf_page, page).words
-            )
+            words = _shown_words(read_page(pdf_page, page))
             return PageImage(encode_png(bitmap.to_numpy()[:, :, :3]), width, height, words)
     except (pdfium.PdfiumError, IndexError) as error:
         raise UnreadableFile(f"page {page} cannot be drawn ({error})") from error
+
+
+def _shown_words(page: Page) -> tuple[PageWord, ...]:
+    """Return the words of a page with their boxes on the page as it is shown."""
+    turn = PageTurn.from_page(page)
+    words = []
+    for word in page.words:
+        top, bottom = word.y - _ASCENT * word.size, word.y + _DESCENT * word.size
+        box = Box(page.number, word.x0, top, word.x1, bottom)
+        shown = turn.shown_box(box) if page.quarters else box
+        words.append(PageWord(word.text, shown.x0, shown.y0, shown.x1, shown.y1))
+    return tuple(words)
 
 
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:

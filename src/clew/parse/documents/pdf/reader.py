@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.limits import extend_memory_limit, extend_processor_limit
 from clew.parse.documents.pdf import MEDIA_TYPE, PARSER
 from clew.parse.documents.pdf.cells import split_line
-from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, read_grid
+from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, label_levels, read_grid
 from clew.parse.documents.pdf.lines import Line, PageLines, bounding_box, extract_lines
 from clew.parse.documents.pdf.recognition import (
     HINT,
@@ -42,12 +42,13 @@ from clew.parse.documents.pdf.tables import (
     build_table,
     find_tables,
     is_chart,
+    is_no_table,
     split_at_headers,
     split_title,
 )
 from clew.parse.documents.pdf.words import Page, Rule, read_page
 from clew.parse.documents.progress import report_pages
-from clew.parse.documents.tables import SCALE_LINE, complete_table, introducing_sentence
+from clew.parse.documents.tables import SCALE_LINE, complete_table, introducing_sentence, place_rows
 
 if TYPE_CHECKING:
     from clew.parse.documents.pdf.recognition import Pixels
@@ -168,12 +169,16 @@ MAX_CAPTION_LINES = 4
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, a heading (with its level) or a table, and its lines."""
+    """A paragraph, a heading (with its level) or a table, and its lines.
+
+    Of a table that is ruled, it has the grid, and where the label of each row begins.
+    """
 
     lines: list[Line]
     level: int | None = None
     table: Table | None = None
     grid: Grid | None = None
+    label_starts: list[float | None] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -205,11 +210,17 @@ def add_pages(pages: Sequence[PageLines], headings: Headings, builder: DocumentB
         builder.add_page(page.number, page_lines.label, box)
         for block in blocks:
             if block.table is not None:
-                builder.add_table(_doubt_headers(block.table))
+                builder.add_table(_doubt_headers(_place_labels(block.table, block.label_starts)))
             elif block.level is not None:
                 builder.add_heading(block.level, block.text, block.boxes)
             else:
                 builder.add_paragraph(block.text, block.boxes)
+
+
+def _place_labels(table: Table, label_starts: Sequence[float | None]) -> Table:
+    """Return a ruled table with the groups of its rows, if its labels are indented."""
+    levels = label_levels(label_starts) if len(label_starts) == len(table.rows) else []
+    return replace(table, row_places=place_rows(table.rows, levels)) if levels else table
 
 
 def _doubt_headers(table: Table) -> Table:
@@ -232,7 +243,8 @@ def _page_blocks(page_lines: PageLines, headings: Headings) -> list[Block]:
             blocks += _text_blocks(lines, headings, page_lines.page.rules)
             lines = []
             words = [word for page_line in page_lines.lines for word in page_line.words]
-            blocks.append(Block([], table=read_grid(grid, words, _take_caption(blocks, line)), grid=grid))
+            table, starts = read_grid(grid, words, _take_caption(blocks, line))
+            blocks.append(Block([], table=table, grid=grid, label_starts=starts))
         if outside:
             lines.append(line if grid is None else replace(line, words=outside))
         if grid is not None:
@@ -250,7 +262,7 @@ def _text_blocks(lines: Sequence[Line], headings: Headings, rules: Sequence[Rule
         first, *others = split_at_headers(rows[start:end])
         titles, parts = zip(("", first), *map(split_title, others), strict=True)
         tables = [build_table(part, "", rules) for part in parts]
-        if all(map(is_chart, tables)):
+        if all(map(is_chart, tables)) or is_no_table(rows[start:end], tables[0]):
             continue
         blocks += _paragraphs(lines[position:start], headings)
         caption = _take_caption(blocks, rows[start].line)
@@ -375,6 +387,8 @@ def _join_tables(pages: list[list[Block]]) -> None:
             joined = _join_two_tables(last.table, _with_header_as_row(last, first, first.table))
             if joined is not None:
                 last.table = joined
+                added = len(joined.rows) - len(last.label_starts) - len(first.label_starts)
+                last.label_starts += [None] * added + first.label_starts
                 last.lines += blocks.pop(0).lines
                 if not blocks:
                     continue
@@ -501,7 +515,8 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
     parsed = builder.finish(
         data=data, title=_title(document, name), media_type=MEDIA_TYPE, parser=parser, pages=count
     )
-    return show_boxes(parsed, turns)
+    turned = {page.number: PageTurn.from_page(page) for page in pages if page.quarters}
+    return show_boxes(parsed, turns | turned)
 
 
 def _name_pages(numbers: Sequence[int]) -> str:

@@ -60,6 +60,12 @@ class PageTurn:
     width: float
     height: float
 
+    @classmethod
+    def from_page(cls, page: Page) -> PageTurn:
+        """Return how a page with text of the file was turned."""
+        width, height = (page.height, page.width) if page.quarters % 2 else (page.width, page.height)
+        return cls(page.quarters, 0.0, width, height)
+
     @property
     def size(self) -> tuple[float, float]:
         """Width and height of the upright page."""

@@ -42,6 +42,7 @@ def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
         while (
             end < len(rows)
             and not rows[end].is_command
+            and not rows[end].is_caption
             and not _follows_blank_line(rows[end - 1], rows[end])
             and _continues(rows[last], rows[end], end - last)
             and not _introduces_table(rows, end)
@@ -88,7 +89,7 @@ def _start_of_header(
         # A name in a listing may be longer than the numbers below it, which are set flush right.
         left = rows[start].cells[0].x1 if line.is_fixed else columns[0][0] - 2 * size
         is_above = line.x0 > left and line.x1 < columns[-1][1] + 2 * size
-        is_long = len(line.text) > 80 or rows[start - 1].is_command
+        is_long = len(line.text) > 80 or rows[start - 1].is_command or rows[start - 1].is_caption
         if not is_near or not is_above or is_long or not rows[start - 1].is_heading_like:
             break
         start -= 1
@@ -117,7 +118,7 @@ def _is_same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> 
         return False
     if any(_introduces_table(rows, number) for number in range(before[1], start)):
         return False
-    if any(row.is_command for row in between):
+    if any(row.is_command or row.is_caption for row in between):
         return False
     if any(_follows_blank_line(above, row) for above, row in pairwise(rows[before[1] - 1 : start + 1])):
         return False
@@ -179,13 +180,15 @@ def _merge_overlapping(spans: Sequence[tuple[float, float]]) -> list[tuple[float
 
 def split_at_headers(rows: Sequence[Row]) -> list[Sequence[Row]]:
     """Return the parts of a table with headers of their own: lines of names over columns, below rows of numbers."""
+    if _is_of_words(rows):
+        return [rows]
     columns = _find_columns([row for row in rows if row.is_tabular])
     starts = [0]
     start: int | None = None  # of the names since the last numbers
     has_numbers = False
     for number, row in enumerate(rows):
         if row.numeric_cells and not row.is_heading_like:
-            if start is not None and has_numbers and _heads_columns(rows[start:number], columns):
+            if start is not None and has_numbers and _heads_part(rows, start, number, columns):
                 starts.append(_start_of_title(rows, start))
             start, has_numbers = None, True
         elif start is None and split_label(row, columns)[1]:
@@ -217,10 +220,32 @@ def split_title(rows: Sequence[Row]) -> tuple[str, Sequence[Row]]:
     return " ".join(row.line.text for row in rows[:count]), rows[count:]
 
 
-def _heads_columns(rows: Sequence[Row], columns: Sequence[Edges]) -> bool:
-    """Return whether lines without numbers name at least two columns and most of all."""
-    most = max(len(split_label(row, columns)[1]) for row in rows)
-    return most >= max(2, 0.6 * len(columns))
+def _is_of_words(rows: Sequence[Row]) -> bool:
+    """Return whether most cells right of the labels are words: then a row without numbers is no header."""
+    full = [row for row in rows if len(row.cells) > 2 and row.numeric_cells and not row.is_heading_like]
+    words = [sum(not cell.is_numeric for cell in row.cells[1:]) for row in full]
+    values = sum(len(row.cells) - 1 for row in full)
+    return len(full) > 1 and sum(words) > 0.5 * values
+
+
+def _heads_part(rows: Sequence[Row], start: int, end: int, columns: Sequence[Edges]) -> bool:
+    """Return whether the lines from ``start`` to ``end``, without numbers, are a header of the rows below them.
+
+    They name at least two columns and most of all. In what a program printed, one name is enough where the labels
+    begin anew: columns for which the page is too narrow follow below the others.
+    """
+    names = [split_label(row, columns) for row in rows[start:end]]
+    if max(len(cells) for _, cells in names) >= max(2, 0.6 * len(columns)):
+        return True
+    first = next((row for row in rows[:start] if row.numeric_cells and not row.is_heading_like), None)
+    is_listing = first is not None and rows[start].line.is_fixed and rows[end].line.is_fixed
+    return (
+        first is not None
+        and is_listing
+        and not any(labels for labels, _ in names)
+        and not rows[end].cells[0].is_numeric
+        and rows[end].cells[0].text == first.cells[0].text
+    )
 
 
 @dataclass(slots=True)
@@ -555,13 +580,80 @@ def is_chart(table: Table) -> bool:
     """
     values = [cell for row in table.rows for cell in row[1:]]
     has_names = any(column.path for column in table.columns[1:])
-    if table.headers_uncertain and not has_names and 2 * sum(map(bool, values)) <= len(values):
+    if not has_names and len(table.header) > 2 and 2 * sum(map(bool, values)) <= len(values):
         return True
     rows = [row for row in table.rows if any(row[1:])]
     if any(character.isalpha() for row in rows for character in row[0]):
         return False
     filled = sum(bool(cell) for row in rows for cell in row)
     return len(rows) < 3 or not all(row[0] for row in rows) or filled < 0.5 * len(rows) * len(rows[0])
+
+
+def is_no_table(rows: Sequence[Row], table: Table) -> bool:
+    """Return whether the lines of a table are really an index, numbered lines of code, or numbered equations."""
+    return _is_index(rows) or _is_code(rows, table) or _are_equations(rows)
+
+
+#: Numbers of pages that end an entry of an index, from two on; one alone if its line breaks off after it.
+_PAGES = re.compile(r"(?:(?<=[\s.])|^)(?:\d{1,4}(?:[-–]\d{1,4})?, ?)+(?:\d{1,4}(?:[-–]\d{0,4})?)?$")
+_DOTS = re.compile(r"(?:[.·…]\s?){4,}")
+#: An index has lists of pages in so large a share of its lines.
+_INDEX_SHARE = 0.3
+
+
+def _is_index(rows: Sequence[Row]) -> bool:
+    """Return whether lines are entries with the numbers of their pages, in several columns: an index, no table."""
+    marked = 0
+    for row in rows:
+        if len(_DOTS.findall(row.line.text)) > 1:
+            marked += 2
+        elif any(_lists_pages(cell.text) for cell in row.cells):
+            marked += 1
+    return marked >= max(2, _INDEX_SHARE * len(rows))
+
+
+def _lists_pages(text: str) -> bool:
+    """Return whether a cell ends with the numbers of pages; a date has no three of them after its words.
+
+    >>> [_lists_pages(text) for text in ("12, 17-19", "164,", "ropes 1, 2, 9", "Balance, July 30, 2022", "1,250")]
+    [True, True, True, False, False]
+    """
+    pages = _PAGES.search(text)
+    if not pages or re.search(r"\d,\d", text):
+        return False
+    return pages.start() == 0 or len(re.findall(r"\d+", pages[0])) > 2
+
+
+def _is_code(rows: Sequence[Row], table: Table) -> bool:
+    """Return whether a table without names of columns is really lines of code beside their numbers, which count up.
+
+    These are not set in the font of the code, as the numbers of rows that a program printed are.
+    """
+    if any(column.path for column in table.columns[1:]):
+        return False
+    words = [word for row in rows for word in row.line.words]
+    numbers = [
+        next((int(word.text) for word in row.line.words if word.text.isdecimal() and not word.is_fixed), None)
+        for row in rows
+    ]
+    lines = [number for number in numbers if number is not None]
+    counts = sum(after - before == 1 for before, after in pairwise(lines))
+    is_counting = len(lines) > 2 and counts >= 0.9 * (len(lines) - 1) and 2 * len(lines) > len(rows)
+    return is_counting and sum(word.is_fixed for word in words) > 0.4 * len(words)
+
+
+#: The number of an equation, and a sign that an equation has.
+_TAG = re.compile(r"\(\d+(?:\.\d+)*[a-z]?\)$")
+_RELATION = re.compile(r"[=<>≤≥≈∈∼~→≡]")
+
+
+def _are_equations(rows: Sequence[Row]) -> bool:
+    """Return whether lines are equations with their numbers, "(16)", at the end, and no table."""
+    tagged = [row for row in rows if row.numeric_cells]
+    return bool(tagged) and all(
+        len(row.numeric_cells) == 1 and _TAG.match(row.cells[-1].text) and _RELATION.search(row.line.text)
+        for row in tagged
+    )
 
 
 def _boxes(lines: Sequence[Line]) -> tuple[Box, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,8 @@ _WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi", re.IGNORECASE)
 _ITALIC = re.compile(r"ital|obli", re.IGNORECASE)
 _FIXED = re.compile(
-    r"mono|courier|typewriter|\bcmtt|\bec?tt|sltt|consol|menlo|inconsolata|\bpcr|txtt|lmtt|fixed",
+    r"mono|nimbusmon|courier|typewriter|\bcmtt|\bec?tt|s[fl]tt|sf[is]t\d|consol|menlo|inconsolata"
+    r"|\bpcr|txtt|lmtt|fixed",
     re.IGNORECASE,
 )
 #: Flags for the emphasis of a word; they add up.
@@ -58,13 +60,18 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its size, its words, and its horizontal and vertical ruling lines."""
+    """A page: its size, its words, and its horizontal and vertical ruling lines.
+
+    ``quarters``: a page whose text runs up or down, such as a table across it, is turned by so many quarters
+    counter-clockwise for its text to be upright; size, words and rules are those of the page so turned.
+    """
 
     number: int
     width: float
     height: float
     words: tuple[Word, ...]
     rules: tuple[Rule, ...]
+    quarters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,17 @@ class PageView:
         a, b, c, d = (float(round(value / distance)) for value in (right - e, right_y - f, up - e, up_y - f))
         return cls(a, b, c, d, e, f)
 
+    def turn(self, quarters: int, width: float, height: float) -> PageView:
+        """Return the view of the page turned by quarters counter-clockwise; its size is that before."""
+        match quarters % 4:
+            case 1:
+                return PageView(self.b, -self.a, self.d, -self.c, self.f, width - self.e)
+            case 2:
+                return PageView(-self.a, -self.b, -self.c, -self.d, width - self.e, height - self.f)
+            case 3:
+                return PageView(-self.b, self.a, -self.d, self.c, height - self.f, self.e)
+        return self
+
     def map_point(self, x: float, y: float) -> tuple[float, float]:
         """Return where a point is shown."""
         return self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f
@@ -111,18 +129,45 @@ def bounding_rule(a: tuple[float, float], b: tuple[float, float]) -> Rule:
 
 
 def read_page(page: Any, number: int) -> Page:
-    """Return the upright words and the ruling lines of a pypdfium2 page."""
-    view = PageView.from_page(page)
+    """Return the words and the ruling lines of a pypdfium2 page, upright; text that runs otherwise is left out."""
+    width, height = page.get_size()
     textpage = page.get_textpage()
     try:
-        words = tuple(_read_words(textpage, view))
+        quarters = _quarters_to_upright(textpage, page.get_rotation())
+        view = PageView.from_page(page).turn(quarters, width, height)
+        words = tuple(_read_words(textpage, view, quarters, page.get_rotation()))
     finally:
         textpage.close()
-    width, height = page.get_size()
-    return Page(number, width, height, words, tuple(_read_rules(page, view)))
+    if quarters % 2:
+        width, height = height, width
+    return Page(number, width, height, words, tuple(_read_rules(page, view)), quarters)
 
 
-def _read_words(textpage: Any, view: PageView) -> list[Word]:
+#: The direction of text is that of one in so many characters; most of at least so many have to agree on a page's.
+_DIRECTION_STEP, _DIRECTION_COUNT, _DIRECTION_SHARE = 7, 20, 0.8
+
+
+def _quarters_to_upright(textpage: Any, rotation: int) -> int:
+    """Return by how many quarters counter-clockwise to turn a page, shown with its own rotation in degrees, for most
+    of its text to be upright."""
+    count = min(raw.FPDFText_CountChars(textpage.raw), MAX_CHARACTERS)
+    directions: Counter[int] = Counter()
+    for index in range(0, count, _DIRECTION_STEP):
+        if not chr(raw.FPDFText_GetUnicode(textpage.raw, index)).isspace():
+            directions[_direction(textpage.raw, index, rotation)] += 1
+    if directions.total() < _DIRECTION_COUNT:
+        return 0
+    direction, share = directions.most_common(1)[0]
+    return direction if share >= _DIRECTION_SHARE * directions.total() else 0
+
+
+def _direction(handle: Any, index: int, rotation: int) -> int:
+    """Return by how many quarters, clockwise, a character is turned on the page as it is shown."""
+    angle: float = raw.FPDFText_GetCharAngle(handle, index)
+    return (round(angle / (math.pi / 2)) + rotation // 90) % 4
+
+
+def _read_words(textpage: Any, view: PageView, quarters: int, rotation: int) -> list[Word]:
     handle = textpage.raw
     count = min(raw.FPDFText_CountChars(handle), MAX_CHARACTERS)
     if count <= 0:
@@ -135,7 +180,7 @@ def _read_words(textpage: Any, view: PageView) -> list[Word]:
     x, y = ctypes.c_double(), ctypes.c_double()
     references = [ctypes.byref(value) for value in box]
     words: list[Word] = []
-    emphasis, is_fixed, scale, last_end = 0, False, 1.0, -1
+    emphasis, is_fixed, scale, last_end, last_size = 0, False, 1.0, -1, 0.0
     for match in _WORD.finditer(text):
         first, last = match.start(), match.end() - 1
         if not raw.FPDFText_GetCharBox(handle, first, *references):
@@ -145,13 +190,16 @@ def _read_words(textpage: Any, view: PageView) -> list[Word]:
         raw.FPDFText_GetCharBox(handle, last, *references)
         x1 = view.map_box(box[0].value, box[2].value, box[1].value, box[3].value)[2]
         raw.FPDFText_GetCharOrigin(handle, first, ctypes.byref(x), ctypes.byref(y))
-        if first != last_end + 2 or "\n" in text[last_end + 1 : first]:
+        font_size = raw.FPDFText_GetFontSize(handle, first)
+        if first != last_end + 2 or "\n" in text[last_end + 1 : first] or font_size != last_size:
             # The sign before a number may be of a font of symbols.
             sign = len(match.group()) > 1 and match.group()[0] in "−–-"
             emphasis, is_fixed = _read_font(handle, first + sign)
             scale = _scale(handle, first)
-        last_end = last
-        size = raw.FPDFText_GetFontSize(handle, first) * scale
+        last_end, last_size = last, font_size
+        size = font_size * scale
+        if quarters and _direction(handle, first, rotation) != quarters:
+            continue  # the running header of a page that a table is turned on
         if x1 <= x0 and len(match.group()) > 1:
             continue  # rotated or mirrored: an axis label, a stamp
         written = match.group()
