@@ -215,11 +215,12 @@ def _line_numbers(page: Page) -> frozenset[int]:
     for places in sorted(by_edge, key=len, reverse=True)[:2]:
         places.sort(key=lambda place: page.words[place].y)
         numbers = [page.words[place] for place in places]
-        others = [word for place, word in enumerate(page.words) if place not in set(places)]
         steps = [after.y - before.y for before, after in pairwise(numbers)]
         counts = sum(int(after.text) - int(before.text) == 1 for before, after in pairwise(numbers))
         if len(numbers) < _LINE_NUMBERS or counts < 0.95 * len(steps):
             continue
+        own = frozenset(places)
+        others = [word for place, word in enumerate(page.words) if place not in own]
         is_tall = numbers[-1].y - numbers[0].y > _NUMBERED_HEIGHT * page.height
         is_even = max(steps) < 1.3 * median(steps)
         x0, x1 = min(word.x0 for word in numbers), max(word.x1 for word in numbers)
@@ -227,7 +228,7 @@ def _line_numbers(page: Page) -> frozenset[int]:
         is_outside = all(word.x0 > x1 for word in beside) or all(word.x1 < x0 for word in beside)
         alone = sum(all(abs(word.y - number.y) > 0.15 * number.size for word in beside) for number in numbers)
         if is_tall and is_even and is_outside and 0.1 * len(numbers) < alone:
-            return frozenset(places)
+            return own
     return frozenset()
 
 
