@@ -1015,10 +1015,11 @@ class _PeriodPivot:
 
 def pivot_periods(table: DataTable) -> _PeriodPivot | None:
     """Return a table whose groups of rows are periods, turned so that periods head the columns ("December 31, 2019"
-    above rows "Trade" and "Total"); columns for quarters become quarters of the group's year. None for another table.
-    """
+    above rows "Trade" and "Total"); columns for quarters become quarters of the group's year. None for another table,
+    and where the columns have different units."""
     dated = {group for row in table.rows if (group := _period_group(row))}
-    if len(dated) < 2 or len(table.rows) * len(table.columns) > _MAX_PIVOT:
+    scales = {(column.unit, column.scale) for column in table.table.columns[1:]}
+    if len(dated) < 2 or len(scales) != 1 or len(table.rows) * len(table.columns) > _MAX_PIVOT:
         return None
     headers = [column.header for column in table.columns]
     quarters = [
@@ -1046,8 +1047,8 @@ def pivot_periods(table: DataTable) -> _PeriodPivot | None:
         sources.update({(number, column): place for column, place in enumerate(values, start=1) if place})
     if not rows:
         return None
-    first = table.table.columns[1]
-    columns = (Column(), *(Column((period,), first.unit, first.scale) for period in periods))
+    unit, scale = scales.pop()
+    columns = (Column(), *(Column((period,), unit, scale) for period in periods))
     turned = build_data_table(Table(("", *periods), tuple(rows), table.table.caption, columns=columns))
     names_parts = len(headers) > 2 and not of_quarters
     return _PeriodPivot(replace(turned, document_name=table.document_name), sources, names_parts)
@@ -1103,8 +1104,8 @@ def _terms(operands: Sequence[Operand]) -> list[tuple[str, float]]:
 
 def _is_same_line(first: Operand, second: Operand) -> bool:
     """Return whether two operands are one cell, or one line that the table has twice."""
-    is_same_row = (first.row.label, first.number) == (second.row.label, second.number)
-    return is_same_row and (first.column == second.column)
+    own, other = ((each.row.label, each.column, each.number) for each in (first, second))
+    return own == other
 
 
 def _order_of_change(question: str, first: Operand, second: Operand) -> tuple[Operand, Operand]:
