@@ -269,7 +269,9 @@ def _check_reply(
     if not reply["quotes"] and len(claim.split()) > 1:
         quotes = find_verbatim(claim, hits)
     if not quotes:
-        outcome = f"{_UNSUPPORTED}: " + ("no quote in its source supports it" if rejected else "it quotes nothing")
+        outcome = f"{_UNSUPPORTED}: " + (
+            "no quote in its source supports it" if rejected else "it quotes nothing"
+        )
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
         return answer, replace(step, outcome=outcome, withheld=claim)
     cited = {quote.node for quote in quotes}
