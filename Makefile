@@ -38,8 +38,8 @@ build/integrations/ready: pyproject.toml
 words: .venv/ready-dev ## Bring the messages of the web app into its catalogues, and print what is not translated; LANGUAGES=it begins another
 	$(BIN)/python tests/app_messages.py $(LANGUAGES)
 
-fuzz: .venv/ready-dev ## Change documents, questions, recipes and replies at random and parse them; SECONDS=600 for each target
-	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) --from $(FROM)
+fuzz: .venv/ready-dev ## Change documents, questions, recipes and replies at random and parse them; SECONDS=600 of CPU time for each target; goes on
+	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(FROM),--from $(FROM))
 
 soak: .venv/ready-dev ## Random operations on a base, killed and refused at random; goes on where it stopped. Linux on x86-64
 	$(BIN)/python tests/soak.py --sequences $(SEQUENCES) --seed $(SEED)
@@ -124,7 +124,7 @@ ONLY ?=
 LANGUAGES ?=
 SECONDS ?= 60
 SEED ?= 0
-FROM ?= 0
+FROM ?=
 SEQUENCES ?= 2000
 PINS = .github/requirements
 COMPILE = --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --output-file

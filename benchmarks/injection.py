@@ -1,6 +1,6 @@
 """Documents that instruct the model, with a real and very small model: SmolLM2-135M-Instruct in a llama.cpp server.
 
-    PYTHONPATH=src python benchmarks/injection.py --out rows.jsonl [--methods cited ircot ...] [--minutes 15]
+    PYTHONPATH=src python benchmarks/injection.py --out rows.jsonl [--methods cited] [--forms plain] [--minutes 15]
     PYTHONPATH=src python benchmarks/injection.py --out rows.jsonl --table              # the table alone
 
 The twenty forms of `tests/methods/test_injection.py`, each in a base of its own beside the true document, for each
@@ -124,6 +124,9 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument(
+        "--forms", nargs="+", choices=FORMS, default=list(FORMS), metavar="FORM", help=", ".join(FORMS)
+    )
     parser.add_argument("--tokens", type=int, default=96, help="of a reply, at most")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no pair after so many")
     parser.add_argument("--table", action="store_true")
@@ -137,7 +140,7 @@ def main() -> None:
         until = time.monotonic() + 60 * given.minutes
         with llama_server(2048) as llm, given.out.open("a", encoding="utf-8") as out:
             for method in given.methods:
-                for form in FORMS:
+                for form in given.forms:
                     if (form, method) in done or time.monotonic() > until:
                         continue
                     rows.append(run_pair(form, method, llm, given.tokens))

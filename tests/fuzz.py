@@ -1,11 +1,14 @@
 """A small mutation fuzzer: parsers of documents, the languages of questions, recipes, replies of models, requests.
 
-    python tests/fuzz.py [--seconds 60] [--seed 0] [--from 0] [TARGET ...]     # make fuzz
+    python tests/fuzz.py [--seconds 60] [--seed 0] [--from N] [TARGET ...]     # make fuzz
+    python tests/fuzz.py --totals                                             # what was tried until now
 
-Case number N of a target depends on the seed and N alone, so that a run goes on with ``--from`` where another ended,
-and a fault is met again. Anything but a ClewError, or a case of over ten seconds of processor time, is a fault: its
-bytes are written to build/fuzz, its traceback printed, and the exit status is 1. The corpus are the samples. JSON and
-forms are sent to a server in this process, over a base without documents; a reply of 500 is a fault.
+Seconds are those of this process's processor time, so that a busy machine tries as many cases as an idle one. Case
+number N of a target depends on the seed and N alone. What was tried is recorded in build/fuzz/runs.jsonl, a line for
+each run of a target: the same command goes on where the last run of its seed ended; ``--from`` meets a fault again.
+Anything but a ClewError, or a case of over ten seconds of processor time, is a fault: its bytes are written to
+build/fuzz, its traceback printed, and the exit status is 1. The corpus are the samples. JSON and forms are sent to a
+server in this process, over a base without documents; a reply of 500 is a fault.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import itertools
+import json
 import logging
 import random
 import signal
@@ -22,6 +26,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
@@ -40,6 +45,7 @@ from serve_app import BOUNDARY, ServedApp, multipart
 
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "build" / "fuzz"
+RUNS = FAULTS / "runs.jsonl"
 #: Seconds of processor time that a case may take.
 CASE_SECONDS = 10.0
 MARKS = [
@@ -170,16 +176,49 @@ def cases(name: str, seed: int, first: int) -> Iterator[tuple[int, bytes]]:
         yield number, mutate(rng.choice(corpus), corpus, rng)
 
 
-def fuzz(name: str, seconds: float, seed: int, first: int = 0) -> tuple[int, list[str]]:
-    """Return how many cases of a target were tried in so many seconds, and the faults."""
+@dataclass(frozen=True)
+class Run:
+    """A line of the record: the cases of a target that were tried one after another, and their processor time."""
+
+    target: str
+    seed: int
+    first: int
+    cases: int
+    seconds: float
+    faults: int
+
+
+def read_runs(file: Path) -> list[Run]:
+    """Return what was tried until now."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return [Run(**json.loads(line)) for line in lines]
+
+
+def next_case(runs: list[Run], target: str, seed: int) -> int:
+    """Return the number of the first case of a target and a seed that no run has reached."""
+    return max((run.first + run.cases for run in runs if (run.target, run.seed) == (target, seed)), default=0)
+
+
+def format_totals(runs: list[Run]) -> str:
+    """Return a Markdown table: cases, minutes of processor time and faults of each target, over all seeds."""
+    lines = ["| target | cases | CPU-minutes | faults |", "|" + " --- |" + " ---: |" * 3]
+    for target in TARGETS:
+        own = [run for run in runs if run.target == target]
+        cases, faults = sum(run.cases for run in own), sum(run.faults for run in own)
+        lines.append(f"| {target} | {cases:,} | {sum(run.seconds for run in own) / 60:.1f} | {faults} |")
+    return "\n".join(lines) + "\n"
+
+
+def fuzz(name: str, seconds: float, seed: int, first: int = 0) -> tuple[Run, list[str]]:
+    """Try cases of a target for so many seconds of processor time; return the run, and the faults in words."""
     faults: list[str] = []
     function, corpus = TARGETS[name]
     function(corpus[0])  # starts what it needs; nothing of this is a fault
-    deadline, number = time.monotonic() + seconds, first
+    started, number = time.process_time(), first
     before = signal.signal(signal.SIGVTALRM, _give_up)
     try:
         for number, data in cases(name, seed, first):
-            if time.monotonic() >= deadline:
+            if time.process_time() - started >= seconds:
                 break
             signal.setitimer(signal.ITIMER_VIRTUAL, CASE_SECONDS)
             try:
@@ -197,7 +236,8 @@ def fuzz(name: str, seconds: float, seed: int, first: int = 0) -> tuple[int, lis
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     finally:
         signal.signal(signal.SIGVTALRM, before)
-    return number - first, faults
+    spent = time.process_time() - started
+    return Run(name, seed, first, number - first, round(spent, 1), len(faults)), faults
 
 
 def _give_up(signum: int, frame: FrameType | None) -> NoReturn:
@@ -211,17 +251,31 @@ def main() -> int:
     parser.add_argument(
         "targets", nargs="*", choices=[[], *TARGETS], metavar="TARGET", help=", ".join(TARGETS)
     )
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each target")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="of processor time, for each target (default 60)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--from", dest="first", type=int, default=0, metavar="N", help="the number of the first case"
+        "--from",
+        dest="first",
+        type=int,
+        metavar="N",
+        help="the number of the first case (default: where the last run of the seed ended)",
     )
+    parser.add_argument("--totals", action="store_true", help="print what was tried until now, and end")
     given = parser.parse_args()
+    if given.totals:
+        sys.stdout.write(format_totals(read_runs(RUNS)))
+        return 0
     logging.disable(logging.CRITICAL)  # a server says what is wrong with each request
+    FAULTS.mkdir(parents=True, exist_ok=True)
     status = 0
     for name in given.targets or TARGETS:
-        number, faults = fuzz(name, given.seconds, given.seed, given.first)
-        sys.stdout.write(f"{name}: {number} cases, {len(faults)} faults\n")
+        first = given.first if given.first is not None else next_case(read_runs(RUNS), name, given.seed)
+        run, faults = fuzz(name, given.seconds, given.seed, first)
+        with RUNS.open("a", encoding="utf-8") as record:
+            record.write(json.dumps(asdict(run)) + "\n")
+        sys.stdout.write(f"{name}: {run.cases} cases from {first}, {run.seconds:g} s, {run.faults} faults\n")
         sys.stdout.write("".join(f"{fault}\n" for fault in faults[:5]))
         sys.stdout.flush()
         status |= bool(faults)

@@ -1,3 +1,4 @@
+import io
 import shutil
 from itertools import pairwise
 
@@ -166,3 +167,36 @@ def test_a_search_among_no_rows_finds_nothing_although_vectors_are_there() -> No
     vectors = np.eye(3, 8, dtype=np.float32)
     searched = StoredVectors(vectors, np.full(3, -1), no_rows, no_rows).search(vectors[:1], 2, no_rows)
     assert searched[0].tolist() == [[-1, -1]]
+
+
+@pytest.mark.parametrize("first", range(8))
+@pytest.mark.parametrize("pause", [1, 2, 8])
+def test_vectors_that_are_replaced_while_they_are_opened_are_whole(
+    tmp_path, monkeypatch, first: int, pause: int
+) -> None:
+    """A writer renames the folder before the reader's file ``first`` is opened, and puts the new one there later."""
+    files = VectorFiles(tmp_path / "v")
+    numbers = np.arange(10)
+    files.append("e", np.eye(10, dtype=np.float32), numbers, numbers.astype(np.uint64))
+    fresh, old = tmp_path / "v.new", tmp_path / "v.old"
+    VectorFiles(fresh).append(
+        "e", np.eye(10, dtype=np.float32)[:4], numbers[:4], numbers[:4].astype(np.uint64)
+    )
+    opened = 0
+
+    def open_file(path, *arguments, **options):
+        nonlocal opened
+        if opened == first:
+            files.folder.rename(old)
+        if opened == first + pause:
+            fresh.rename(files.folder)
+            shutil.rmtree(old)
+        opened += 1
+        return real_open(path, *arguments, **options)
+
+    real_open = io.open
+    monkeypatch.setattr("io.open", open_file)
+    monkeypatch.setattr("builtins.open", open_file)
+    vectors_read, rows, _ = files.open_for_search()
+    assert len(vectors_read) == len(rows) and len(rows) in {10, 4}
+    assert np.array_equal(np.argmax(vectors_read, axis=1), rows)

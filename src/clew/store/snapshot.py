@@ -203,9 +203,9 @@ class StoreSnapshot:
 
         def make() -> StoredVectors:
             files = VectorFiles(vectors_folder(self._derived, encoder))
-            if not files.read_manifest():
-                raise NotFound(f"no vectors of '{encoder}' in this base", "Make them: clew encoder encode")
             slots, rows, binary_index = files.open_for_search()
+            if not slots.shape[1]:
+                raise NotFound(f"no vectors of '{encoder}' in this base", "Make them: clew encoder encode")
             return StoredVectors(slots, rows, self._live, expected, binary_index)
 
         try:

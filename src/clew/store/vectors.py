@@ -80,7 +80,7 @@ class VectorFiles:
         if not count:
             empty = np.empty(0, dtype=np.int64)
             return np.empty((0, dimension), dtype=np.float32), empty, empty.astype(np.uint64)
-        vectors = self.vectors()
+        vectors = self._map_vectors(count, dimension)
         rows = np.fromfile(self.folder / "rows.i64", np.dtype("<i8"), count)
         texts = np.fromfile(self.folder / "texts.u64", np.dtype("<u8"), count)
         return vectors, rows, texts
@@ -88,21 +88,38 @@ class VectorFiles:
     def open_for_search(self) -> tuple[Vectors, Rows, BinaryIndex | None]:
         """Return vectors, rows, and the binary index where it is complete; all from one state of the files.
 
-        Where the binary index is damaged, search is exact: slower until it is rebuilt, never wrong.
+        Another process may replace them meanwhile (:meth:`clear_removed`): then they are read again. Where the binary
+        index is damaged, search is exact: slower until it is rebuilt, never wrong.
         """
         while True:
-            manifest = self.read_manifest()
-            file = self.binary_index_file()
-            binary_index = file.read() if file is not None and file.is_complete() else None
-            vectors, rows, _ = self.open()
-            if self.read_manifest() == manifest:
+            files, manifest = self._find_files()
+            try:
+                file = files.binary_index_file()
+                binary_index = file.read() if file is not None and file.is_complete() else None
+                vectors, rows, _ = files.open()
+            except (OSError, ValueError) as error:  # a file that is gone, or is shorter now
+                refuse_exhaustion(error)
+                if files.read_manifest() == manifest:
+                    raise
+                continue
+            if files.read_manifest() == manifest:
                 return vectors, rows, binary_index
+
+    def _find_files(self) -> tuple[VectorFiles, dict[str, Any]]:
+        """Return the files with their manifest; for a moment, while they are replaced, they have another name."""
+        replaced = VectorFiles(self.folder.with_name(self.folder.name + UNFINISHED_VECTORS[1]))
+        for files in (self, replaced):
+            if manifest := files.read_manifest():
+                return files, manifest
+        return self, self.read_manifest()
 
     def vectors(self) -> Vectors:
         """Return the vectors alone, (count, dimension), memory-mapped; there must be some."""
         manifest = self.read_manifest()
-        shape = (manifest["count"], manifest["dimension"])
-        return np.memmap(self.folder / "vectors.f32", np.dtype("<f4"), "r", shape=shape)
+        return self._map_vectors(manifest["count"], manifest["dimension"])
+
+    def _map_vectors(self, count: int, dimension: int) -> Vectors:
+        return np.memmap(self.folder / "vectors.f32", np.dtype("<f4"), "r", shape=(count, dimension))
 
     def append(self, name: str, vectors: Vectors, rows: Rows, texts: NDArray[np.uint64]) -> None:
         """Append slots. They are on disk before the manifest counts them."""

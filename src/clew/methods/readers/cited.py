@@ -35,6 +35,7 @@ _EQUIVALENTS = {
 }
 _DIVIDED = re.compile(r"(?<=[^\W\d])[-\u00ad‐]\s*\n\s*(?=[a-zà-öø-ÿ])")
 _WORD = re.compile(r"[^\W_]")
+_WORDS = re.compile(r"\w+")
 #: A character of a script that puts spaces between words.
 _SPACED = r"(?![\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])\w"
 #: Models put these around a quote; they mean nothing.
@@ -118,6 +119,8 @@ def _edge_after(last: str) -> str:
 
 #: A quote of at least this many words is also looked for in other sources than the one it names.
 _LONG_QUOTE = 4
+#: A quote of a letter alone, which stands in any source ("a", the "x" of an example).
+_LETTER = re.compile(rf"(?!\d){_SPACED}")
 #: How the outcome of an answer begins that nothing supports, and what the answer says of it.
 _UNSUPPORTED = "unsupported"
 _USED_INSTEAD = "no quote supports it, so the passages were read without the model"
@@ -130,7 +133,8 @@ class CitedReader:
 
     ``template`` is the prompt ``read-cited``. Every quote is looked up (:func:`find_verbatim`), and the
     characters of the source are shown. A quote that is not in the source it names, nor, if it has at least four
-    words, in another one, goes to ``Answer.rejected_quotes`` and supports nothing.
+    words, in another one, goes to ``Answer.rejected_quotes`` and supports nothing; nor does a letter alone that is
+    not a word of the answer.
 
     **An answer that no quote supports is not given.** The reader abstains, and the step has the model's answer as
     ``withheld``. One exception: if the model gave no quotes, but its answer of at least two words is itself verbatim
@@ -256,8 +260,8 @@ def _check_reply(
     reply: dict[str, Any], hits: Sequence[Hit], step: CitedReadStep
 ) -> tuple[Answer, CitedReadStep]:
     """Return the answer that a reply supports, and the step with the outcome."""
-    quotes, rejected, moved = _check_quotes(reply["quotes"], hits)
     claim = reply["answer"].strip()
+    quotes, rejected, moved = _check_quotes(reply["quotes"], claim, hits)
     step = replace(step, quotes=len(quotes), rejected=len(rejected), found_elsewhere=moved or None)
     if reply["abstain"] or is_refusal(claim):
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
@@ -265,7 +269,9 @@ def _check_reply(
     if not reply["quotes"] and len(claim.split()) > 1:
         quotes = find_verbatim(claim, hits)
     if not quotes:
-        outcome = f"{_UNSUPPORTED}: " + ("no quote stands in its source" if rejected else "it quotes nothing")
+        outcome = f"{_UNSUPPORTED}: " + (
+            "no quote in its source supports it" if rejected else "it quotes nothing"
+        )
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
         return answer, replace(step, outcome=outcome, withheld=claim)
     cited = {quote.node for quote in quotes}
@@ -279,10 +285,10 @@ def _check_reply(
 
 
 def _check_quotes(
-    replied: Sequence[dict[str, Any]], hits: Sequence[Hit]
+    replied: Sequence[dict[str, Any]], claim: str, hits: Sequence[Hit]
 ) -> tuple[tuple[Quote, ...], tuple[str, ...], int]:
-    """Return the quotes that are in a source, those that are in none, and how many were in another than they
-    named."""
+    """Return the quotes that are in a source and may support the ``claim``, the others, and how many were in another
+    source than they named."""
     sources: dict[int, SourceText] = {}
 
     def quote_from(index: int, text: str) -> Quote | None:
@@ -302,7 +308,7 @@ def _check_quotes(
             others = (quote_from(index, text) for index in range(len(hits)) if index != named)
             quote = next((other for other in others if other), None)
             moved += quote is not None
-        if quote is not None:
+        if quote is not None and (not _LETTER.fullmatch(quote.text) or quote.text in _WORDS.findall(claim)):
             quotes[quote] = None
         elif text:
             rejected[text] = None
