@@ -205,6 +205,13 @@ def test_a_name_that_no_passage_mentions_makes_an_answer_doubtful():
     assert read({"In": {"Vermont": 5.0}}, asked.format("Grey Seal Re"), both)[0].text == "Vermont"
 
 
+def test_keywords_that_begin_with_an_unknown_name_are_doubtful():
+    text = "Building and improvements were 4,545 million in 2022; Rope deliveries were 12."
+    scripted = {"Rope": {"12": 5.0}, "Tesla": {"4,545 million": 5.0}}
+    assert not read(scripted, "Rope deliveries 2022", [hit(0, text)])[0].abstained
+    assert read(scripted, "Tesla deliveries 2022", [hit(0, text)])[0].abstained
+
+
 def test_a_figure_of_another_part_of_the_company_makes_an_answer_doubtful():
     text = "The revenue of the Rope segment was 40 million in 2021."
     asked = "What was the revenue of the {} segment in 2021?"

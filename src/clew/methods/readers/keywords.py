@@ -44,6 +44,11 @@ _SEAT = re.compile(r"hq|location", re.IGNORECASE)
 _DONE = re.compile(r"([a-z]+s) (?!paid)([a-z]+ed)", re.IGNORECASE)
 
 
+def is_keywords(text: str) -> bool:
+    """Return whether a text is neither a question nor a request."""
+    return _SENTENCE.search(text) is None
+
+
 def complete_keywords(text: str, names: Collection[str]) -> str:
     """Return the question that keywords stand for, "" for a text that is a question or asks nothing of one of
     ``names``, the names in it that documents are about.
@@ -55,7 +60,7 @@ def complete_keywords(text: str, names: Collection[str]) -> str:
     """
     words = " ".join(text.split())
     periods = list(_PERIODS.finditer(words))
-    if len(names) != 1 or len(periods) > 1 or _SENTENCE.search(words) or len(words.split()) > _MAX_WORDS:
+    if len(names) != 1 or len(periods) > 1 or not is_keywords(words) or len(words.split()) > _MAX_WORDS:
         return ""
     (name,) = names
     without_period = words if not periods else words[: periods[0].start()] + words[periods[0].end() :]

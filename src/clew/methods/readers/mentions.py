@@ -54,9 +54,20 @@ def is_about(subjects: Mapping[str, frozenset[str]], node: Node) -> bool:
     )
 
 
-def lacks_names(question: str, nodes: Sequence[Node], subjects: Mapping[str, frozenset[str]]) -> bool:
+def lacks_names(
+    question: str,
+    nodes: Sequence[Node],
+    subjects: Mapping[str, frozenset[str]],
+    are_keywords: bool = False,
+) -> bool:
     """Return whether a question names somebody or something in two words or more, and no node that may tell about its
-    subjects mentions any of these names. The subjects themselves do not count, nor does the question's first word."""
+    subjects mentions any of these names. The subjects themselves do not count, nor does the question's first word; of
+    keywords it does: "Tesla deliveries 2022"."""
+    first = question.split(" ", 1)[0]
+    if are_keywords and not subjects and _PROPER.fullmatch(first):
+        known = {term for node in nodes for term in query_terms(node_context(node))}
+        if not known.intersection(query_terms(first)):
+            return True
     names = [
         name
         for name in _longest_names(question, lambda words: " " in words)

@@ -50,7 +50,7 @@ from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import repeats_question, select_fitting_spans
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader
-from clew.methods.readers.keywords import complete_keywords
+from clew.methods.readers.keywords import complete_keywords, is_keywords
 from clew.methods.readers.mentions import (
     is_about,
     lacks_names,
@@ -390,7 +390,7 @@ class SpanAnswerReader:
         subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
         passages = [passage_of_hit(hit, question) for hit in hits]
         nodes = [hit.node for hit in hits]
-        is_doubtful = doubt_names and lacks_names(question, nodes, subjects)
+        is_doubtful = doubt_names and lacks_names(question, nodes, subjects, is_keywords(question))
         spans_by_context = self.model.read(
             question,
             [[passages[position] for position in context] for context in contexts],
