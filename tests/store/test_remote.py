@@ -193,6 +193,105 @@ def test_a_first_question_waits_for_three_requests_in_turn(written, tmp_path, mo
         assert len(objects.names) == count
 
 
+class RequestChain:
+    """Counts requests that wait for one another, without a clock: a piece is one later in the chain than the latest
+    that was waited for when it was asked for. ``length`` is that of the chain that was waited for."""
+
+    def __init__(self, monkeypatch, *, ahead=True):
+        """``ahead``: whether anything is fetched before it is waited for."""
+        self.length, self._places = 1, {}  # the manifest is the first
+        get, begin, download = pieces.PieceCache.get, pieces.PieceCache.begin, pieces.PieceCache.download
+
+        def waiting_get(cache, digests):
+            wanted = list(digests)
+            self._wait(wanted)
+            return get(cache, wanted)
+
+        def noted_begin(cache, digests):
+            if ahead:
+                wanted = list(digests)
+                self._ask(wanted)
+                begin(cache, wanted)
+
+        def waiting_download(cache, files, *rest):
+            wanted = list(files)
+            # Vectors are fetched by a thread of their own, from the moment when the first names and words are.
+            if threading.current_thread() is threading.main_thread():
+                self._wait([piece for file in wanted for piece in file.pieces])
+            download(cache, wanted, *rest)
+
+        monkeypatch.setattr(pieces.PieceCache, "get", waiting_get)
+        monkeypatch.setattr(pieces.PieceCache, "begin", noted_begin)
+        monkeypatch.setattr(pieces.PieceCache, "download", waiting_download)
+
+    def _ask(self, digests):
+        for digest in digests:
+            self._places.setdefault(digest, self.length + 1)
+
+    def _wait(self, digests):
+        self._ask(digests)
+        self.length = max([self.length, *map(self._places.__getitem__, digests)])
+
+
+@pytest.fixture(scope="module")
+def mills(tmp_path_factory):
+    """A base of sixty mills and those who built them, with the vectors of clew:hops."""
+    path = tmp_path_factory.mktemp("mills") / "kb"
+    with Store.open(path, create=True) as store:
+        for number in range(60):
+            builder = f"Ada Number{number}"
+            texts = [
+                f"The Oskell{number} mill was built by {builder} and stands on the river Garrow.",
+                f"{builder} was born in Hollow{number}, where the toll of the ferry was paid.",
+                f"In Hollow{number} there is a gauge of stone, from the year {1800 + number}.",
+            ]
+            for part, text in enumerate(texts):
+                parsed = make_document(f"{('Mill', 'Builder', 'Town')[part]} {number}", [text])
+                store.put_document(parsed, location(f"/docs/{number}-{part}.txt"))
+        with KnowledgeBase(store) as base:
+            base.encoding.set("clew:hops")
+            base.encoding.encode_missing()
+    return path
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "In which town was the builder of the Oskell7 mill born?",
+        "Which year is the gauge from in the town where Ada Number40 was born?",
+        "What is in Hollow12?",
+    ],
+)
+def test_a_first_question_to_a_large_base_waits_for_few_requests(
+    mills, small_pieces, tmp_path, monkeypatch, question
+):
+    """Postings and nodes are read in ranges: the manifest; the resident file; names, words and vectors; the terms and
+    the nodes of the best passages; of a further hop its passages. They are more where nothing is fetched ahead."""
+    monkeypatch.setattr(remote, "CHECK_INTERVAL", 1000.0)
+    monkeypatch.setattr(remote, "MAX_PREFETCH", 0)
+    objects = FolderObjects(tmp_path / "copy")
+    with Store.open(mills) as store, KnowledgeBase(store) as here:
+        publish(store, objects, shards=2)
+        expected = here.ask(question)
+    assert len(objects.sizes("pieces")) > 100
+
+    def ask(*, ahead):
+        monkeypatch.setenv("CLEW_CACHE", str(tmp_path / f"cache {ahead}"))
+        with monkeypatch.context() as patch:
+            chain = RequestChain(patch, ahead=ahead)
+            with KnowledgeBase(RemoteStore(objects)) as base:
+                answer = base.ask(question)
+                wait_for_prefetch()
+        assert answer.text == expected.text
+        assert [(hit.node.id, hit.score, hit.path) for hit in answer.evidence] == [
+            (hit.node.id, hit.score, hit.path) for hit in expected.evidence
+        ]
+        return chain.length
+
+    length, longer = ask(ahead=True), ask(ahead=False)
+    assert length <= 5 and longer > length + 2, (length, longer)
+
+
 def test_what_is_fetched_ahead_of_an_earlier_state_leaves_no_trace(written, tmp_path):
     objects = CountedObjects(tmp_path / "copy")
     publish(written, objects)
