@@ -3,8 +3,10 @@
 Decision 38 and docs/benchmarks/storage.md quote it. The S3 server is moto's, on loopback, behind a proxy that counts.
 
 Reading a base where it lies. `equality`: copies of a base with vectors in 1, 2, 4 and 8 shards give the ids and
-scores of its folder, to the last bit, for 300 questions (the default search, and by words alone), and for 100 walks
-with their answers; also after a random fifth of the documents was removed and half of them were added again.
+scores of its folder, to the last bit, for 300 questions (the default search, and by words alone), for 100 walks with
+their answers, and for chains of triples in the sample graph, one for each edge and each two that follow one another;
+also after a random fifth of the documents was removed and half of them were added again, and after all segments of
+the folder were written anew as one.
 `resent`: the bytes of a copy that are sent again after 1, 10 and 100 random documents were removed, in pieces of
 equal size and in those that the content cuts, for 1, 8, 32 and the usual number of shards. `cost`: of two-hop
 questions as `clew ask` answers them, with an empty cache and with the cache that others left: requests, bytes, the
@@ -75,6 +77,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from object_server import CREDENTIALS, ObjectServer, Request, serve_objects  # noqa: E402 (shared with the tests)
 
 DATA = ROOT.parent / "shared" / "data"
+GRAPH = ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv"
 SETS = ("2wikimultihopqa/train500", "hotpotqa/train100", "musique/train100")
 SEED, COUNTED, TIMED = 25, 12, 4
 SHARDS = (1, 2, 4)
@@ -446,7 +449,7 @@ def open_encoded_base(
         store.encode(RandomVectors(encoder.name))
     if samples and not base.graphs.infos():
         base.add([ROOT / "samples" / "documents"])
-        base.graphs.add(ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv")
+        base.graphs.add(GRAPH)
     base.encoding.encode_missing(
         lambda done, total: print(f"\rvectors {done} of {total}", end="", file=sys.stderr)
     )
@@ -479,22 +482,43 @@ def answer_content(base: KnowledgeBase, question: str) -> tuple[str, list[tuple[
     return answer.text, [(hit.node.id, hit.score) for hit in answer.evidence]
 
 
-#: What is compared of a question: the default search, the search by words alone, and walks.
+#: What is compared of a question: the default search, the search by words alone, walks, and chains of triples.
 Results = dict[str, list[Any]]
 
 
+def read_chains(path: Path) -> list[str]:
+    """Return a question in triples for each edge of a graph file, and for each two edges that follow one another."""
+    edges = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    one = {f"{head} >> {relation} >> #1; final answer: #1" for head, relation, _ in edges}
+    two = {
+        f"{head} >> {first} >> #1; #1 >> {second} >> #2; final answer: #2"
+        for head, first, tail in edges
+        for start, second, _ in edges
+        if start == tail
+    }
+    return sorted(one | two)
+
+
+def chain_results(base: KnowledgeBase, chain: str) -> tuple[str, list[tuple[str, float]]]:
+    """Return the answer of a graph to a chain of triples, and ids and scores of its evidence."""
+    answer = base.ask("", chain=chain, recipe="chain")
+    return answer.text, [(hit.node.id, hit.score) for hit in answer.evidence]
+
+
 def read_results(base: KnowledgeBase, questions: Sequence[str], walks: int) -> Results:
-    """Return the results of a base: walks of the first ``walks`` questions, searches of the others."""
+    """Return the results of a base: walks of the first ``walks`` questions, searches of the others, and chains."""
     searched = questions[walks:]
     return {
         "default search": [search_results(base, text) for text in searched],
         "search by words": [search_results(base, text, retriever="bm25") for text in searched],
         "walks": [walk_results(base, text) for text in questions[:walks]],
+        "chains": [chain_results(base, chain) for chain in read_chains(GRAPH)],
     }
 
 
 def measure_equality(folder: Path, count: int, walks: int, shards: Sequence[int]) -> None:
-    """Print how many results are equal from the folder and from copies in shards, before and after random changes."""
+    """Print how many results are equal from the folder and from copies in shards: at first, after random changes, and
+    after the segments of the folder were written anew."""
     rng = np.random.default_rng(SEED)
     original, questions = open_encoded_base(folder)
     original.close()
@@ -503,9 +527,12 @@ def measure_equality(folder: Path, count: int, walks: int, shards: Sequence[int]
     shutil.copytree(folder / "base", work)
     chosen = [questions[number] for number in rng.permutation(len(questions))[: count + walks].tolist()]
     with serve_objects() as server, clew.open(work) as here:
+        here.graphs.add(GRAPH)
 
         def compare() -> None:
+            segments = len(here.store.snapshot()._segments)
             expected = read_results(here, chosen, walks)
+            print(f"the folder: {segments} segments, {len(expected['chains'])} chains", flush=True)
             for number in shards:
                 address = copy_to(server, here, f"equality{number}", number)
                 with clew.open(address) as there:
@@ -530,6 +557,10 @@ def measure_equality(folder: Path, count: int, walks: int, shards: Sequence[int]
             store.put_document(parsed, Location(path, "/", len(parsed.text), 0, 0))
         here.encoding.encode_missing()
         print(f"removed {len(removed)} of {len(paths)} documents, added {len(again)} of them again")
+        compare()
+        store._index.delete()
+        store.catch_up()
+        print("all segments were written anew")
         compare()
 
 

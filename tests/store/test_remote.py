@@ -127,6 +127,14 @@ def test_any_number_of_shards_gives_the_same(written, tmp_path):
         for shards, (target, reader) in readers.items():
             publish(written, target, shards)
             assert results(reader) == results(written), shards
+    # The segments of the folder are written anew as one; those of a copy stay shards.
+    segments = SegmentIndex(written.derived / "segments")
+    segments.delete()
+    written.catch_up()
+    assert len(segments.load()) == 1
+    for shards, (target, reader) in readers.items():
+        publish(written, target, shards)
+        assert results(reader) == results(written), shards
     counts = [len(readers[shards][1].snapshot()._segments) for shards in (1, 2, 4, 8)]
     assert counts == sorted(counts) and counts[0] < counts[2] < counts[3]
     copy_base(readers[8][0].url, str(tmp_path / "back"))
