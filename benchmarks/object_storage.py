@@ -16,6 +16,10 @@ folder. `--paragraphs 500 --samples` makes a small base, with the sample documen
 multiplies the latencies: on a busy machine requests that are sent together begin at different times, and where these
 are further apart than a latency, they count as rounds.
 
+`rounds`: the longest chain of requests that wait for one another, counted without a clock (`tests/request_chain.py`),
+of first questions to a base whose postings and nodes are all read in ranges, as those of a large base are; also where
+nothing is fetched before it is waited for.
+
 Choosing the engine: Lance and our own arrays, in shards. `scores`: the postings of a base are written in 1, 2 and 4
 shards; a shard answers the terms of a question with rows, counts and lengths, the counts are added, and BM25 has to
 be equal, bit by bit, to the base's own, for 200 questions (the first twelve also count requests and bytes; then four
@@ -30,6 +34,7 @@ Needs obstore, moto[s3], flask, flask-cors; the last three parts pylance.
     python benchmarks/object_storage.py equality --folder /tmp/object-storage
     python benchmarks/object_storage.py resent --folder /tmp/object-storage
     python benchmarks/object_storage.py cost --folder /tmp/object-storage --questions 20
+    python benchmarks/object_storage.py rounds --folder /tmp/object-storage --questions 20
     python benchmarks/object_storage.py scores --folder /tmp/object-storage
     python benchmarks/object_storage.py removal --folder /tmp/object-storage
     python benchmarks/object_storage.py commits
@@ -63,8 +68,11 @@ from clew.knowledge_base.base_copy import copy_base
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.parse.documents.builder import DocumentBuilder
 from clew.retrieve.lexical import BM25, QueryTerms
+from clew.store.object_store import FolderObjects
+from clew.store.remote import layout
 from clew.store.remote import manifest as stored_files
 from clew.store.remote import store as remote_store
+from clew.store.remote.store import RemoteStore
 from clew.store.segments import FieldPostings
 from clew.store.snapshot import StoreSnapshot
 from clew.store.store import Store
@@ -75,6 +83,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 from object_server import CREDENTIALS, ObjectServer, Request, serve_objects  # noqa: E402 (shared with the tests)
+from request_chain import count_request_chain  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
 GRAPH = ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv"
@@ -706,6 +715,34 @@ def measure_cost(
     original.close()
 
 
+def measure_rounds(folder: Path, original: KnowledgeBase, two_hop: Sequence[str], count: int) -> None:
+    """Print how many requests of first questions to a large base wait for one another, fetched ahead and in turn."""
+    order = np.random.default_rng(SEED).permutation(len(two_hop))[:count]
+    chosen = [two_hop[number] for number in order.tolist()]
+    expected = {text: answer_content(original, text) for text in chosen}
+    layout.MAX_RESIDENT = remote_store.MAX_PREFETCH = 0
+    place = folder / "rounds"
+    shutil.rmtree(place, ignore_errors=True)
+    copy_base(str(original.path), f"file://{place}")
+    os.environ["CLEW_CACHE"] = str(folder / "cache")
+    for ahead in (True, False):
+        lengths, equal = [], 0
+        for text in chosen:
+            shutil.rmtree(folder / "cache", ignore_errors=True)
+            with count_request_chain(ahead=ahead) as chain:
+                store = RemoteStore(FolderObjects(place), folder / "data")
+                with KnowledgeBase(store) as base:
+                    equal += answer_content(base, text) == expected[text]
+            lengths.append(chain.length)
+        counted = ", ".join(f"{number} times {length}" for length, number in sorted(Counter(lengths).items()))
+        print(
+            f"{'ahead' if ahead else 'in turn'}: {len(chosen)} questions, seed {SEED}, {equal} answers equal; "
+            f"rounds {format_quantiles(lengths)}: {counted}",
+            flush=True,
+        )
+    original.close()
+
+
 def format_quantiles(values: Sequence[float]) -> str:
     """Return the median and the largest value."""
     return f"{np.median(values):.4g} ({max(values):.4g})"
@@ -715,10 +752,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["equality", "resent", "cost", "scores", "removal", "commits"])
+    parser.add_argument(
+        "part", choices=["equality", "resent", "cost", "rounds", "scores", "removal", "commits"]
+    )
     parser.add_argument("--folder", type=Path, default=Path("/tmp/object-storage"))
     parser.add_argument(
-        "--questions", type=int, help="default: 300 for equality, 20 for cost, 200 for scores"
+        "--questions", type=int, help="default: 300 for equality, 20 for cost and rounds, 200 for scores"
     )
     parser.add_argument("--walks", type=int, default=100)
     parser.add_argument("--shards", type=int, nargs="+", help="equality (default: 1 2 4 8); cost: the first")
@@ -726,7 +765,7 @@ def main() -> None:
     parser.add_argument(
         "--samples", action="store_true", help="with the sample documents and their graph; cost"
     )
-    parser.add_argument("--random-vectors", action="store_true", help="do not encode passages; cost")
+    parser.add_argument("--random-vectors", action="store_true", help="do not encode passages; cost, rounds")
     parser.add_argument("--slower", type=float, default=1.0, help="factor of the latencies; cost")
     parser.add_argument("--prefetch", type=int, help="MiB that may be fetched ahead; cost")
     arguments = parser.parse_args()
@@ -749,6 +788,9 @@ def main() -> None:
         two_hop = questions[: (arguments.paragraphs or len(questions) * 5) // 10]  # of 2WikiMultihopQA
         count = arguments.questions or 20
         measure_cost(arguments.folder, base, two_hop, count, shards, arguments.slower)
+    elif arguments.part == "rounds":
+        base, questions = open_encoded_base(arguments.folder, random_vectors=arguments.random_vectors)
+        measure_rounds(arguments.folder, base, questions[: len(questions) // 2], arguments.questions or 20)
     elif arguments.part == "scores":
         measure_scores(arguments.folder, arguments.questions or 200)
     elif arguments.part == "removal":

@@ -23,6 +23,7 @@ from clew.store.segments import FIELDS, SegmentIndex
 from clew.store.store import Store
 from command_line import run
 from kb_documents import HashEncoder, document, location
+from request_chain import count_request_chain
 from retrieve_documents import make_document
 from schema_graphs import films
 
@@ -201,46 +202,6 @@ def test_a_first_question_waits_for_three_requests_in_turn(written, tmp_path, mo
         assert len(objects.names) == count
 
 
-class RequestChain:
-    """Counts requests that wait for one another, without a clock: a piece is one later in the chain than the latest
-    that was waited for when it was asked for. ``length`` is that of the chain that was waited for."""
-
-    def __init__(self, monkeypatch, *, ahead=True):
-        """``ahead``: whether anything is fetched before it is waited for."""
-        self.length, self._places = 1, {}  # the manifest is the first
-        get, begin, download = pieces.PieceCache.get, pieces.PieceCache.begin, pieces.PieceCache.download
-
-        def waiting_get(cache, digests):
-            wanted = list(digests)
-            self._wait(wanted)
-            return get(cache, wanted)
-
-        def noted_begin(cache, digests):
-            if ahead:
-                wanted = list(digests)
-                self._ask(wanted)
-                begin(cache, wanted)
-
-        def waiting_download(cache, files, *rest):
-            wanted = list(files)
-            # Vectors are fetched by a thread of their own, from the moment when the first names and words are.
-            if threading.current_thread() is threading.main_thread():
-                self._wait([piece for file in wanted for piece in file.pieces])
-            download(cache, wanted, *rest)
-
-        monkeypatch.setattr(pieces.PieceCache, "get", waiting_get)
-        monkeypatch.setattr(pieces.PieceCache, "begin", noted_begin)
-        monkeypatch.setattr(pieces.PieceCache, "download", waiting_download)
-
-    def _ask(self, digests):
-        for digest in digests:
-            self._places.setdefault(digest, self.length + 1)
-
-    def _wait(self, digests):
-        self._ask(digests)
-        self.length = max([self.length, *map(self._places.__getitem__, digests)])
-
-
 @pytest.fixture(scope="module")
 def mills(tmp_path_factory):
     """A base of sixty mills and those who built them, with the vectors of clew:hops."""
@@ -285,11 +246,9 @@ def test_a_first_question_to_a_large_base_waits_for_few_requests(
 
     def ask(*, ahead):
         monkeypatch.setenv("CLEW_CACHE", str(tmp_path / f"cache {ahead}"))
-        with monkeypatch.context() as patch:
-            chain = RequestChain(patch, ahead=ahead)
-            with KnowledgeBase(RemoteStore(objects)) as base:
-                answer = base.ask(question)
-                wait_for_prefetch()
+        with count_request_chain(ahead=ahead) as chain, KnowledgeBase(RemoteStore(objects)) as base:
+            answer = base.ask(question)
+            wait_for_prefetch()
         assert answer.text == expected.text
         assert [(hit.node.id, hit.score, hit.path) for hit in answer.evidence] == [
             (hit.node.id, hit.score, hit.path) for hit in expected.evidence
