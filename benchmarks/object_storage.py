@@ -3,8 +3,10 @@
 Decision 38 and docs/benchmarks/storage.md quote it. The S3 server is moto's, on loopback, behind a proxy that counts.
 
 Reading a base where it lies. `equality`: copies of a base with vectors in 1, 2, 4 and 8 shards give the ids and
-scores of its folder, to the last bit, for 300 questions (the default search, and by words alone), and for 100 walks
-with their answers; also after a random fifth of the documents was removed and half of them were added again.
+scores of its folder, to the last bit, for 300 questions (the default search, and by words alone), for 100 walks with
+their answers, and for chains of triples in the sample graph, one for each edge and each two that follow one another;
+also after a random fifth of the documents was removed and half of them were added again, and after all segments of
+the folder were written anew as one.
 `resent`: the bytes of a copy that are sent again after 1, 10 and 100 random documents were removed, in pieces of
 equal size and in those that the content cuts, for 1, 8, 32 and the usual number of shards. `cost`: of two-hop
 questions as `clew ask` answers them, with an empty cache and with the cache that others left: requests, bytes, the
@@ -13,6 +15,10 @@ below 78) and each PUT (100 and 195); lognormal, drawn with the seed. Every answ
 folder. `--paragraphs 500 --samples` makes a small base, with the sample documents and their graph. `--slower 10`
 multiplies the latencies: on a busy machine requests that are sent together begin at different times, and where these
 are further apart than a latency, they count as rounds.
+
+`rounds`: the longest chain of requests that wait for one another, counted without a clock (`tests/request_chain.py`),
+of first questions to a base whose postings and nodes are all read in ranges, as those of a large base are; also where
+nothing is fetched before it is waited for.
 
 Choosing the engine: Lance and our own arrays, in shards. `scores`: the postings of a base are written in 1, 2 and 4
 shards; a shard answers the terms of a question with rows, counts and lengths, the counts are added, and BM25 has to
@@ -28,6 +34,7 @@ Needs obstore, moto[s3], flask, flask-cors; the last three parts pylance.
     python benchmarks/object_storage.py equality --folder /tmp/object-storage
     python benchmarks/object_storage.py resent --folder /tmp/object-storage
     python benchmarks/object_storage.py cost --folder /tmp/object-storage --questions 20
+    python benchmarks/object_storage.py rounds --folder /tmp/object-storage --questions 20
     python benchmarks/object_storage.py scores --folder /tmp/object-storage
     python benchmarks/object_storage.py removal --folder /tmp/object-storage
     python benchmarks/object_storage.py commits
@@ -61,8 +68,11 @@ from clew.knowledge_base.base_copy import copy_base
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.parse.documents.builder import DocumentBuilder
 from clew.retrieve.lexical import BM25, QueryTerms
+from clew.store.object_store import FolderObjects
+from clew.store.remote import layout
 from clew.store.remote import manifest as stored_files
 from clew.store.remote import store as remote_store
+from clew.store.remote.store import RemoteStore
 from clew.store.segments import FieldPostings
 from clew.store.snapshot import StoreSnapshot
 from clew.store.store import Store
@@ -73,8 +83,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 from object_server import CREDENTIALS, ObjectServer, Request, serve_objects  # noqa: E402 (shared with the tests)
+from request_chain import count_request_chain  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
+GRAPH = ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv"
 SETS = ("2wikimultihopqa/train500", "hotpotqa/train100", "musique/train100")
 SEED, COUNTED, TIMED = 25, 12, 4
 SHARDS = (1, 2, 4)
@@ -446,7 +458,7 @@ def open_encoded_base(
         store.encode(RandomVectors(encoder.name))
     if samples and not base.graphs.infos():
         base.add([ROOT / "samples" / "documents"])
-        base.graphs.add(ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv")
+        base.graphs.add(GRAPH)
     base.encoding.encode_missing(
         lambda done, total: print(f"\rvectors {done} of {total}", end="", file=sys.stderr)
     )
@@ -479,22 +491,43 @@ def answer_content(base: KnowledgeBase, question: str) -> tuple[str, list[tuple[
     return answer.text, [(hit.node.id, hit.score) for hit in answer.evidence]
 
 
-#: What is compared of a question: the default search, the search by words alone, and walks.
+#: What is compared of a question: the default search, the search by words alone, walks, and chains of triples.
 Results = dict[str, list[Any]]
 
 
+def read_chains(path: Path) -> list[str]:
+    """Return a question in triples for each edge of a graph file, and for each two edges that follow one another."""
+    edges = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    one = {f"{head} >> {relation} >> #1; final answer: #1" for head, relation, _ in edges}
+    two = {
+        f"{head} >> {first} >> #1; #1 >> {second} >> #2; final answer: #2"
+        for head, first, tail in edges
+        for start, second, _ in edges
+        if start == tail
+    }
+    return sorted(one | two)
+
+
+def chain_results(base: KnowledgeBase, chain: str) -> tuple[str, list[tuple[str, float]]]:
+    """Return the answer of a graph to a chain of triples, and ids and scores of its evidence."""
+    answer = base.ask("", chain=chain, recipe="chain")
+    return answer.text, [(hit.node.id, hit.score) for hit in answer.evidence]
+
+
 def read_results(base: KnowledgeBase, questions: Sequence[str], walks: int) -> Results:
-    """Return the results of a base: walks of the first ``walks`` questions, searches of the others."""
+    """Return the results of a base: walks of the first ``walks`` questions, searches of the others, and chains."""
     searched = questions[walks:]
     return {
         "default search": [search_results(base, text) for text in searched],
         "search by words": [search_results(base, text, retriever="bm25") for text in searched],
         "walks": [walk_results(base, text) for text in questions[:walks]],
+        "chains": [chain_results(base, chain) for chain in read_chains(GRAPH)],
     }
 
 
 def measure_equality(folder: Path, count: int, walks: int, shards: Sequence[int]) -> None:
-    """Print how many results are equal from the folder and from copies in shards, before and after random changes."""
+    """Print how many results are equal from the folder and from copies in shards: at first, after random changes, and
+    after the segments of the folder were written anew."""
     rng = np.random.default_rng(SEED)
     original, questions = open_encoded_base(folder)
     original.close()
@@ -503,9 +536,12 @@ def measure_equality(folder: Path, count: int, walks: int, shards: Sequence[int]
     shutil.copytree(folder / "base", work)
     chosen = [questions[number] for number in rng.permutation(len(questions))[: count + walks].tolist()]
     with serve_objects() as server, clew.open(work) as here:
+        here.graphs.add(GRAPH)
 
         def compare() -> None:
+            segments = len(here.store.snapshot()._segments)
             expected = read_results(here, chosen, walks)
+            print(f"the folder: {segments} segments, {len(expected['chains'])} chains", flush=True)
             for number in shards:
                 address = copy_to(server, here, f"equality{number}", number)
                 with clew.open(address) as there:
@@ -530,6 +566,10 @@ def measure_equality(folder: Path, count: int, walks: int, shards: Sequence[int]
             store.put_document(parsed, Location(path, "/", len(parsed.text), 0, 0))
         here.encoding.encode_missing()
         print(f"removed {len(removed)} of {len(paths)} documents, added {len(again)} of them again")
+        compare()
+        store._index.delete()
+        store.catch_up()
+        print("all segments were written anew")
         compare()
 
 
@@ -675,6 +715,34 @@ def measure_cost(
     original.close()
 
 
+def measure_rounds(folder: Path, original: KnowledgeBase, two_hop: Sequence[str], count: int) -> None:
+    """Print how many requests of first questions to a large base wait for one another, fetched ahead and in turn."""
+    order = np.random.default_rng(SEED).permutation(len(two_hop))[:count]
+    chosen = [two_hop[number] for number in order.tolist()]
+    expected = {text: answer_content(original, text) for text in chosen}
+    layout.MAX_RESIDENT = remote_store.MAX_PREFETCH = 0
+    place = folder / "rounds"
+    shutil.rmtree(place, ignore_errors=True)
+    copy_base(str(original.path), f"file://{place}")
+    os.environ["CLEW_CACHE"] = str(folder / "cache")
+    for ahead in (True, False):
+        lengths, equal = [], 0
+        for text in chosen:
+            shutil.rmtree(folder / "cache", ignore_errors=True)
+            with count_request_chain(ahead=ahead) as chain:
+                store = RemoteStore(FolderObjects(place), folder / "data")
+                with KnowledgeBase(store) as base:
+                    equal += answer_content(base, text) == expected[text]
+            lengths.append(chain.length)
+        counted = ", ".join(f"{number} times {length}" for length, number in sorted(Counter(lengths).items()))
+        print(
+            f"{'ahead' if ahead else 'in turn'}: {len(chosen)} questions, seed {SEED}, {equal} answers equal; "
+            f"rounds {format_quantiles(lengths)}: {counted}",
+            flush=True,
+        )
+    original.close()
+
+
 def format_quantiles(values: Sequence[float]) -> str:
     """Return the median and the largest value."""
     return f"{np.median(values):.4g} ({max(values):.4g})"
@@ -684,10 +752,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["equality", "resent", "cost", "scores", "removal", "commits"])
+    parser.add_argument(
+        "part", choices=["equality", "resent", "cost", "rounds", "scores", "removal", "commits"]
+    )
     parser.add_argument("--folder", type=Path, default=Path("/tmp/object-storage"))
     parser.add_argument(
-        "--questions", type=int, help="default: 300 for equality, 20 for cost, 200 for scores"
+        "--questions", type=int, help="default: 300 for equality, 20 for cost and rounds, 200 for scores"
     )
     parser.add_argument("--walks", type=int, default=100)
     parser.add_argument("--shards", type=int, nargs="+", help="equality (default: 1 2 4 8); cost: the first")
@@ -695,7 +765,7 @@ def main() -> None:
     parser.add_argument(
         "--samples", action="store_true", help="with the sample documents and their graph; cost"
     )
-    parser.add_argument("--random-vectors", action="store_true", help="do not encode passages; cost")
+    parser.add_argument("--random-vectors", action="store_true", help="do not encode passages; cost, rounds")
     parser.add_argument("--slower", type=float, default=1.0, help="factor of the latencies; cost")
     parser.add_argument("--prefetch", type=int, help="MiB that may be fetched ahead; cost")
     arguments = parser.parse_args()
@@ -718,6 +788,9 @@ def main() -> None:
         two_hop = questions[: (arguments.paragraphs or len(questions) * 5) // 10]  # of 2WikiMultihopQA
         count = arguments.questions or 20
         measure_cost(arguments.folder, base, two_hop, count, shards, arguments.slower)
+    elif arguments.part == "rounds":
+        base, questions = open_encoded_base(arguments.folder, random_vectors=arguments.random_vectors)
+        measure_rounds(arguments.folder, base, questions[: len(questions) // 2], arguments.questions or 20)
     elif arguments.part == "scores":
         measure_scores(arguments.folder, arguments.questions or 200)
     elif arguments.part == "removal":

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,7 @@ from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.parse.documents.builder import DocumentBuilder
 from clew.retrieve.lexical import BM25
 from clew.store.object_store import FolderObjects
+from clew.store.remote.manifest import MANIFEST
 from clew.store.remote.store import RemoteStore
 from clew.store.segments import SegmentedPostings
 from clew.store.store import Store
@@ -246,7 +248,7 @@ class CountedObjects(FolderObjects):
 
 def open_scaled_base(folder: Path, size: int) -> tuple[KnowledgeBase, list[str]]:
     """Return a base of ``size`` passages, each of five random sentences of the paragraphs under a random title of
-    theirs, twenty to a document; print what adding them takes."""
+    theirs, twenty to a document; print what adding them takes. An interrupted base is continued."""
     original, questions = open_base(folder)
     target = folder / f"scale{size}"
     if not (target / "complete").exists():
@@ -257,14 +259,16 @@ def open_scaled_base(folder: Path, size: int) -> tuple[KnowledgeBase, list[str]]
         titles = [text.partition(". ")[0] for text in texts]
         sentences = [part for text in texts for part in text.split(". ")[1:] if len(part) > 20]
         rng = np.random.default_rng([SEED, size])
-        shutil.rmtree(target, ignore_errors=True)
-        started = time.process_time()
         with Store.open(target, create=True) as store:
+            there = store.locations()
+            started, stored_before = time.process_time(), len(there)
             for first in range(0, size, PER_DOCUMENT):
                 builder = DocumentBuilder()
                 for _ in range(PER_DOCUMENT):
                     chosen = [sentences[n] for n in rng.integers(len(sentences), size=5).tolist()]
                     builder.add_paragraph(f"{titles[rng.integers(len(titles))]}. {'. '.join(chosen)}.")
+                if f"/{first}" in there:
+                    continue
                 document = builder.finish(
                     data=str(first).encode(),
                     title=f"from {first}",
@@ -277,8 +281,9 @@ def open_scaled_base(folder: Path, size: int) -> tuple[KnowledgeBase, list[str]]
             indexed = time.process_time()
         documents = size / PER_DOCUMENT
         print(
-            f"{size:,} passages: CPU-seconds a document: {(stored - started) / documents:.4f} to store, "
-            f"{(indexed - stored) / documents:.4f} to index",
+            f"{size:,} passages: CPU-seconds a document: "
+            f"{(stored - started) / max(1, documents - stored_before):.4f} to store, "
+            f"{(indexed - stored) / documents:.4f} to index; {peak_memory()}",
             flush=True,
         )
         (target / "complete").touch()
@@ -290,6 +295,11 @@ def open_scaled_base(folder: Path, size: int) -> tuple[KnowledgeBase, list[str]]
     encoder = base.encoding.require()
     base.store.encode(RandomVectors(encoder.name, encoder.dimension))
     return base, questions
+
+
+def peak_memory() -> str:
+    """Return the most memory that this process has had, for people."""
+    return f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB of memory until now"
 
 
 @dataclass
@@ -335,19 +345,28 @@ def measure_scale(folder: Path, sizes: Sequence[int], shards: Sequence[int], cou
         order = np.random.default_rng(SEED).permutation(len(two_hop))[: count + 1]
         texts = [two_hop[number] for number in order.tolist()]
         with base:
-            base.ask("the models are loaded")
+            for text in ("the models are loaded", texts[0]):
+                started = time.process_time()
+                base.ask(text)
+                seconds = time.process_time() - started
+                print(
+                    f"{size:,} passages, in the folder: {seconds:.2f} CPU-seconds; {peak_memory()}",
+                    flush=True,
+                )
         for number in shards:
             place = folder / f"scale{size}-{number}"
-            shutil.rmtree(place, ignore_errors=True)
-            started = time.process_time()
-            report = copy_base(str(base.path), f"file://{place}", shards=number)
-            seconds = time.process_time() - started
-            pieces = len(list((place / "pieces").iterdir()))
-            print(
-                f"{size:,} passages, {number} shards: {report.bytes / 1e6:.1f} MB in {pieces} pieces, "
-                f"copied in {seconds:.1f} CPU-seconds",
-                flush=True,
-            )
+            if not (place / MANIFEST).exists():
+                shutil.rmtree(place, ignore_errors=True)
+                started = time.process_time()
+                report = copy_base(str(base.path), f"file://{place}", shards=number)
+                seconds = time.process_time() - started
+                pieces = len(list((place / "pieces").iterdir()))
+                print(
+                    f"{size:,} passages, {number} shards: {report.bytes / 1e6:.1f} MB in {pieces} pieces, "
+                    f"copied in {seconds:.1f} CPU-seconds",
+                    flush=True,
+                )
+            print(f"{size:,} passages, {number} shards; {peak_memory()}", flush=True)
             for state, values in ask_questions(place, folder, texts).items():
                 columns = dict(zip(COLUMNS, zip(*values, strict=True), strict=True))
                 parts = [f"{name} {format_quantiles(column)}" for name, column in columns.items()]
@@ -377,6 +396,7 @@ def ask_questions(place: Path, folder: Path, texts: Sequence[str]) -> dict[str, 
                 took = time.process_time() - began
                 line = objects.gets, objects.received / 1e6, work.entries, work.rows, took
                 values[state].append(line)
+                print(f"  {state}: {line}", file=sys.stderr, flush=True)
                 objects.gets = objects.received = 0
     return values
 

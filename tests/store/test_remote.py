@@ -23,6 +23,7 @@ from clew.store.segments import FIELDS, SegmentIndex
 from clew.store.store import Store
 from command_line import run
 from kb_documents import HashEncoder, document, location
+from request_chain import count_request_chain
 from retrieve_documents import make_document
 from schema_graphs import films
 
@@ -127,6 +128,14 @@ def test_any_number_of_shards_gives_the_same(written, tmp_path):
         for shards, (target, reader) in readers.items():
             publish(written, target, shards)
             assert results(reader) == results(written), shards
+    # The segments of the folder are written anew as one; those of a copy stay shards.
+    segments = SegmentIndex(written.derived / "segments")
+    segments.delete()
+    written.catch_up()
+    assert len(segments.load()) == 1
+    for shards, (target, reader) in readers.items():
+        publish(written, target, shards)
+        assert results(reader) == results(written), shards
     counts = [len(readers[shards][1].snapshot()._segments) for shards in (1, 2, 4, 8)]
     assert counts == sorted(counts) and counts[0] < counts[2] < counts[3]
     copy_base(readers[8][0].url, str(tmp_path / "back"))
@@ -191,6 +200,63 @@ def test_a_first_question_waits_for_three_requests_in_turn(written, tmp_path, mo
             (hit.node.id, hit.score) for hit in expected.evidence
         ]
         assert len(objects.names) == count
+
+
+@pytest.fixture(scope="module")
+def mills(tmp_path_factory):
+    """A base of sixty mills and those who built them, with the vectors of clew:hops."""
+    path = tmp_path_factory.mktemp("mills") / "kb"
+    with Store.open(path, create=True) as store:
+        for number in range(60):
+            builder = f"Ada Number{number}"
+            texts = [
+                f"The Oskell{number} mill was built by {builder} and stands on the river Garrow.",
+                f"{builder} was born in Hollow{number}, where the toll of the ferry was paid.",
+                f"In Hollow{number} there is a gauge of stone, from the year {1800 + number}.",
+            ]
+            for part, text in enumerate(texts):
+                parsed = make_document(f"{('Mill', 'Builder', 'Town')[part]} {number}", [text])
+                store.put_document(parsed, location(f"/docs/{number}-{part}.txt"))
+        with KnowledgeBase(store) as base:
+            base.encoding.set("clew:hops")
+            base.encoding.encode_missing()
+    return path
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "In which town was the builder of the Oskell7 mill born?",
+        "Which year is the gauge from in the town where Ada Number40 was born?",
+        "What is in Hollow12?",
+    ],
+)
+def test_a_first_question_to_a_large_base_waits_for_few_requests(
+    mills, small_pieces, tmp_path, monkeypatch, question
+):
+    """Postings and nodes are read in ranges: the manifest; the resident file; names, words and vectors; the terms and
+    the nodes of the best passages; of a further hop its passages. They are more where nothing is fetched ahead."""
+    monkeypatch.setattr(remote, "CHECK_INTERVAL", 1000.0)
+    monkeypatch.setattr(remote, "MAX_PREFETCH", 0)
+    objects = FolderObjects(tmp_path / "copy")
+    with Store.open(mills) as store, KnowledgeBase(store) as here:
+        publish(store, objects, shards=2)
+        expected = here.ask(question)
+    assert len(objects.sizes("pieces")) > 100
+
+    def ask(*, ahead):
+        monkeypatch.setenv("CLEW_CACHE", str(tmp_path / f"cache {ahead}"))
+        with count_request_chain(ahead=ahead) as chain, KnowledgeBase(RemoteStore(objects)) as base:
+            answer = base.ask(question)
+            wait_for_prefetch()
+        assert answer.text == expected.text
+        assert [(hit.node.id, hit.score, hit.path) for hit in answer.evidence] == [
+            (hit.node.id, hit.score, hit.path) for hit in expected.evidence
+        ]
+        return chain.length
+
+    length, longer = ask(ahead=True), ask(ahead=False)
+    assert length <= 5 and longer > length + 2, (length, longer)
 
 
 def test_what_is_fetched_ahead_of_an_earlier_state_leaves_no_trace(written, tmp_path):

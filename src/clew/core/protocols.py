@@ -299,6 +299,13 @@ class Postings(TermStatistics, Protocol):
         """Return the terms of ``rows`` as a sparse matrix: offsets (n + 1), terms, counts."""
         ...
 
+    def prefetch(self, terms: Hashes | None = None, rows: Rows | None = None) -> None:
+        """Say which ``terms`` :meth:`rows_with` will be asked for, and of which ``rows`` the terms.
+
+        A base in object storage begins to fetch all of them at once, and does not wait; elsewhere nothing happens.
+        """
+        ...
+
     def vocabulary(self) -> tuple[Hashes, NDArray[np.int64]]:
         """Return every live term, ascending, and the number of live nodes that contain it."""
         ...
@@ -743,6 +750,13 @@ class NodeStore(Protocol):
 
     def nodes(self, rows: Rows) -> list[Node]:
         """Return the nodes of ``rows``, in that order. Raises NotFound for one that was removed meanwhile."""
+        ...
+
+    def prefetch_nodes(self, rows: Rows) -> None:
+        """Say of which rows the nodes will be asked for.
+
+        A base in object storage begins to fetch all of them at once, and does not wait; elsewhere nothing happens.
+        """
         ...
 
     def mask(self, scope: Scope, kinds: Sequence[str] | None = None) -> Mask:

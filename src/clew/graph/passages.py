@@ -273,6 +273,7 @@ def mention_pairs(snapshot: Snapshot, kinds: Sequence[str]) -> MentionPairs:
     is_known[initial] = np.isin(known[initial] & np.uint64(LABEL_MASK), names)
     known = known[is_known]
     rows = np.flatnonzero(np.isin(column, [KINDS.index(kind) for kind in kinds]))
+    postings.prefetch(rows=rows)
     row_parts, key_parts = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.uint64)]
     for part in np.array_split(rows, max(1, -(-len(rows) // _ROWS_AT_ONCE))):
         starts, terms, _ = postings.term_matrix(part)

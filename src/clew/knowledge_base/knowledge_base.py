@@ -375,8 +375,10 @@ class KnowledgeBase:
         """Return at most ``k`` hits, best first. ``documents`` (names, paths, folders, keys) restricts the search,
         and so does the condition ``where`` on their fields (:mod:`clew.core.document_filter`)."""
         from clew.knowledge_base.registry import build_retriever
+        from clew.retrieve.contextual import prefetch_question
 
         def retrieve() -> list[Hit]:
+            prefetch_question(question, self.store.snapshot())
             searcher = build_retriever(retriever, self.store, encoder=self.encoding.encoder())
             return list(searcher.retrieve(self._question(question, documents, where=where), k))
 
@@ -428,8 +430,10 @@ class KnowledgeBase:
         """
         from clew.core.trail import TrailRecorder
         from clew.knowledge_base.registry import build_method
+        from clew.retrieve.contextual import prefetch_question
 
         def answer() -> Answer:
+            prefetch_question(question, self.store.snapshot())
             method = build_method(recipe, self.store, llm=_model(llm), encoder=self.encoding.encoder())
             scoped = replace(
                 self._question(question or chain, documents, graphs, where),

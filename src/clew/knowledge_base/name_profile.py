@@ -268,7 +268,9 @@ class _NameLookup:
         """
         postings = self._snapshot.postings("mention")
         kinds = (NAME, INITIAL, CELL, DEFINED, LABEL)
-        rows = _union([postings.rows_with(mention_key(kind, label))[0] for kind in kinds])
+        keys = [mention_key(kind, label) for kind in kinds]
+        postings.prefetch(np.array(keys, dtype=np.uint64))
+        rows = _union([postings.rows_with(key)[0] for key in keys])
         mentions = list(self._read(rows, label, document, strict=True))
         if mentions and is_name:
             return mentions
@@ -282,6 +284,7 @@ class _NameLookup:
             np.array([hash_term(form) for form in forms], dtype=np.uint64)
             for forms in query_forms(label, document_languages(self._snapshot))
         ]
+        postings.prefetch(np.concatenate([np.empty(0, dtype=np.uint64), *words]))
         rows: Rows | None = None
         for forms in sorted(words, key=lambda forms: int(postings.document_frequency(forms).sum())):
             having = _union([postings.rows_with(form)[0] for form in forms.tolist()])

@@ -40,6 +40,9 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _YEAR_FIRST = re.compile(r"^((?:19|20)\d\d)(q[1-4]|h[12])$")
 #: A name with more characters, written as one word, is a phrase and not a name.
 _MAX_JOINED = 40
+#: So many nodes are fetched ahead from object storage: of the best rows while it is still being chosen among them,
+#: and of the chosen ones while a walk goes on from the first. A walk reads about as many in the end.
+_NODES_AHEAD = 30
 
 
 def name_terms(name: str) -> Counter[str]:
@@ -89,6 +92,15 @@ def question_keys(
     known = set(known)
     keys.update(dict.fromkeys(term for term in query_terms(question, languages) if term in known))
     return [term for term in keys if len(term) > 1 or not term.isascii()]
+
+
+def prefetch_question(question: str, snapshot: Snapshot) -> None:
+    """Say which words of a question will be looked up, in texts and headings and as names of documents: so a base in
+    object storage fetches their postings while the method is made, all at once."""
+    terms = {*question_keys(question), *query_terms(question, document_languages(snapshot))}
+    hashes = np.array(sorted(map(hash_term, terms)), dtype=np.uint64)
+    for field_name in ("text", "title"):
+        snapshot.postings(field_name).prefetch(hashes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,6 +559,7 @@ class ContextualSearch:
         allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         weighed = self.weigh_question(question)
         rows, scores = self.best_rows(weighed, max(2 * k + 10, self.candidates), allowed)
+        self.snapshot.prefetch_nodes(rows[:_NODES_AHEAD])
         distinct, repeated = split_repeats(self.snapshot, rows)
         candidates = rows[distinct[: self.candidates]]
         rest = np.append(distinct[self.candidates :], repeated)
@@ -554,6 +567,7 @@ class ContextualSearch:
         # Rows beyond the candidates keep their order; a score never rises from one hit to the next.
         rows = np.append(candidates[order], rows[rest])[:k]
         scores = np.append(gains, scores[rest])[:k]
+        self.snapshot.prefetch_nodes(rows[:_NODES_AHEAD])
         return rows, np.minimum.accumulate(scores)
 
     def weigh_question(self, question: Question) -> WeighedQuestion:

@@ -182,6 +182,15 @@ class TfIdf(_LexicalSearch):
         default_factory=LatestScores, init=False, repr=False, compare=False
     )
 
+    def prefetch(self) -> None:
+        """Say, once per generation, that the lengths of all nodes will be needed."""
+
+        def begin() -> None:
+            rows = np.flatnonzero(row_lengths(self.snapshot, self.field))
+            self.snapshot.postings(self.field).prefetch(rows=rows)
+
+        self.snapshot.memoize(f"lexical/prefetched/{self.field}", begin, documents_only=True)
+
     def _term_sum(self, query: str) -> TermSum:
         postings = self.snapshot.postings(self.field)
         terms = QueryTerms.for_documents(query, self.snapshot, self.field)
@@ -236,6 +245,7 @@ def tfidf_norms(snapshot: Snapshot, field: str) -> Floats:
     idf = np.log((1 + postings.node_count) / (1 + frequency)) + 1
     norms = np.ones(snapshot.size)
     rows = np.flatnonzero(row_lengths(snapshot, field))
+    postings.prefetch(rows=rows)
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
         starts, terms, counts = postings.term_matrix(block)
@@ -265,6 +275,7 @@ class TermSum:
     def for_all_rows(self) -> Floats:
         """Return the sum for every row, (size,), one term at a time."""
         sums = np.zeros(self.size)
+        self.postings.prefetch(self.terms)
         for term, weight in zip(self.terms.tolist(), self.weights.tolist(), strict=True):
             rows, counts = self.postings.rows_with(term)
             sums[rows] += weight * self.gain(rows, counts)
@@ -295,6 +306,7 @@ class TermSum:
 
     def _sum_by_terms(self, rows: Rows) -> Floats:
         sums = np.zeros(len(rows))
+        self.postings.prefetch(self.terms)
         for term, weight in zip(self.terms.tolist(), self.weights.tolist(), strict=True):
             rows_with_term, counts = self.postings.rows_with(term)
             places, postings = intersect(rows, rows_with_term)

@@ -236,6 +236,9 @@ class SegmentedPostings:
             terms[places], counts[places] = part_terms, part_counts
         return offsets, terms, counts
 
+    def prefetch(self, terms: Hashes | None = None, rows: Rows | None = None) -> None:
+        """Do nothing: the postings are on this machine."""
+
     def vocabulary(self) -> tuple[Hashes, NDArray[np.int64]]:
         """Return every live term, ascending, and the number of live nodes that contain it."""
         return self._vocabulary

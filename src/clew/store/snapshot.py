@@ -114,6 +114,9 @@ class StoreSnapshot:
                 rows.tolist(), self._owners(rows)
             )
 
+    def prefetch_nodes(self, rows: Rows) -> None:
+        """Do nothing: the nodes are on this machine."""
+
     def document_text(self, document: str) -> str:
         """Return a document's canonical text. Raises NotFound."""
         entry = self._entry(document)

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,18 @@ class Process:
     def names(self) -> set[str]:
         return {item["document"] for item in self.get(f"{self.api}/documents")["documents"]}
 
+    def ask(self, question: str) -> str:
+        """Ask and wait; return the answer's text, or what went wrong."""
+        head = {"Content-Type": "application/json"}
+        body = json.dumps({"question": question}).encode()
+        request = urllib.request.Request(f"{self.url}{self.api}/questions", body, head, method="POST")
+        with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
+            events = json.load(reply)["events"]
+        with urllib.request.urlopen(self.url + events, timeout=PATIENCE) as stream:
+            lines = stream.read().decode().splitlines()
+        last = json.loads([line for line in lines if line.startswith("data: ")][-1].removeprefix("data: "))
+        return str(last.get("answer", last))
+
     def kill(self) -> None:
         self.child.send_signal(signal.SIGKILL)
         self.child.wait()
@@ -156,3 +169,41 @@ def test_a_server_killed_during_an_upload_loses_nothing(tmp_path, address):
         waited_for(lambda: server.names() == accepted)
     finally:
         server.kill()
+
+
+@pytest.mark.slow
+def test_one_of_two_servers_killed_while_both_are_used(tmp_path, address):
+    """Two processes; both take uploads while one is asked without pause, and the other is killed at random instants
+    and started again: every answer is right, and in the end both have every accepted document."""
+    rng = random.Random(26)
+    question = "What does the mill at Oxlade grind?"
+    asked, accepted, done = [], {"mill.md"}, threading.Event()
+    steady, killed = Process(address, tmp_path / "steady"), Process(address, tmp_path / "killed")
+
+    def ask() -> None:
+        while not done.is_set():
+            try:
+                asked.append(steady.ask(question))
+            except (OSError, ValueError, KeyError) as error:
+                asked.append(repr(error))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for number in range(4):
+            for server, label in ((killed, "quay"), (steady, "weir")):
+                server.upload(f"{label}{number}.md", f"# {label}\n\nLine {number} of the {label} is here.\n")
+                accepted.add(f"{label}{number}.md")
+            time.sleep(rng.random() * 2.5)
+            killed.kill()
+            before = len(asked)
+            waited_for(lambda before=before: len(asked) > before)  # the other goes on
+            killed = Process(address, tmp_path / "killed")
+        waited_for(lambda: steady.names() == killed.names() == accepted)
+        assert killed.ask("Which line of the weir is here?")
+    finally:
+        done.set()
+        asking.join()
+        steady.kill()
+        killed.kill()
+    assert len(asked) > 4 and set(asked) == {asked[0]} and "barley" in asked[0], Counter(asked)

@@ -227,4 +227,6 @@ def create_trained_guide(resources: Resources, seeding: Retriever, graph: Graph)
     search = (
         seeding if isinstance(seeding, ContextualSearch) else ContextualSearch(resources.snapshot, encoder)
     )
-    return TrainedGuide(ResidualGuide(search), graph, TfIdf(resources.snapshot))
+    words = TfIdf(resources.snapshot)
+    words.prefetch()
+    return TrainedGuide(ResidualGuide(search), graph, words)

@@ -48,8 +48,10 @@ def nodes_with_words(
     """Return the first ``limit`` passages and rows of documents (keys) that have all words of one of ``names``."""
     postings = snapshot.postings("text")
     chosen: set[int] = set()
-    for name in names:
-        having = [set(postings.rows_with(hash_term(term))[0].tolist()) for term in query_terms(name)]
+    terms_of = {name: [hash_term(term) for term in query_terms(name)] for name in names}
+    postings.prefetch(np.array([term for terms in terms_of.values() for term in terms], dtype=np.uint64))
+    for terms in terms_of.values():
+        having = [set(postings.rows_with(term)[0].tolist()) for term in terms]
         chosen |= set.intersection(*having) if having else set()
     ranges = [snapshot.document_rows(key) for key in documents]
     places = sorted(row for row in chosen if any(first <= row < end for first, end in ranges))

@@ -89,11 +89,12 @@ def _rows_with(terms: frozenset[str], snapshot: Snapshot, scope: Scope) -> Seque
     forms = {term: [hash_term(form) for form in _forms_of(term)] for term in terms}
     keys = np.array([key for hashes in forms.values() for key in hashes], dtype=np.uint64)
     texts, titles = snapshot.postings("text"), snapshot.postings("title")
-    # Of a base in object storage this fetches what is read next, all terms at once.
     counts = texts.document_frequency(keys) + titles.document_frequency(keys)
     frequency = dict(zip(keys.tolist(), counts.tolist(), strict=True))
     if any(not any(frequency[key] for key in hashes) for hashes in forms.values()):
         return []
+    for postings in (texts, titles):
+        postings.prefetch(keys)
     documents = snapshot.column("document")
     in_text = [_rows_with_any(texts, hashes) for hashes in forms.values()]
     in_titles = [np.unique(documents[_rows_with_any(titles, hashes)]) for hashes in forms.values()]

@@ -516,7 +516,10 @@ class ReferenceResolver:
             ([SECTION], ["title"]) if kind == SECTION else ([TABLE, ROW, SECTION], ["title", "text"])
         )
         hashes = {hash_term(term) for word in words for term in (word, *index_terms(word))}
-        rows = [self._snapshot.postings(field).rows_with(number)[0] for field in fields for number in hashes]
+        postings = [self._snapshot.postings(field) for field in fields]
+        for each in postings:
+            each.prefetch(np.array(sorted(hashes), dtype=np.uint64))
+        rows = [each.rows_with(number)[0] for each in postings for number in hashes]
         distinct = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
         return distinct[self._snapshot.mask(self._scope, kinds)[distinct]]
 
@@ -526,8 +529,10 @@ class ReferenceResolver:
             return self._documents
         postings, column = self._snapshot.postings("text"), self._snapshot.column("document")
         weights: defaultdict[int, float] = defaultdict(float)
-        for term in set(query_terms(self._question)):
-            document_rows = np.unique(column[postings.rows_with(hash_term(term))[0]]).tolist()
+        terms = {hash_term(term) for term in query_terms(self._question)}
+        postings.prefetch(np.array(sorted(terms), dtype=np.uint64))
+        for term in terms:
+            document_rows = np.unique(column[postings.rows_with(term)[0]]).tolist()
             for row in document_rows:
                 weights[row] += math.log(1 + len(self._documents) / len(document_rows))
 

@@ -69,14 +69,24 @@ class PieceCache:
             content = self._recall(digest) or self._read(digest)
             if content is not None:
                 pieces[digest] = content
-                continue
-            with self._turns:
-                if digest not in self._fetching:
-                    self._fetching[digest] = self._pool.submit(self._fetch_and_store, digest)
-                waiting[digest] = self._fetching[digest]
+            else:
+                waiting[digest] = self._begin_to_fetch(digest)
         for digest, future in waiting.items():
             pieces[digest] = future.result()
         return pieces
+
+    def begin(self, digests: Iterable[str]) -> None:
+        """Begin to fetch the pieces that are not on this machine, without waiting for them. What fails is fetched
+        again by whoever needs it."""
+        for digest in dict.fromkeys(digests):
+            if self._recall(digest) is None and not self._path(digest).exists():
+                self._begin_to_fetch(digest)
+
+    def _begin_to_fetch(self, digest: str) -> Future[bytes]:
+        with self._turns:
+            if digest not in self._fetching:
+                self._fetching[digest] = self._pool.submit(self._fetch_and_store, digest)
+            return self._fetching[digest]
 
     def download(
         self,

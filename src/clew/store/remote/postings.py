@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from clew.core.arrays import Hashes, Rows
 
-#: The postings of at most so many terms are fetched when their frequencies are asked for: a question's. More are
-#: candidates of something else, few of which are needed.
-PREFETCHED_TERMS = 512
 _ITEM = np.dtype("<u4")
 
 
@@ -37,9 +34,16 @@ class RangedArray:
     def __len__(self) -> int:
         return self._length
 
-    def digests(self, start: int, end: int) -> tuple[str, ...]:
-        """Return the digests of the pieces with the numbers ``start`` to ``end``."""
-        return self._content.digests(self._place(start), self._place(end))
+    def digests(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> set[str]:
+        """Return the digests of the pieces with the numbers of ranges."""
+        starts, ends = starts[starts < ends], ends[starts < ends]
+        first = np.searchsorted(self._ends, self._offset + starts * _ITEM.itemsize, side="right")
+        last = np.searchsorted(self._ends, self._offset + ends * _ITEM.itemsize - 1, side="right")
+        change = np.zeros(len(self._ends) + 1, dtype=np.int64)
+        np.add.at(change, first, 1)
+        np.add.at(change, last + 1, -1)
+        pieces = self._content.file.pieces
+        return {pieces[number] for number in np.flatnonzero(np.cumsum(change)).tolist()}
 
     def __getitem__(self, index: Any) -> NDArray[np.uint32]:
         """Return a slice without a step, or the numbers at an array of places."""
@@ -86,24 +90,22 @@ class RemotePart(SegmentPart):
         places = np.searchsorted(postings.vocabulary, terms)
         places[places == len(postings.vocabulary)] = 0
         places = places[postings.vocabulary[places] == terms]
-        ranges = zip(postings.holder_starts[places], postings.holder_starts[places + 1], strict=True)
-        return _digests((postings.holders, postings.holder_counts), ranges)
+        starts, ends = postings.holder_starts[places], postings.holder_starts[places + 1]
+        return _digests((postings.holders, postings.holder_counts), starts, ends)
 
     def row_digests(self, rows: Rows) -> set[str]:
         """Return the digests of the pieces that the terms of ``rows`` need."""
         postings = self.field
         places = np.flatnonzero(np.isin(postings.rows, rows))
-        ranges = zip(postings.starts[places], postings.starts[places + 1], strict=True)
-        return _digests((postings.terms, postings.counts), ranges)
+        return _digests(
+            (postings.terms, postings.counts), postings.starts[places], postings.starts[places + 1]
+        )
 
 
-def _digests(arrays: Sequence[Any], ranges: Any) -> set[str]:
+def _digests(arrays: Sequence[Any], starts: Any, ends: Any) -> set[str]:
+    starts, ends = np.asarray(starts, dtype=np.int64), np.asarray(ends, dtype=np.int64)
     ranged = [array for array in arrays if isinstance(array, RangedArray)]
-    if not ranged:
-        return set()
-    return {
-        digest for start, end in ranges for array in ranged for digest in array.digests(int(start), int(end))
-    }
+    return {digest for array in ranged for digest in array.digests(starts, ends)}
 
 
 @dataclass(frozen=True)
@@ -122,15 +124,13 @@ class RemotePostings(SegmentedPostings):
         pairs = zip(self.segments, self.row_lengths, strict=True)
         return [RemotePart(postings, None, lengths) for postings, lengths in pairs]
 
-    def document_frequency(self, terms: Hashes) -> NDArray[np.int64]:
-        """Return the number of live nodes that contain each term.
-
-        Of few terms the postings are asked for next, one term at a time; so they are all fetched now.
-        """
-        terms = np.asarray(terms, dtype=np.uint64)
-        if len(terms) <= PREFETCHED_TERMS:
-            self.cache.get(digest for part in self._remote_parts for digest in part.term_digests(terms))
-        return super().document_frequency(terms)
+    def prefetch(self, terms: Hashes | None = None, rows: Rows | None = None) -> None:
+        """Begin to fetch the postings of ``terms`` and the terms of ``rows``, without waiting for them."""
+        digests: set[str] = set()
+        for part in self._remote_parts:
+            digests |= set() if terms is None else part.term_digests(terms)
+            digests |= set() if rows is None else part.row_digests(rows)
+        self.cache.begin(digests)
 
     def rows_with(self, term: int) -> tuple[Rows, NDArray[np.int64]]:
         """Return the live rows that contain ``term``, ascending, and how often each does."""

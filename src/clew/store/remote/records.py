@@ -168,6 +168,17 @@ class PackedRecords:
         """Return a reader, for one request."""
         return PackedReader(self)
 
+    def chunks(self, rows: Sequence[int]) -> list[int]:
+        """Return the numbers of the chunks with ``rows``, ascending."""
+        starts = self.directory["chunk_rows"]
+        places = np.searchsorted(starts, np.array(rows, dtype=np.int64), side="right") - 1
+        return [chunk for chunk in np.unique(places).tolist() if chunk >= 0]
+
+    def chunk_digests(self, rows: Sequence[int]) -> set[str]:
+        """Return the digests of the pieces that the records of ``rows`` need."""
+        ranges = _ranges(self.directory["chunk_offsets"], self.chunks(rows))
+        return {digest for start, end in ranges for digest in self.records.digests(start, end)}
+
 
 @dataclass(slots=True)
 class PackedReader:
@@ -238,9 +249,7 @@ class PackedReader:
         return map(_unpack, self.packed.texts.read_ranges(ranges))
 
     def _read_chunks(self, rows: Sequence[int]) -> None:
-        starts = self.packed.directory["chunk_rows"]
-        places = np.searchsorted(starts, np.array(rows, dtype=np.int64), side="right") - 1
-        chunks = [chunk for chunk in np.unique(places).tolist() if chunk >= 0 and chunk not in self._chunks]
+        chunks = [chunk for chunk in self.packed.chunks(rows) if chunk not in self._chunks]
         ranges = _ranges(self.packed.directory["chunk_offsets"], chunks)
         for content in map(_unpack, self.packed.records.read_ranges(ranges)):
             for target, records in zip((self._known, self._above), content, strict=True):

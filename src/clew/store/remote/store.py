@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ from clew.store.vectors import vectors_folder
 if TYPE_CHECKING:
     import sqlite3
 
-    from clew.core.arrays import Mask
+    from clew.core.arrays import Mask, Rows
     from clew.core.protocols import Encoder, PropertyGraph, VectorIndex
     from clew.store.graphs.tables import StoredGraph
     from clew.store.segments import SegmentedPostings
@@ -109,7 +110,7 @@ class View:
         self.fetch([layout.RESIDENT], previous)
         layout.unpack_archive(self.folder, layout.RESIDENT)
         self.database = self._open_database(layout.CATALOGUE)
-        self.database.packed_records = lambda: self._packed_records().reader()
+        self.database.packed_records = lambda: self.packed_records.reader()
 
     def fetch(
         self, paths: Iterable[str], previous: Iterable[Path] = (), stop: threading.Event | None = None
@@ -178,15 +179,15 @@ class View:
         """Return a file of which ranges are read."""
         return StoredBytes(self.cache, self.files[path])
 
-    def _packed_records(self) -> PackedRecords:
+    @cached_property
+    def packed_records(self) -> PackedRecords:
+        """The nodes and texts."""
         import numpy as np
 
         with np.load(self.folder / layout.DOCUMENTS) as directory:
             arrays = {name: directory[name] for name in directory.files}
         parts = [self.stored_bytes(path) for path in (layout.RECORDS, layout.TEXTS, layout.OPENINGS)]
-        packed = PackedRecords(parts[0], parts[1], parts[2], arrays)
-        self.database.packed_records = packed.reader
-        return packed
+        return PackedRecords(parts[0], parts[1], parts[2], arrays)
 
     def segments(self) -> list[RemoteSegment]:
         """Return the segments in order of rows."""
@@ -419,6 +420,10 @@ class RemoteSnapshot(StoreSnapshot):
             [remote.row_lengths[field] for remote in self._remote_segments],
             self._view.cache,
         )
+
+    def prefetch_nodes(self, rows: Rows) -> None:
+        """Begin to fetch the nodes of ``rows``, without waiting for them."""
+        self._view.cache.begin(self._view.packed_records.chunk_digests(rows.tolist()))
 
     def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
         """Return the vectors of the encoder named ``encoder``; they are fetched whole when they are first needed."""
