@@ -375,14 +375,20 @@ class KnowledgeBase:
         """Return at most ``k`` hits, best first. ``documents`` (names, paths, folders, keys) restricts the search,
         and so does the condition ``where`` on their fields (:mod:`clew.core.document_filter`)."""
         from clew.knowledge_base.registry import build_retriever
-        from clew.retrieve.contextual import prefetch_question
 
         def retrieve() -> list[Hit]:
-            prefetch_question(question, self.store.snapshot())
+            self._prefetch(question)
             searcher = build_retriever(retriever, self.store, encoder=self.encoding.encoder())
             return list(searcher.retrieve(self._question(question, documents, where=where), k))
 
         return self._run_question(retrieve)
+
+    def _prefetch(self, question: str) -> None:
+        """Begin to fetch what the words of a question need, where the base lies in object storage."""
+        if self.store.is_remote:
+            from clew.retrieve.contextual import prefetch_question
+
+            prefetch_question(question, self.store.snapshot())
 
     def _run_question(self, work: Callable[[], T], *, is_free: bool = True) -> T:
         """Return ``work()``, begun again where the base lies in object storage and was replaced meanwhile, or where
@@ -430,10 +436,9 @@ class KnowledgeBase:
         """
         from clew.core.trail import TrailRecorder
         from clew.knowledge_base.registry import build_method
-        from clew.retrieve.contextual import prefetch_question
 
         def answer() -> Answer:
-            prefetch_question(question, self.store.snapshot())
+            self._prefetch(question)
             method = build_method(recipe, self.store, llm=_model(llm), encoder=self.encoding.encoder())
             scoped = replace(
                 self._question(question or chain, documents, graphs, where),

@@ -88,6 +88,9 @@ class StoreInfo:
 class Store:
     """An open base. Several processes may open one folder; one writes at a time, and readers never wait."""
 
+    #: Whether it lies in object storage, so that reading waits for requests.
+    is_remote = False
+
     def __init__(self, path: Path, database: Database) -> None:
         self.path = path
         #: Where the base lies, for people.

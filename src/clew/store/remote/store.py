@@ -225,6 +225,8 @@ def choose_prefetched(sizes: Mapping[str, int]) -> list[str]:
 class RemoteStore(Store):
     """The base at ``objects``, read where it lies. Every method that would change it raises UsageError."""
 
+    is_remote = True
+
     def __init__(self, objects: ObjectStore, folder: Path | None = None, *, prefetch: bool = True) -> None:
         """Read the manifest. ``folder`` has what belongs to who reads, such as the questions of a server and the
         basket; by default it is that of this machine's user. ``prefetch``: whether to fetch what a first question is
