@@ -84,7 +84,7 @@ def start_server() -> ServedApp:
     """Start a server over a new base; it ends with this program."""
     resources = ExitStack()
     atexit.register(resources.close)
-    folder = Path(resources.enter_context(tempfile.TemporaryDirectory()))
+    folder = Path(resources.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
     return resources.enter_context(ServedApp(folder / "kb", encoder="none"))
 
 
