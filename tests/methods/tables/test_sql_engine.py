@@ -107,6 +107,12 @@ def test_a_single_long_value_is_within_the_limits(text):
         query(text, memory=64, seconds=5)
 
 
+def test_a_process_that_fails_is_not_said_to_need_memory(monkeypatch):
+    monkeypatch.setattr("clew.methods.tables.sql_process.__name__", "no_such_module")
+    with pytest.raises(UsageError, match="ended with 1: ModuleNotFoundError"):
+        query("select region from sales")
+
+
 #: Writes, files, networks, settings, the process, more than one statement, endless recursion.
 REFUSED = [
     "drop table sales",

@@ -682,6 +682,9 @@ class _QuestionReader:
             return None
         if any(self.source.is_number(mention.column) for mention in others):
             return None
+        name = labels[0].column if labels else self._name_column()
+        if name is None and not asks_day:
+            return None
         query = TableQuery(self.table, "values", day, tuple(condition for condition, _ in self.conditions))
         self._take_text(*match.span())
         self._take_records()
@@ -690,9 +693,6 @@ class _QuestionReader:
             self._doubt_others(others)
             return replace(query, aggregate="maximum" if match["last"] else "minimum")
         self._doubt_others([mention for mention in others if mention not in labels[:1]])
-        name = labels[0].column if labels else self._name_column()
-        if name is None:
-            return None
         return replace(query, group=name, descending=bool(match["last"]), limit=1, names_only=True)
 
     def _asks_record(self, superlative: re.Match[str]) -> bool:

@@ -26,7 +26,7 @@ from clew.methods.tables.sql_process import (
     QueryLimits,
     QueryTask,
     describe_failure,
-    quote_name,
+    quote_identifier,
     run_in_process,
 )
 from clew.methods.tables.syntax import check_grounded, output_origins, walk
@@ -303,7 +303,7 @@ def _to_engine(table: DataTable) -> EngineTable:
     arrays["group"] = np.array([*(row.group or None for row in table.rows), None], dtype=object)[:-1]
     arrays["total"] = np.array([row.is_total for row in table.rows], dtype=np.bool_)
     listed = [
-        f"c{place}::{_SQL_TYPES[column.type]} AS {quote_name(column.name)}"
+        f"c{place}::{_SQL_TYPES[column.type]} AS {quote_identifier(column.name)}"
         for place, column in enumerate(table.columns)
     ]
     listed += ["row::VARCHAR AS _row", '"group"::VARCHAR AS _group', "total AS _total"]
@@ -324,7 +324,7 @@ def _traced_queries(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any])
     aliases = _base_aliases(node.get("from_table"))
     if not aliases or node["cte_map"]["map"]:
         return
-    ids = ", ".join(f"{quote_name(alias)}._row" for alias in aliases)
+    ids = ", ".join(f"{quote_identifier(alias)}._row" for alias in aliases)
     for extra in (f"[{ids}]", _GROUPED.format(ids=ids)):
         extra_tree = _serialize(connection, f"SELECT {extra} AS {_SOURCES}")
         columns = extra_tree["statements"][0]["node"]["select_list"]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Seconds and MiB that a query may take beyond its limits, by which DuckDB ends it with its own words.
 _GRACE_SECONDS, _GRACE_MIB = 2.0, 256
+#: How a process ends that gets no memory: it gives up, or the system ends it.
+_OUT_OF_MEMORY = {-getattr(signal, name) for name in ("SIGABRT", "SIGKILL") if hasattr(signal, name)}
 #: Seconds in which the process has to start, on a busy machine, and to take the tables.
 _START_SECONDS = 30.0
 #: Characters of one value of a result.
@@ -77,12 +79,12 @@ def run_in_process(task: QueryTask) -> QueryRows:
         [sys.executable, "-c", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is for the parent to deal with
     )
     with process:
         try:
-            output, _ = process.communicate(
+            output, errors = process.communicate(
                 pickle.dumps(task), task.limits.seconds + _GRACE_SECONDS + _START_SECONDS
             )
         except subprocess.TimeoutExpired:
@@ -93,8 +95,13 @@ def run_in_process(task: QueryTask) -> QueryRows:
             raise
     if process.returncode == -getattr(signal, "SIGALRM", 0):
         raise _over_time(task.limits)
-    if process.returncode:
+    if process.returncode in _OUT_OF_MEMORY or b"MemoryError" in errors or b"bad_alloc" in errors:
         raise _over_memory(task.limits)
+    if process.returncode:
+        last = (errors.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
+        raise UsageError(
+            f"the process of the query ended with {process.returncode}: {last[:300]}".rstrip(": ")
+        )
     result: QueryRows | UsageError = pickle.loads(output)
     if isinstance(result, UsageError):
         raise result
@@ -183,13 +190,13 @@ def _fetch(connection: duckdb.DuckDBPyConnection, query: str, limit: int) -> Que
 def _create_table(connection: duckdb.DuckDBPyConnection, table: EngineTable) -> None:
     connection.register("_arrays", dict(table.arrays))
     connection.execute(
-        f"CREATE TABLE {quote_name(table.name)} AS SELECT {', '.join(table.columns)} FROM _arrays"
+        f"CREATE TABLE {quote_identifier(table.name)} AS SELECT {', '.join(table.columns)} FROM _arrays"
     )
     connection.unregister("_arrays")
 
 
-def quote_name(name: str) -> str:
-    """Return a name of the engine in quotation marks."""
+def quote_identifier(name: str) -> str:
+    """Return a name in quotation marks, whether it needs them or not."""
     return '"' + name.replace('"', '""') + '"'
 
 
