@@ -13,11 +13,12 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from clew.core.cell_values import cell_value
-from clew.core.types import HEADERS_UNCERTAIN, ROW, TABLE, ParsedDocument, Table
+from clew.core.types import HEADERS_UNCERTAIN, ROW, TABLE, Column, ParsedDocument, Table
 from clew.parse.documents.pdf.cells import Cell, Row
 from clew.parse.documents.pdf.headers import read_header
 from clew.parse.documents.pdf.lines import Line
 from clew.parse.documents.pdf.reader import parse
+from clew.parse.documents.pdf.tables import is_chart
 from clew.parse.documents.pdf.words import Word
 from clew.parse.documents.tables import place_rows, row_texts
 
@@ -460,16 +461,11 @@ def tables_of(document: ParsedDocument) -> list[Table]:
     return [node.table for node in document.nodes if node.table is not None]
 
 
-def test_the_axes_of_two_charts_side_by_side_are_no_table():
-    sheet = Sheet()
-    for number in range(7):
-        mark = str(12 - 2 * number)
-        sheet.line(mark, (330, mark), at=60, step=16)
-        if number % 3 == 1:
-            sheet.line("", (230, str(1996 + number)), (500, str(1996 + number)), step=16)
-    ticks = [(80 + 270 * right + 32 * n, str(30 + 10 * n)) for right in (0, 1) for n in range(7)]
-    sheet.line("", *ticks)
-    assert tables_of(sheet.read()) == []
+def test_marks_without_names_in_mostly_empty_columns_are_a_chart():
+    marks = Table(("", "", ""), (("a", "", ""), ("b", "5", ""), ("c", "", "")), columns=(Column(),) * 3)
+    assert is_chart(marks)
+    named = (Column(), Column(("2022",)), Column(("2021",)))
+    assert not is_chart(replace(marks, header=("", "2022", "2021"), columns=named))
 
 
 def test_an_index_in_columns_is_no_table():
