@@ -1,4 +1,4 @@
-"""A small mutation fuzzer: parsers of documents, the languages of questions, recipes, replies of models, requests.
+"""A small mutation fuzzer: parsers of documents and graphs, questions, their languages, recipes, replies, requests.
 
     python tests/fuzz.py [--seconds 60] [--seed 0] [--from N] [TARGET ...]     # make fuzz
     python tests/fuzz.py --totals                                             # what was tried until now
@@ -18,6 +18,7 @@ import atexit
 import itertools
 import json
 import logging
+import os
 import random
 import signal
 import sys
@@ -33,9 +34,16 @@ from types import FrameType
 from typing import NoReturn
 
 from clew.core.component import parse_recipe
+from clew.core.document_filter import parse_condition
 from clew.core.errors import ClewError
 from clew.core.prompts.replies import clean_reply, parse_json
+from clew.methods.question_parts import split_question
+from clew.methods.readers.calculation import find_operation, find_periods
 from clew.parse.documents.reader import parse
+from clew.parse.graphs.files import RowErrors
+from clew.parse.graphs.formats import GraphReadOptions
+from clew.parse.graphs.reader import read_graph
+from clew.retrieve.structure.grammar import parse_question
 from clew.triples.language.chain import parse_chain
 from clew.triples.language.typed_parsing import parse_typed
 
@@ -67,6 +75,11 @@ MARKS = [
     b"=",
     b"\\",
     b"'",
+    # Python reads no integer of more than 4,300 digits.
+    b"9" * 5000,
+    b"1e400",
+    b"-1",
+    "\u202e\u0663\u00bd".encode(),
 ]
 Target = tuple[Callable[[bytes], object], list[bytes]]
 
@@ -77,6 +90,25 @@ def document_target(name: str, *corpus: bytes) -> Target:
 
 def text_target(function: Callable[[str], object], *corpus: str) -> Target:
     return lambda data: function(data.decode("utf-8", "replace")), [text.encode() for text in corpus]
+
+
+class IgnoringSink:
+    """Takes the nodes and edges of a graph, and keeps nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
+def graph_target(suffix: str, *corpus: bytes) -> Target:
+    """Read the bytes as a file of a graph, bad rows skipped."""
+    place = Path(tempfile.gettempdir()) / f"clew-fuzz-{os.getpid()}{suffix}"
+    atexit.register(place.unlink, missing_ok=True)
+
+    def read(data: bytes) -> None:
+        place.write_bytes(data)
+        read_graph(place, IgnoringSink(), GraphReadOptions(), RowErrors(skip=True))  # type: ignore[arg-type]
+
+    return read, list(corpus)
 
 
 @lru_cache(maxsize=1)
@@ -122,6 +154,34 @@ TARGETS: dict[str, Target] = {
     "docx": document_target("a.docx", good_docx()),
     "xlsx": document_target("a.xlsx", good_xlsx()),
     "pdf": document_target("a.pdf", good_pdf()),
+    "graph csv": graph_target(
+        ".csv", b"head,relation,tail\nLima,capital of,Peru\nLima,population,10000000\n"
+    ),
+    "graph jsonl": graph_target(
+        ".jsonl",
+        b'{"type": "node", "id": "1", "labels": ["City"], "properties": {"name": "Lima", "size": 3.5}}\n'
+        b'{"type": "relationship", "id": "1", "label": "in", "start": {"id": "1"}, "end": {"id": "2"}}\n',
+        b'["Lima", "capital of", "Peru"]\n{"title": "A", "text": "B", "triples": [["a", "b", "c"]]}\n',
+    ),
+    "graph csl": graph_target(
+        ".json",
+        b'[{"id": "a", "type": "book", "title": "T", "author": [{"family": "B", "given": "C"}],'
+        b' "issued": {"date-parts": [[2020, 1]]}, "container-title": "J", "DOI": "10.1/x"}]',
+    ),
+    "graph bib": graph_target(
+        ".bib", b"@article{a, title = {T}, author = {B, C and D}, year = 2020, cites = {b}}\n"
+    ),
+    "question": text_target(
+        lambda text: (parse_question(text), split_question(text), find_operation(text), find_periods(text)),
+        "How many tables are there in A, and what is in section 2.1 of the 10-K?",
+        "What was the growth of revenue from fiscal 2019 to Q3 2020 in percent, and who was born first, A or B?",
+        "Show the 3rd paragraph of page 12 and the last two tables of 'a.pdf'",
+    ),
+    "where": text_target(
+        parse_condition,
+        "date >= 2021 and tag = lease",
+        "not (author = 'A B' or pages < 3) and kind in (a, b)",
+    ),
     "chain": text_target(parse_chain, "Kismet >> director >> #1; #1 >> born in >> #2; final answer: #2"),
     "triples": text_target(
         parse_typed,
@@ -229,7 +289,7 @@ def fuzz(name: str, seconds: float, seed: int, first: int = 0) -> tuple[Run, lis
                 pass  # the pool of readers says that the file is nested too deeply
             except Exception:  # noqa: BLE001 - what is looked for
                 FAULTS.mkdir(parents=True, exist_ok=True)
-                place = FAULTS / f"{name}-{seed}-{number}"
+                place = FAULTS / f"{name.replace(' ', '-')}-{seed}-{number}"
                 place.write_bytes(data)
                 faults.append(f"{place}\n{traceback.format_exc()}")
             finally:

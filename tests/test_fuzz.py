@@ -1,11 +1,17 @@
 """The fuzzer in short (``make fuzz`` at length), and what it met."""
 
+import time
+from contextlib import suppress
+
 import pytest
 
 from bad_files import good_pdf
-from clew.core.errors import UnreadableFile
+from clew.core.errors import ClewError, UnreadableFile
 from clew.parse.documents.reader import parse
-from fuzz import TARGETS, Run, cases, format_totals, fuzz, next_case
+from clew.parse.graphs.files import RowErrors
+from clew.parse.graphs.formats import GraphReadOptions
+from clew.parse.graphs.reader import read_graph
+from fuzz import CASE_SECONDS, TARGETS, IgnoringSink, Run, cases, format_totals, fuzz, next_case
 
 
 @pytest.mark.slow
@@ -31,3 +37,42 @@ def test_a_page_of_endless_size_is_refused() -> None:
     data = good_pdf().replace(b"841.", b"841" + b"1" * 50 + b".")
     with pytest.raises(UnreadableFile):
         parse(data, "a.pdf")
+
+
+DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ("chain", f"Lima >> capital of >> #1; #1 >> leader >> #2; final answer: #{DIGITS}"),
+        ("chain", f"Lima >> capital of >> #{DIGITS}; #1 >> leader >> #2; final answer: #2"),
+        ("triples", f"#{DIGITS} : film; #{DIGITS}.year > 1990"),
+        ("recipe", f"search(k={DIGITS})"),
+        ("recipe", "search(k=" + "9" * 190_000 + "x)"),
+        ("reply", f'{{"answer": "a", "quotes": [{{"source": {DIGITS}}}]}}'),
+        ("reply", f'{{"answer": "a", "quotes": [{{"source": "{DIGITS}"}}]}}'),
+        ("question", f"What is in section {DIGITS}?"),
+        ("question", f"Show the {DIGITS}th paragraph"),
+        ("where", f"pages > {DIGITS}"),
+        ("graph csl", f'[{{"id": "a", "title": "T", "issued": {{"date-parts": [[{DIGITS}]]}}}}]'),
+        ("graph jsonl", f'{{"type": "node", "id": "a", "labels": [], "properties": {{"size": {DIGITS}}}}}'),
+        ("graph csv", f"head,relation,tail\nLima,population,{DIGITS}\n"),
+    ],
+)
+def test_numbers_of_thousands_of_digits_are_read_or_refused(target: str, text: str) -> None:
+    """Python raises ValueError for them; a person, a file or a model may write them."""
+    function, _ = TARGETS[target]
+    started = time.process_time()
+    with suppress(ClewError):
+        function(text.encode())
+    assert time.process_time() - started < CASE_SECONDS
+
+
+def test_a_graph_names_the_line_with_a_number_of_too_many_digits(tmp_path) -> None:
+    file = tmp_path / "a.jsonl"
+    node = '{"type": "node", "id": "%s", "labels": [], "properties": {"size": %s}}\n'
+    file.write_text(node % ("a", 3) + node % ("b", DIGITS), encoding="utf-8")
+    errors = RowErrors(skip=True)
+    read_graph(file, IgnoringSink(), GraphReadOptions(), errors)
+    assert errors.messages == [f"{file.name}: line 2: has a number of too many digits"]

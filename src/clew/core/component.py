@@ -76,8 +76,10 @@ if TYPE_CHECKING:
     Value: TypeAlias = "Recipe | int | float | bool | str | None"
 
 _TOKEN = re.compile(r"\s*(?:(?P<quoted>'[^']*')|(?P<word>[^\s(),='][^(),=']*)|(?P<mark>[(),=]))")
-_INTEGER = re.compile(r"[+-]?\d+$")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$", re.IGNORECASE)
+#: A longer number is read as one of floating point, since Python refuses to read integers of thousands of digits.
+_INTEGER = re.compile(r"[+-]?\d{1,15}$")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$", re.IGNORECASE)
+_MAX_COUNT = 10**9
 _WORDS: Mapping[str, bool | None] = {"yes": True, "no": False, "off": None}
 
 
@@ -629,8 +631,8 @@ def _number(value: object, label: str) -> float:
 
 def _count(value: object, label: str, least: int) -> int:
     number = _number(value, label)
-    if not float(number).is_integer() or number < least:
-        raise UsageError(f"{label} must be a whole number from {least} up: {number}")
+    if not least <= number <= _MAX_COUNT or number != int(number):
+        raise UsageError(f"{label} must be a whole number from {least} to {_MAX_COUNT:,}: {number:g}")
     return int(number)
 
 

@@ -420,7 +420,7 @@ def _convert(value: Any, kind: str) -> Any:
     text = str(value).strip()
     if isinstance(value, bool):
         return None
-    if kind == "integer" and re.fullmatch(r"-?\d+(\.0+)?", text):
+    if kind == "integer" and re.fullmatch(r"-?\d{1,15}(\.0+)?", text):
         return int(text.partition(".")[0])
     if kind == "number" and _NUMBER.fullmatch(text):
         return float(text)

@@ -20,7 +20,9 @@ from clew.core.prompts.replies import clean_reply, is_refusal, parse_json
 from clew.core.text import normalise
 
 _RANGE = re.compile(
-    r"(\d+)(?:\s*(?:-|–|—|\.\.\.?|\bto\b|\bthrough\b)\s*(?:p(?:aragraph)?\s*)?(\d+))?", re.IGNORECASE
+    r"(?<!\d)(\d{1,9})(?!\d)"
+    r"(?:\s*(?:-|–|—|\.\.\.?|\bto\b|\bthrough\b)\s*(?:p(?:aragraph)?\s*)?(\d{1,9})(?!\d))?",
+    re.IGNORECASE,
 )
 #: Words that may be around numbers in a line that is nothing but a list of them.
 _AROUND = re.compile(

@@ -239,7 +239,7 @@ def _read_quote(item: Any) -> dict[str, Any] | None:
     if not isinstance(item, dict):
         return None
     text = item.get("text") or item.get("quote")
-    number = re.search(r"\d+", str(item.get("source", "")))
+    number = re.search(r"(?<!\d)\d{1,9}(?!\d)", str(item.get("source", "")))
     return {"source": int(number[0]) if number else 0, "text": text} if isinstance(text, str) else None
 
 

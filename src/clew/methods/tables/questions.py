@@ -77,8 +77,8 @@ _COUNTS = {
     for number, name in enumerate("one two three four five six seven eight nine ten".split(), start=1)
 }
 _LIMIT = re.compile(
-    rf"\b(?:(?:top|first|bottom|last|best|worst)\s+(?P<number>\d+|{'|'.join(_COUNTS)})"
-    rf"|(?P<before>\d+|{'|'.join(_COUNTS)})\s+(?={_MOST}|{_LEAST}))\b",
+    rf"\b(?:(?:top|first|bottom|last|best|worst)\s+(?P<number>\d{{1,9}}|{'|'.join(_COUNTS)})"
+    rf"|(?P<before>\d{{1,9}}|{'|'.join(_COUNTS)})\s+(?={_MOST}|{_LEAST}))\b",
     re.IGNORECASE,
 )
 _GROUP = re.compile(

@@ -336,7 +336,7 @@ def _is_csl(path: Path) -> bool:
 def _read_csl(content: bytes, add_error: AddError) -> Iterator[Work]:
     try:
         items = json.loads(_decode(content))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableFile(f"is not JSON: {error}") from error
     if not isinstance(items, list):
         raise UnreadableFile("is no list of works")

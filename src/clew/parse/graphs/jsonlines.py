@@ -56,6 +56,8 @@ def _read_json_lines(
                 errors.add(path, number, f"is not JSON ({error.msg} at character {error.colno})")
             except RecursionError:
                 errors.add(path, number, "is nested too deeply")
+            except ValueError:  # Python reads no integers of thousands of digits
+                errors.add(path, number, "has a number of too many digits")
         if is_empty and not errors.count:
             raise empty_file_error(path)
 

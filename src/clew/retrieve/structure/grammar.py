@@ -116,13 +116,17 @@ FILE_NAME = r"\w[\w&-]*(?:\.[\w-]+)*\.(?:pdf|docx?|xlsx?|csv|tsv|md|txt|html?|js
 _TOKEN = re.compile(
     r"(?P<quote>[“\"][^”\"]{2,80}[”\"]|(?<!\w)[‘'][^’']{2,80}[’'](?!\w))"
     rf"|(?P<file>{FILE_NAME})"
-    r"|(?P<ordinal>\d+(?:st|nd|rd|th)\b)"
+    r"|(?P<ordinal>\d{1,9}(?:st|nd|rd|th)\b)"
     r"|(?P<number>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)*(?:[a-z](?![a-z\d]))?)"
     r"|(?P<possessive>['’]s?(?!\w))"
     r"|(?P<word>[^\W\d_]+(?:&[^\W\d_]+)*)"
     r"|(?P<mark>\S)",
     re.IGNORECASE,
 )
+
+
+#: A longer number is none of a page or a section.
+_MAX_DIGITS = 9
 
 
 def tokenize(question: str) -> list[Token]:
@@ -365,8 +369,9 @@ class _Parser:
         if token is None:
             return None
         value = _NUMBERS.get(token.lowercase)
-        if value is None and token.sort == "number" and token.text.replace(",", "").isdigit():
-            value = int(token.text.replace(",", ""))
+        digits = token.text.replace(",", "")
+        if value is None and token.sort == "number" and digits.isdigit() and len(digits) <= _MAX_DIGITS:
+            value = int(digits)
         if value is not None and not self.is_form_name():
             self.position += 1
             return value

@@ -56,7 +56,8 @@ class FinalAnswerFormatError(ChainError):
     """A chain that does not end with ``final answer: #answer`` or one of its unknowns."""
 
 
-UNKNOWN = re.compile(r"#(?P<number>\d+)")
+#: A number of more than ten digits is none of an unknown: it stays text.
+UNKNOWN = re.compile(r"#(?P<number>\d{1,10}(?!\d))")
 #: What a model may write before a chain, and before one of its triples.
 INTRODUCTION = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:[*_\s]*", re.IGNORECASE)
 LIST_MARK = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
@@ -64,7 +65,7 @@ FINAL_ANSWER = re.compile(
     r"^[\s*_\"'`(\[]*(?:the\s+)?final\s+answer\s*(?:is|:)\s*(?P<what>.*?)[\s.)\]\"'`*_]*$", re.IGNORECASE
 )
 _ANSWER = re.compile(r"#\s*answer", re.IGNORECASE)
-_MASK = re.compile(r"#\s*(?P<number>\d*)")
+_MASK = re.compile(r"#\s*(?P<number>(?:\d{1,10}(?!\d))?)")
 _QUOTED = re.compile(r'\A"(?P<inside>[^"]*)"\Z')
 _FORM = "Write HEAD >> RELATION >> #1; #1 >> RELATION >> #2; final answer: #2"
 

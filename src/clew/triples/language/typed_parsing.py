@@ -42,7 +42,7 @@ from clew.triples.language.wordings import (
     split_quantifier,
 )
 
-UNKNOWN = re.compile(r"#(\d+)")
+UNKNOWN = re.compile(r"#(\d{1,10}(?!\d))")
 #: The arrows of a triple, in either direction, for one step or (with +) for one or more.
 CHEVRONS = re.compile(r"(?P<way>>>|<<)(?P<more>\+(?=[\s#\"]))?")
 _NAMED = re.compile(r"(?<![\w#])\?([A-Za-z_]\w*)")
@@ -172,7 +172,7 @@ _WISH = re.compile(
     re.IGNORECASE,
 )
 _TYPED = re.compile(
-    r"#(\d+)\s*(?::|(?:is|are)\s+(?:of\s+(?:the\s+)?type|an?|one\s+of\s+the)\s)\s*(?P<types>.+)",
+    r"#(\d{1,10}(?!\d))\s*(?::|(?:is|are)\s+(?:of\s+(?:the\s+)?type|an?|one\s+of\s+the)\s)\s*(?P<types>.+)",
     re.IGNORECASE,
 )
 _KIND = re.compile(r"(?P<name>\".*\"|.+?)\s*(?<!:):\s+(?P<types>[^:]+)")
@@ -182,10 +182,10 @@ _IS = frozenset(
 
 _OR = r"\s+or\s+|\s*[|,]\s*"
 _TERM_TYPED = (
-    re.compile(r"#(?P<number>\d+)\s*[(\[{]\s*(?:an?\s+)?(?P<type>[^()\[\]{}]+?)\s*[)\]}]"),
-    re.compile(r"#(?P<number>\d+)\s*:\s*(?P<type>[^#]+)"),
-    re.compile(r"[(\[]\s*(?P<type>[^()\[\]#]+?)\s*[)\]]\s*#(?P<number>\d+)"),
-    re.compile(r"(?:an?\s+|the\s+|some\s+)?(?P<type>[^#:]+?)\s*:?\s*#(?P<number>\d+)"),
+    re.compile(r"#(?P<number>\d{1,10}(?!\d))\s*[(\[{]\s*(?:an?\s+)?(?P<type>[^()\[\]{}]+?)\s*[)\]}]"),
+    re.compile(r"#(?P<number>\d{1,10}(?!\d))\s*:\s*(?P<type>[^#]+)"),
+    re.compile(r"[(\[]\s*(?P<type>[^()\[\]#]+?)\s*[)\]]\s*#(?P<number>\d{1,10}(?!\d))"),
+    re.compile(r"(?:an?\s+|the\s+|some\s+)?(?P<type>[^#:]+?)\s*:?\s*#(?P<number>\d{1,10}(?!\d))"),
 )
 #: Words with an unknown that are more than its type: a quantifier, a negation, or which end of a triple it is.
 _SAYS_MORE = re.compile(
@@ -207,7 +207,7 @@ _SUPERLATIVE = re.compile(
     r"\s*:?\s+(?=[#(])",
     re.IGNORECASE,
 )
-_PROPERTY_OF = re.compile(r"#(?P<unknown>\d+)\s*\.\s*(?P<property>\".+\"|[^\s\"=<>].*?)\s*")
+_PROPERTY_OF = re.compile(r"#(?P<unknown>\d{1,10}(?!\d))\s*\.\s*(?P<property>\".+\"|[^\s\"=<>].*?)\s*")
 SUPERLATIVE_FORM = (
     "Write highest #1.runtime, 3 lowest #1.runtime, most #1 >> directed >> #2, "
     "or 3 fewest #1 << directed << #2"

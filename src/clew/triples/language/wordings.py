@@ -151,7 +151,7 @@ def _number(text: str) -> int:
     return int(text) if text.isdigit() else NUMBER_WORDS[text.casefold()]
 
 
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:([,_'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(?:\.\d+)?")
 _SCALED = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*(thousand|million|billion|trillion)\b", re.IGNORECASE)
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
@@ -336,16 +336,16 @@ _ANY = "|".join(f"(?P<t{place}>{way})" for place, way in enumerate(_WAYS))
 #: Those that are said of nothing but a property.
 _STRONG = "|".join(f"(?P<t{place}>{way})" for place, way in enumerate(_WAYS[:8])) + "|(?P<t9>:?==?)"
 _DOTTED = re.compile(
-    rf"#(\d+)(?:\s*\.\s*|['’]s\s+)({QUOTED_TEXT}|[^\s\"=<>≤≥≠!]+(?:\s[^\s\"=<>≤≥≠!]+){{0,5}}?)\s*(?:{_ANY})",
+    rf"#(\d{{1,10}}(?!\d))(?:\s*\.\s*|['’]s\s+)({QUOTED_TEXT}|[^\s\"=<>≤≥≠!]+(?:\s[^\s\"=<>≤≥≠!]+){{0,5}}?)\s*(?:{_ANY})",
     re.IGNORECASE,
 )
-_SPACED = re.compile(rf"#(\d+)\s+(\w[\w-]*(?:\s\w+){{0,3}}?)\s*(?:{_STRONG})", re.IGNORECASE)
+_SPACED = re.compile(rf"#(\d{{1,10}}(?!\d))\s+(\w[\w-]*(?:\s\w+){{0,3}}?)\s*(?:{_STRONG})", re.IGNORECASE)
 #: A comparison of an unknown itself, whose name is a number or a day: "#2 >= 1990".
 _BARE = re.compile(
-    r"#(\d+)\s*(?=(?:not\s+)?(?:<=?|>=?|[≤≥]|between\b)\s*(?:the\s+)?[\"$€£]?\s*[-+.]?\d|\s*(?:not\s*)?(?:!=|≠|<>|==?)\s*\S)",
+    r"#(\d{1,10}(?!\d))\s*(?=(?:not\s+)?(?:<=?|>=?|[≤≥]|between\b)\s*(?:the\s+)?[\"$€£]?\s*[-+.]?\d|\s*(?:not\s*)?(?:!=|≠|<>|==?)\s*\S)",
     re.IGNORECASE,
 )
-_CALLED = re.compile(rf"(\w[\w ]*)\(\s*#(\d+)\s*\)\s*(?:{_ANY})", re.IGNORECASE)
+_CALLED = re.compile(rf"(\w[\w ]*)\(\s*#(\d{{1,10}}(?!\d))\s*\)\s*(?:{_ANY})", re.IGNORECASE)
 _TEST = re.compile(_ANY, re.IGNORECASE)
 _SYMBOL = re.compile(r"(?:not\s*)?[<>=≤≥≠!:]", re.IGNORECASE)
 _FIRST = re.compile(
