@@ -23,6 +23,7 @@ from clew.train.encoder import (
     RECORD,
     EncoderSettings,
     HeldOutQuestions,
+    encode_texts,
     ranking_loss,
     train_encoder,
 )
@@ -155,6 +156,54 @@ def test_a_blend_lies_between_what_was_and_what_was_learnt(source, data, tmp_pat
             assert torch.allclose(mixed[name], 0.25 * weight + 0.75 * before[name], atol=1e-6)
             moved += int(not torch.equal(weight, before[name]))
     assert moved
+
+
+def test_low_rank_updates_change_matrices_alone_and_resume_after_a_kill(source, data, tmp_path):
+    work = training(source, data, lora_rank=2, learning_rate=3e-2)
+    whole = train(work, tmp_path / "whole")
+    assert whole["after"]["recall@5"] >= whole["before"]["recall@5"]
+    before, after = weights(source), weights(tmp_path / "whole" / MODEL_FOLDER)
+    assert before.keys() == after.keys()
+    changed = {name for name in after if not torch.equal(before[name], after[name])}
+    assert changed and not any("embeddings" in name or "norm" in name.lower() for name in changed)
+    for name in changed:
+        assert torch.linalg.matrix_rank(after[name] - before[name], rtol=1e-4) <= 2, name
+
+    plans = []
+
+    def stop(done, total):
+        if done == 15:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_encoder(work, tmp_path / "killed", plans.append, stop)
+    again = train_encoder(work, tmp_path / "killed", plans.append, lambda done, total: None)
+    assert [plan.done for plan in plans] == [0, 10] and again == whole
+    killed = weights(tmp_path / "killed" / MODEL_FOLDER)
+    assert all(torch.equal(after[name], killed[name]) for name in after)
+
+    train(replace(work, settings=replace(work.settings, blend=1.0)), tmp_path / "all")
+    full = weights(tmp_path / "all" / MODEL_FOLDER)
+    for name in changed:  # blend 0.5 keeps half of the update
+        assert torch.allclose(after[name] - before[name], (full[name] - before[name]) / 2, atol=1e-6)
+
+
+def test_prompts_stand_before_queries_and_passages(source, data, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(source), device="cpu")
+    model.prompts = {"query": "where ", "document": "a "}
+    model.save_pretrained(str(tmp_path / "prompted"))
+    prompted = SentenceTransformer(str(tmp_path / "prompted"), device="cpu")
+    plain = SentenceTransformer(str(source), device="cpu")
+    for query, word in ((True, "where"), (False, "a")):
+        vectors = encode_texts(prompted, ["mill ."], query=query)
+        assert np.allclose(vectors, encode_texts(plain, [f"{word} mill ."]), atol=1e-6)
+    # Trained with them: other weights than without, from the same start.
+    train(training(tmp_path / "prompted", data, epochs=1), tmp_path / "with")
+    train(training(source, data, epochs=1), tmp_path / "without")
+    item, other = (weights(tmp_path / name / MODEL_FOLDER) for name in ("with", "without"))
+    assert any(not torch.equal(item[name], other[name]) for name in item)
 
 
 def test_what_is_held_out_is_measured_by_both_hops(source, data):

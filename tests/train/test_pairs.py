@@ -1,5 +1,7 @@
 """What an encoder learns from, by hand."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -89,7 +91,7 @@ def test_hard_negatives_are_the_nearest_that_are_wrong() -> None:
     ]  # fmt: skip
     words = "abcr"
 
-    def encode(texts):
+    def encode(texts, query):
         counts = np.array([[text.count(word) for word in words] for text in texts], float) + 1e-9
         return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
@@ -186,6 +188,8 @@ def test_held_out_questions_are_searched_over_the_texts_of_nodes(base) -> None:
 
     class LetterModel:
         """Counts letters of the name, the first line of a node's text."""
+
+        prompts: ClassVar[dict[str, str]] = {}
 
         def encode(self, texts, **_):
             names = [text.splitlines()[0].removeprefix("name: ") for text in texts]

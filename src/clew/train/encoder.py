@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +30,7 @@ from clew.core.types import PASSAGE, Scope
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import parse_dataset
 from clew.evaluate.examples import shuffle_examples
+from clew.models import MULTILINGUAL
 from clew.retrieve.nodes import NodeTexts, answer_rows_or_all
 from clew.train.evidence_chains import gold_passages
 from clew.train.pairs import (
@@ -84,9 +86,8 @@ class HeldOutQuestions:
         keys = [(example.title, example.text) for example in pool]
         texts = [passage_text(example) for example in pool]
         passages = encode_texts(model, texts)
-        scores = (encode_texts(model, [example.question for example, _ in questions]) @ passages.T).astype(
-            np.float64
-        )
+        asked = encode_texts(model, [example.question for example, _ in questions], query=True)
+        scores = (asked @ passages.T).astype(np.float64)
         ranked = {"recall@5, one hop": scores}
         if self.hops > 1:
             ranked["recall@5"] = self._score_two_hops(
@@ -105,7 +106,9 @@ class HeldOutQuestions:
             for question, rows in zip(questions, first_rows.tolist(), strict=True)
             for row in rows
         ]
-        second_vectors = encode_texts(model, queries).reshape(len(questions), -1, passages.shape[1])
+        second_vectors = encode_texts(model, queries, query=True).reshape(
+            len(questions), -1, passages.shape[1]
+        )
         combined = np.empty_like(scores)
         for number, rows in enumerate(first_rows):
             first_probabilities = _softmax(self.scale * scores[number])
@@ -132,7 +135,7 @@ class HeldOutNodes:
         ``model`` is a sentence-transformers model.
         """
         nodes = encode_texts(model, NodeTexts(self.graph).documents(self.pool))
-        scores = encode_texts(model, [question.text for question in self.questions]) @ nodes.T
+        scores = encode_texts(model, [question.text for question in self.questions], query=True) @ nodes.T
         ranked = self.pool[np.argsort(-scores, axis=1, kind="stable")]
         is_right = [
             np.isin(rows, question.rows) for rows, question in zip(ranked, self.questions, strict=True)
@@ -146,10 +149,18 @@ class HeldOutNodes:
         }
 
 
-def encode_texts(model: Any, texts: Sequence[str]) -> Vectors:
-    """Return the unit vectors of a sentence-transformers model, (n, dimension)."""
-    vectors: Vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+def encode_texts(model: Any, texts: Sequence[str], query: bool = False) -> Vectors:
+    """Return the unit vectors of a sentence-transformers model, (n, dimension), of queries or of passages."""
+    vectors: Vectors = model.encode(
+        list(texts), prompt=text_prompts(model)[not query], normalize_embeddings=True, show_progress_bar=False
+    )
     return vectors
+
+
+def text_prompts(model: Any) -> tuple[str, str]:
+    """Return what a sentence-transformers model wants before each query and before each passage; "" for nothing."""
+    prompts = model.prompts or {}
+    return prompts.get("query") or "", prompts.get("document") or prompts.get("passage") or ""
 
 
 def _softmax(scores: Floats) -> Floats:
@@ -186,6 +197,10 @@ class EncoderSettings:
 
     The result has ``blend`` times the trained weights plus 1 - ``blend`` times the original ones. The average keeps
     most of the new and most of the old abilities (Wortsman et al., CVPR 2022, "Robust fine-tuning").
+
+    ``lora_rank`` 0 trains all weights. Else only updates of that rank of the layers' matrices are trained (Hu et al.,
+    ICLR 2022, "LoRA", with an alpha of twice the rank); the embeddings of the vocabulary, most of the weights of a
+    multilingual encoder, stay as they are.
     """
 
     objective: Objective = "mdr"
@@ -200,6 +215,7 @@ class EncoderSettings:
     max_tokens: int = 128
     dropout: float | None = 0.0
     blend: float = 0.5
+    lora_rank: int = 0
     seed: int = 0
     save_every: int = 50
 
@@ -375,7 +391,7 @@ def train_encoder(
     ``report_plan`` receives the plan before the training starts. Equal pairs, model, settings, machine and versions
     give equal weights. Raises UsageError, MissingExtra.
     """
-    for package in ("torch", "sentence_transformers", "accelerate", "datasets"):
+    for package in ("torch", "sentence_transformers", "accelerate", "datasets", "peft"):
         if find_spec(package) is None:
             raise MissingExtra(package, "train")
     pairs, settings, held_out = training.pairs, training.settings, training.held_out
@@ -396,8 +412,10 @@ def train_encoder(
         return output.read()
     model = _load_model(training.source, settings)
     window, model.max_seq_length = model.max_seq_length, settings.max_tokens
+    if settings.lora_rank:
+        _add_low_rank_updates(model, settings)
     if settings.mined:
-        pairs = add_mined_negatives(pairs, lambda texts: encode_texts(model, texts), settings.mined)
+        pairs = add_mined_negatives(pairs, partial(encode_texts, model), settings.mined)
     run = _build_trainer(model, pairs, settings, output, progress)
     checkpoint, done = output.last_checkpoint()
     report_plan(EncoderPlan(len(pairs), settings.epochs * (len(pairs) // settings.batch), done))
@@ -407,7 +425,10 @@ def train_encoder(
             output.write(record | {"before": held_out.measure(model)})
         run.add_callback(_measuring_callback(held_out, model, output))
     run.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    _blend_weights(model, training.source, settings.blend)
+    if settings.lora_rank:
+        model = _merge_low_rank_updates(model, training.source, settings)
+    else:
+        _blend_weights(model, training.source, settings)
     model.max_seq_length = window
     model.save_pretrained(str(out / MODEL_FOLDER), create_model_card=False)
     after = held_out.measure(model) if held_out is not None else {}
@@ -418,17 +439,20 @@ def train_encoder(
 def _load_model(source: str, settings: EncoderSettings) -> Any:
     from sentence_transformers import SentenceTransformer
 
+    if source == f"clew:{MULTILINGUAL}":
+        from clew.train.multilingual import trainable_folder
+
+        source = str(trainable_folder())
     dropout_options = ("hidden_dropout_prob", "attention_probs_dropout_prob")
     config = {} if settings.dropout is None else dict.fromkeys(dropout_options, settings.dropout)
     return SentenceTransformer(source, config_kwargs=config)
 
 
-def _blend_weights(model: Any, source: str, share: float) -> None:
-    from sentence_transformers import SentenceTransformer
-
+def _blend_weights(model: Any, source: str, settings: EncoderSettings) -> None:
+    share = settings.blend
     if share == 1:
         return
-    before = SentenceTransformer(source).state_dict()
+    before = _load_model(source, settings).state_dict()
     after = model.state_dict()
     mixed = {
         name: share * weight + (1 - share) * before[name].to(weight.device)
@@ -436,6 +460,28 @@ def _blend_weights(model: Any, source: str, share: float) -> None:
         if weight.is_floating_point()
     }
     model.load_state_dict(after | mixed)
+
+
+def _add_low_rank_updates(model: Any, settings: EncoderSettings) -> None:
+    """Add updates of low rank to all matrices of the network, in place; only they will be trained."""
+    import transformers
+    from peft import LoraConfig, inject_adapter_in_model
+
+    transformers.set_seed(settings.seed)  # LoRA draws its weights
+    rank = settings.lora_rank
+    inject_adapter_in_model(LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"), model)
+
+
+def _merge_low_rank_updates(model: Any, source: str, settings: EncoderSettings) -> Any:
+    """Return the original model with the share ``blend`` of the updates added to its matrices."""
+    from peft.tuners.lora import LoraLayer
+
+    merged = _load_model(source, settings)
+    for name, layer in model.named_modules():
+        if isinstance(layer, LoraLayer):
+            weight = merged.get_submodule(name).weight
+            weight.data += settings.blend * layer.get_delta_weight("default").to(weight.device)
+    return merged
 
 
 def _build_trainer(
@@ -446,11 +492,13 @@ def _build_trainer(
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
     from transformers import PrinterCallback
 
-    pass
-
-    columns = {"anchor": [pair.query for pair in pairs], "positive": [pair.positive for pair in pairs]}
+    query, passage = text_prompts(model)
+    columns = {
+        "anchor": [query + pair.query for pair in pairs],
+        "positive": [passage + pair.positive for pair in pairs],
+    }
     for number in range(min(len(pair.negatives) for pair in pairs)):
-        columns[f"negative_{number}"] = [pair.negatives[number] for pair in pairs]
+        columns[f"negative_{number}"] = [passage + pair.negatives[number] for pair in pairs]
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(output.checkpoints),
         num_train_epochs=settings.epochs,
@@ -471,7 +519,7 @@ def _build_trainer(
         report_to="none",
         disable_tqdm=True,
     )
-    trainer = SentenceTransformerTrainer(
+    trainer = (_low_rank_trainer() if settings.lora_rank else SentenceTransformerTrainer)(
         model=model,
         args=arguments,
         train_dataset=Dataset.from_dict(columns),
@@ -481,6 +529,28 @@ def _build_trainer(
     # PrinterCallback prints to stdout, which is for the output of commands.
     trainer.remove_callback(PrinterCallback)
     return trainer
+
+
+#: The updates of low rank in a checkpoint.
+_UPDATES_FILE = "updates.safetensors"
+
+
+def _low_rank_trainer() -> Any:
+    """Return a trainer whose checkpoints hold the updates of low rank, and not the network that they belong to."""
+    from safetensors.torch import load_file, save_file
+    from sentence_transformers import SentenceTransformerTrainer
+
+    class LowRankTrainer(SentenceTransformerTrainer):  # type: ignore[misc]
+        def _save(self, output_dir: str, state_dict: Any = None) -> None:
+            updates = {name: value for name, value in self.model.named_parameters() if value.requires_grad}
+            Path(output_dir).mkdir(parents=True, exist_ok=True)
+            save_file(updates, Path(output_dir) / _UPDATES_FILE)
+
+        def _load_from_checkpoint(self, checkpoint_path: str) -> None:
+            updates = load_file(Path(checkpoint_path) / _UPDATES_FILE)
+            self.model.load_state_dict(updates, strict=False)
+
+    return LowRankTrainer
 
 
 def _measuring_callback(held_out: HeldOutQuestions | HeldOutNodes, model: Any, output: TrainingFolder) -> Any:

@@ -216,23 +216,23 @@ def _heading_pairs(passages: Sequence[Passage]) -> Iterator[Pair]:
 
 
 def add_mined_negatives(
-    pairs: Sequence[Pair], encode: Callable[[Sequence[str]], Vectors], count: int
+    pairs: Sequence[Pair], encode: Callable[[Sequence[str], bool], Vectors], count: int
 ) -> list[Pair]:
     """Return the pairs with ``count`` hard negatives more each, as in DPR and MDR.
 
     These are the texts nearest to the query, by the encoder before its training, that are no positives of its
-    question. ``encode`` returns unit vectors. Queries are compared in blocks, so that memory grows linearly with the
-    texts.
+    question. ``encode`` returns unit vectors of texts, which are queries or not. Queries are compared in blocks, so
+    that memory grows linearly with the texts.
     """
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.positive, *pair.negatives)))
     positives: dict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         positives[pair.question or pair.query].add(pair.positive)
-    vectors = encode(texts)
+    vectors = encode(texts, False)
     mined_pairs = []
     for start in range(0, len(pairs), _BLOCK_SIZE):
         block = pairs[start : start + _BLOCK_SIZE]
-        scores_of_block = encode([pair.query for pair in block]) @ vectors.T
+        scores_of_block = encode([pair.query for pair in block], True) @ vectors.T
         for pair, scores in zip(block, scores_of_block, strict=True):
             excluded = positives[pair.question or pair.query].union(pair.negatives)
             ranked_texts = (texts[row] for row in np.argsort(-scores, kind="stable"))

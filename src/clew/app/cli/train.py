@@ -149,7 +149,11 @@ def _print_traverser_plan(plan: Plan) -> None:
 @app.command("encoder")
 def encoder(
     model: Annotated[
-        str, typer.Option(metavar="NAME|FOLDER", help="The sentence-transformers model to start from.")
+        str,
+        typer.Option(
+            metavar="NAME|FOLDER",
+            help="The sentence-transformers model to start from, or clew:multilingual.",
+        ),
     ],
     out: Annotated[
         Path,
@@ -215,6 +219,9 @@ def encoder(
             show_default="0.5",
         ),
     ] = None,
+    lora_rank: Annotated[
+        int | None, _number(min=0, help="Rank of LoRA; 0 trains all weights.", show_default="0")
+    ] = None,
     seed: Annotated[int | None, _number(min=0, help="Seed for sampling and order.", show_default="0")] = None,
     weights: Annotated[
         str, typer.Option(metavar="FORM", help="Weights of the export: fp32, half or int8.")
@@ -231,6 +238,8 @@ def encoder(
       clew train encoder --data hotpotqa=train.json --model all-MiniLM-L6-v2 --out models/hops
 
       clew train encoder --from-kb .clew --model all-MiniLM-L6-v2 --out models/ours
+
+      clew train encoder --from-kb .clew --model clew:multilingual --lora-rank 16 --out models/ours
 
       clew train encoder --data stark=qa.csv --graph prime/processed --model all-MiniLM-L6-v2 --out models/prime
 
@@ -254,7 +263,8 @@ def encoder(
     objective = objective or ("mdr" if graph is None else "dpr")
     options = {
         "objective": objective, "epochs": epochs, "batch": batch, "negatives": negatives, "blend": blend,
-        "learning_rate": learning_rate, "scale": scale, "mined": mined, "max_tokens": max_tokens, "seed": seed,
+        "learning_rate": learning_rate, "scale": scale, "mined": mined, "max_tokens": max_tokens,
+        "lora_rank": lora_rank, "seed": seed,
     }  # fmt: skip
     changes = {name: value for name, value in options.items() if value is not None}
     settings = build_settings(configuration, changes)
