@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder reader
+.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder multilingual reader
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -64,6 +64,10 @@ encoder: .venv/ready-dev ## Train the encoder that comes with clew again; instal
 	  --data hotpotqa=$(DATA)/hotpotqa/train100.jsonl --data musique=$(DATA)/musique/train100.jsonl \
 	  --data 2wikimultihopqa=$(DATA)/2wikimultihopqa/train500.jsonl
 	cp build/hops/onnx/* src/clew/models/embedded/hops/
+
+multilingual: .venv/ready-dev ## Train what clew adds to the multilingual encoder again; install torch for your device first
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[train,multilingual]"
+	$(BIN)/python benchmarks/multilingual_encoder.py train
 
 reader: .venv/ready-dev ## Train the reader that comes with clew again; install torch for your device first
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[train]"

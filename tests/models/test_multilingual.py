@@ -125,6 +125,78 @@ def test_the_export_computes_what_the_packed_network_does(tmp_path):
         assert vector @ plain_forward(ids, tensors) > 0.999  # rounding to 8 bits
 
 
+def random_update(rank):
+    """Return an update of low rank of every matrix of the tiny model."""
+    rng = np.random.default_rng(1)
+    shapes = {"fi": (INNER, WIDTH), "fo": (WIDTH, INNER)}
+    return {
+        f"l{n}.{name}": tuple(
+            (rng.normal(size=shape) * 0.2).astype(np.float16)
+            for shape in (
+                (shapes.get(name, (WIDTH, WIDTH))[0], rank),
+                (rank, shapes.get(name, (WIDTH, WIDTH))[1]),
+            )
+        )
+        for n in range(LAYERS)
+        for name in ("q", "k", "v", "ao", "fi", "fo")
+    }
+
+
+def updated(tensors, update):
+    """Return the tensors with an update."""
+    added = {f"{name}.w": left.astype("f4") @ right.astype("f4") for name, (left, right) in update.items()}
+    return {name: values + added.get(name, 0) for name, values in tensors.items()}
+
+
+def test_an_update_of_low_rank_is_added_to_the_matrices(tmp_path):
+    pytest.importorskip("onnx")
+    from clew.models.multilingual import export_multilingual, read_update, write_update
+
+    tensors = packed_file(tmp_path / "packed.bin")
+    write_update(random_update(2), tmp_path / "update.npz")
+    update = read_update(tmp_path / "update.npz")
+    assert update.keys() == random_update(2).keys()
+    export_multilingual(tmp_path / "packed.bin", tmp_path / "encoder", update)
+    encoder = OnnxEncoder(tmp_path / "encoder", threads=1)
+    assert encoder.objective == "mdr"
+    vector, ids = encoder.encode(["hauss"])[0], [0, 7, 6, 8, 10, 2]
+    assert vector @ plain_forward(ids, updated(tensors, update)) > 0.99  # rounding to 8 bits
+    assert vector @ plain_forward(ids, tensors) < 0.95
+
+
+def test_the_update_that_clew_ships_fits_the_layers():
+    from clew.models.multilingual import MATRICES, read_update, shipped_update
+
+    update = read_update(shipped_update())
+    assert update.keys() == {f"l{n}.{name}" for n in range(12) for name in MATRICES}
+    for name, (left, right) in update.items():
+        rows, columns = {"fi": (1536, 384), "fo": (384, 1536)}.get(name.partition(".")[2], (384, 384))
+        assert (left.shape, right.shape) == ((rows, 16), (16, columns))
+        assert np.isfinite(left).all() and np.isfinite(right).all() and left.any() and right.any()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_it_is_trained_from_a_folder_that_encodes_the_same(tmp_path):
+    pytest.importorskip("onnx")
+    pytest.importorskip("torch")
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    from clew.train.encoder import encode_texts
+    from clew.train.multilingual import find_update, write_trainable_folder
+
+    tensors = packed_file(tmp_path / "packed.bin")
+    update = random_update(2)
+    write_trainable_folder(tmp_path / "packed.bin", tmp_path / "trainable", update)
+    model = sentence_transformers.SentenceTransformer(str(tmp_path / "trainable"), device="cpu")
+    for query, ids in ((False, [0, 7, 6, 8, 10, 2]), (True, [0, 5, 6, 8, 10, 2])):
+        vector = encode_texts(model, ["hauss"], query=query)[0]
+        assert vector @ plain_forward(ids, updated(tensors, update)) > 0.9999
+    # What was changed in the folder is what is written as an update, to the digits of float16.
+    read = find_update(tmp_path / "packed.bin", tmp_path / "trainable", 2)
+    for name, (left, right) in update.items():
+        again = read[name][0].astype("f4") @ read[name][1].astype("f4")
+        assert np.abs(again - left.astype("f4") @ right.astype("f4")).max() < 5e-3
+
+
 def test_weights_of_another_form_are_refused(tmp_path, monkeypatch):
     from clew.models import create_encoder, multilingual
 
