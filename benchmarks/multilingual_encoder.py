@@ -69,7 +69,7 @@ def export_encoder(update: Path | None, work: Path, name: str) -> str:
     folder = work / name / "onnx"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        export_multilingual(weights_file(), folder, update and read_update(update))
+        export_multilingual(weights_file(), folder, None if update is None else read_update(update))
     return f"onnx:{folder}"
 
 

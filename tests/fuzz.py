@@ -25,13 +25,13 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from clew.core.component import parse_recipe
 from clew.core.document_filter import parse_condition
@@ -80,6 +80,14 @@ MARKS = [
     b"1e400",
     b"-1",
     "\u202e\u0663\u00bd".encode(),
+    # JSON may name half of a character, which UTF-8 cannot write.
+    rb"\ud800",
+    rb"\u0000",
+    b"NaN",
+    b"null",
+    b"[]",
+    b"{}",
+    b"0000-02-30",
 ]
 Target = tuple[Callable[[bytes], object], list[bytes]]
 
@@ -93,10 +101,21 @@ def text_target(function: Callable[[str], object], *corpus: str) -> Target:
 
 
 class IgnoringSink:
-    """Takes the nodes and edges of a graph, and keeps nothing."""
+    """Takes the nodes and edges of a graph, and keeps the ids of the nodes."""
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_, **__: None
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+
+    def add_node(self, id: str, **_: object) -> None:
+        self.ids.add(id)
+
+    def add_edge(
+        self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
+    ) -> None:
+        pass
+
+    def has_node(self, id: str) -> bool:
+        return id in self.ids
 
 
 def graph_target(suffix: str, *corpus: bytes) -> Target:
@@ -106,7 +125,7 @@ def graph_target(suffix: str, *corpus: bytes) -> Target:
 
     def read(data: bytes) -> None:
         place.write_bytes(data)
-        read_graph(place, IgnoringSink(), GraphReadOptions(), RowErrors(skip=True))  # type: ignore[arg-type]
+        read_graph(place, IgnoringSink(), GraphReadOptions(), RowErrors(skip=True))
 
     return read, list(corpus)
 

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_numbers_of_thousands_of_digits_are_read_or_refused(target: str, text: s
     assert time.process_time() - started < CASE_SECONDS
 
 
-def test_a_graph_names_the_line_with_a_number_of_too_many_digits(tmp_path) -> None:
+def test_a_graph_names_the_line_with_a_number_of_too_many_digits(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     node = '{"type": "node", "id": "%s", "labels": [], "properties": {"size": %s}}\n'
     file.write_text(node % ("a", 3) + node % ("b", DIGITS), encoding="utf-8")
