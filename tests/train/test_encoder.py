@@ -188,6 +188,20 @@ def test_low_rank_updates_change_matrices_alone_and_resume_after_a_kill(source, 
         assert torch.allclose(after[name] - before[name], (full[name] - before[name]) / 2, atol=1e-6)
 
 
+def test_an_export_of_the_multilingual_encoder_states_its_contrast(source, tmp_path):
+    pytest.importorskip("onnx")
+    from clew.models.multilingual import CONTRAST
+    from clew.train.export import ExportForm, export_encoder
+
+    for model, contrast in (("clew:multilingual", CONTRAST), ("all-MiniLM-L6-v2", 1)):
+        out = tmp_path / model.replace(":", "-")
+        shutil.copytree(source, out / MODEL_FOLDER)
+        (out / RECORD).write_text(json.dumps({"model": model, "settings": {"objective": "mdr"}}))
+        export_encoder(out / MODEL_FOLDER, out / "onnx", ExportForm())
+        encoder = OnnxEncoder(out / "onnx")
+        assert (encoder.contrast, encoder.objective) == (contrast, "mdr")
+
+
 def test_prompts_stand_before_queries_and_passages(source, data, tmp_path):
     from sentence_transformers import SentenceTransformer
 
@@ -278,7 +292,7 @@ def test_the_command_trains_exports_and_the_walk_asks_at_every_hop(source, data,
             Question(RECORDS[3]["question"]), 5
         )
     hops = [text for text in asked if text.startswith(RECORDS[3]["question"] + " ")]
-    assert len(hops) == 2 and all(": " in text for text in hops)
+    assert len(hops) >= 2 and all(": " in text for text in hops)  # two at a time, and a deeper path
     names = [hit.node.document_name for hit in hits]
     assert (
         "fernham lock.txt" not in names and f"{PLACES[3]} lock.txt" in names and f"{KEEPERS[3]}.txt" in names

@@ -616,10 +616,19 @@ def ranking_loss(model: Any, scale: float) -> Any:
 
 def training_objective(folder: Path) -> str:
     """Return the training objective of the model in a training's folder, "" if there is no record."""
-    record = folder / RECORD
-    if not record.is_file():
+    return _read_record(folder, lambda record: record["settings"]["objective"])
+
+
+def training_source(folder: Path) -> str:
+    """Return the model that the training in a folder began from, "" if there is no record."""
+    return _read_record(folder, lambda record: record["model"])
+
+
+def _read_record(folder: Path, choose: Callable[[dict[str, Any]], Any]) -> str:
+    path = folder / RECORD
+    if not path.is_file():
         return ""
     try:
-        return str(json.loads(record.read_text(encoding="utf-8"))["settings"]["objective"])
+        return str(choose(json.loads(path.read_text(encoding="utf-8"))))
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{record} is damaged: {error}", "Train again") from error
+        raise UsageError(f"{path} is damaged: {error}", "Train again") from error

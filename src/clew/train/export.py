@@ -19,8 +19,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from clew.core.errors import MissingExtra, UsageError, unknown_name_error
+from clew.models import MULTILINGUAL
 from clew.models.encoders import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE, OnnxEncoder
-from clew.train.encoder import RECORD, training_objective
+from clew.models.multilingual import CONTRAST
+from clew.train.encoder import RECORD, training_objective, training_source
 
 #: fp32: unchanged. half: stored in 16 bits and widened on loading, for half the size at the same speed. int8: a
 #: quarter of the size and faster, with one scale per output channel (one per tensor loses a fifth of the neighbours).
@@ -85,6 +87,8 @@ def export_encoder(source: Path | str, folder: Path, form: ExportForm) -> Export
         str(source), device="cpu", model_kwargs={"attn_implementation": "eager"}
     ).eval()
     settings = _encoder_settings(model, folder, form, training_objective(Path(source).parent))
+    if training_source(Path(source).parent) == f"clew:{MULTILINGUAL}":
+        settings["contrast"] = CONTRAST  # its cosines still lie close together
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.absolute().parent) as scratch_folder:
         export_folder = Path(scratch_folder) / folder.name
