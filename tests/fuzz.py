@@ -26,7 +26,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -294,29 +294,35 @@ def fuzz(name: str, seconds: float, seed: int, first: int = 0) -> tuple[Run, lis
     function, corpus = TARGETS[name]
     function(corpus[0])  # starts what it needs; nothing of this is a fault
     started, number = time.process_time(), first
-    before = signal.signal(signal.SIGVTALRM, _give_up)
-    try:
-        for number, data in cases(name, seed, first):
-            if time.process_time() - started >= seconds:
-                break
-            signal.setitimer(signal.ITIMER_VIRTUAL, CASE_SECONDS)
-            try:
+    for number, data in cases(name, seed, first):
+        if time.process_time() - started >= seconds:
+            break
+        try:
+            with limited_time():
                 function(data)
-            except ClewError:
-                pass
-            except RecursionError:
-                pass  # the pool of readers says that the file is nested too deeply
-            except Exception:  # noqa: BLE001 - what is looked for
-                FAULTS.mkdir(parents=True, exist_ok=True)
-                place = FAULTS / f"{name.replace(' ', '-')}-{seed}-{number}"
-                place.write_bytes(data)
-                faults.append(f"{place}\n{traceback.format_exc()}")
-            finally:
-                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    finally:
-        signal.signal(signal.SIGVTALRM, before)
+        except ClewError:
+            pass
+        except RecursionError:
+            pass  # the pool of readers says that the file is nested too deeply
+        except Exception:  # noqa: BLE001 - what is looked for
+            FAULTS.mkdir(parents=True, exist_ok=True)
+            place = FAULTS / f"{name.replace(' ', '-')}-{seed}-{number}"
+            place.write_bytes(data)
+            faults.append(f"{place}\n{traceback.format_exc()}")
     spent = time.process_time() - started
     return Run(name, seed, first, number - first, round(spent, 1), len(faults)), faults
+
+
+@contextmanager
+def limited_time() -> Iterator[None]:
+    """Raise TimeoutError in a block that takes more processor time than a case may."""
+    before = signal.signal(signal.SIGVTALRM, _give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, CASE_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _give_up(signum: int, frame: FrameType | None) -> NoReturn:
