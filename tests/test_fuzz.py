@@ -67,6 +67,15 @@ def test_numbers_of_thousands_of_digits_are_read_or_refused(target: str, text: s
         function(text.encode())
 
 
+@pytest.mark.parametrize(
+    "text", [f"What is in A, and what is in section 2.1 of {'9' * 200_000}", "A." * 20_000]
+)
+def test_a_long_question_is_read_in_linear_time(text: str) -> None:
+    function, _ = TARGETS["question"]
+    with limited_time():
+        function(text.encode())
+
+
 def test_a_graph_names_the_line_with_a_number_of_too_many_digits(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     node = '{"type": "node", "id": "%s", "labels": [], "properties": {"size": %s}}\n'

@@ -55,6 +55,8 @@ ENCODER_SETTING = "encoder"
 NO_ENCODER = "none"
 #: How often a question begins again because what it was about to read was replaced or removed.
 MAX_REPETITIONS = 5
+#: Characters of a question: enough for any that a person types. What reads a question is not made for a document.
+MAX_QUESTION = 20_000
 #: How many documents a notebook lists.
 SHOWN_DOCUMENTS = 20
 #: The most characters of a tag.
@@ -594,6 +596,11 @@ class KnowledgeBase:
     ) -> Question:
         if not text.strip():
             raise UsageError("the question is empty", 'For example: clew ask "What was revenue in 2023?"')
+        if len(text) > MAX_QUESTION:
+            raise UsageError(
+                f"the question has {len(text):,} characters, more than {MAX_QUESTION:,}",
+                "Add long texts as documents, and ask about them",
+            )
         keys = names = None
         if documents is not None:
             keys = self.document_keys(*documents)

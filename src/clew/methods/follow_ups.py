@@ -477,7 +477,8 @@ def _can_stand_for(answer: str) -> bool:
 
 def find_names(text: str) -> Iterator[Phrase]:
     """Yield the names of a question, each with the article before it. A question word at its start is no name."""
-    word = r"[A-Z][\w.-]*[\w]|[A-Z]\.?|\d+[A-Z]\w*"
+    # From each digit of a long number again, a search would take the square of its length.
+    word = r"[A-Z][\w.-]*[\w]|[A-Z]\.?|(?<!\d)\d+[A-Z]\w*"
     for match in re.finditer(rf"(?:\b[Tt]he )?(?:{word})(?:(?: & | of (?=[A-Z])| )(?:{word}))*", text):
         phrase, start = match.group(), match.start()
         first = phrase.split()[0].casefold()

@@ -62,6 +62,13 @@ def test_an_empty_base_finds_nothing(embedded, tmp_path) -> None:
     assert "Not found" in run("ask", "Who built the bridge?", "--kb", tmp_path / "kb").stdout
 
 
+def test_a_text_as_long_as_a_document_is_no_question(kb) -> None:
+    for command in ("ask", "search"):
+        refused = run(command, "lighter " * 2_501, "--kb", kb, status=2).stderr
+        assert "the question has 20,008 characters, more than 20,000" in refused
+        assert "Add long texts as documents" in refused
+
+
 @pytest.mark.slow
 def test_a_question_is_answered_with_evidence_from_both_documents(kb) -> None:
     answer = json.loads(run("ask", QUESTION, "--kb", kb, "--json").stdout)

@@ -337,6 +337,8 @@ def test_a_follow_up_is_shown_as_it_is_understood_with_what_was_asked_before(app
         "input", name="documents", value=keys[CONTRACT]
     )
     meant = QUESTION.replace("a day", "a week")
+    status, refused = app.post(f"{app.api}/questions/{id}/follow-up", {"question": "and a week " * 1_000})
+    assert status == 400 and refused["error"] == "the question has more than 4,000 characters"
     assert app.post(f"{app.api}/questions/{id}/follow-up", {"question": "and a week?"})[1] == {
         "question": meant
     }

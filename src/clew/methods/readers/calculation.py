@@ -21,7 +21,7 @@ from clew.core.cell_values import read_cell, read_scale
 from clew.core.text import fold_name, query_terms
 from clew.core.types import Column, Table
 from clew.core.values import LEAST_AMOUNT, POLAR, find_direction, settle_direction
-from clew.methods.readers.mentions import ASKED_PART
+from clew.methods.readers.mentions import asked_part
 from clew.parse.data_tables import SCALE_NAMES, DataRow, DataTable, build_data_table
 
 Operation = Literal[
@@ -336,8 +336,7 @@ class TableCalculator:
         # A figure of a segment is not that of the company.
         if self._company_part and self._company_part[0].lower().rstrip("s") not in question.lower():
             return False
-        asked = ASKED_PART.search(question)
-        words = frozenset(query_terms(asked["part"])) if asked else frozenset()
+        words = frozenset(query_terms(asked_part(question)))
         return words <= self._known | self._weights.keys()
 
     def _is_named_whole(self, result: Calculation, question: str) -> bool:

@@ -78,13 +78,21 @@ def lacks_names(
 
 
 #: A part of a company that is asked about: "the goodwill of the Business segment".
-ASKED_PART = re.compile(r"\b(?P<part>[A-Z][\w&-]+(?: [A-Z][\w&-]+)*)['’]?s? (?:segment|division)\b")
+_ASKED_PART = re.compile(r"\b(?P<part>[A-Z][\w&-]+(?: [A-Z][\w&-]+)*)['’]?s? (?:segment|division)\b")
+
+
+def asked_part(question: str) -> str:
+    """Return the part of a company that a question is about, or ""."""
+    # The pattern begins anew at each capital; most questions have neither word.
+    has_word = "segment" in question or "division" in question
+    asked = _ASKED_PART.search(question) if has_word else None
+    return "" if asked is None else asked["part"]
 
 
 def lacks_part(question: str, node: Node) -> bool:
     """Return whether a question is about a part of a company that a node does not mention."""
-    asked = ASKED_PART.search(question)
-    return asked is not None and not set(query_terms(asked["part"])) <= set(query_terms(node_context(node)))
+    part = asked_part(question)
+    return bool(part) and not set(query_terms(part)) <= set(query_terms(node_context(node)))
 
 
 def stands_apart(

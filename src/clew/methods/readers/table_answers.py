@@ -28,7 +28,7 @@ from clew.methods.readers.calculation import (
     find_periods,
 )
 from clew.methods.readers.line_items import asks_value, document_lines
-from clew.methods.readers.mentions import ASKED_PART, is_about, mentions_event
+from clew.methods.readers.mentions import asked_part, is_about, mentions_event
 from clew.methods.readers.named_ratios import answer_ratio, find_common_line, parse_ratio_question
 from clew.methods.readers.passages import find_hit
 from clew.methods.readers.quotes import quote_cell
@@ -128,7 +128,7 @@ def _calculate_from_lines(
     ratio = parse_ratio_question(question)
     series = parse_series_question(question) if ratio is None else None
     # The lines are those of the whole company.
-    if (ratio is None and series is None) or ASKED_PART.search(question):
+    if (ratio is None and series is None) or asked_part(question):
         return None, False
     lines = document_lines(hits, snapshot, named_subjects(question, snapshot))
     answer = None
@@ -161,7 +161,7 @@ def _calculate_from_tables(
         for hit in hits
         if hit.node.kind in {TABLE, ROW} and is_about(subjects, hit.node)
     )
-    asks_part = ASKED_PART.search(question) is not None
+    asks_part = bool(asked_part(question))
     best: tuple[float, Calculation] | None = None
     for place, id in enumerate([id for id in ids if id][:_MAX_TABLES]):
         calculator = open_calculator(id, hits, snapshot)

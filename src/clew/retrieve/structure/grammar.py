@@ -111,8 +111,11 @@ class Token:
         return self.text.casefold()
 
 
-#: A file name, as a pattern.
-FILE_NAME = r"\w[\w&-]*(?:\.[\w-]+)*\.(?:pdf|docx?|xlsx?|csv|tsv|md|txt|html?|json|xml|rtf|odt|epub|pptx?)\b"
+#: A file name, as a pattern. None begins within another name or its suffixes: there it was tried from the start.
+FILE_NAME = (
+    r"(?<!\w[.&-])\w[\w&-]*(?:\.[\w-]+)*"
+    r"\.(?:pdf|docx?|xlsx?|csv|tsv|md|txt|html?|json|xml|rtf|odt|epub|pptx?)\b"
+)
 _TOKEN = re.compile(
     r"(?P<quote>[“\"][^”\"]{2,80}[”\"]|(?<!\w)[‘'][^’']{2,80}[’'](?!\w))"
     rf"|(?P<file>{FILE_NAME})"

@@ -11,10 +11,10 @@ from fastapi.responses import FileResponse, Response
 from pydantic import Field
 
 from clew.app.answers.view import table_cells
-from clew.app.web.api.questions import KEY, Condition, Form, Key, Name
+from clew.app.web.api.questions import KEY, Condition, Form, Key, Name, refuse_long
 from clew.app.web.method_choices import DEFAULT, resolve_retriever
 from clew.app.web.server import CurrentBase, CurrentServer, nearest_scale
-from clew.core.errors import NotFound, UsageError
+from clew.core.errors import NotFound
 from clew.core.types import ROW, SECTION, TABLE, Document
 from clew.knowledge_base.trash import TRASH_DAYS, Trash, TrashedDocument
 
@@ -265,9 +265,7 @@ class Search(Form):
 @router.post("/search")
 def search(asked: Search, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Find passages and table rows, best first."""
-    limit = server.settings.limits.question_characters
-    if len(asked.question) > limit:
-        raise UsageError(f"the question has more than {limit:,} characters", "Ask for less at a time")
+    refuse_long(server, asked.question)
     retriever = resolve_retriever(asked.retriever)
     with server.questions.search_slots.admit():
         hits = base.knowledge_base.search(

@@ -18,7 +18,7 @@ from clew.app.web import history
 from clew.app.web.events import EventChannel, stream_channel
 from clew.app.web.method_choices import DEFAULT, method_for_triples, resolve_method
 from clew.app.web.question_queue import QuestionRequest
-from clew.app.web.server import CurrentBase, CurrentServer
+from clew.app.web.server import CurrentBase, CurrentServer, Server
 from clew.core.errors import NotFound, UsageError
 from clew.methods.follow_ups import make_standalone
 
@@ -79,11 +79,9 @@ class Ask(Form):
 @router.post("/questions", status_code=202)
 def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Accept a question and return its id at once. 429 with Retry-After if too many wait already."""
-    limit = server.settings.limits.question_characters
     if not (asked.question or asked.chain):
         raise UsageError("the question is empty", "Say what you want to know")
-    if max(len(asked.question), len(asked.chain)) > limit:
-        raise UsageError(f"the question has more than {limit:,} characters", "Ask for less at a time")
+    refuse_long(server, asked.question, asked.chain)
     question = asked.question
     if asked.follows:
         before = base.history.get(asked.follows)
@@ -119,6 +117,13 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     return {"id": job.id, "state": job.state, "url": place, "events": f"{place}/events"}
 
 
+def refuse_long(server: Server, *texts: str) -> None:
+    """Raise UsageError where one of the texts of a question has more characters than the settings allow."""
+    limit = server.settings.limits.question_characters
+    if max(map(len, texts)) > limit:
+        raise UsageError(f"the question has more than {limit:,} characters", "Ask for less at a time")
+
+
 def stand_alone(question: str, before: Mapping[str, Any]) -> str:
     """Return a follow-up made to stand alone by the question of the history that it follows and its answer."""
     answer = before.get("answer") or {}
@@ -134,8 +139,9 @@ class FollowUp(Form):
 
 
 @router.post("/questions/{id}/follow-up")
-def follow_up(id: str, asked: FollowUp, base: CurrentBase) -> dict[str, Any]:
+def follow_up(id: str, asked: FollowUp, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Return what a follow-up to a question means, as a question that stands alone; nothing is asked."""
+    refuse_long(server, asked.question)
     return {"question": stand_alone(asked.question, base.history.get(id))}
 
 
