@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -37,21 +37,27 @@ if TYPE_CHECKING:
     #: Arrays by name; each is a file of its own.
     Arrays = dict[str, NDArray[np.generic]]
 
+Number = TypeVar("Number", bound="np.integer[Any]")
 
-def sorted_unique(rows: Any) -> Rows:
-    """Return rows sorted ascending without duplicates, (n,). An array that already is so is returned as it is.
 
-    ``np.unique`` hashes before it sorts, which takes forty times as long on a million rows, and most come sorted.
+def distinct(numbers: NDArray[Number]) -> NDArray[Number]:
+    """Return whole numbers sorted ascending without duplicates, (n,).
+
+    An array that already is so is returned as it is. ``np.unique`` hashes before it sorts, which takes forty times as
+    long on a million numbers, and most come sorted.
     """
-    array = np.asarray(rows, dtype=np.int64)
-    if len(array) < 2 or bool((array[1:] > array[:-1]).all()):
-        return array
-    ordered = np.sort(array)
+    if len(numbers) < 2 or bool((numbers[1:] > numbers[:-1]).all()):
+        return numbers
+    ordered = np.sort(numbers)
     is_first = np.empty(len(ordered), dtype=np.bool_)
     is_first[0] = True
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    unique: Rows = ordered[is_first]
-    return unique
+    return ordered[is_first]
+
+
+def sorted_unique(rows: Any) -> Rows:
+    """Return rows as int64, sorted ascending without duplicates, (n,)."""
+    return distinct(np.asarray(rows, dtype=np.int64))
 
 
 def union(row_sets: Sequence[Rows]) -> Rows:
@@ -59,6 +65,14 @@ def union(row_sets: Sequence[Rows]) -> Rows:
     if len(row_sets) == 1:
         return sorted_unique(row_sets[0])
     return sorted_unique(np.concatenate([np.empty(0, dtype=np.int64), *row_sets]))
+
+
+def is_member(numbers: NDArray[Any], among: NDArray[Any]) -> Mask:
+    """Return for each number whether it is in the ascending array ``among`` of the same type, (numbers,)."""
+    if not len(among):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    members: Mask = among.take(among.searchsorted(numbers), mode="clip") == numbers
+    return members
 
 
 def cosines(vectors: Vectors | Floats, query: Vectors | Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import run_offsets
+from clew.core.arrays import distinct, run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.languages import ENGLISH, FUNCTION_WORDS, document_languages
@@ -114,7 +114,7 @@ def build_keyword_incidences(snapshot: Snapshot, n: int, share: float = 1.0) -> 
     blocks = list(posting_blocks(snapshot, "text"))
     language = _language_numbers(snapshot)
     keywords = [_best_terms(block, document[block.rows], language[block.rows], n) for block in blocks]
-    pool = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *keywords]))
+    pool = distinct(np.concatenate([np.empty(0, dtype=np.uint64), *keywords]))
     pool = pool[postings.document_frequency(pool) <= share * postings.node_count]
     words = build_incidence(blocks, pool, snapshot.size)
     return words, build_title_incidence(snapshot)
@@ -126,7 +126,7 @@ def build_title_incidence(snapshot: Snapshot) -> Incidence:
     titles = titles[np.argsort(titles & np.uint64(LABEL_MASK))]
     named = mention_pairs(snapshot, RETRIEVED_KINDS).of_kinds(NAME, INITIAL)
     slots = find_positions(titles & np.uint64(LABEL_MASK), named.labels)
-    pairs = np.unique(named.rows[slots >= 0] << 32 | slots[slots >= 0])
+    pairs = distinct(named.rows[slots >= 0] << 32 | slots[slots >= 0])
     return Incidence.from_pairs(
         titles, (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32), snapshot.size
     )

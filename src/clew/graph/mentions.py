@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import range_indices
+from clew.core.arrays import distinct, is_member, range_indices
 from clew.core.component import INTERNAL, AtLeast, component
 from clew.core.errors import UsageError, unknown_name_error
 from clew.core.mentions import (
@@ -157,7 +157,9 @@ class MentionGraph:
         ]
         self._kinds = tuple(measured if kinds is None else kinds)
         links: dict[str, Link] = snapshot.memoize(
-            f"graph/mentions/{leads}", lambda: LinkBuilder(snapshot, leads).build(), documents_only=True
+            f"graph/mentions/{leads}/{common}",
+            lambda: LinkBuilder(snapshot, leads, common).build(),
+            documents_only=True,
         )
         self._links = {
             name: links[name].within(_limit(EDGE_KINDS[name], common))
@@ -268,17 +270,19 @@ class Link:
     labels: Hashes
 
     @classmethod
-    def from_pairs(
-        cls, sources: KeyedRows, targets: KeyedRows | None, labels: tuple[Hashes, Hashes], size: int
-    ) -> Link:
-        """Return the edges between rows with equal keys; ``labels`` has the label of each pair of either side."""
-        keys, first = np.unique(sources.keys, return_index=True)
+    def from_pairs(cls, sources: KeyedRows, targets: KeyedRows | None, labels: Hashes, size: int) -> Link:
+        """Return the edges between rows with equal keys; ``labels`` has the label of each pair of the sources."""
+        keys = distinct(sources.keys)
+        if targets is not None:
+            keys = keys[is_member(keys, distinct(targets.keys))]
+        slots = find_positions(keys, sources.keys)
+        label_of_key = np.empty(len(keys), dtype=np.uint64)
+        label_of_key[slots[slots >= 0]] = labels[slots >= 0]
+        incidence = _incidence(keys, sources.rows, slots, size)
         if targets is None:
-            incidence = _incidence(keys, sources, size)
-            return cls(incidence, incidence, labels[0][first])
-        is_target = np.isin(keys, targets.keys)
-        keys, first = keys[is_target], first[is_target]
-        return cls(_incidence(keys, sources, size), _incidence(keys, targets, size), labels[0][first])
+            return cls(incidence, incidence, label_of_key)
+        slots = find_positions(keys, targets.keys)
+        return cls(incidence, _incidence(keys, targets.rows, slots, size), label_of_key)
 
     def within(self, limit: int | None) -> Link:
         """Return the edges of the keys that at most ``limit`` sources contain."""
@@ -306,20 +310,24 @@ class KeyedRows:
     keys: Hashes
 
 
-def _incidence(keys: Hashes, pairs: KeyedRows, size: int) -> Incidence:
-    slots = find_positions(keys, pairs.keys)
-    known = slots >= 0
-    packed = np.unique(pairs.rows[known] << 32 | slots[known])
+def _incidence(keys: Hashes, rows: NDArray[np.int64], slots: NDArray[np.int64], size: int) -> Incidence:
+    """Return the incidence of pairs of a row and the slot of its key, in any order; of slot -1 none is made."""
+    is_key = slots >= 0
+    packed = distinct(rows[is_key] << 32 | slots[is_key])
     return Incidence.from_pairs(
         keys, (packed >> 32).astype(np.int32), (packed & 0xFFFFFFFF).astype(np.int32), size
     )
 
 
 class LinkBuilder:
-    """Builds the links of all kinds from the postings of a snapshot, in time linear in their number."""
+    """Builds the links of all kinds from the postings of a snapshot, in time linear in their number.
 
-    def __init__(self, snapshot: Snapshot, leads: int) -> None:
+    Names in many more than ``common`` passages are left out; :meth:`Link.within` leaves out the rest.
+    """
+
+    def __init__(self, snapshot: Snapshot, leads: int, common: int) -> None:
         self._snapshot, self._leads, self._size = snapshot, leads, snapshot.size
+        self._common = common
         self._document, self._page = snapshot.column("document"), snapshot.column("page")
         self._kind = snapshot.column("kind")
         self._passages = passage_rows(snapshot)
@@ -350,26 +358,26 @@ class LinkBuilder:
             np.array([name for _, name in leads], np.uint64),
         )
         named = LabelledRows(rows, labels)
-        is_title = np.isin(labels, np.array(sorted(titles), dtype=np.uint64))
-        # A name in one passage alone joins nothing.
-        keys, place, holders = np.unique(labels, return_inverse=True, return_counts=True)
-        shared = named.select((holders > 1)[place])
-        in_two = self._in_two_documents(keys, place, rows) | np.isin(
-            keys, np.array(sorted(titles), dtype=np.uint64)
-        )
-        across = in_two[find_positions(keys, shared.labels)]
+        keys = distinct(labels)
+        slots = find_positions(keys, labels)
+        is_title = is_member(keys, np.array(sorted(titles), dtype=np.uint64))
+        # A name in one passage alone joins nothing, nor does one in many. A passage may have it twice, as a name and
+        # as an initial word.
+        holders = np.bincount(slots, minlength=len(keys))
+        joins = (holders > 1) & (holders <= 2 * self._common)
+        is_across = self._in_two_documents(keys, slots, rows) | is_title
         return {
-            "title": self._link(named.select(is_title), targets, None),
+            "title": self._link(named.select(is_title[slots]), targets, None),
             "cell": self._link(cells, targets, None),
-            "name": self._link(shared.select(across), None, None),
-            "own-name": self._link(shared.select(~across), None, None),
+            "name": self._link(named.select((joins & is_across)[slots]), None, None),
+            "own-name": self._link(named.select((joins & ~is_across)[slots]), None, None),
         }
 
-    def _in_two_documents(self, keys: Hashes, place: NDArray[np.int64], rows: Rows) -> NDArray[np.bool_]:
+    def _in_two_documents(self, keys: Hashes, slots: NDArray[np.int64], rows: Rows) -> NDArray[np.bool_]:
         lowest = np.full(len(keys), np.iinfo(np.int64).max)
         highest = np.full(len(keys), -1)
-        np.minimum.at(lowest, place, self._document[rows])
-        np.maximum.at(highest, place, self._document[rows])
+        np.minimum.at(lowest, slots, self._document[rows])
+        np.maximum.at(highest, slots, self._document[rows])
         in_two: NDArray[np.bool_] = lowest != highest
         return in_two
 
@@ -380,7 +388,7 @@ class LinkBuilder:
         pages = anchors.select(kind == KINDS.index(PAGE))
         # A citation leads to an entry, which is a passage; other anchors are headings, captions and passages.
         # What begins with "(2)" is a footnote or an item of a list, not part 2.
-        is_entry = (kind == KINDS.index(PASSAGE)) & ~np.isin(anchors.rows, notes.rows)
+        is_entry = (kind == KINDS.index(PASSAGE)) & ~is_member(anchors.rows, distinct(notes.rows))
         entries = anchors.select(is_entry)
         parts = anchors.select((kind == KINDS.index(SECTION)) | (kind == KINDS.index(TABLE)))
         links["page"] = self._link(references, self._expand_pages(pages), self._document)
@@ -395,8 +403,9 @@ class LinkBuilder:
         full = np.array([key for _, some in keys for key in some], dtype=np.uint64)
         number_of_full = np.repeat(np.arange(len(keys)), len(full) // len(keys))
         document = self._document[references.rows]
-        in_heading = np.isin(
-            _localise(references.labels, document), _localise(parts.labels, self._document[parts.rows])
+        in_heading = is_member(
+            _localise(references.labels, document),
+            distinct(_localise(parts.labels, self._document[parts.rows])),
         )
         order, plain_order = np.argsort(full), np.argsort(plain)
         of_full = find_positions(full[order], references.labels)
@@ -405,7 +414,9 @@ class LinkBuilder:
         scale = np.int64(_NUMBERS)
         resolved_keys = references.rows[resolved] * scale + number_of_full[order[of_full[resolved]]]
         own_keys = references.rows * scale + plain_order[of_plain]
-        return references.select(~((of_plain >= 0) & (in_heading | np.isin(own_keys, resolved_keys))))
+        return references.select(
+            ~((of_plain >= 0) & (in_heading | is_member(own_keys, distinct(resolved_keys))))
+        )
 
     def _edition_link(self, labels: LabelledRows, headings: LabelledRows) -> Link:
         """Join rows and sections with equal names in adjacent editions of a document."""
@@ -419,8 +430,8 @@ class LinkBuilder:
             rows, values = rows[has_editions], values[has_editions]
             keys = _localise(_localise(values, series[rows]), number[rows] + offset)
             sides.append((KeyedRows(rows, keys), values))
-        (later, labels_later), (earlier, labels_earlier) = sides
-        return Link.from_pairs(later, earlier, (labels_later, labels_earlier), self._size)
+        (later, later_labels), (earlier, _) = sides
+        return Link.from_pairs(later, earlier, later_labels, self._size)
 
     def _editions(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for each row the number of its document's series (0: only one edition), and of its edition in it."""
@@ -448,11 +459,11 @@ class LinkBuilder:
             return KeyedRows(pairs.rows, _localise(pairs.labels, place[pairs.rows]))
 
         if targets is not None:
-            sources = sources.select(np.isin(sources.labels, targets.labels))
+            sources = sources.select(is_member(sources.labels, distinct(targets.labels)))
         return Link.from_pairs(
             to_keyed_rows(sources),
             None if targets is None else to_keyed_rows(targets),
-            (sources.labels, sources.labels if targets is None else targets.labels),
+            sources.labels,
             self._size,
         )
 

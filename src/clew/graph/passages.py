@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import run_offsets
+from clew.core.arrays import distinct, is_member, run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.languages import ENGLISH
@@ -105,7 +105,7 @@ def distinct_rows(parts: list[NDArray[np.int32]], size: int, excluded: int) -> R
         return np.empty(0, dtype=np.int64)
     joined = np.concatenate(parts)
     if total < _SORT_BELOW:
-        return np.unique(joined[joined != excluded]).astype(np.int64)
+        return distinct(joined[joined != excluded]).astype(np.int64)
     is_row = np.zeros(size, dtype=np.bool_)
     is_row[joined] = True
     is_row[excluded] = False
@@ -251,7 +251,8 @@ class MentionPairs:
         selected = np.isin(self.kinds, kinds)
         if INITIAL in kinds:
             is_initial = self.kinds == INITIAL
-            selected[is_initial] = np.isin(self.labels[is_initial], self.labels[self.kinds == NAME])
+            names = distinct(self.labels[self.kinds == NAME])
+            selected[is_initial] = is_member(self.labels[is_initial], names)
         return LabelledRows(self.rows[selected], self.labels[selected])
 
 
@@ -264,13 +265,14 @@ def mention_pairs(snapshot: Snapshot, kinds: Sequence[str]) -> MentionPairs:
     postings, column = snapshot.postings("mention"), snapshot.column("kind")
     keys, holders = postings.vocabulary()
     labels = keys & np.uint64(LABEL_MASK)
-    unique, place = np.unique(labels, return_inverse=True)
-    shared = (np.bincount(place, holders, len(unique)) > 1)[place] | ((keys >> np.uint64(60)) == FOOTNOTE)
+    unique = distinct(labels)
+    slots = find_positions(unique, labels)
+    shared = (np.bincount(slots, holders, len(unique)) > 1)[slots] | ((keys >> np.uint64(60)) == FOOTNOTE)
     known, is_name = keys[shared], (keys[shared] >> np.uint64(60)) == NAME
     names = known[is_name] & np.uint64(LABEL_MASK)
     initial = (known >> np.uint64(60)) == INITIAL
     is_known = np.ones(len(known), dtype=np.bool_)
-    is_known[initial] = np.isin(known[initial] & np.uint64(LABEL_MASK), names)
+    is_known[initial] = is_member(known[initial] & np.uint64(LABEL_MASK), distinct(names))
     known = known[is_known]
     rows = np.flatnonzero(np.isin(column, [KINDS.index(kind) for kind in kinds]))
     postings.prefetch(rows=rows)
@@ -387,7 +389,7 @@ class UnionGraph:
 
     def neighbours(self, row: int) -> Rows:
         """Return the rows that an edge of any graph joins to ``row``, ascending, without itself."""
-        return np.unique(np.concatenate([graph.neighbours(row) for graph in self._graphs]))
+        return distinct(np.concatenate([graph.neighbours(row) for graph in self._graphs]))
 
     def strengths(self, row: int, neighbours: Rows) -> Floats:
         """Return for each neighbour its strongest edge."""

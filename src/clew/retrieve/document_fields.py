@@ -40,6 +40,7 @@ _OF = r"[\s,-]*(?:and (?:full|fiscal)?\s*year\s+)?(?:of\s+)?(?:the\s+)?(?:fiscal
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 _QUARTER = rf"(?:q(?P<q>[1-4])|(?P<n>[1-4])q|(?P<ordinal>{'|'.join(_ORDINALS)})[\s-]+(?:fiscal\s+)?quarter)"
 _QUARTERS = re.compile(rf"(?<![a-z0-9]){_QUARTER}(?:{_OF}{_YEAR})?")
+_QUARTER_SIGN = re.compile(r"q[1-4]|[1-4]q|quarter")
 _QUARTER_OF_YEAR = re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)[\s-]*q(?P<q>[1-4])(?![a-z0-9])")
 _FISCAL = re.compile(
     r"(?<![a-z0-9])(?:[fc]y\s*|fiscal\s+(?:year\s+)?)['’]?(?P<year>(?:19|20)\d\d|\d\d)(?!\d)"
@@ -109,8 +110,13 @@ def _cover_periods(cover: str) -> frozenset[Period]:
             # A year that ends in the first days of January, or in January, is the year before for many.
             periods.update({Period(year), *([Period(year - 1)] if month == 1 else [])})
     if not periods:
-        periods.update(period for period in read_periods(cover) if period.quarter)
-        periods.update(Period(int(match["after"] or match["before"])) for match in _ANNUAL.finditer(cover))
+        # Every cover of a base is read, and these patterns take ten times as long as looking for such words.
+        if _QUARTER_SIGN.search(cover):
+            periods.update(period for period in read_periods(cover) if period.quarter)
+        if "annual" in cover or "10-k" in cover:
+            periods.update(
+                Period(int(match["after"] or match["before"])) for match in _ANNUAL.finditer(cover)
+            )
     if not periods:
         periods.update(Period(int(match["year"])) for match in _REPORTED.finditer(cover))
     return frozenset(periods)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from clew.core.arrays import distinct, sorted_unique
 from clew.core.component import INTERNAL, component
 from clew.core.languages import ENGLISH, document_languages
 from clew.core.protocols import Snapshot
@@ -173,7 +174,7 @@ class TfIdf(_LexicalSearch):
 
     The smoothed idf is the one that the usual vectorisers compute; without the smoothing every weight in a knowledge
     base of one passage would be 0. A query term that no node contains counts in the query's length, so that only a
-    perfect match scores 1. The lengths of all nodes are computed once per generation.
+    perfect match scores 1. The length of a node is computed when it is first needed, once per generation.
     """
 
     snapshot: Snapshot
@@ -183,11 +184,12 @@ class TfIdf(_LexicalSearch):
     )
 
     def prefetch(self) -> None:
-        """Say, once per generation, that the lengths of all nodes will be needed."""
+        """Say, once per generation, that the lengths of all nodes will be needed, where reading them is cheap."""
 
         def begin() -> None:
-            rows = np.flatnonzero(row_lengths(self.snapshot, self.field))
-            self.snapshot.postings(self.field).prefetch(rows=rows)
+            lengths = row_lengths(self.snapshot, self.field)
+            if lengths.sum() <= MAX_PREFETCHED_TERMS:
+                self.snapshot.postings(self.field).prefetch(rows=np.flatnonzero(lengths))
 
         self.snapshot.memoize(f"lexical/prefetched/{self.field}", begin, documents_only=True)
 
@@ -198,8 +200,8 @@ class TfIdf(_LexicalSearch):
         idf = smooth_idf(postings, terms.hashes)
         weights = (1 + np.log(terms.counts)) * idf
         weights = weights / (np.sqrt(weights @ weights) or 1.0) * idf
-        norms: Floats = self.snapshot.memoize(
-            f"lexical/norms/{self.field}", lambda: tfidf_norms(self.snapshot, self.field), documents_only=True
+        norms: TfIdfNorms = self.snapshot.memoize(
+            f"lexical/norms/{self.field}", lambda: TfIdfNorms(self.snapshot, self.field), documents_only=True
         )
         return TermSum(postings, terms.hashes, weights, log_term_counts, self.snapshot.size, norms)
 
@@ -234,31 +236,58 @@ def row_lengths(snapshot: Snapshot, field: str) -> Floats:
     return lengths
 
 
+#: Terms that are fetched before the walk begins, in place of those of some passages at each hop: some 100 MB.
+MAX_PREFETCHED_TERMS = 1 << 24
 #: Rows whose terms are read at a time; bounds memory, not results.
 _BLOCK = 1 << 14
 
 
-def tfidf_norms(snapshot: Snapshot, field: str) -> Floats:
-    """Return the length of the TF-IDF vector of every row; 1 for a row without terms."""
-    postings = snapshot.postings(field)
-    vocabulary, frequency = postings.vocabulary()
-    idf = np.log((1 + postings.node_count) / (1 + frequency)) + 1
-    norms = np.ones(snapshot.size)
-    rows = np.flatnonzero(row_lengths(snapshot, field))
-    postings.prefetch(rows=rows)
-    for start in range(0, len(rows), _BLOCK):
-        block = rows[start : start + _BLOCK]
-        starts, terms, counts = postings.term_matrix(block)
-        squares = ((1 + np.log(counts)) * idf[np.searchsorted(vocabulary, terms)]) ** 2
-        norms[block] = np.sqrt(np.add.reduceat(squares, starts[:-1]))
-    return norms
+class TfIdfNorms:
+    """The lengths of the TF-IDF vectors of rows, each computed when it is first asked for.
+
+    A walk compares a passage with a few hundred others. To read the terms of all of them would be most of what the
+    first question to a large base reads.
+    """
+
+    def __init__(self, snapshot: Snapshot, field: str) -> None:
+        self._postings = snapshot.postings(field)
+        # Of a row without terms the length is 1; nan: not computed yet.
+        self._norms = np.where(row_lengths(snapshot, field) > 0, np.nan, 1.0)
+
+    def of_rows(self, rows: Rows) -> Floats:
+        """Return the length of each of ``rows``, which may repeat and come in any order."""
+        norms = self._norms[rows]
+        unknown = np.isnan(norms)
+        if unknown.any():
+            self._compute(sorted_unique(rows[unknown]))
+            norms = self._norms[rows]
+        return norms
+
+    def prefetch(self, rows: Rows) -> None:
+        """Begin to fetch what the lengths of ``rows`` need, without waiting for it."""
+        self._postings.prefetch(rows=rows[np.isnan(self._norms[rows])])
+
+    def of_all(self) -> Floats:
+        """Return the length of every row, (size,)."""
+        self._compute(np.flatnonzero(np.isnan(self._norms)))
+        return self._norms
+
+    def _compute(self, rows: Rows) -> None:
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            starts, terms, counts = self._postings.term_matrix(block)
+            distinct_terms = distinct(terms)
+            idf = smooth_idf(self._postings, distinct_terms)
+            squares = ((1 + np.log(counts)) * idf[np.searchsorted(distinct_terms, terms)]) ** 2
+            # Threads that meet here write the same numbers.
+            self._norms[block] = np.sqrt(np.add.reduceat(squares, starts[:-1]))
 
 
 @dataclass(frozen=True, slots=True)
 class TermSum:
     """``sum_t weight(t) * gain(rows, counts)`` over the terms of a query, for all ``size`` rows or for some.
 
-    With ``norms``, (size,), the sum of each row is divided by the row's norm.
+    With ``norms`` the sum of each row is divided by the row's norm.
 
     Some rows are looked up in the direction that reads less. A few terms against many rows: in each term's list of
     rows. A long text (a question with the passages retrieved so far) against few rows: in the rows' own terms. Costs
@@ -270,16 +299,18 @@ class TermSum:
     weights: Floats
     gain: Gain
     size: int
-    norms: Floats | None = None
+    norms: TfIdfNorms | None = None
 
     def for_all_rows(self) -> Floats:
         """Return the sum for every row, (size,), one term at a time."""
         sums = np.zeros(self.size)
+        if self.norms is not None:
+            self.norms.prefetch(np.arange(self.size))
         self.postings.prefetch(self.terms)
         for term, weight in zip(self.terms.tolist(), self.weights.tolist(), strict=True):
             rows, counts = self.postings.rows_with(term)
             sums[rows] += weight * self.gain(rows, counts)
-        return sums if self.norms is None else sums / self.norms
+        return sums if self.norms is None else sums / self.norms.of_all()
 
     def is_cheap_for(self, rows: Rows) -> bool:
         """Return whether :meth:`for_rows` is cheaper for ``rows`` than :meth:`for_all_rows`."""
@@ -289,12 +320,14 @@ class TermSum:
 
     def for_rows(self, rows: Rows) -> Floats:
         """Return the sum for each of ``rows``, which may repeat and come in any order."""
-        distinct, inverse = np.unique(rows, return_inverse=True)
-        if not len(distinct) or not len(self.terms):
+        unique, inverse = np.unique(rows, return_inverse=True)
+        if not len(unique) or not len(self.terms):
             return np.zeros(len(rows))
-        by_rows = self._cost_by_rows(distinct) < self._cost_by_terms(distinct)
-        sums = (self._sum_by_rows(distinct) if by_rows else self._sum_by_terms(distinct))[inverse]
-        return sums if self.norms is None else sums / self.norms[rows]
+        if self.norms is not None:
+            self.norms.prefetch(unique)
+        by_rows = self._cost_by_rows(unique) < self._cost_by_terms(unique)
+        sums = (self._sum_by_rows(unique) if by_rows else self._sum_by_terms(unique))[inverse]
+        return sums if self.norms is None else sums / self.norms.of_rows(rows)
 
     def _cost_by_terms(self, rows: Rows) -> float:
         frequency = self.postings.document_frequency(self.terms)

@@ -30,7 +30,7 @@ def test_warming_builds_the_views_that_every_question_needs(shelf) -> None:
         warming.schedule("harbour")
     warming.close()
     known = base.store.snapshot()._document_views._values
-    assert has_profile(base) and "graph/mentions/3" in known and "postings/text" in known
+    assert has_profile(base) and "graph/mentions/3/5" in known and "postings/text" in known
     warming.schedule("harbour")  # nothing, after the end
 
 

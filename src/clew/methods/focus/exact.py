@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.arrays import is_member
 from clew.core.errors import UsageError
 from clew.core.trail import CandidateSet, ExactStep
 from clew.core.types import ConstraintCheck, Hit, Question
 from clew.methods.focus.explanations import edge_hits, find_answer_edges, find_witnesses, property_evidence
 from clew.retrieve.nodes import answer_rows
-from clew.triples.engine.candidates import is_member
 from clew.triples.engine.patterns import Pattern, Predicate, TypedTriple, Variable, restrict_variable
 from clew.triples.engine.substitution import substitute
 from clew.triples.language.chain import NOT

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.arrays import is_member
 from clew.core.text import scalar_text
 from clew.core.types import ConstraintCheck, Entity, Hit
 from clew.methods.answering import source_passages, triple_hit
 from clew.methods.focus.pattern_builder import PreparedQuestion
-from clew.triples.engine.candidates import is_member
 from clew.triples.engine.constraint_scores import constraint_scores
 from clew.triples.engine.edges import Edges
 from clew.triples.engine.patterns import DirectedRelation, Pattern, TypedTriple, restrict_variable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import find_in_runs, run_offsets, sorted_unique, write_arrays, write_manifest
+from clew.core.arrays import distinct, find_in_runs, run_offsets, sorted_unique, write_arrays, write_manifest
 from clew.store.graphs.array_builder import (
     NodeCollector,
     NodeTypes,
@@ -248,7 +248,7 @@ def _turn(keys: Keys, inverse: bool) -> Keys:
 
 
 def _union(parts: list[Keys]) -> Keys:
-    return np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))
+    return distinct(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))
 
 
 def _has_pairs(edges: DirectedEdges, heads: Rows, tails: Rows) -> NDArray[np.bool_]:
@@ -346,7 +346,7 @@ class _NodeUpdate:
         keys = edit_keys(
             pack_keys(name_map[numbers], rows),
             np.empty(0, dtype=np.uint64),
-            np.unique(pack_keys(np.searchsorted(all_hashes, new_hashes), new_rows)),
+            distinct(pack_keys(np.searchsorted(all_hashes, new_hashes), new_rows)),
             None,
         )
         owners, owner_rows = split_keys(keys)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import find_in_runs, range_indices, run_offsets
+from clew.core.arrays import distinct, find_in_runs, range_indices, run_offsets
 from clew.core.text import fold_name
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def build_spelling_index(texts: NDArray[np.uint8], starts: NDArray[np.int64], fo
             codes.append(chunk_codes)
             sizes.append(counts)
             file.write(names.tobytes())
-        all_codes = np.unique(np.concatenate([np.empty(0, dtype=np.uint32), *codes]))
+        all_codes = distinct(np.concatenate([np.empty(0, dtype=np.uint32), *codes]))
         totals = np.zeros(len(all_codes), dtype=np.int64)
         for chunk_codes, counts in zip(codes, sizes, strict=True):
             totals[np.searchsorted(all_codes, chunk_codes)] += counts
@@ -185,7 +185,7 @@ def _grams_of(
     lengths = starts[numbers + 1] - starts[numbers]
     content = np.asarray(texts)[range_indices(starts[numbers], lengths)].tobytes()
     codes, owners = name_grams(content, run_offsets(lengths))
-    keys = np.unique((codes.astype(np.uint64) << np.uint64(32)) | numbers[owners].astype(np.uint64))
+    keys = distinct((codes.astype(np.uint64) << np.uint64(32)) | numbers[owners].astype(np.uint64))
     return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
 
 
@@ -216,7 +216,7 @@ class SpellingIndex:
     def _propose(self, folded: str) -> Rows:
         """Return at most :data:`MAX_SCORED` names that share the rarest grams with a folded name."""
         text = clip_name(folded)
-        codes = np.unique(name_grams(text, np.array([0, len(text)], dtype=np.int64))[0])
+        codes = distinct(name_grams(text, np.array([0, len(text)], dtype=np.int64))[0])
         grams = np.minimum(np.searchsorted(self._grams, codes), max(len(self._grams) - 1, 0))
         grams = grams[self._grams[grams] == codes] if len(self._grams) else grams[:0]
         if not len(grams):

@@ -8,24 +8,23 @@ Algorithm 3 (line 2) of 4StepFocus has it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import sorted_unique
+from clew.core.arrays import distinct, is_member, sorted_unique
 from clew.triples.engine.predicates import PropertyTest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Mask
+    from clew.core.arrays import Mask, Number
     from clew.core.protocols import PropertyGraph
     from clew.triples.engine.patterns import Constant, Pattern, Variable
 
     RowSet = NDArray[np.uint32]
 
 
-Number = TypeVar("Number", bound="np.integer[Any]")
 NO_ROWS: RowSet = np.empty(0, dtype=np.uint32)
 #: Rows are put in order by a flag for each row of the graph instead of by sorting where they are at least 1 in so
 #: many.
@@ -47,26 +46,11 @@ def as_set(rows: Any) -> RowSet:
 
 def unique_rows(rows: NDArray[Number], size: int) -> NDArray[Number]:
     """Return ``rows``, in any order, as a set; ``size`` is the number of rows in the graph, 0 if unknown."""
-    if len(rows) < 2:
-        return rows
     if size and len(rows) * _FLAGGED > size:
         flags = np.zeros(size, dtype=np.bool_)
         flags[rows] = True
         return np.flatnonzero(flags).astype(rows.dtype)
-    ordered = np.sort(rows)
-    first = np.empty(len(ordered), dtype=np.bool_)
-    first[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return ordered[first]
-
-
-def is_member(rows: NDArray[Any], among: NDArray[Any]) -> Mask:
-    """Return for each row whether it is in the ascending array ``among`` of the same type, (rows,)."""
-    if not len(among):
-        return np.zeros(len(rows), dtype=np.bool_)
-    places = among.searchsorted(rows)
-    members: Mask = among.take(places, mode="clip") == rows
-    return members
+    return distinct(rows)
 
 
 def intersect(left: RowSet, right: RowSet) -> RowSet:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.arrays import run_offsets
-from clew.triples.engine.candidates import NO_ROWS, count_per_run, is_member, union, unique_rows
+from clew.core.arrays import distinct, is_member, run_offsets
+from clew.triples.engine.candidates import NO_ROWS, count_per_run, union, unique_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -151,7 +151,7 @@ class Edges:
             owners, tails = self.expand(part)
             is_candidate = candidates.contains(tails)
             # Each pair once, though several relations may have it.
-            pairs = unique_rows(owners[is_candidate] << 32 | tails[is_candidate].astype(np.int64), 0)
+            pairs = distinct(owners[is_candidate] << 32 | tails[is_candidate].astype(np.int64))
             total[first:last] = np.bincount(pairs >> 32, minlength=len(part))
         return total
 
@@ -160,7 +160,7 @@ class Edges:
         total = np.zeros(self._size, dtype=np.int64)
         if len(self._arrays) > 1:
             owners, tails = self.expand(rows)
-            pairs = unique_rows(tails.astype(np.int64) << 32 | owners, 0)
+            pairs = distinct(tails.astype(np.int64) << 32 | owners)
             return total + np.bincount(pairs >> 32, minlength=self._size)
         for first, last in split_ranges(self.degrees(rows)):
             _, tails = self.expand(rows[first:last])
@@ -172,7 +172,7 @@ class Edges:
         if not self._arrays:
             sources, places = np.unique(rows, return_inverse=True)
             owners, tails = self.expand(sources)
-            pairs = unique_rows(owners << 32 | tails.astype(np.int64), 0)
+            pairs = distinct(owners << 32 | tails.astype(np.int64))
             return is_member(places << 32 | others.astype(np.int64), pairs)
         joined = np.zeros(len(rows), dtype=np.bool_)
         for adjacency, directed in zip(self._arrays, self._relations, strict=True):
@@ -229,9 +229,9 @@ def _filter_runs(
 ) -> tuple[Mask, RowSet]:
     """Return which runs of tails have a candidate, and the set of those candidates."""
     if candidates.rows is None:
-        distinct = unique_rows(tails, size)
-        reached = candidates.select(distinct)
-        if len(reached) == len(distinct):
+        all_tails = unique_rows(tails, size)
+        reached = candidates.select(all_tails)
+        if len(reached) == len(all_tails):
             return offsets[1:] > offsets[:-1], reached
         is_candidate = is_member(tails, reached)
     else:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import run_offsets
+from clew.core.arrays import distinct, is_member, run_offsets
 from clew.core.errors import UsageError
 from clew.core.protocols import QueriedGraph
 from clew.core.text import parse_number, scalar_text
-from clew.triples.engine.candidates import Candidates, as_set, is_member, unique_rows
+from clew.triples.engine.candidates import Candidates, as_set, unique_rows
 from clew.triples.engine.edges import Edges
 from clew.triples.engine.patterns import Pattern, TypedTriple, Variable
 from clew.triples.engine.predicates import PropertyTest
@@ -266,7 +266,7 @@ class _Solver:
         frontier = rows
         while len(frontier):
             _, tails = edges.expand(frontier)
-            new = np.unique(tails)
+            new = distinct(tails)
             frontier = new[~seen[new]]
             seen[frontier] = True
         return np.flatnonzero(seen).astype(np.uint32)
@@ -276,13 +276,13 @@ class _Solver:
         edges = self._edges(edge, from_head)
         pairs = np.empty(0, dtype=np.int64)
         owners, tails = edges.expand(sources)
-        new = np.unique(owners << 32 | tails.astype(np.int64))
+        new = distinct(owners << 32 | tails.astype(np.int64))
         while len(new):
-            pairs = np.union1d(pairs, new)
+            pairs = distinct(np.concatenate((pairs, new)))
             if len(pairs) > self.max_bindings:
                 raise _too_many(self.max_bindings)
             owners, tails = edges.expand((new & 0xFFFFFFFF).astype(np.uint32))
-            new = np.unique((new >> 32)[owners] << 32 | tails.astype(np.int64))
+            new = distinct((new >> 32)[owners] << 32 | tails.astype(np.int64))
             new = new[~is_member(new, pairs)]
         return pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32)
 
@@ -343,7 +343,7 @@ class _Solver:
         else:
             owners, tails = self._expand(edge, sources, from_head)
         if far in table.terms:
-            pairs = unique_rows(owners.astype(np.int64) << 32 | tails.astype(np.int64), 0)
+            pairs = distinct(owners.astype(np.int64) << 32 | tails.astype(np.int64))
             keys = places.astype(np.int64) << 32 | table.column(far).astype(np.int64)
             return table.select(is_member(keys, pairs))
         allowed = candidates.get(far)
@@ -371,7 +371,7 @@ class _Solver:
             raise _too_many(self.max_bindings)
         owners, tails = edges.expand(sources)
         if len(edge.relations) > 1:
-            pairs = unique_rows(owners.astype(np.int64) << 32 | tails.astype(np.int64), 0)
+            pairs = distinct(owners.astype(np.int64) << 32 | tails.astype(np.int64))
             return pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32)
         return owners, tails
 
@@ -446,10 +446,10 @@ class _Solver:
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the numbers that neighbours of ``rows`` are called after, and the place of each one's row."""
         owners, tails = Edges(self.graph, relations).expand(rows)
-        distinct, places = np.unique(tails, return_inverse=True)
-        numbers = np.full(len(distinct), np.nan)
-        for first in range(0, len(distinct), _NAMES_READ):
-            entities = self.graph.entities(distinct[first : first + _NAMES_READ].astype(np.int64))
+        nodes, places = np.unique(tails, return_inverse=True)
+        numbers = np.full(len(nodes), np.nan)
+        for first in range(0, len(nodes), _NAMES_READ):
+            entities = self.graph.entities(nodes[first : first + _NAMES_READ].astype(np.int64))
             numbers[first : first + len(entities)] = [parse_number(entity.name) for entity in entities]
         of_edges = numbers[places]
         known = ~np.isnan(of_edges)
