@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clew.core.arrays import cosines, distinct, is_member, range_indices, run_offsets, sorted_unique, union
+from clew.core.arrays import (
+    cosines,
+    distinct,
+    find_positions,
+    is_member,
+    range_indices,
+    run_offsets,
+    sorted_unique,
+    union,
+)
 
 
 @pytest.mark.parametrize("rows", [[], [3], [1, 2, 9], [9, 2, 1], [2, 2], [1, 2, 2, 3], [5, 1, 5, 1, 0]])
@@ -22,6 +31,8 @@ def test_distinct_and_is_member_equal_python_sets_in_each_type(type) -> None:
         members = distinct(others)
         assert members.dtype == type and members.tolist() == sorted(set(others.tolist()))
         assert is_member(numbers, members).tolist() == [n in set(others.tolist()) for n in numbers.tolist()]
+        place = {number: n for n, number in enumerate(members.tolist())}
+        assert find_positions(members, numbers).tolist() == [place.get(n, -1) for n in numbers.tolist()]
     greatest = np.array([2**64 - 1, 0, 2**64 - 1], dtype=np.uint64)
     assert distinct(greatest).tolist() == [0, 2**64 - 1]
 

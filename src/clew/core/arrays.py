@@ -67,6 +67,16 @@ def union(row_sets: Sequence[Rows]) -> Rows:
     return sorted_unique(np.concatenate([np.empty(0, dtype=np.int64), *row_sets]))
 
 
+def find_positions(table: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the index of each number in an ascending ``table`` of the same type, -1 for one that is not there."""
+    if not len(table):
+        return np.full(len(numbers), -1, dtype=np.int64)
+    positions = np.searchsorted(table, numbers)
+    positions[positions == len(table)] = 0
+    positions[table[positions] != numbers] = -1
+    return positions
+
+
 def is_member(numbers: NDArray[Any], among: NDArray[Any]) -> Mask:
     """Return for each number whether it is in the ascending array ``among`` of the same type, (numbers,)."""
     if not len(among):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import distinct, run_offsets
+from clew.core.arrays import distinct, find_positions, run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.languages import ENGLISH, FUNCTION_WORDS, document_languages
@@ -23,7 +23,6 @@ from clew.graph.passages import (
     build_incidence,
     distinct_rows,
     documents_by_title,
-    find_positions,
     mention_pairs,
     posting_blocks,
     surface_forms,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import distinct, is_member, range_indices
+from clew.core.arrays import distinct, find_positions, is_member, range_indices
 from clew.core.component import INTERNAL, AtLeast, component
 from clew.core.errors import UsageError, unknown_name_error
 from clew.core.mentions import (
@@ -35,7 +35,6 @@ from clew.graph.passages import (
     distinct_rows,
     document_spans,
     documents_by_title,
-    find_positions,
     leading_passages,
     mention_forms,
     mention_pairs,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import distinct, is_member, run_offsets
+from clew.core.arrays import distinct, find_positions, is_member, run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.languages import ENGLISH
@@ -110,16 +110,6 @@ def distinct_rows(parts: list[NDArray[np.int32]], size: int, excluded: int) -> R
     is_row[joined] = True
     is_row[excluded] = False
     return np.flatnonzero(is_row)
-
-
-def find_positions(table: Hashes, numbers: Hashes) -> NDArray[np.int64]:
-    """Return the index of each number in an ascending ``table``, -1 for one that is not there."""
-    if not len(table):
-        return np.full(len(numbers), -1, dtype=np.int64)
-    positions = np.searchsorted(table, numbers)
-    positions[positions == len(table)] = 0
-    positions[table[positions] != numbers] = -1
-    return positions
 
 
 def _sort_pairs(

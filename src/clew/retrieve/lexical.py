@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from clew.core.arrays import distinct, sorted_unique
+from clew.core.arrays import distinct, find_positions, sorted_unique
 from clew.core.component import INTERNAL, component
 from clew.core.languages import ENGLISH, document_languages
 from clew.core.protocols import Snapshot
@@ -348,9 +348,8 @@ class TermSum:
 
     def _sum_by_rows(self, rows: Rows) -> Floats:
         starts, row_terms, counts = self.postings.term_matrix(rows)
-        term_index = np.searchsorted(self.terms, row_terms)
-        term_index[term_index == len(self.terms)] = 0
-        matches = np.flatnonzero(self.terms[term_index] == row_terms)
+        term_index = find_positions(self.terms, row_terms)
+        matches = np.flatnonzero(term_index >= 0)
         places = np.repeat(np.arange(len(rows)), np.diff(starts))[matches]
         gains = self.weights[term_index[matches]] * self.gain(rows[places], counts[matches])
         return np.bincount(places, gains, len(rows)).astype(np.float64, copy=False)
@@ -361,9 +360,6 @@ def intersect(left: Rows, right: Rows) -> tuple[Rows, Rows]:
     if len(left) > len(right):
         in_right, in_left = intersect(right, left)
         return in_left, in_right
-    if not len(right):
-        return left[:0], right[:0]
-    place = np.searchsorted(right, left)
-    place[place == len(right)] = 0
-    in_left = np.flatnonzero(right[place] == left)
+    place = find_positions(right, left)
+    in_left = np.flatnonzero(place >= 0)
     return in_left, place[in_left]

@@ -24,6 +24,7 @@ import numpy as np
 
 from clew.core.arrays import (
     file_checksum,
+    find_positions,
     link_folder,
     range_indices,
     read_arrays,
@@ -135,11 +136,10 @@ class SegmentPart:
     def terms_of_rows(self, rows: Rows) -> tuple[NDArray[np.int64], Hashes, NDArray[np.int64]]:
         """Return number of terms, terms and counts of rows; 0 terms for a row that is not here or not live."""
         postings = self.field
-        places = np.searchsorted(postings.rows, rows)
-        places[places == len(postings.rows)] = 0
-        is_here = postings.rows[places] == rows if len(postings.rows) else np.zeros(len(rows), dtype=np.bool_)
-        if self.live is not None and len(postings.rows):
-            is_here = is_here & self.live[places]
+        places = find_positions(postings.rows, rows)
+        is_here = places >= 0
+        if self.live is not None and len(self.live):
+            is_here &= self.live[places]
         if not is_here.any():
             empty = np.empty(0, dtype=np.int64)
             return np.zeros(len(rows), dtype=np.int64), empty.astype(np.uint64), empty
@@ -199,11 +199,9 @@ class SegmentedPostings:
         terms = np.asarray(terms, dtype=np.uint64)
         frequency = np.zeros(len(terms), dtype=np.int64)
         for part in self._parts:
-            vocabulary = part.field.vocabulary
-            if len(vocabulary):
-                places = np.searchsorted(vocabulary, terms)
-                places[places == len(vocabulary)] = 0
-                frequency += np.where(vocabulary[places] == terms, part.document_frequency[places], 0)
+            places = find_positions(part.field.vocabulary, terms)
+            is_here = places >= 0
+            frequency[is_here] += part.document_frequency[places[is_here]]
         return frequency
 
     def rows_with(self, term: int) -> tuple[Rows, NDArray[np.int64]]:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import cosines, write_manifest
+from clew.core.arrays import cosines, find_positions, write_manifest
 from clew.core.protocols import encoder_batch
 from clew.core.text import add_headings, hash_term
 from clew.core.types import RETRIEVED_KINDS, SECTION, ParsedNode
@@ -480,11 +480,9 @@ class KnownTexts:
         slots = np.array(
             [self._new_slots.get(text_hash, -1) for text_hash in hashes.tolist()], dtype=np.int64
         )
-        if len(self._sorted_hashes):
-            places = np.searchsorted(self._sorted_hashes, hashes)
-            places[places == len(self._sorted_hashes)] = 0
-            stored = self._sorted_hashes[places] == hashes
-            slots[stored] = self._order[places[stored]]
+        places = find_positions(self._sorted_hashes, hashes)
+        stored = places >= 0
+        slots[stored] = self._order[places[stored]]
         return slots
 
     def add(self, hashes: NDArray[np.uint64]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.arrays import find_positions
 from clew.store.remote.layout import RANGED
 from clew.store.remote.pieces import PieceCache, StoredBytes
 from clew.store.segments import FIELDS, FieldPostings, Segment, SegmentedPostings, SegmentPart
@@ -85,18 +86,16 @@ class RemotePart(SegmentPart):
     def term_digests(self, terms: Hashes) -> set[str]:
         """Return the digests of the pieces that the postings of ``terms`` need."""
         postings = self.field
-        if not len(postings.vocabulary):
-            return set()
-        places = np.searchsorted(postings.vocabulary, terms)
-        places[places == len(postings.vocabulary)] = 0
-        places = places[postings.vocabulary[places] == terms]
+        places = find_positions(postings.vocabulary, terms)
+        places = places[places >= 0]
         starts, ends = postings.holder_starts[places], postings.holder_starts[places + 1]
         return _digests((postings.holders, postings.holder_counts), starts, ends)
 
     def row_digests(self, rows: Rows) -> set[str]:
         """Return the digests of the pieces that the terms of ``rows`` need."""
         postings = self.field
-        places = np.flatnonzero(np.isin(postings.rows, rows))
+        places = find_positions(postings.rows, rows)
+        places = places[places >= 0]
         return _digests(
             (postings.terms, postings.counts), postings.starts[places], postings.starts[places + 1]
         )
