@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.arrays import union
 from clew.core.errors import UsageError
 from clew.core.languages import document_languages
 from clew.core.mentions import CELL, DEFINED, INITIAL, LABEL, NAME, linking_names, mention_key, row_label
@@ -270,7 +271,7 @@ class _NameLookup:
         kinds = (NAME, INITIAL, CELL, DEFINED, LABEL)
         keys = [mention_key(kind, label) for kind in kinds]
         postings.prefetch(np.array(keys, dtype=np.uint64))
-        rows = _union([postings.rows_with(key)[0] for key in keys])
+        rows = union([postings.rows_with(key)[0] for key in keys])
         mentions = list(self._read(rows, label, document, strict=True))
         if mentions and is_name:
             return mentions
@@ -287,7 +288,7 @@ class _NameLookup:
         postings.prefetch(np.concatenate([np.empty(0, dtype=np.uint64), *words]))
         rows: Rows | None = None
         for forms in sorted(words, key=lambda forms: int(postings.document_frequency(forms).sum())):
-            having = _union([postings.rows_with(form)[0] for form in forms.tolist()])
+            having = union([postings.rows_with(form)[0] for form in forms.tolist()])
             rows = having if rows is None else rows[np.isin(rows, having, assume_unique=True)]
             if not len(rows):
                 break
@@ -325,10 +326,6 @@ class _NameLookup:
 def _caption_end(node: Node) -> int:
     """Return where the caption of its table ends in the text of a row, 0 for none and for a passage."""
     return len(node.text.partition(": ")[0].rpartition(". ")[0]) if node.kind == ROW else 0
-
-
-def _union(parts: Sequence[Rows]) -> Rows:
-    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
 
 
 _WORD_GAP = r"(?:['’]s)?[\W_]{1,3}"

@@ -74,6 +74,7 @@ class StoreSnapshot:
         self._entries = [entry for entry in entries if (entry.first, entry.stamp) in indexed]
         self._first_rows = np.array([entry.first for entry in self._entries], dtype=np.int64)
         self._by_key = {entry.document.key: entry for entry in self._entries}
+        self._documents = [self._by_key[key].document for key in sorted(self._by_key)]
         self.generation = generation
         self.pending = len(entries) - len(self._entries)
         self.size = max((entry.end for entry in self._entries), default=0)
@@ -86,7 +87,7 @@ class StoreSnapshot:
 
     def documents(self) -> list[Document]:
         """Return every document, sorted by key."""
-        return [self._by_key[key].document for key in sorted(self._by_key)]
+        return list(self._documents)
 
     def document_rows(self, key: str) -> tuple[int, int]:
         """Return the half-open range of rows of a document, its own row first. Raises NotFound."""

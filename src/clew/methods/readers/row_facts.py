@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.arrays import distinct, is_member, union
 from clew.core.protocols import Postings, Snapshot
 from clew.core.text import hash_term, query_terms
 from clew.core.types import ROW, Node, Scope
@@ -86,6 +87,9 @@ def find_row_fact(question: str, snapshot: Snapshot, scope: Scope) -> RowFact | 
 def _rows_with(terms: frozenset[str], snapshot: Snapshot, scope: Scope) -> Sequence[Node]:
     """Return the rows of tables in ``scope`` that have each of the terms, some in their own text, the others in a
     title or heading of their document; none where these are very many."""
+    is_row = snapshot.mask(scope, (ROW,))
+    if not is_row.any():
+        return []
     forms = {term: [hash_term(form) for form in _forms_of(term)] for term in terms}
     keys = np.array([key for hashes in forms.values() for key in hashes], dtype=np.uint64)
     texts, titles = snapshot.postings("text"), snapshot.postings("title")
@@ -97,16 +101,15 @@ def _rows_with(terms: frozenset[str], snapshot: Snapshot, scope: Scope) -> Seque
         postings.prefetch(keys)
     documents = snapshot.column("document")
     in_text = [_rows_with_any(texts, hashes) for hashes in forms.values()]
-    in_titles = [np.unique(documents[_rows_with_any(titles, hashes)]) for hashes in forms.values()]
-    rows = np.unique(np.concatenate(in_text))
-    rows = rows[snapshot.mask(scope, (ROW,))[rows]]
+    in_titles = [distinct(documents[_rows_with_any(titles, hashes)]) for hashes in forms.values()]
+    rows = union([having[is_row[having]] for having in in_text])
     for having, titled in zip(in_text, in_titles, strict=True):
-        rows = rows[np.isin(rows, having) | np.isin(documents[rows], titled)]
+        rows = rows[is_member(rows, having) | is_member(documents[rows], titled)]
     return snapshot.nodes(rows) if len(rows) <= _MAX_ROWS else []
 
 
 def _rows_with_any(postings: Postings, hashes: Sequence[int]) -> Rows:
-    return np.unique(np.concatenate([postings.rows_with(key)[0] for key in hashes]))
+    return union([postings.rows_with(key)[0] for key in hashes])
 
 
 def _forms_of(term: str) -> list[str]:

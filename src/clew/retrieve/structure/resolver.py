@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.arrays import distinct, union
 from clew.core.text import hash_term, index_terms, is_stop_term, query_terms
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Document, Node, Scope
 from clew.retrieve.structure.grammar import FILE_NAME, Selector
@@ -520,8 +521,8 @@ class ReferenceResolver:
         for each in postings:
             each.prefetch(np.array(sorted(hashes), dtype=np.uint64))
         rows = [each.rows_with(number)[0] for each in postings for number in hashes]
-        distinct = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
-        return distinct[self._snapshot.mask(self._scope, kinds)[distinct]]
+        having = union(rows)
+        return having[self._snapshot.mask(self._scope, kinds)[having]]
 
     def _rank_documents(self) -> list[Document]:
         """Return the documents in scope, those with the question's rarer words first."""
@@ -532,7 +533,7 @@ class ReferenceResolver:
         terms = {hash_term(term) for term in query_terms(self._question)}
         postings.prefetch(np.array(sorted(terms), dtype=np.uint64))
         for term in terms:
-            document_rows = np.unique(column[postings.rows_with(term)[0]]).tolist()
+            document_rows = distinct(column[postings.rows_with(term)[0]]).tolist()
             for row in document_rows:
                 weights[row] += math.log(1 + len(self._documents) / len(document_rows))
 
