@@ -78,6 +78,32 @@ def good_pdf(encrypt: str | None = None) -> bytes:
     return stream.getvalue()
 
 
+def plain_pdf() -> bytes:
+    """Return a PDF of two pages whose content is not packed: a heading, a table with lines, and two columns."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pageCompression=0)
+    canvas.setFont("Helvetica-Bold", 18)
+    canvas.drawString(72, 760, "1 Tolls")
+    canvas.setFont("Helvetica", 10)
+    for row, texts in enumerate(
+        [("Item", "2021", "2022"), ("Barges", "1,200", "1,340"), ("Ferries", "(87)", "-")]
+    ):
+        for column, text in enumerate(texts):
+            canvas.drawString(80 + 120 * column, 706 - 18 * row, text)
+    canvas.grid([72, 192, 312, 432], [664, 682, 700, 718])
+    canvas.showPage()
+    for column in range(2):
+        for line in range(12):
+            canvas.drawString(72 + 250 * column, 720 - 14 * line, f"Line {line} of a column that goes on.")
+    canvas.linkURL("http://example.org", (72, 700, 200, 730))
+    canvas.bookmarkPage("top")
+    canvas.addOutlineEntry("Columns", "top")
+    canvas.save()
+    return stream.getvalue()
+
+
 def changed_zip(data: bytes, changes: dict[str, bytes | None]) -> bytes:
     """Return a zip with parts replaced, added, or (None) left out."""
     stream = io.BytesIO()
@@ -229,6 +255,14 @@ def _package_files(suffix: str, main: str, label: str) -> tuple[BadFile, ...]:
         BadFile(f"hollow.{suffix}", _sample_part(suffix, main, None), f"{main} is missing"),
         BadFile(f"scratched.{suffix}", _bytes(_damaged_inside(data, main)), f"damaged: {main}"),
         BadFile(f"crooked.{suffix}", _sample_part(suffix, main, b"<a><b>"), "not well-formed"),
+        *(
+            BadFile(
+                f"{encoding}.{suffix}",
+                _sample_part(suffix, main, f'<?xml version="1.0" encoding="{encoding}"?><a/>'.encode()),
+                "not well-formed",
+            )
+            for encoding in ("UF-8", "shift_jis", "base64", "undefined")
+        ),
         BadFile(
             f"laughs.{suffix}", _sample_part(suffix, main, f"{_LAUGHS}<a>&i;</a>".encode()), "document type"
         ),

@@ -7,24 +7,29 @@ Seconds are those of this process's processor time, so that a busy machine tries
 number N of a target depends on the seed and N alone. What was tried is recorded in build/fuzz/runs.jsonl, a line for
 each run of a target: the same command goes on where the last run of its seed ended; ``--from`` meets a fault again.
 Anything but a ClewError, or a case of over ten seconds of processor time, is a fault: its bytes are written to
-build/fuzz, its traceback printed, and the exit status is 1. The corpus are the samples. JSON and forms are sent to a
-server in this process, over a base without documents; a reply of 500 is a fault.
+build/fuzz, its traceback printed, and the exit status is 1. The corpus are small samples, most of tests/data/formats.
+Of a package of ZIP (a Word document, a book), mostly one part is changed and packed again: a changed byte of a packed
+file ends at its checksum. JSON and forms are sent to a server in this process, over a base without documents; a reply
+of 500 is a fault.
 """
 
 from __future__ import annotations
 
 import argparse
 import atexit
+import io
 import itertools
 import json
 import logging
-import os
 import random
+import re
+import shutil
 import signal
 import sys
 import tempfile
 import time
 import traceback
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -48,7 +53,7 @@ from clew.triples.language.chain import parse_chain
 from clew.triples.language.typed_parsing import parse_typed
 
 sys.path.insert(0, str(Path(__file__).parent))
-from bad_files import good_docx, good_pdf, good_xlsx
+from bad_files import changed_zip, good_msg, good_pdf, plain_pdf, sample
 from serve_app import BOUNDARY, ServedApp, multipart
 
 ROOT = Path(__file__).parents[1]
@@ -56,6 +61,8 @@ FAULTS = ROOT / "build" / "fuzz"
 RUNS = FAULTS / "runs.jsonl"
 #: Seconds of processor time that a case may take.
 CASE_SECONDS = 10.0
+#: Larger parts of a package are not changed: a case would be mostly the same bytes.
+MAX_PART = 100_000
 MARKS = [
     b"<",
     b">",
@@ -96,6 +103,38 @@ def document_target(name: str, *corpus: bytes) -> Target:
     return lambda data: parse(data, name), list(corpus)
 
 
+def file_target(read: Callable[[str, bytes], object], files: list[tuple[str, bytes]]) -> Target:
+    """Change files of several forms: a case is the suffix of the file, a line feed, and the file."""
+
+    def read_case(case: bytes) -> None:
+        suffix, _, content = case.partition(b"\n")
+        read(suffix.decode("ascii", "ignore"), content)
+
+    return read_case, [b"%s\n%s" % (suffix.encode(), content) for suffix, content in files]
+
+
+def package_target(*suffixes: str) -> Target:
+    """Change packages of ZIP, or a part of one: such a case is the suffix, the name of the part and its content, each
+    on a line of its own."""
+    samples = {suffix: sample(suffix) for suffix in suffixes}
+    corpus = list(samples.values())
+    for suffix, data in samples.items():
+        with zipfile.ZipFile(io.BytesIO(data)) as package:
+            parts = [info for info in package.infolist() if 0 < info.file_size <= MAX_PART]
+            corpus += [b"%s\n%s\n%s" % (suffix.encode(), p.filename.encode(), package.read(p)) for p in parts]
+
+    def read(case: bytes) -> None:
+        suffix, _, rest = case.partition(b"\n")
+        name, _, content = rest.partition(b"\n")
+        data = samples.get(suffix.decode("ascii", "ignore"))
+        if data is not None:
+            part = name.decode("utf-8", "replace")[:200].strip("/\0") or "part"
+            case = changed_zip(data, {part: content})
+        parse(case, f"a.{suffixes[0]}")
+
+    return read, corpus
+
+
 def text_target(function: Callable[[str], object], *corpus: str) -> Target:
     return lambda data: function(data.decode("utf-8", "replace")), [text.encode() for text in corpus]
 
@@ -118,16 +157,18 @@ class IgnoringSink:
         return id in self.ids
 
 
-def graph_target(suffix: str, *corpus: bytes) -> Target:
+def graph_target(*files: tuple[str, bytes]) -> Target:
     """Read the bytes as a file of a graph, bad rows skipped."""
-    place = Path(tempfile.gettempdir()) / f"clew-fuzz-{os.getpid()}{suffix}"
-    atexit.register(place.unlink, missing_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="clew-fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    known = {suffix for suffix, _ in files}
 
-    def read(data: bytes) -> None:
+    def read(suffix: str, data: bytes) -> None:
+        place = folder / f"graph.{suffix if suffix in known else files[0][0]}"
         place.write_bytes(data)
         read_graph(place, IgnoringSink(), GraphReadOptions(), RowErrors(skip=True))
 
-    return read, list(corpus)
+    return file_target(read, list(files))
 
 
 @lru_cache(maxsize=1)
@@ -166,29 +207,76 @@ SCHEMA = {
     },
 }
 TARGETS: dict[str, Target] = {
-    "html": document_target("a.html", PAGE),
+    "html": document_target("a.html", PAGE, sample("html")),
     "markdown": document_target("a.md", NOTES),
     "text": document_target("a.txt", b"Title\n\n1. A line.\n\n2. Another one, that goes on.\n" * 3),
-    "csv": document_target("a.csv", b'name,year\n"a, b",1999\nc,2000\n', b"a;b\n1;2\n"),
-    "docx": document_target("a.docx", good_docx()),
-    "xlsx": document_target("a.xlsx", good_xlsx()),
-    "pdf": document_target("a.pdf", good_pdf()),
+    "csv": document_target("a.csv", b'name,year\n"a, b",1999\nc,2000\n', b"a;b\n1;2\n", sample("csv")),
+    "json file": file_target(
+        lambda suffix, data: parse(data, f"a.{suffix or 'json'}"),
+        [(suffix, sample(suffix)) for suffix in ("json", "jsonl", "ipynb")],
+    ),
+    "mail": file_target(
+        lambda suffix, data: parse(data, f"a.{suffix or 'eml'}"),
+        [(suffix, sample(suffix)) for suffix in ("eml", "mbox")],
+    ),
+    "outlook": document_target("a.msg", good_msg()),
+    "latex": document_target("a.tex", sample("tex")),
+    "rtf": document_target(
+        "a.rtf",
+        sample("rtf"),
+        rb"{\rtf1\ansi {\b A}\par \trowd\cellx99 a\cell b\cell\row \u8364?\'e9}",
+    ),
+    "pdf": document_target("a.pdf", good_pdf(), plain_pdf()),
+    "docx": package_target("docx"),
+    "xlsx": package_target("xlsx"),
+    "pptx": package_target("pptx"),
+    "opendocument": package_target("odt", "ods", "odp"),
+    "epub": package_target("epub"),
+    "zip": package_target("zip"),
     "graph csv": graph_target(
-        ".csv", b"head,relation,tail\nLima,capital of,Peru\nLima,population,10000000\n"
+        ("csv", b"head,relation,tail\nLima,capital of,Peru\nLima,population,10000000\n"),
+        ("tsv", b"id\tname\ttype\tyear\n1\tLima\tCity\t1535\n"),
     ),
     "graph jsonl": graph_target(
-        ".jsonl",
-        b'{"type": "node", "id": "1", "labels": ["City"], "properties": {"name": "Lima", "size": 3.5}}\n'
-        b'{"type": "relationship", "id": "1", "label": "in", "start": {"id": "1"}, "end": {"id": "2"}}\n',
-        b'["Lima", "capital of", "Peru"]\n{"title": "A", "text": "B", "triples": [["a", "b", "c"]]}\n',
+        (
+            "jsonl",
+            b'{"type": "node", "id": "1", "labels": ["City"], "properties": {"name": "Lima", "size": 3.5}}\n'
+            b'{"type": "relationship", "id": "1", "label": "in", "start": {"id": "1"}, "end": {"id": "2"}}\n',
+        ),
+        (
+            "jsonl",
+            b'["Lima", "capital of", "Peru"]\n{"title": "A", "text": "B", "triples": [["a", "b", "c"]]}\n',
+        ),
     ),
-    "graph csl": graph_target(
-        ".json",
-        b'[{"id": "a", "type": "book", "title": "T", "author": [{"family": "B", "given": "C"}],'
-        b' "issued": {"date-parts": [[2020, 1]]}, "container-title": "J", "DOI": "10.1/x"}]',
+    "graph bibliography": graph_target(
+        ("bib", b"@article{a, title = {T}, author = {B, C and D}, year = 2020, cites = {b}}\n"),
+        (
+            "ris",
+            b"TY  - JOUR\nAU  - B, C\nTI  - T\nPY  - 2020/01/02\nDO  - 10.1/x\nN1  - cites: b\nER  - \n\n",
+        ),
+        (
+            "json",
+            b'[{"id": "a", "type": "book", "title": "T", "author": [{"family": "B", "given": "C"}],'
+            b' "issued": {"date-parts": [[2020, 1]]}, "container-title": "J", "DOI": "10.1/x"}]',
+        ),
     ),
-    "graph bib": graph_target(
-        ".bib", b"@article{a, title = {T}, author = {B, C and D}, year = 2020, cites = {b}}\n"
+    "graph rdf": graph_target(
+        (
+            "ttl",
+            b'@prefix e: <http://e/> .\ne:lima a e:City ; e:in e:peru ; e:name "Lima"@es ; e:size 3.5e1 .\n'
+            b"e:a e:list ( 1 2 [ e:b true ] ) .\n",
+        ),
+        (
+            "nt",
+            b'<http://e/a> <http://e/p> "2020"^^<http://www.w3.org/2001/XMLSchema#gYear> .\n'
+            b"_:b <http://e/q> _:c .\n",
+        ),
+        (
+            "rdf",
+            b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
+            b'<e:City rdf:about="http://e/lima"><e:name xml:lang="es">Lima</e:name>'
+            b'<e:in rdf:resource="http://e/peru"/></e:City></rdf:RDF>',
+        ),
     ),
     "question": text_target(
         lambda text: (parse_question(text), split_question(text), find_operation(text), find_periods(text)),
@@ -230,22 +318,60 @@ TARGETS: dict[str, Target] = {
 }
 
 
+#: What is changed without breaking the form around it: numbers, strings in quotes, and elements of HTML and XML.
+VALUE = re.compile(rb"\d+|\"[^\"<>]{0,200}\"|<([A-Za-z][\w:.-]*)\b[^<>]*>.{0,2000}?</\1>", re.DOTALL)
+NUMBERS = [
+    b"0",
+    b"1",
+    b"-1",
+    b"1.5",
+    b"255",
+    b"65536",
+    b"2147483648",
+    b"9223372036854775808",
+    b"1" + b"0" * 30,
+]
+
+
 def mutate(data: bytes, corpus: list[bytes], rng: random.Random) -> bytes:
-    """Return data changed in one to eight places: bytes, marks, repetitions, cuts, pieces of the corpus."""
+    """Return data changed in one to eight places: bytes, or values whose surroundings stay as they are."""
+    change = rng.choice([change_bytes, change_value])
     for _ in range(rng.randint(1, 8)):
-        start = rng.randrange(len(data) + 1)
-        end = min(len(data), start + rng.choice([0, 1, 2, 8, 64]))
-        piece = rng.choice(
-            [
-                rng.randbytes(rng.randint(0, 4)),
-                rng.choice(MARKS) * rng.choice([1, 1, 1, 3, 200]),
-                data[start:end] * rng.choice([0, 2, 50]),
-                str(rng.choice([-1, 0, 2**31, 2**63, 10**30])).encode(),
-                rng.choice(corpus)[start:][:32],
-            ]
-        )
-        data = data[:start] + piece + data[end:]
+        data = change(data, corpus, rng)
     return data[:200_000]
+
+
+def change_bytes(data: bytes, corpus: list[bytes], rng: random.Random) -> bytes:
+    """Insert bytes, marks, repetitions, or pieces of the corpus; cut some."""
+    start = rng.randrange(len(data) + 1)
+    end = min(len(data), start + rng.choice([0, 1, 2, 8, 64]))
+    piece = rng.choice(
+        [
+            rng.randbytes(rng.randint(0, 4)),
+            rng.choice(MARKS) * rng.choice([1, 1, 1, 3, 200]),
+            data[start:end] * rng.choice([0, 2, 50]),
+            str(rng.choice([-1, 0, 2**31, 2**63, 10**30])).encode(),
+            rng.choice(corpus)[start:][:32],
+        ]
+    )
+    return data[:start] + piece + data[end:]
+
+
+def change_value(data: bytes, corpus: list[bytes], rng: random.Random) -> bytes:
+    """Replace a number, a string in quotes or an element by another, or repeat it."""
+    value = VALUE.search(data, rng.randrange(len(data) + 1)) or VALUE.search(data)
+    if value is None:
+        return change_bytes(data, corpus, rng)
+    second = VALUE.search(data, rng.randrange(len(data) + 1)) or value
+    old, other = value[0], second[0]
+    if old.isdigit():
+        new = rng.choice([*NUMBERS, other])
+    elif old.startswith(b'"'):
+        new = b'"%s"' % rng.choice([b"", *NUMBERS, other.strip(b'"').replace(b'"', b""), rng.choice(MARKS)])
+    else:
+        inside = old.find(b">") + 1
+        new = rng.choice([b"", old * 2, old * 50, other, old[:inside] + old + old[inside:]])
+    return data[: value.start()] + new + data[value.end() :]
 
 
 def cases(name: str, seed: int, first: int) -> Iterator[tuple[int, bytes]]:

@@ -1,5 +1,6 @@
 """The fuzzer in short (``make fuzz`` at length), and what it met."""
 
+import random
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from clew.parse.documents.reader import parse
 from clew.parse.graphs.files import RowErrors
 from clew.parse.graphs.formats import GraphReadOptions
 from clew.parse.graphs.reader import read_graph
-from fuzz import TARGETS, IgnoringSink, Run, cases, format_totals, fuzz, limited_time, next_case
+from fuzz import TARGETS, IgnoringSink, Run, cases, change_value, format_totals, fuzz, limited_time, next_case
 
 
 @pytest.mark.slow
@@ -24,6 +25,23 @@ def test_no_random_change_is_a_fault(target: str) -> None:
 def test_a_case_depends_on_its_number_alone() -> None:
     first = [data for _, data in zip(range(3), (data for _, data in cases("chain", 5, 7)), strict=False)]
     assert first[1] == next(cases("chain", 5, 8))[1] != next(cases("chain", 6, 8))[1]
+
+
+def test_a_part_of_a_package_is_changed_and_packed_again() -> None:
+    read, corpus = TARGETS["docx"]
+    body = next(case for case in corpus if case.startswith(b"docx\nword/document.xml\n"))
+    read(body)
+    with pytest.raises(UnreadableFile, match=r"word/document.xml is not well-formed"):
+        read(body.replace(b"</w:body>", b""))
+    with pytest.raises(UnreadableFile, match="damaged"):
+        read(corpus[0][:-200])  # the package itself
+
+
+def test_changed_values_leave_the_form_around_them() -> None:
+    rng, page = random.Random(0), b'<p id="a"><b>1</b> and <b>2</b></p>'
+    changed = {change_value(page, [page], rng) for _ in range(200)}
+    assert {page.replace(b"<b>1</b>", b""), page.replace(b">2<", b">-1<")} <= changed
+    assert b'<p id=""><b>1</b> and <b>2</b></p>' in changed
 
 
 def test_runs_of_a_seed_go_on_and_all_are_counted() -> None:
@@ -55,9 +73,15 @@ DIGITS = "9" * 5000
         ("question", f"What is in section {DIGITS}?"),
         ("question", f"Show the {DIGITS}th paragraph"),
         ("where", f"pages > {DIGITS}"),
-        ("graph csl", f'[{{"id": "a", "title": "T", "issued": {{"date-parts": [[{DIGITS}]]}}}}]'),
-        ("graph jsonl", f'{{"type": "node", "id": "a", "labels": [], "properties": {{"size": {DIGITS}}}}}'),
-        ("graph csv", f"head,relation,tail\nLima,population,{DIGITS}\n"),
+        (
+            "graph bibliography",
+            f'json\n[{{"id": "a", "title": "T", "issued": {{"date-parts": [[{DIGITS}]]}}}}]',
+        ),
+        (
+            "graph jsonl",
+            f'jsonl\n{{"type": "node", "id": "a", "labels": [], "properties": {{"size": {DIGITS}}}}}',
+        ),
+        ("graph csv", f"csv\nhead,relation,tail\nLima,population,{DIGITS}\n"),
     ],
 )
 def test_numbers_of_thousands_of_digits_are_read_or_refused(target: str, text: str) -> None:

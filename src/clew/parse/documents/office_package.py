@@ -182,5 +182,5 @@ def _refuse_doctype(stream: IO[bytes], name: str) -> None:
             parser.Parse(chunk, False)
     except _RootReached:
         return
-    except expat.ExpatError as error:
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the latter two: of an encoding
         raise xml_error(name, error) from error
