@@ -7,7 +7,7 @@ Seconds are those of this process's processor time, so that a busy machine tries
 number N of a target depends on the seed and N alone. What was tried is recorded in build/fuzz/runs.jsonl, a line for
 each run of a target: the same command goes on where the last run of its seed ended; ``--from`` meets a fault again.
 Anything but a ClewError, or a case of over ten seconds of processor time, is a fault: its bytes are written to
-build/fuzz, its traceback printed, and the exit status is 1. The corpus are small samples, most of tests/data/formats.
+build/fuzz, its traceback printed, and the exit status is 1. The corpus are the samples and tests/data/formats.
 Of a package of ZIP (a Word document, a book), mostly one part is changed and packed again: a changed byte of a packed
 file ends at its checksum. JSON and forms are sent to a server in this process, over a base without documents; a reply
 of 500 is a fault.
@@ -59,6 +59,8 @@ from serve_app import BOUNDARY, ServedApp, multipart
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "build" / "fuzz"
 RUNS = FAULTS / "runs.jsonl"
+#: Where documents to change are.
+CORPUS = ("samples/documents", "tests/data/formats")
 #: Seconds of processor time that a case may take.
 CASE_SECONDS = 10.0
 #: Larger parts of a package are not changed: a case would be mostly the same bytes.
@@ -99,6 +101,15 @@ MARKS = [
 Target = tuple[Callable[[bytes], object], list[bytes]]
 
 
+def files(suffix: str) -> list[Path]:
+    """Return the samples with a suffix."""
+    return sorted(path for folder in CORPUS for path in (ROOT / folder).glob(f"*.{suffix}"))
+
+
+def read_files(suffix: str) -> list[bytes]:
+    return [path.read_bytes() for path in files(suffix)]
+
+
 def document_target(name: str, *corpus: bytes) -> Target:
     return lambda data: parse(data, name), list(corpus)
 
@@ -113,24 +124,24 @@ def file_target(read: Callable[[str, bytes], object], files: list[tuple[str, byt
     return read_case, [b"%s\n%s" % (suffix.encode(), content) for suffix, content in files]
 
 
-def package_target(*suffixes: str) -> Target:
-    """Change packages of ZIP, or a part of one: such a case is the suffix, the name of the part and its content, each
-    on a line of its own."""
-    samples = {suffix: sample(suffix) for suffix in suffixes}
-    corpus = list(samples.values())
-    for suffix, data in samples.items():
+def package_target(*paths: Path) -> Target:
+    """Change packages of ZIP, or a part of one: such a case is the name of the package, that of the part and its
+    content, each on a line of its own."""
+    packages = {path.name: path.read_bytes() for path in paths}
+    corpus = list(packages.values())
+    for file, data in packages.items():
         with zipfile.ZipFile(io.BytesIO(data)) as package:
             parts = [info for info in package.infolist() if 0 < info.file_size <= MAX_PART]
-            corpus += [b"%s\n%s\n%s" % (suffix.encode(), p.filename.encode(), package.read(p)) for p in parts]
+            corpus += [b"%s\n%s\n%s" % (file.encode(), p.filename.encode(), package.read(p)) for p in parts]
 
     def read(case: bytes) -> None:
-        suffix, _, rest = case.partition(b"\n")
+        file, _, rest = case.partition(b"\n")
         name, _, content = rest.partition(b"\n")
-        data = samples.get(suffix.decode("ascii", "ignore"))
+        data = packages.get(file.decode("ascii", "ignore"))
         if data is not None:
             part = name.decode("utf-8", "replace")[:200].strip("/\0") or "part"
             case = changed_zip(data, {part: content})
-        parse(case, f"a.{suffixes[0]}")
+        parse(case, paths[0].name)
 
     return read, corpus
 
@@ -207,10 +218,15 @@ SCHEMA = {
     },
 }
 TARGETS: dict[str, Target] = {
-    "html": document_target("a.html", PAGE, sample("html")),
-    "markdown": document_target("a.md", NOTES),
+    "html": document_target("a.html", PAGE, *read_files("html")),
+    "markdown": document_target("a.md", NOTES, *read_files("md")),
     "text": document_target("a.txt", b"Title\n\n1. A line.\n\n2. Another one, that goes on.\n" * 3),
-    "csv": document_target("a.csv", b'name,year\n"a, b",1999\nc,2000\n', b"a;b\n1;2\n", sample("csv")),
+    "csv": document_target(
+        "a.csv",
+        b'name,year\n"a, b",1999\nc,2000\n',
+        b"a;b\n1;2\n",
+        *read_files("csv"),
+    ),
     "json file": file_target(
         lambda suffix, data: parse(data, f"a.{suffix or 'json'}"),
         [(suffix, sample(suffix)) for suffix in ("json", "jsonl", "ipynb")],
@@ -226,13 +242,13 @@ TARGETS: dict[str, Target] = {
         sample("rtf"),
         rb"{\rtf1\ansi {\b A}\par \trowd\cellx99 a\cell b\cell\row \u8364?\'e9}",
     ),
-    "pdf": document_target("a.pdf", good_pdf(), plain_pdf()),
-    "docx": package_target("docx"),
-    "xlsx": package_target("xlsx"),
-    "pptx": package_target("pptx"),
-    "opendocument": package_target("odt", "ods", "odp"),
-    "epub": package_target("epub"),
-    "zip": package_target("zip"),
+    "pdf": document_target("a.pdf", good_pdf(), plain_pdf(), *read_files("pdf")),
+    "docx": package_target(*files("docx")),
+    "xlsx": package_target(*files("xlsx")),
+    "pptx": package_target(*files("pptx")),
+    "opendocument": package_target(*files("odt"), *files("ods"), *files("odp")),
+    "epub": package_target(*files("epub")),
+    "zip": package_target(*files("zip")),
     "graph csv": graph_target(
         ("csv", b"head,relation,tail\nLima,capital of,Peru\nLima,population,10000000\n"),
         ("tsv", b"id\tname\ttype\tyear\n1\tLima\tCity\t1535\n"),

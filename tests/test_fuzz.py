@@ -29,7 +29,7 @@ def test_a_case_depends_on_its_number_alone() -> None:
 
 def test_a_part_of_a_package_is_changed_and_packed_again() -> None:
     read, corpus = TARGETS["docx"]
-    body = next(case for case in corpus if case.startswith(b"docx\nword/document.xml\n"))
+    body = next(case for case in corpus if case.startswith(b"brannick.docx\nword/document.xml\n"))
     read(body)
     with pytest.raises(UnreadableFile, match=r"word/document.xml is not well-formed"):
         read(body.replace(b"</w:body>", b""))

@@ -653,3 +653,51 @@ def render_words(sheet: Sheet) -> dict[str, tuple[float, float]]:
         )  # fmt: skip
         words[word] = (x.value / 10, y.value / 10)
     return words
+
+
+@pytest.mark.parametrize("is_ruled_first", [True, False])
+def test_a_table_whose_lines_are_missing_on_one_page_is_read_as_one(is_ruled_first):
+    """A damaged page lost its lines; a printer may leave them out."""
+    header = ("Item", "2021", "2022")
+    halves = [
+        [("Income", "", ""), ("Tolls", "12", "14")],
+        [("Costs", "", ""), ("Tar", "3", "5"), ("Rope", "4", "6")],
+    ]
+    sheet = Sheet()
+    for half, rows in enumerate(halves):
+        if half:
+            sheet.canvas.showPage()
+        for number, row in enumerate([header, *rows, *(("Wages", "7", "8"), ("Oil", "1", "2"))]):
+            y = 700 - 20 * number
+            for place, text in enumerate(row):
+                if (half == 0) == is_ruled_first:
+                    sheet.canvas.rect(60 + 90 * place, y, 90, 20)
+                sheet.canvas.setFont("Helvetica", 9)
+                sheet.canvas.drawString(64 + 90 * place, y + 6, text)
+    document = sheet.read()
+    table = table_of(document)
+    assert table.header == header and len(table.rows) == len(table.row_places) == 9
+    assert "Costs: Tar: 2021: 3; 2022: 5" in rows_of(document)
+
+
+@pytest.mark.parametrize(
+    "years", [("2021", "2022"), ("FY 2021", "FY 2022"), ("31.12.2021", "31.12.2022"), ("2021 (1)", "2022")]
+)
+def test_years_name_the_columns_of_a_ruled_table(years):
+    rows = [("In millions", *years), ("Income", "", ""), ("Tolls", "12", "14"), ("Wages", "7", "8")]
+    table = table_of(ruled(rows).read())
+    assert table.header == rows[0] and not table.headers_uncertain
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        ("Founded", "1999", "1999"),
+        ("Founded", "1999", ""),
+        ("Tolls", "1999", "12"),
+        ("Opened", "1901", "1904"),
+    ],
+)
+def test_years_in_the_first_row_of_a_ruled_table_need_not_name_columns(first):
+    rest = [("Closed", "1950", "1960")] if first[0] == "Opened" else [("Wages", "7", "8"), ("Oil", "1", "2")]
+    assert not any(table_of(ruled([first, *rest]).read()).header)

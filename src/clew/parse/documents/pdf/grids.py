@@ -250,9 +250,32 @@ def _header_rows(area: NDArray[np.int64], texts: dict[int, str]) -> int:
     has_numbers = [
         any(is_number(texts[n]) or _AMOUNTS.search(texts[n]) for n in row[1:].tolist()) for row in area
     ]
-    if first < len(area) and not any(has_numbers[:first]):
+    if first < len(area) and (not any(has_numbers[:first]) or _names_years(area, texts, first)):
         return first
     return 1 if _has_open_corner(area, texts) else 0
+
+
+#: A year or a date at the top of a column: "FY 2021", "2021 (1)", "31.12.2021".
+_PERIOD = re.compile(
+    r"(?:[fc]y\s?)?(?:19|20)\d\d(?:\s?\(\w\))?|\d{1,2}[./]\d{1,2}[./](?:19|20)?\d\d", re.IGNORECASE
+)
+
+
+def _names_years(area: NDArray[np.int64], texts: dict[int, str], head: int) -> bool:
+    """Return whether the numbers of the first ``head`` rows are years that name columns: two or more, all different,
+    each above numbers that are no years."""
+    periods: dict[str, int] = {}
+    for column in range(1, area.shape[1]):
+        above = [texts[n] for n in dict.fromkeys(area[:head, column].tolist())]
+        numbers = [text for text in above if is_number(text) or _AMOUNTS.search(text)]
+        if not numbers:
+            continue
+        below = [text for n in area[head:, column].tolist() if is_number(text := texts[n])]
+        if not all(map(_PERIOD.fullmatch, numbers)) or not below or all(map(_PERIOD.fullmatch, below)):
+            return False
+        name = " ".join(above)
+        periods[name] = periods.get(name, 0) + 1
+    return len(periods) > 1 and max(periods.values()) == 1
 
 
 def _has_open_corner(area: NDArray[np.int64], texts: dict[int, str]) -> bool:

@@ -388,7 +388,7 @@ def _join_tables(pages: list[list[Block]]) -> None:
             if joined is not None:
                 last.table = joined
                 added = len(joined.rows) - len(last.label_starts) - len(first.label_starts)
-                last.label_starts += [None] * added + first.label_starts
+                last.label_starts += [None] * added + first.label_starts[max(-added, 0) :]
                 last.lines += blocks.pop(0).lines
                 if not blocks:
                     continue
@@ -425,13 +425,17 @@ def _join_two_tables(first: Table, second: Table) -> Table | None:
     # Tables that follow one another often have the same columns; a sentence of its own begins another.
     if second.caption and second.caption != first.caption:
         return None
+    # A header that is printed again is no row.
+    again = 1 if any(first.header) and second.rows[:1] == (first.header,) else 0
+    # A ruled table gets the places of its rows later, a table without lines has them: of one of each, all are later.
+    has_places = first.row_places and second.row_places
     return replace(
         first,
-        rows=first.rows + second.rows,
+        rows=first.rows + second.rows[again:],
         boxes=first.boxes + second.boxes,
-        row_pages=first.row_pages + second.row_pages,
-        row_places=first.row_places + second.row_places,
-        cell_boxes=first.cell_boxes + second.cell_boxes,
+        row_pages=first.row_pages + second.row_pages[again:],
+        row_places=first.row_places + second.row_places[again:] if has_places else (),
+        cell_boxes=first.cell_boxes + second.cell_boxes[again:],
     )
 
 
