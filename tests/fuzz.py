@@ -9,7 +9,7 @@ each run of a target: the same command goes on where the last run of its seed en
 Anything but a ClewError, or a case of over ten seconds of processor time, is a fault: its bytes are written to
 build/fuzz, its traceback printed, and the exit status is 1. The corpus are the samples and tests/data/formats.
 Of a package of ZIP (a Word document, a book), mostly one part is changed and packed again: a changed byte of a packed
-file ends at its checksum. JSON and forms are sent to a server in this process, over a base without documents; a reply
+file ends at its checksum. JSON and forms are sent to a server in this process, over a base with a document; a reply
 of 500 is a fault.
 """
 
@@ -38,6 +38,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+import clew
 from clew.core.component import parse_recipe
 from clew.core.document_filter import parse_condition
 from clew.core.errors import ClewError
@@ -184,29 +185,37 @@ def graph_target(*files: tuple[str, bytes]) -> Target:
 
 @lru_cache(maxsize=1)
 def start_server() -> ServedApp:
-    """Start a server over a new base; it ends with this program."""
+    """Start a server over a new base with a document; it ends with this program."""
     resources = ExitStack()
     atexit.register(resources.close)
     folder = Path(resources.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+    place = folder / "a.md"
+    place.write_bytes(NOTES)
+    with clew.open(folder / "kb", create=True) as base:
+        base.add([place])
     return resources.enter_context(ServedApp(folder / "kb", encoder="none"))
 
 
-def request_target(content_type: str, places: list[str], *corpus: bytes) -> Target:
-    """Send the bytes as the body of requests to ``places``; those that begin with "." are below the base."""
+def request_target(content_type: str, requests: list[tuple[str, bytes]]) -> Target:
+    """Send the bytes as the body of a request to a place of the server; those that begin with "." are below the base.
+    A case is the place, a line feed, and the body."""
+    places = {place for place, _ in requests}
 
-    def send(data: bytes) -> None:
+    def send(place: str, data: bytes) -> None:
         server = start_server()
-        for place in places:
-            path = place.replace(".", server.api, 1) if place.startswith(".") else place
-            status, _, reply = server.request("POST", path, data, {"Content-Type": content_type})
-            if (status >= 500 and status != 503) or b"Traceback" in reply:
-                raise RuntimeError(f"{path}: {status} {reply[:300]!r}")
+        path = place if place in places else requests[0][0]
+        path = path.replace(".", server.api, 1) if path.startswith(".") else path
+        status, _, reply = server.request("POST", path, data, {"Content-Type": content_type})
+        if (status >= 500 and status != 503) or b"Traceback" in reply:
+            raise RuntimeError(f"{path}: {status} {reply[:300]!r}")
 
-    return send, list(corpus)
+    return file_target(send, requests)
 
 
 PAGE = b"<html><title>T</title><body><h1>A</h1><table><tr><th colspan=2>a<td>b</table><ul><li>c<ol start=3><li>d</ul>"
 NOTES = b"# A\n\n| a | b |\n| - | -: |\n| 1 | 2 |\n\n1. x\n   - y\n\n> q\n\n```\ncode\n```\n[l](http://x) ![i](y)\n"
+#: The key of NOTES in a base.
+KEY = parse(NOTES, "a.md").key.encode()
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -321,15 +330,44 @@ TARGETS: dict[str, Target] = {
     ),
     "json": request_target(
         "application/json",
-        ["./questions", "./search", "/v1/chat/completions"],
-        b'{"question": "What?", "recipe": "kgp(seeds=3)", "documents": [], "chain": "a >> b >> #1"}',
-        b'{"model": "clew", "messages": [{"role": "user", "content": "What?"}], "stream": false}',
+        [
+            (
+                "./questions",
+                b'{"question": "What is x?", "recipe": "default", "documents": ["%s"], "where": "not tag = b"}'
+                % KEY,
+            ),
+            ("./search", b'{"question": "x", "k": 5, "retriever": "default", "documents": ["%s"]}' % KEY),
+            (
+                "/v1/chat/completions",
+                b'{"model": "clew", "messages": [{"role": "user", "content": "What?"}]}',
+            ),
+            (
+                "/v1/chat/completions",
+                b'{"model": "clew", "messages": [{"role": "user", "content": [{"type": "text", "text": "Who?"}]}],'
+                b' "max_tokens": 50, "temperature": 0.5, "n": 1}',
+            ),
+            (
+                "/v1/responses",
+                b'{"model": "clew", "input": [{"role": "user", "content": "What?"}], "store": false}',
+            ),
+            ("/v1/embeddings", b'{"model": "clew", "input": ["a", "b"], "encoding_format": "base64"}'),
+            ("/v1/rerank", b'{"model": "clew", "query": "a", "documents": ["a", {"text": "b"}], "top_n": 1}'),
+            ("./basket", b'{"node": "%s:4", "text": "", "question": "b", "note": "c"}' % KEY),
+            ("./grids", b'{"questions": ["What?"], "documents": ["%s"]}' % KEY[::-1]),
+            ("./documents/tags", b'{"documents": ["%s"], "add": ["a"], "remove": ["b"]}' % KEY),
+            ("./documents/remove", b'{"documents": ["%s"]}' % KEY[::-1]),
+            ("./trash/restore", b'{"ids": ["a"]}'),
+        ],
     ),
     "form": request_target(
         f"multipart/form-data; boundary={BOUNDARY}",
-        ["./uploads", "./graphs"],
-        multipart(("a.md", b"# Words"), ("b.csv", b"a,b\n1,2\n")),
-        multipart(("a.tsv", b"Ada\tknows\tBo\n"), fields={"name": "people", "form": "triples"}),
+        [
+            ("./uploads", multipart(("a.md", b"# Words"), ("b.csv", b"a,b\n1,2\n"))),
+            (
+                "./graphs",
+                multipart(("a.tsv", b"Ada\tknows\tBo\n"), fields={"name": "people", "form": "tsv"}),
+            ),
+        ],
     ),
 }
 
