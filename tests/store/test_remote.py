@@ -14,6 +14,7 @@ from clew.core.errors import BaseReplaced, Damaged, NotFound, StoreError, UsageE
 from clew.core.types import RETRIEVED_KINDS, Scope
 from clew.knowledge_base.base_copy import copy_base, upload_base
 from clew.knowledge_base.knowledge_base import KnowledgeBase
+from clew.retrieve.lexical import TfIdf
 from clew.store import object_store
 from clew.store.object_store import FolderObjects, open_object_store
 from clew.store.remote import layout, manifest, pieces
@@ -257,6 +258,27 @@ def test_a_first_question_to_a_large_base_waits_for_few_requests(
 
     length, longer = ask(ahead=True), ask(ahead=False)
     assert length <= 5 and longer > length + 2, (length, longer)
+
+
+def test_the_length_of_a_vector_is_computed_when_its_passage_is_compared(
+    mills, small_pieces, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(remote, "CHECK_INTERVAL", 1000.0)
+    monkeypatch.setattr(remote, "MAX_PREFETCH", 0)
+    query = "the mill that was built by Ada Number7 in Hollow7"
+    objects = CountedObjects(tmp_path / "copy")
+    with Store.open(mills) as store:
+        publish(store, objects, shards=2)
+        snapshot = store.snapshot()
+        rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))[20:23]
+        some, whole = TfIdf(snapshot).scores(query, rows), TfIdf(snapshot).all_scores(query)
+    view = RemoteStore(objects).snapshot()
+    wait_for_prefetch()
+    before = len(set(objects.names))
+    assert TfIdf(view).scores(query, rows).tolist() == some.tolist()
+    read = len(set(objects.names)) - before
+    assert TfIdf(view).all_scores(query).tolist() == whole.tolist()
+    assert 0 < 5 * read < len(set(objects.names)) - before
 
 
 def test_what_is_fetched_ahead_of_an_earlier_state_leaves_no_trace(written, tmp_path):

@@ -245,8 +245,7 @@ _BLOCK = 1 << 14
 class TfIdfNorms:
     """The lengths of the TF-IDF vectors of rows, each computed when it is first asked for.
 
-    A walk compares a passage with a few hundred others. To read the terms of all of them would be most of what the
-    first question to a large base reads.
+    A walk compares a passage with a few hundred others; the terms of all passages are a third of a large base.
     """
 
     def __init__(self, snapshot: Snapshot, field: str) -> None:
