@@ -102,27 +102,27 @@ MARKS = [
 Target = tuple[Callable[[bytes], object], list[bytes]]
 
 
-def files(suffix: str) -> list[Path]:
+def list_samples(suffix: str) -> list[Path]:
     """Return the samples with a suffix."""
     return sorted(path for folder in CORPUS for path in (ROOT / folder).glob(f"*.{suffix}"))
 
 
-def read_files(suffix: str) -> list[bytes]:
-    return [path.read_bytes() for path in files(suffix)]
+def read_samples(suffix: str) -> list[bytes]:
+    return [path.read_bytes() for path in list_samples(suffix)]
 
 
 def document_target(name: str, *corpus: bytes) -> Target:
     return lambda data: parse(data, name), list(corpus)
 
 
-def file_target(read: Callable[[str, bytes], object], files: list[tuple[str, bytes]]) -> Target:
-    """Change files of several forms: a case is the suffix of the file, a line feed, and the file."""
+def named_target(read: Callable[[str, bytes], object], corpus: list[tuple[str, bytes]]) -> Target:
+    """Change content of several forms: a case is a name (the suffix of a file), a line feed, and the content."""
 
     def read_case(case: bytes) -> None:
-        suffix, _, content = case.partition(b"\n")
-        read(suffix.decode("ascii", "ignore"), content)
+        name, _, content = case.partition(b"\n")
+        read(name.decode("ascii", "ignore"), content)
 
-    return read_case, [b"%s\n%s" % (suffix.encode(), content) for suffix, content in files]
+    return read_case, [b"%s\n%s" % (name.encode(), content) for name, content in corpus]
 
 
 def package_target(*paths: Path) -> Target:
@@ -170,7 +170,7 @@ class IgnoringSink:
 
 
 def graph_target(*files: tuple[str, bytes]) -> Target:
-    """Read the bytes as a file of a graph, bad rows skipped."""
+    """Read the content as a file of a graph with one of the suffixes, bad rows skipped."""
     folder = Path(tempfile.mkdtemp(prefix="clew-fuzz-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     known = {suffix for suffix, _ in files}
@@ -180,7 +180,7 @@ def graph_target(*files: tuple[str, bytes]) -> Target:
         place.write_bytes(data)
         read_graph(place, IgnoringSink(), GraphReadOptions(), RowErrors(skip=True))
 
-    return file_target(read, list(files))
+    return named_target(read, list(files))
 
 
 @lru_cache(maxsize=1)
@@ -197,8 +197,8 @@ def start_server() -> ServedApp:
 
 
 def request_target(content_type: str, requests: list[tuple[str, bytes]]) -> Target:
-    """Send the bytes as the body of a request to a place of the server; those that begin with "." are below the base.
-    A case is the place, a line feed, and the body."""
+    """Send the content as the body of a request to one of the places; those that begin with "." lie below the
+    base."""
     places = {place for place, _ in requests}
 
     def send(place: str, data: bytes) -> None:
@@ -209,7 +209,7 @@ def request_target(content_type: str, requests: list[tuple[str, bytes]]) -> Targ
         if (status >= 500 and status != 503) or b"Traceback" in reply:
             raise RuntimeError(f"{path}: {status} {reply[:300]!r}")
 
-    return file_target(send, requests)
+    return named_target(send, requests)
 
 
 PAGE = b"<html><title>T</title><body><h1>A</h1><table><tr><th colspan=2>a<td>b</table><ul><li>c<ol start=3><li>d</ul>"
@@ -227,20 +227,20 @@ SCHEMA = {
     },
 }
 TARGETS: dict[str, Target] = {
-    "html": document_target("a.html", PAGE, *read_files("html")),
-    "markdown": document_target("a.md", NOTES, *read_files("md")),
+    "html": document_target("a.html", PAGE, *read_samples("html")),
+    "markdown": document_target("a.md", NOTES, *read_samples("md")),
     "text": document_target("a.txt", b"Title\n\n1. A line.\n\n2. Another one, that goes on.\n" * 3),
     "csv": document_target(
         "a.csv",
         b'name,year\n"a, b",1999\nc,2000\n',
         b"a;b\n1;2\n",
-        *read_files("csv"),
+        *read_samples("csv"),
     ),
-    "json file": file_target(
+    "json file": named_target(
         lambda suffix, data: parse(data, f"a.{suffix or 'json'}"),
         [(suffix, sample(suffix)) for suffix in ("json", "jsonl", "ipynb")],
     ),
-    "mail": file_target(
+    "mail": named_target(
         lambda suffix, data: parse(data, f"a.{suffix or 'eml'}"),
         [(suffix, sample(suffix)) for suffix in ("eml", "mbox")],
     ),
@@ -251,13 +251,13 @@ TARGETS: dict[str, Target] = {
         sample("rtf"),
         rb"{\rtf1\ansi {\b A}\par \trowd\cellx99 a\cell b\cell\row \u8364?\'e9}",
     ),
-    "pdf": document_target("a.pdf", good_pdf(), plain_pdf(), *read_files("pdf")),
-    "docx": package_target(*files("docx")),
-    "xlsx": package_target(*files("xlsx")),
-    "pptx": package_target(*files("pptx")),
-    "opendocument": package_target(*files("odt"), *files("ods"), *files("odp")),
-    "epub": package_target(*files("epub")),
-    "zip": package_target(*files("zip")),
+    "pdf": document_target("a.pdf", good_pdf(), plain_pdf(), *read_samples("pdf")),
+    "docx": package_target(*list_samples("docx")),
+    "xlsx": package_target(*list_samples("xlsx")),
+    "pptx": package_target(*list_samples("pptx")),
+    "opendocument": package_target(*list_samples("odt"), *list_samples("ods"), *list_samples("odp")),
+    "epub": package_target(*list_samples("epub")),
+    "zip": package_target(*list_samples("zip")),
     "graph csv": graph_target(
         ("csv", b"head,relation,tail\nLima,capital of,Peru\nLima,population,10000000\n"),
         ("tsv", b"id\tname\ttype\tyear\n1\tLima\tCity\t1535\n"),
