@@ -8,10 +8,12 @@ import pytest
 
 from bad_files import good_pdf
 from clew.core.errors import ClewError, UnreadableFile
+from clew.methods.question_parts import split_question
 from clew.parse.documents.reader import parse
 from clew.parse.graphs.files import RowErrors
 from clew.parse.graphs.formats import GraphReadOptions
 from clew.parse.graphs.reader import read_graph
+from clew.retrieve.structure.grammar import tokenize
 from fuzz import TARGETS, IgnoringSink, Run, cases, change_value, format_totals, fuzz, limited_time, next_case
 
 
@@ -91,13 +93,10 @@ def test_numbers_of_thousands_of_digits_are_read_or_refused(target: str, text: s
         function(text.encode())
 
 
-@pytest.mark.parametrize(
-    "text", [f"What is in A, and what is in section 2.1 of {'9' * 200_000}", "A." * 20_000]
-)
-def test_a_long_question_is_read_in_linear_time(text: str) -> None:
-    function, _ = TARGETS["question"]
+def test_a_long_question_is_read_in_linear_time() -> None:
     with limited_time():
-        function(text.encode())
+        assert split_question(f"What is in A, and what is in section 2.1 of {'9' * 200_000}")
+        assert len(tokenize("A." * 20_000)) == 40_000
 
 
 def test_a_graph_names_the_line_with_a_number_of_too_many_digits(tmp_path: Path) -> None:
