@@ -81,6 +81,7 @@ def test_a_forwarded_message_is_a_member_and_equal_names_are_told_apart() -> Non
             "Café noir",
         ),
         (b"Content-Type: nonsense\n\nWords.", "Words."),
+        (b'Content-Type: text/html; charset="utf\0-8"\n\n<p>Caf\xc3\xa9', "Café"),
         (b"Content-Type: multipart/mixed; boundary=x\n\n--x\n\nCut off", "Cut off"),
     ],
 )
@@ -94,6 +95,7 @@ def test_strange_bodies_are_read(body: bytes, expected: str) -> None:
         (b"=?utf-8?b?wrong!?=", "=?utf-8?b?wrong!?="),
         (b"=?nonsense?q?Caf=C3=A9?=", "Café"),
         (b"Caf\xc3\xa9", "Café"),
+        (b"=?u\0?q?Caf=C3=A9?=", "Café"),
         (b"  folded\n line", "folded line"),
         (b"", "(no subject)"),
     ],

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from bad_files import good_docx, good_pdf, good_xlsx
 from clew.parse.documents.formats import document_formats
-from clew.parse.documents.reader import is_supported, parse, read_file
+from clew.parse.documents.reader import is_supported, member_files, parse, read_file
 
 GOOD = (
     (good_pdf(), "a.pdf"),
@@ -125,3 +127,15 @@ def test_every_format_declares_its_own_media_type_and_suffixes() -> None:
     suffixes = [suffix for form in formats for suffix in form.suffixes]
     assert len(suffixes) == len(set(suffixes))
     assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in suffixes)
+
+
+def test_a_file_without_a_name_in_an_archive_is_left_out():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in ("n", "a.txt"):
+            archive.writestr(name, "Words.")
+    data = bytearray(stream.getvalue())
+    entry = data.find(b"PK\x01\x02")
+    data[entry + 28], data[entry + 30] = 0, 1  # the name of the first becomes data beside it
+    assert [member.name for member in member_files(bytes(data), "a.zip")] == ["a.txt"]
+    assert "holds 1 file" in parse(bytes(data), "a.zip").text

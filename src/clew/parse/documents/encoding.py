@@ -82,7 +82,7 @@ def _codec_name(label: str) -> str:
         return "cp1252"  # as browsers read them (WHATWG Encoding Standard, 4.2)
     try:
         name = codecs.lookup(label).name
-    except LookupError:
+    except (LookupError, ValueError):  # the latter: a NUL in the label
         return ""
     # A declaration that could be read as ASCII cannot stand in UTF-16; "rot13" and the like are no encodings.
     return name if not name.startswith(("utf-16", "utf-32", "utf-7")) and _fits(b"a", name) else ""

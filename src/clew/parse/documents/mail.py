@@ -235,7 +235,7 @@ def _decode_header(value: str) -> str:
             continue
         try:
             text += piece.decode(charset or "ascii")
-        except (LookupError, UnicodeError):
+        except (LookupError, ValueError):  # ValueError: also a NUL in the name of the encoding
             text += piece.decode("utf-8", "replace")
     return _SPACES.sub(" ", text.encode(errors="replace").decode()).strip()
 

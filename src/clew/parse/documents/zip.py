@@ -51,8 +51,12 @@ def _open_archive(data: bytes) -> zipfile.ZipFile:
 
 
 def _list_files(archive: zipfile.ZipFile, limits: Limits) -> list[zipfile.ZipInfo]:
-    """Return the files of an archive, without those that a program or system hides. Raises UnreadableFile."""
-    files = [info for info in archive.infolist() if not info.is_dir() and not _is_hidden(info.filename)]
+    """Return the files of an archive, without those that a program or system hides, or that have no name.
+
+    Raises UnreadableFile.
+    """
+    named = [info for info in archive.infolist() if info.filename]
+    files = [info for info in named if not info.is_dir() and not _is_hidden(info.filename)]
     limits.check("too many files in the archive", len(files), limits.members, hint=UNPACK)
     if not files:
         raise UnreadableFile("is an empty archive")
