@@ -2,7 +2,6 @@
 
 import random
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -10,11 +9,9 @@ from bad_files import good_pdf
 from clew.core.errors import ClewError, UnreadableFile
 from clew.methods.question_parts import split_question
 from clew.parse.documents.reader import parse
-from clew.parse.graphs.files import RowErrors
-from clew.parse.graphs.formats import GraphReadOptions
-from clew.parse.graphs.reader import read_graph
 from clew.retrieve.structure.grammar import tokenize
-from fuzz import TARGETS, IgnoringSink, Run, cases, change_value, format_totals, fuzz, limited_time, next_case
+from fuzz import TARGETS, Run, cases, change_value, format_totals, fuzz, limited_time, next_case
+from graph_reading import read_both_ways
 
 
 @pytest.mark.slow
@@ -99,10 +96,7 @@ def test_a_long_question_is_read_in_linear_time() -> None:
         assert len(tokenize("A." * 20_000)) == 40_000
 
 
-def test_a_graph_names_the_line_with_a_number_of_too_many_digits(tmp_path: Path) -> None:
-    file = tmp_path / "a.jsonl"
+def test_a_graph_names_the_line_with_a_number_of_too_many_digits() -> None:
     node = '{"type": "node", "id": "%s", "labels": [], "properties": {"size": %s}}\n'
-    file.write_text(node % ("a", 3) + node % ("b", DIGITS), encoding="utf-8")
-    errors = RowErrors(skip=True)
-    read_graph(file, IgnoringSink(), GraphReadOptions(), errors)
-    assert errors.messages == [f"{file.name}: line 2: has a number of too many digits"]
+    *_, messages = read_both_ways("a.jsonl", (node % ("a", 3) + node % ("b", DIGITS)).encode(), skip=True)
+    assert messages == ["a.jsonl: line 2: has a number of too many digits"]

@@ -2,60 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from clew.core.errors import ClewError
-from clew.parse.graphs import csv as tables
-from clew.parse.graphs import files
-from clew.parse.graphs.files import RowErrors
-from clew.parse.graphs.formats import GraphReadOptions
-from clew.parse.graphs.reader import read_graph
 from clew.store.graphs.builder import GraphBuilder
-
-
-class RowSink:
-    """A builder that takes only one node or edge at a time."""
-
-    def __init__(self, builder: GraphBuilder) -> None:
-        self.add_node, self.add_edge, self.has_node = builder.add_node, builder.add_edge, builder.has_node
-
-
-def read_both_ways(name: str, content: bytes, skip: bool, **options) -> tuple:
-    """Return the digest, counts and errors of a file, after asserting that both ways to read it agree."""
-    outcomes = []
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        path.write_bytes(content)
-        for is_columnar in (True, False):
-            builder, errors, failure = GraphBuilder("g", Path(folder)), RowErrors(skip), ""
-            try:
-                read_graph(
-                    path, builder if is_columnar else RowSink(builder), GraphReadOptions(**options), errors
-                )
-            except ClewError as error:
-                failure = str(error)
-            described = builder.count_undescribed()
-            packed = builder.pack()
-            outcomes.append(
-                (packed.digest, packed.nodes, packed.edges, described, failure, errors.count, errors.messages)
-            )
-            packed.close()
-            builder.close()
-    assert outcomes[0] == outcomes[1]
-    return outcomes[0]
+from graph_reading import read_both_ways, small_blocks
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small_blocks():
-    """Blocks and batches of a few rows, so that short files have several of each."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_BLOCK", 40)
-        patch.setattr(tables, "_ROWS", 3)
+def _small_blocks():
+    with small_blocks():
         yield
 
 
