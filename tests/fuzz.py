@@ -31,7 +31,7 @@ import time
 import traceback
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -43,6 +43,7 @@ from clew.core.component import parse_recipe
 from clew.core.document_filter import parse_condition
 from clew.core.errors import ClewError
 from clew.core.prompts.replies import clean_reply, parse_json
+from clew.core.types import Location
 from clew.methods.question_parts import split_question
 from clew.methods.readers.calculation import find_operation, find_periods
 from clew.parse.documents.reader import parse
@@ -52,6 +53,7 @@ from clew.triples.language.typed_parsing import parse_typed
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bad_files import changed_zip, good_msg, good_pdf, plain_pdf
+from film_world import films
 from graph_reading import read_both_ways, small_blocks
 from serve_app import BOUNDARY, ServedApp, multipart
 
@@ -61,6 +63,8 @@ RUNS = FAULTS / "runs.jsonl"
 #: Where documents to change are. Those of tests/data/fuzz were taken from the tests of the parsers: each reaches
 #: lines that no other reaches.
 CORPUS = ("samples/documents", "tests/data/formats", "tests/data/fuzz")
+#: Questions about the samples.
+QUESTIONS = ("samples/questions.jsonl", "samples/mixed-questions.jsonl", "benchmarks/data/structure.jsonl")
 #: Seconds of processor time that a case may take.
 CASE_SECONDS = 10.0
 #: Larger parts of a package are not changed: a case would be mostly the same bytes.
@@ -98,6 +102,9 @@ MARKS = [
     b"{}",
     b"0000-02-30",
 ]
+#: Open until this program ends.
+RESOURCES = ExitStack()
+atexit.register(RESOURCES.close)
 Target = tuple[Callable[[bytes], object], list[bytes]]
 
 
@@ -149,6 +156,11 @@ def package_target(*paths: Path) -> Target:
     return read, corpus
 
 
+def read_questions(file: str) -> list[str]:
+    """Return the questions in a file of the repository."""
+    return [json.loads(line)["question"] for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+
+
 def text_target(function: Callable[[str], object], *corpus: str) -> Target:
     return lambda data: function(data.decode("utf-8", "replace")), [text.encode() for text in corpus]
 
@@ -168,14 +180,56 @@ def graph_target(*files: tuple[str, bytes]) -> Target:
 @lru_cache(maxsize=1)
 def start_server() -> ServedApp:
     """Start a server over a new base with a document; it ends with this program."""
-    resources = ExitStack()
-    atexit.register(resources.close)
-    folder = Path(resources.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+    folder = temporary_folder()
     place = folder / "a.md"
     place.write_bytes(NOTES)
     with clew.open(folder / "kb", create=True) as base:
         base.add([place])
-    return resources.enter_context(ServedApp(folder / "kb", encoder="none"))
+    return RESOURCES.enter_context(ServedApp(folder / "kb", encoder="none"))
+
+
+@lru_cache(maxsize=1)
+def make_base() -> clew.KnowledgeBase:
+    """Return a new base with the sample documents, their graph and a graph of films."""
+    base = RESOURCES.enter_context(clew.open(temporary_folder() / "kb", create=True))
+    base.add([ROOT / "samples" / "documents"])
+    base.graphs.add(sorted((ROOT / "samples" / "graphs").glob("*.tsv")))
+    films(base.store)  # type: ignore[no-untyped-call]
+    return base
+
+
+@lru_cache(maxsize=1)
+def make_empty_base() -> clew.KnowledgeBase:
+    """Return a new base without documents."""
+    return RESOURCES.enter_context(clew.open(temporary_folder() / "kb", create=True))
+
+
+def temporary_folder() -> Path:
+    """Return a new folder that goes with this program."""
+    return Path(RESOURCES.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+
+
+def ask(recipe: str, text: bytes) -> None:
+    """Answer a question, or triples, from the base of the samples, without a language model."""
+    question = text.decode("utf-8", "replace")
+    if recipe in TRIPLES:
+        make_base().ask("", chain=question, recipe=recipe)
+    else:
+        make_base().ask(question, recipe=recipe if recipe in RECIPES else "default")
+
+
+def store_document(suffix: str, data: bytes) -> None:
+    """Store a document in a base, ask about words of it, read its tables, and remove it."""
+    parsed = parse(data, f"a.{suffix or 'md'}")
+    base, place = make_empty_base(), Location(f"/a.{suffix}", "/", len(data), 0, 0)
+    base.store.put_document(parsed, place)
+    words = re.findall(r"\w{3,40}", parsed.text)[:2000] or ["a"]
+    rng = random.Random(data)
+    first, second, third = rng.choices(words, k=3)
+    with suppress(ClewError):
+        base.ask(f"What was the {first} of {second} {third} in 2021?", recipe=rng.choice(RECIPES))
+    base.tables.list()
+    base.remove(place.path)
 
 
 def request_target(content_type: str, requests: list[tuple[str, bytes]]) -> Target:
@@ -207,6 +261,17 @@ SCHEMA = {
         },
         "answer": {"type": "string"},
     },
+}
+#: The methods that need no language model; those of the second line take triples.
+RECIPES = ("default", "mixed", "tables", "graph", "kgp", "read")
+TRIPLES = {
+    "chain": ["Heron Maid >> commanded by >> #1; #1 >> married to >> #2; final answer: #2"],
+    "focus": [
+        "#1::film >> directed_by >> Ilse Varnholt; #1.release_year > 1931; not #1 >> starred_actors >> Dorte Halvik",
+        "#1::film >> starred_actors >> #2; #2 >> born_in >> Dunmere; #1 ~ dreamlike; highest #1.release_year",
+        '#1::person << starred_actors << #2; 2 most #2 >> starred_actors >> #1; #2.colour = "light green"',
+        "count #1::film >> directed_by >> Marit Solheim",
+    ],
 }
 TARGETS: dict[str, Target] = {
     "html": document_target("html", PAGE),
@@ -302,6 +367,23 @@ TARGETS: dict[str, Target] = {
         lambda text: (clean_reply(text), parse_json(text, SCHEMA)),
         '```json\n{"quotes": [{"source": 1, "text": "a"}], "answer": "b"}\n```',
         "<think>so</think> Answer: [1, 2, {'a': None}]",
+    ),
+    "ask": named_target(
+        ask,
+        [
+            (recipe, question.encode())
+            for file in QUESTIONS
+            for recipe, question in zip(itertools.cycle(RECIPES), read_questions(file), strict=False)
+        ]
+        + [(recipe, text.encode()) for recipe, texts in TRIPLES.items() for text in texts * 10],
+    ),
+    "store": named_target(
+        store_document,
+        [
+            (path.suffix[1:], path.read_bytes())
+            for suffix in ("md", "html", "txt", "csv", "json", "eml", "tex", "rtf")
+            for path in list_samples(suffix)
+        ],
     ),
     "json": request_target(
         "application/json",
