@@ -212,6 +212,12 @@ def test_nothing_is_found_for_unknown_words_or_in_an_empty_base(base, snapshot_o
     assert find(snapshot_of(("a.txt", "t", "bridge")), "zebra") == []
 
 
+def test_nothing_is_found_where_the_only_document_is_the_header_of_a_table(snapshot_of):
+    snapshot = snapshot_of(("a.csv", "t", Table(("name", "year"), ())))
+    assert len(snapshot.documents()) == 1
+    assert find(snapshot, "name year") == find(snapshot, "zebra") == []
+
+
 def test_a_search_stays_within_its_scope(snapshot_of):
     snapshot = snapshot_of(("ACORN.txt", "t", "bridge"), ("b.txt", "t", "bridge river"))
     for document in snapshot.documents():

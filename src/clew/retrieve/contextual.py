@@ -411,8 +411,9 @@ def _find_context_units(snapshot: Snapshot) -> ContextUnits:
     begins_unit = (document[1:] != document[:-1]) | (place[1:] != place[:-1])
     unit_of_row = np.zeros(snapshot.size, dtype=np.int64)
     unit_of_row[rows[order]] = np.cumsum(np.r_[False, begins_unit])[: len(rows)]
-    unit_lengths = np.bincount(unit_of_row[rows], lengths[rows]).astype(np.float64)
-    return ContextUnits(unit_of_row, unit_lengths, float(unit_lengths.mean()) if len(unit_lengths) else 1.0)
+    # Rows without text point to the first unit, so there is one even where no row has text (a lone header).
+    unit_lengths = np.bincount(unit_of_row[rows], lengths[rows], minlength=1).astype(np.float64)
+    return ContextUnits(unit_of_row, unit_lengths, float(unit_lengths.mean()))
 
 
 def mark_rows_below(snapshot: Snapshot, above: Rows) -> NDArray[np.bool_]:
