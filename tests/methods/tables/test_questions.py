@@ -150,6 +150,10 @@ def test_years_are_the_cells_of_a_column(question, values):
         "What was the freight revenue in 1929?",  # of which of three voyages
         "top 3 captains by insured",
         "How many tons were carried to Norling?",  # whether they were, no column says
+        "How many voyages departed on 1929-02-30?",
+        "How many voyages since 0000-01-01?",
+        "How many voyages before 9999-12-31?",
+        "total freight revenue from 1928-07-01 to 1928-13-01",
     ],
 )
 def test_what_is_not_understood_is_doubted(question):

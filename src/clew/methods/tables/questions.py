@@ -27,7 +27,7 @@ _MONTH = (
     r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
-_ISO = r"(?P<{0}>\d{{4}}-\d{{2}}-\d{{2}})"
+_ISO = r"(?P<{0}>[12][0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}})"
 _YEAR = r"(?P<{0}>(?:19|20)\d\d)"
 _BETWEEN = re.compile(
     rf"\b(?:between|from)\s+{_MONTH.format('m1')}(?:\s+{_YEAR.format('y1')})?\s+(?:and|to|until|through)\s+"
@@ -526,17 +526,22 @@ class _QuestionReader:
                     continue
                 if match.re is _PERIOD and match["month"] and not match["myear"] and match["month"].islower():
                     continue  # "may" and "march" are words
+                try:
+                    bounds = _read_between(match) if pattern is _BETWEEN else _read_period(match)
+                except ValueError:
+                    continue  # 2021-02-30 is no day: its words are not understood
                 spans.append((start, end))
-                self._add_days(match, mentions)
+                self._add_days(match, bounds, mentions)
                 self.words += len(numbers)
                 self.used.update(numbers)
 
-    def _add_days(self, match: re.Match[str], mentions: Sequence[_Mention]) -> None:
+    def _add_days(
+        self, match: re.Match[str], bounds: tuple[date, date] | None, mentions: Sequence[_Mention]
+    ) -> None:
         place = self._day_column(mentions)
         if place is None:
             self._add_years(match)
             return
-        bounds = _read_between(match) if match.re is _BETWEEN else _read_period(match)
         if bounds is None:
             month = _month_number(match["month"])
             self.conditions.append((Condition(place, "month", (float(month),)), -1))
@@ -892,6 +897,7 @@ def _month_end(year: int, month: int) -> date:
 
 
 def _read_between(match: re.Match[str]) -> tuple[date, date]:
+    """Return the first and last day of a range. Raises ValueError for a day that no calendar has."""
     if match["d1"]:
         return date.fromisoformat(match["d1"]), date.fromisoformat(match["d2"])
     if match["y3"]:
@@ -904,7 +910,10 @@ def _read_between(match: re.Match[str]) -> tuple[date, date]:
 
 
 def _read_period(match: re.Match[str]) -> tuple[date, date] | None:
-    """Return the first and last day of a period, None for a month of any year."""
+    """Return the first and last day of a period, None for a month of any year.
+
+    Raises ValueError for a day that no calendar has.
+    """
     if match["quarter"]:
         quarter, year = _QUARTERS[match["quarter"].lower().split()[0]], int(match["qyear"])
         return date(year, 3 * quarter - 2, 1), _month_end(year, 3 * quarter)
