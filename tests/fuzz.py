@@ -30,7 +30,7 @@ import tempfile
 import time
 import traceback
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -43,6 +43,7 @@ from clew.core.component import parse_recipe
 from clew.core.document_filter import parse_condition
 from clew.core.errors import ClewError
 from clew.core.prompts.replies import clean_reply, parse_json
+from clew.core.protocols import Completion, Prompt
 from clew.core.types import Location
 from clew.methods.question_parts import split_question
 from clew.methods.readers.calculation import find_operation, find_periods
@@ -55,6 +56,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bad_files import changed_zip, good_msg, good_pdf, plain_pdf
 from film_world import films
 from graph_reading import read_both_ways, small_blocks
+from malformed import MALFORMED
+from reply_forms import FORMS
 from serve_app import BOUNDARY, ServedApp, multipart
 
 ROOT = Path(__file__).parents[1]
@@ -218,6 +221,30 @@ def ask(recipe: str, text: bytes) -> None:
         make_base().ask(question, recipe=recipe if recipe in RECIPES else "default")
 
 
+@dataclass(frozen=True)
+class ChangedModel:
+    """A model that gives the changed reply to about half of its prompts, and one of many real wordings to others."""
+
+    reply: str
+    rng: random.Random
+    name: str = "changed"
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        return [
+            Completion(self.rng.choice([self.reply, self.rng.choice(FORMS).reply]), model=self.name)
+            for _ in prompts
+        ]
+
+
+def ask_model(recipe: str, reply: bytes) -> None:
+    """Answer a question with a model that replies in a changed wording."""
+    rng = random.Random(reply)
+    model = ChangedModel(reply.decode("utf-8", "replace"), rng)
+    recipe = recipe if recipe in MODEL_RECIPES else "default"
+    answer = make_base().ask(rng.choice(MODEL_QUESTIONS), recipe=recipe, llm=model)
+    json.dumps(answer.to_dict()).encode()
+
+
 def store_document(suffix: str, data: bytes) -> None:
     """Store a document in a base, ask about words of it, read its tables, and remove it."""
     parsed = parse(data, f"a.{suffix or 'md'}")
@@ -273,6 +300,31 @@ TRIPLES = {
         "count #1::film >> directed_by >> Marit Solheim",
     ],
 }
+MODEL_QUESTIONS = (
+    "Who is the mother of the director of the film The Salt Orchard?",
+    "Which films with Emil Szarka came out before 1935 and are slow and dreamlike?",
+    "Which firm built the craft commanded by Ottilie Brandt, and what is the weekly wage of its mate?",
+    "What is the total weekly wage by vessel?",
+)
+#: Methods that ask a model, each with what makes it ask most often.
+MODEL_RECIPES = (
+    "default",
+    "kgp",
+    "chain(samples=2)",
+    "focus(samples=2)",
+    "focus(paper=yes)",
+    "cot(retriever=bm25, samples=2)",
+    "iterretgen(final=model)",
+    "react",
+    "selfask",
+    "dsp",
+    "ircot",
+    "tables",
+    "mixed",
+    "read(retriever=drill)",
+    "read(retriever=reranked)",
+    "read(reader=cited)",
+)
 TARGETS: dict[str, Target] = {
     "html": document_target("html", PAGE),
     "markdown": document_target("md", NOTES),
@@ -376,6 +428,17 @@ TARGETS: dict[str, Target] = {
             for recipe, question in zip(itertools.cycle(RECIPES), read_questions(file), strict=False)
         ]
         + [(recipe, text.encode()) for recipe, texts in TRIPLES.items() for text in texts * 10],
+    ),
+    "model": named_target(
+        ask_model,
+        [
+            (recipe, reply.encode("utf-8", "replace"))
+            for recipe, reply in zip(
+                itertools.cycle(MODEL_RECIPES),
+                [*(form.reply for form in FORMS), *MALFORMED.values()] * 2,
+                strict=False,
+            )
+        ],
     ),
     "store": named_target(
         store_document,
