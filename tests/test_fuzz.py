@@ -72,6 +72,7 @@ DIGITS = "9" * 5000
         ("question", f"What is in section {DIGITS}?"),
         ("question", f"Show the {DIGITS}th paragraph"),
         ("where", f"pages > {DIGITS}"),
+        ("markdown", f"+++\ntitle = {DIGITS}\n+++\nWords.\n"),
         (
             "graph bibliography",
             f'json\n[{{"id": "a", "title": "T", "issued": {{"date-parts": [[{DIGITS}]]}}}}]',

@@ -107,7 +107,7 @@ def _front_matter(fence: str, body: str) -> dict[str, list[str]]:
     if fence == "+++":
         try:
             values = tomllib.loads(body).items()
-        except tomllib.TOMLDecodeError:
+        except ValueError:  # no TOML, or a number of more digits than Python reads
             return {}
         return {
             key.lower(): [str(item) for item in (value if isinstance(value, list) else [value])]
