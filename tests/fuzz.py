@@ -152,7 +152,7 @@ def package_target(*paths: Path) -> Target:
         name, _, content = rest.partition(b"\n")
         data = packages.get(file.decode("ascii", "ignore"))
         if data is not None:
-            part = name.decode("utf-8", "replace")[:200].strip("/\0") or "part"
+            part = name.decode("utf-8", "replace")[:200].partition("\0")[0].strip("/") or "part"
             case = changed_zip(data, {part: content})
         parse(case, paths[0].name)
 
