@@ -1,4 +1,4 @@
-"""A small mutation fuzzer: parsers of documents and graphs, questions, their languages, recipes, replies, requests.
+"""A small mutation fuzzer: documents, graphs, questions, their languages, recipes, replies of models, requests.
 
     python tests/fuzz.py [--seconds 60] [--seed 0] [--from N] [TARGET ...]     # make fuzz
     python tests/fuzz.py --totals                                             # what was tried until now
@@ -10,8 +10,9 @@ Anything but a ClewError, or a case of over ten seconds of processor time, is a 
 build/fuzz, its traceback printed, and the exit status is 1. The corpus is the samples, tests/data/formats and
 tests/data/fuzz.
 Of a package of ZIP (a Word document, a book), mostly one part is changed and packed again: a changed byte of a packed
-file ends at its checksum. JSON and forms are sent to a server in this process, over a base with a document; a reply
-of 500 is a fault.
+file ends at its checksum. Graphs are read in columns and row by row. "ask" answers over the samples, "model" with a
+model that gives changed replies, "store" stores a document, asks about it and removes it. JSON and forms are sent to
+a server in this process, over a base with a document; a reply of 500 is a fault.
 """
 
 from __future__ import annotations
