@@ -293,12 +293,19 @@ SCHEMA = {
 #: The methods that need no language model; those of the second line take triples.
 RECIPES = ("default", "mixed", "tables", "graph", "kgp", "read")
 TRIPLES = {
-    "chain": ["Heron Maid >> commanded by >> #1; #1 >> married to >> #2; final answer: #2"],
+    "chain": [
+        "The Salt Orchard >> directed_by >> #1; #1 >> born_in >> #2; final answer: #2",
+        "Heron Maid >> commanded by >> #1; #1 >> married to >> #2; #2 >> paid >> #3; final answer: #3",
+    ],
     "focus": [
-        "#1::film >> directed_by >> Ilse Varnholt; #1.release_year > 1931; not #1 >> starred_actors >> Dorte Halvik",
-        "#1::film >> starred_actors >> #2; #2 >> born_in >> Dunmere; #1 ~ dreamlike; highest #1.release_year",
-        '#1::person << starred_actors << #2; 2 most #2 >> starred_actors >> #1; #2.colour = "light green"',
-        "count #1::film >> directed_by >> Marit Solheim",
+        "#1 : film; not #1 >> starred_actors >> Dorte Halvik; #1.release_year > 1931",
+        "#1 >> starred_actors >> #2; #2 >> born_in >> Dunmere or Vessby; #1 ~ slow and dreamlike; final answer: #1",
+        '#1 : person or town; #1 << directed_by or starred_actors << Low Water; #1 != "Emil Szarka"',
+        "at least 2 #1 >> starred_actors >> #2; #2 >> born_in >> Saltreach; final answer: #1",
+        "#1 : film; most #1 >> starred_actors >> #2; final answer: #1",
+        "only #1 >> starred_actors >> #2; #2 >> born_in >> #3; #3 = Dunmere; final answer: #1",
+        "#1 >> directed_by >> Marit Solheim; highest #1.release_year; #1.release_year between 1930 and 1940",
+        "#1 >> directed_by >>+ #2; #1 >> starred_actors >> #2; final answer: #2",
     ],
 }
 MODEL_QUESTIONS = (
@@ -412,6 +419,7 @@ TARGETS: dict[str, Target] = {
         parse_typed,
         "#1::film >> directed by >> Ada; #1.year > 1990; not #1 >> stars >> Bo; highest #1.runtime; #1 ~ funny",
         '#1 << relation << #2; #2 >>+ "x"; 3 most #1 >> stars >> #2; count #1',
+        *TRIPLES["focus"],
     ),
     "recipe": text_target(
         parse_recipe, "kgp(reader=span(calculate=no), hops=3)", "read(retriever='a b', k=5)"
