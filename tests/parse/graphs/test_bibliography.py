@@ -9,6 +9,7 @@ from clew.parse.graphs.bibliography import read_bibtex
 from clew.parse.graphs.files import RowErrors
 from clew.parse.graphs.formats import GraphReadOptions
 from clew.parse.graphs.reader import read_graph
+from graph_reading import read_both_ways
 from graph_twin import Twin
 
 BIBTEX = r"""
@@ -310,3 +311,9 @@ def test_names_with_particles_schools_and_related_works(tmp_path):
     assert ("b", "author", "person:Anna van der Berg III") in csl.edges
     related = ZOTERO.replace("<bib:pages>1-9", '<dc:relation rdf:resource="#item_20"/><bib:pages>1-9')
     assert ("strake21", "related to", "item_20") in read_twin(tmp_path / "a.rdf", related).edges
+
+
+def test_a_work_with_half_a_character_is_a_bad_row():
+    works = [{"id": "a", "title": "Ti\ud83ddes", "issued": {}}, {"id": "b", "title": "Quays \U0001f6a2"}]
+    _, nodes, *_, messages = read_both_ways("a.json", json.dumps(works).encode(), skip=True)
+    assert nodes == 1 and messages == ["a.json: line 1: a text of the work holds half a character"]

@@ -341,10 +341,21 @@ def _read_csl(content: bytes, add_error: AddError) -> Iterator[Work]:
     if not isinstance(items, list):
         raise UnreadableFile("is no list of works")
     for number, item in enumerate(items, 1):
-        if isinstance(item, dict) and (item.get("id") or item.get("citation-key")):
-            yield _work_from_csl(item)
-        else:
+        if not (isinstance(item, dict) and (item.get("id") or item.get("citation-key"))):
             add_error(number, "is no work with an id")
+        elif _has_half_character(item):
+            add_error(number, "a text of the work holds half a character")
+        else:
+            yield _work_from_csl(item)
+
+
+def _has_half_character(item: Mapping[str, Any]) -> bool:
+    """Return whether a text has a half of a character, which JSON's escapes can write and UTF-8 cannot hold."""
+    try:
+        json.dumps(item, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 #: The parts of a name in their order.
