@@ -57,6 +57,7 @@ def test_the_innermost_phrase_is_asked_first(question, expected):
 @pytest.mark.parametrize(
     "question",
     [
+        "Who founded the firm that built pier #2?",
         "Who is the brother of Ada Pell?",
         "What was the height of the water in March?",
         "What is the number of the page?",

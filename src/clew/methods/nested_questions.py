@@ -90,8 +90,12 @@ def take_apart(question: str, names_relation: Callable[[str], bool]) -> NestedQu
     ['Which vessel Ottilie Brandt commands?', 'How long is #1?']
     >>> [hop.text for hop in take_apart("Who founded the firm that built the Lady Annis?", bool).hops]
     ['Which firm built the Lady Annis?', 'Who founded #1?']
+
+    A question with a number sign of its own ("memo #1") is of one hop: hops name earlier answers so.
     """
     text = " ".join(question.split()).rstrip(" ?.!")
+    if re.search(r"#\d", text):
+        return None
     hops: list[HopQuestion] = []
     while len(hops) < MAX_HOPS - 1:
         phrase = _innermost_phrase(text, names_relation)

@@ -77,6 +77,8 @@ def test_questions_of_several_hops_are_taken_apart(question, parts):
 @pytest.mark.parametrize(
     "question",
     [
+        "What does the hirer pay a day, and in what year was memo #2 written?",
+        "When was the director of film Red Dust #1 born?",
         "What is the capital of Peru?",
         "Who directed Red Dust?",
         "How many warehouses did Costco operate?",

@@ -162,8 +162,12 @@ def compose_question(question: str) -> Composition | None:
     ['Who directed Red Dust?', 'When was #1 born?']
     >>> compose_question("Who was born first, Ada Pell or Bo Lind?").names
     ('Ada Pell', 'Bo Lind')
+
+    A question with a number sign of its own ("memo #1") stays whole: its parts name earlier answers so.
     """
     question = " ".join(question.split())
+    if re.search(r"#\d", question):
+        return None
     return (
         _split_question(question)
         or _compose_periods(question)
