@@ -7,6 +7,7 @@ import pytest
 
 from bad_files import good_pdf
 from clew.core.errors import ClewError, UnreadableFile
+from clew.methods.nested_questions import take_apart
 from clew.methods.question_parts import split_question
 from clew.parse.documents.reader import parse
 from clew.retrieve.structure.grammar import tokenize
@@ -95,6 +96,7 @@ def test_a_long_question_is_read_in_linear_time() -> None:
     with limited_time():
         assert split_question(f"What is in A, and what is in section 2.1 of {'9' * 200_000}")
         assert len(tokenize("A." * 20_000)) == 40_000
+        assert take_apart(f"In which year was the ferry captain{'9' * 15_000} born?", bool) is None
 
 
 def test_a_graph_names_the_line_with_a_number_of_too_many_digits() -> None:

@@ -27,6 +27,8 @@ from clew.triples.questions.words import QUESTION_WORDS, load_concepts
 
 #: A question is taken apart into at most this many.
 MAX_HOPS = 4
+#: Characters of the longest question that is taken apart: looking for its phrases takes the square of them.
+_MAX_LENGTH = 1000
 
 _CAPITAL = r"(?:[^\W\d_a-zà-öø-ÿ](?:[\w.&-]|['’](?!s\b))*|#\d|\d+)"
 #: A name: words with capitals, and small words between them.
@@ -94,7 +96,7 @@ def take_apart(question: str, names_relation: Callable[[str], bool]) -> NestedQu
     A question with a number sign of its own ("memo #1") is of one hop: hops name earlier answers so.
     """
     text = " ".join(question.split()).rstrip(" ?.!")
-    if re.search(r"#\d", text):
+    if len(text) > _MAX_LENGTH or re.search(r"#\d", text):
         return None
     hops: list[HopQuestion] = []
     while len(hops) < MAX_HOPS - 1:
