@@ -42,7 +42,7 @@ def test_an_upload_that_does_not_say_its_size_is_counted_as_it_arrives(tmp_path)
 
 @pytest.mark.slow
 def test_an_upload_of_which_nothing_more_comes_is_given_up(tmp_path):
-    with ServedApp(tmp_path / "kb", limits=Limits(idle_seconds=0.3), encoder="none") as app:
+    with ServedApp(tmp_path / "kb", limits=Limits(body_seconds=0.3), encoder="none") as app:
         body = multipart(("half.md", b"# Half\n\nThe rest never comes.\n"))
         with closing(http.client.HTTPConnection("127.0.0.1", app.port, timeout=60)) as connection:
             connection.putrequest("POST", f"{app.api}/uploads")

@@ -83,10 +83,8 @@ class RequestGuard:
         if refusal is not None:
             await refusal(scope, receive, secure_send)
             return
-        limits = self._settings.limits
-        timeout = limits.idle_seconds if _is_upload(scope) else min(limits.body_seconds, limits.idle_seconds)
         try:
-            counted = _CountedReceive(receive, self._max_bytes(scope), timeout)
+            counted = _CountedReceive(receive, self._max_bytes(scope), self._settings.limits.body_seconds)
             await self._app(scope, counted, secure_send)
         # An error of ours ends this request alone, and is logged.
         except Exception:

@@ -35,13 +35,12 @@ class Limits:
     """The limits of a server. Sizes are in bytes, times in seconds.
 
     An upload has at most ``files`` files of ``file_bytes`` each, and ``upload_bytes`` in all. At most ``spool_files``
-    files of ``spool_bytes`` in all wait to be read, and ``arriving`` uploads arrive at the same time. A request of
-    which nothing arrives for ``idle_seconds`` (``body_seconds`` where it is no upload) is dropped, and so is one that
-    arrives more slowly than :data:`SLOWEST` after that time; so is a reply of which nothing is read. The headers of a
-    request arrive within ``header_seconds``. ``streams`` of events are open at the same time, ``client_streams`` of
-    them from one address. ``parse_seconds`` and ``parse_memory`` are for one file.
-    ``asks`` questions are answered at the same time, and ``waiting`` more may wait. ``page_cache`` is for images of
-    pages.
+    files of ``spool_bytes`` in all wait to be read, and ``arriving`` uploads arrive at the same time. The headers of a
+    request arrive within ``header_seconds``. A request is dropped if nothing of its body arrives for
+    ``body_seconds``, or if it arrives more slowly than :data:`SLOWEST` after that time. A reply of which nothing is
+    read for ``idle_seconds`` is dropped. ``streams`` of events are open at the same time, ``client_streams`` of
+    them from one address. ``parse_seconds`` and ``parse_memory`` are for one file. ``asks`` questions are answered
+    at the same time, and ``waiting`` more may wait. ``page_cache`` is for images of pages.
     """
 
     file_bytes: int = 100 * MIB
@@ -50,9 +49,9 @@ class Limits:
     spool_bytes: int = 4096 * MIB
     spool_files: int = 1_000
     arriving: int = 16
-    idle_seconds: float = 60.0
-    body_seconds: float = 10.0
     header_seconds: float = 10.0
+    body_seconds: float = 10.0
+    idle_seconds: float = 60.0
     streams: int = 400
     client_streams: int = 200
     body_bytes: int = MIB
