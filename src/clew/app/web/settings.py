@@ -35,8 +35,8 @@ class Limits:
     """The limits of a server. Sizes are in bytes, times in seconds.
 
     An upload has at most ``files`` files of ``file_bytes`` each, and ``upload_bytes`` in all. At most ``spool_files``
-    files of ``spool_bytes`` in all wait to be read, and ``arriving`` uploads arrive at the same time. The headers of a
-    request arrive within ``header_seconds``. A request is dropped if nothing of its body arrives for
+    files of ``spool_bytes`` in all wait to be read, and ``arriving`` uploads arrive at the same time. The headers of
+    a request arrive within ``header_seconds``. A request is dropped if nothing of its body arrives for
     ``body_seconds``, or if it arrives more slowly than :data:`SLOWEST` after that time. A reply of which nothing is
     read for ``idle_seconds`` is dropped. ``streams`` of events are open at the same time, ``client_streams`` of
     them from one address. ``parse_seconds`` and ``parse_memory`` are for one file. ``asks`` questions are answered
