@@ -114,7 +114,8 @@ def linking_names(text: str) -> Iterator[tuple[str, int, int, bool]]:
     headings = [
         match.span()
         for match in _SENTENCE.finditer(text)
-        if len(words := _PLAIN_WORD.findall(match.group())) > 2
+        if not (sentence := match.group()).islower()
+        and len(words := _PLAIN_WORD.findall(sentence)) > 2
         and sum(word[0].isupper() for word in words) > _HEADING_SHARE * len(words)
     ]
     for name, start, end in candidate_names(text):

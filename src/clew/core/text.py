@@ -213,22 +213,26 @@ def candidate_names(text: str) -> Iterator[tuple[str, int, int]]:
     and single spaces or hyphens between. Every sub-span of a longer one is a candidate as well, so that
     "University of Ohio Press" contains "Ohio". Limit: a name without a capital or digit is not found.
     """
-    words = [(match.group(), match.start(), match.end()) for match in _WORD.finditer(text)]
-    for first, (word, start, _) in enumerate(words):
-        if not _starts_name(word):
+    spans = [match.span() for match in _WORD.finditer(text)]
+    # Most words of a text are in lower case: they are left out first, by what is quickest to ask.
+    starts = [not text[start].islower() and _starts_name(text[start:end]) for start, end in spans]
+    for first, (start, end) in enumerate(spans):
+        if not starts[first]:
             continue
-        for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
-            token, token_start, end = words[last]
-            if last > first and not _gap_joins_words(
-                words[last - 1][0], text[words[last - 1][2] : token_start]
-            ):
+        name = normalise_name(text[start:end])
+        if name not in STOPWORDS:
+            yield name, start, end
+        before_start, before_end = start, end
+        for next_start, next_end in spans[first + 1 : first + MAX_NAME_WORDS]:
+            gap = text[before_end:next_start]
+            if gap != " " and not _gap_joins_words(text[before_start:before_end], gap):
                 break
-            if _starts_name(token):
-                name = normalise_name(text[start:end])
-                if last > first or name not in STOPWORDS:
-                    yield name, start, end
-            elif token.casefold() not in _JOINERS:
+            word = text[next_start:next_end]
+            if _starts_name(word):
+                yield normalise_name(text[start:next_end]), start, next_end
+            elif word.casefold() not in _JOINERS:
                 break
+            before_start, before_end = next_start, next_end
 
 
 def _starts_name(word: str) -> bool:
