@@ -160,6 +160,21 @@ def test_a_count_over_a_table_is_computed_and_the_decision_says_by_which_query(t
         assert not any(isinstance(step, RouteStep) for step in plain.trail)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("embedded")
+def test_where_no_row_of_a_table_fits_another_row_of_it_is_no_answer(tmp_path):
+    rows = "Vessel,Departed,Cargo\nAurora,2021-02-27,timber\nBorealis,2021-03-01,iron ore\nCastor,2021-03-05,grain\n"
+    (tmp_path / "vessels.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "log.md").write_text("# Log\n\nThe Delta departed empty on 2021-03-09.\n", encoding="utf-8")
+    with clew.open(tmp_path / "kb", create=True) as opened:
+        opened.add([tmp_path / "vessels.csv", tmp_path / "log.md"])
+        assert opened.ask("Which vessel departed on 5 March 2021?").text == "Castor"
+        answer = opened.ask("Which vessel departed on 28 February 2021?")
+        assert answer.abstained and "No row of the table 'vessels' fits: select" in answer.text
+        assert opened.ask("Which vessel departed on 9 March 2021?").text == "Delta"
+        assert opened.ask("Which vessel with grain departed on 1 March 2021?").abstained
+
+
 def test_a_name_that_a_graph_knows_stands_in_what_answers_a_short_question(base):
     hit = base.search(SAMPLE_QUESTION, k=1)[0]
     answer = Answer("nine miles", (hit,), reader="span", confidence=0.4)

@@ -64,6 +64,14 @@ class Date:
                 return -1 if own_part < other_part else 1
         return 0
 
+    def is_in_calendar(self) -> bool:
+        """Whether a whole day is one of its month: 30 February is none."""
+        try:
+            datetime.date(max(self.year, 1), self.month, self.day)
+        except ValueError:
+            return False
+        return True
+
 
 def parse_date(text: str) -> Date | None:
     """Return the date that a text consists of, or None.

@@ -122,7 +122,8 @@ _ENOUGH, _REMEMBERED = 3, 32
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What answers a question (a key of :data:`MEDIAN_SECONDS`), why, and what else could be asked and why."""
+    """What answers a question (a key of :data:`MEDIAN_SECONDS`), why, and what else could be asked and why. ``table``
+    is how the question reads over a table that is to be asked, or has no row that fits it."""
 
     method: str
     reason: str
@@ -263,6 +264,11 @@ class Router:
             hops = ", ".join(f"'{hop.text}'" for hop in nested.hops)
             reason = f"it is {len(nested.hops)} questions, and a graph may know one of them: {hops}"
             return Decision("mixed", reason, (*by_triples, walk), nested=nested)
+        if table is not None and table.is_understood:
+            reason = (
+                f"every word of it has its place in the table '{table.table}', and no row fits: {table.sql}"
+            )
+            return Decision("tables", reason, (*by_triples, walk), table=table)
         if table is not None and self.drill is not None and _COMPUTED.search(question.text):
             reason = f"it asks for a number, and words of it are in the table '{table.table}'"
             return Decision("tables", reason, (*by_triples, walk), table=table)
@@ -346,13 +352,14 @@ class Router:
             # Without a hop from a graph the walk over passages knows more: it sees the whole question.
             return answer if is_likely and self.mixed.rests_on_graphs(answer) else None
         if decision.method == "tables" and self.tables is not None:
-            if decision.table is not None and decision.table.is_sure:
+            if decision.table is not None and decision.table.is_understood:
                 return self.tables.execute(question, decision.table, recorder)
             return self.tables.ask(question, recorder)
         if decision.method == "drill" and self.drill is not None:
             answer = self.drill.answer(question, recorder)
             return None if answer.abstained else answer
-        return self.documents.answer(question, recorder)
+        answer = self.documents.answer(question, recorder)
+        return answer if decision.table is None else refuse_rows(answer, decision.table)
 
     def _next_decision(
         self,
@@ -375,7 +382,8 @@ class Router:
             "tables": "no row of the table fits",
             "drill": "the sections that were chosen have no answer",
         }[decision.method]
-        return Decision("documents", f"{failed}, so the documents were asked")
+        empty = decision.table if decision.table is not None and decision.table.is_understood else None
+        return Decision("documents", f"{failed}, so the documents were asked", table=empty)
 
     def _record(self, decision: Decision, recorder: TrailRecorder, seconds: float) -> None:
         recorder.add(
@@ -393,6 +401,16 @@ class Router:
     def _cost(self, method: str) -> Cost:
         calls = _CALLS_WITH_MODEL.get(method, 0) if self.drill is not None else 0
         return MEASURED.expect(method, Cost(calls, MEDIAN_SECONDS[method], is_guess=calls > 0))
+
+
+def refuse_rows(answer: Answer, reading: TableReading) -> Answer:
+    """Return an answer that abstains in place of one that rests on rows of a table alone, where ``reading`` has every
+    word of the question in that table and no row fits it. An answer that abstains says so, too."""
+    rows = {row.id for row in reading.query.table.rows}
+    if not answer.abstained and not (answer.quotes and all(quote.node in rows for quote in answer.quotes)):
+        return answer
+    text = f"{NOT_FOUND}\nNo row of the table '{reading.table}' fits: {reading.sql}"
+    return replace(answer, text=text, abstained=True, quotes=(), alternatives=(), values=())
 
 
 def beside_readings(question: str, answer: Answer, readings: Sequence[Reading]) -> Answer:

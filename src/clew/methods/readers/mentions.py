@@ -1,10 +1,10 @@
 """Whether a passage mentions what a question is about: its subjects, its names, what it counts and what happened.
 
 A reader of spans marks the best words of the passages that it is given, also of those about somebody else. An answer
-from such a passage is left out by :func:`is_about`, :func:`mentions_event` and :func:`tells_of_another`, is less
-sure by :func:`lacks_names`, :func:`stands_apart` and :func:`mentions_counted`, and a yes or no is refused by
-:func:`unmentioned_names`. The ``subjects`` of a question are its names that documents are about, each with the keys
-of its documents (:func:`clew.retrieve.document_fields.named_subjects`).
+from such a passage is left out by :func:`is_about`, :func:`mentions_event`, :func:`tells_of_another` and
+:func:`tells_of_another_day`, is less sure by :func:`lacks_names`, :func:`stands_apart` and :func:`mentions_counted`,
+and a yes or no is refused by :func:`unmentioned_names`. The ``subjects`` of a question are its names that documents
+are about, each with the keys of its documents (:func:`clew.retrieve.document_fields.named_subjects`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from clew.core.text import candidate_names, is_stop_term, query_terms, title_names
 from clew.core.types import ROW, Node
-from clew.core.values import mentions_name
+from clew.core.values import Date, find_dates, mentions_name
 
 #: A question of at most so many words asks for one thing.
 ONE_HOP = 8
@@ -192,6 +192,35 @@ def tells_of_another(question: str, sentence: str, node: Node) -> bool:
     if match is None or _BEGINS_WITH_PRONOUN.match(sentence) is None:
         return False
     return frozenset(query_terms(match["name"])).isdisjoint(query_terms(node_context(node)))
+
+
+_ON = re.compile(r"\bon (?:the )?$", re.IGNORECASE)
+#: Columns whose days begin or end what lasts longer.
+_LASTING = re.compile(
+    r"\b(?:since|from|start|began|effective|appointed|joined|opened|until|to|end|expir|left)", re.IGNORECASE
+)
+
+
+def tells_of_another_day(question: str, sentence: str, node: Node, nodes: Sequence[Node]) -> bool:
+    """Return whether a question asks what was so on a day, and a ``sentence`` of a node has other days alone.
+
+    What began on another day may still be so on that day. The sentence is therefore refused only where one of the
+    ``nodes`` that were read has the day, where no calendar has it, and where the node is a row of a table that has
+    no other time than its day.
+    """
+    asked = [date for date, start, _ in find_dates(question) if date.day and _ON.search(question[:start])]
+    days = _days_of(sentence) if asked else frozenset()
+    if not days or not days.isdisjoint(asked):
+        return False
+    if node.kind == ROW and len(_days_of(node.text)) == 1 and _LASTING.search(node.text) is None:
+        return True
+    return any(
+        not date.is_in_calendar() or any(date in _days_of(other.text) for other in nodes) for date in asked
+    )
+
+
+def _days_of(text: str) -> frozenset[Date]:
+    return frozenset(date for date, _, _ in find_dates(text) if date.day)
 
 
 def _titles_of(node: Node) -> list[str]:

@@ -40,6 +40,7 @@ from clew.core.types import (
 )
 from clew.core.values import (
     EITHER,
+    find_dates,
     find_respective_value,
     has_certain_support,
     is_order_word,
@@ -60,6 +61,7 @@ from clew.methods.readers.mentions import (
     mentions_namesake,
     stands_apart,
     tells_of_another,
+    tells_of_another_day,
     unmentioned_names,
 )
 from clew.methods.readers.named_ratios import parse_ratio_question
@@ -180,12 +182,15 @@ class SpanAnswerReader:
             return ExtractiveReader.build(self.snapshot).read(question, hits, trail)
         is_short = len(question.text) <= _RULED_LENGTH
         question = self._complete_keywords(question, trail) if is_short else question
+        question = replace(question, text=_write_days(question.text, hits))
         is_alone = len(question.scope.documents or ()) == 1
         composition = compose_question(question.text) if self.compose and is_short else None
         compares_documents = composition is not None and self._compares_documents(question.text, composition)
         cell = None
         if not (compares_documents or parse_reason_question(question.text)):
             cell = self._answer_by_calculation(question.text, hits, trail, is_alone)
+        if cell is not None and _is_of_another_day(question.text, cell):
+            cell = None
         if cell is not None and (cell.formula or (cell.confidence or 0.0) >= _SURE_CELL):
             return _refuse_other_ratio(question.text, cell)
         if cell is not None and self._is_of_namesake(question.text, cell):
@@ -484,7 +489,26 @@ def _may_answer(
         and is_about(subjects, node)
         and mentions_event(question, node, subjects)
         and not tells_of_another(question, reading.quote.text, node)
+        and not tells_of_another_day(question, reading.quote.text, node, nodes)
     )
+
+
+def _write_days(question: str, hits: Sequence[Hit]) -> str:
+    """Return a question whose days are written as the hits write them, "2021-03-05" for "5 March 2021": neither the
+    model nor a table's cells know that they are the same."""
+    for date, start, end in reversed(find_dates(question)):
+        written = question[start:end]
+        if not date.day or any(written in hit.node.text for hit in hits):
+            continue
+        places = ((hit.node.text, place) for hit in hits for place in find_dates(hit.node.text))
+        other = next((text[first:last] for text, (day, first, last) in places if day == date), written)
+        question = f"{question[:start]}{other}{question[end:]}"
+    return question
+
+
+def _is_of_another_day(question: str, cell: Answer) -> bool:
+    nodes = [hit.node for hit in cell.evidence]
+    return any(tells_of_another_day(question, node.text, node, nodes) for node in nodes)
 
 
 def _refuse_unmentioned(question: str, answer: Answer, hits: Sequence[Hit]) -> Answer:

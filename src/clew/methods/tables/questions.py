@@ -23,25 +23,43 @@ _TOKEN = re.compile(r"[^\W_]+")
 #: Cells of at most so many words are looked for in a question.
 _MAX_WORDS = 7
 _MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH = (
-    r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+_MONTH_WORD = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
-_ISO = r"(?P<{0}>[12][0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}})"
+_MONTH = rf"(?P<{{0}}>{_MONTH_WORD})"
 _YEAR = r"(?P<{0}>(?:19|20)\d\d)"
+
+
+def _day_pattern(name: str, year: str) -> str:
+    """Return a pattern for a day as a group: 2021-03-05, 5 March 2021, the 5th of March 2021, March 5, 2021."""
+    number = r"(?:the\s+)?\d\d?(?:st|nd|rd|th)?"
+    words = rf"(?:{number}\s+(?:of\s+)?{_MONTH_WORD}\b\.?|{_MONTH_WORD}\b\.?\s+{number}\b){year}"
+    return rf"(?<!\w)(?P<{name}>[12][0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}}|{words})"
+
+
+_OF_YEAR = r",?\s+(?:19|20)\d\d"
 _BETWEEN = re.compile(
     rf"\b(?:between|from)\s+{_MONTH.format('m1')}(?:\s+{_YEAR.format('y1')})?\s+(?:and|to|until|through)\s+"
     rf"{_MONTH.format('m2')}\s+{_YEAR.format('y2')}\b"
     rf"|\b(?:between|from)\s+{_YEAR.format('y3')}\s+(?:and|to|until|through)\s+{_YEAR.format('y4')}\b"
-    rf"|\b(?:between|from)\s+{_ISO.format('d1')}\s+(?:and|to|until|through)\s+{_ISO.format('d2')}\b",
+    rf"|\b(?:between|from)\s+{_day_pattern('d1', f'(?:{_OF_YEAR})?')}\s+(?:and|to|until|through)\s+"
+    rf"{_day_pattern('d2', _OF_YEAR)}\b",
     re.IGNORECASE,
 )
 _QUARTERS = {"q1": 1, "q2": 2, "q3": 3, "q4": 4, "first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4}
+#: What is asked of a day or period, by the words before it; other words ask for what lies within it.
+_RELATIONS = {
+    "after": "after", "later than": "after", "since": "since", "on or after": "since", "no earlier than": "since",
+    "before": "before", "prior to": "before", "earlier than": "before", "until": "until", "by": "until",
+    "on or before": "until", "no later than": "until", "up to": "until",
+}  # fmt: skip
 _PERIOD = re.compile(
-    r"(?:\b(?P<relation>after|since|before|until|in|during|on|of|for|as of)\s+)?(?:the\s+)?"
+    rf"(?:\b(?P<relation>{'|'.join(_RELATIONS)}|in|during|on|of|for|as of)\s+)?(?:the\s+)?"
     r"(?:(?:year|month)\s+(?:of\s+)?)?"
     rf"(?:(?P<quarter>q[1-4]|(?:first|second|third|fourth|last) quarter)(?:\s+of)?\s+{_YEAR.format('qyear')}"
-    rf"|{_ISO.format('day')}|{_MONTH.format('month')}(?:\s+(?:of\s+)?{_YEAR.format('myear')})?|{_YEAR.format('year')})\b",
+    rf"|{_day_pattern('day', _OF_YEAR)}|{_MONTH.format('month')}(?:\s+(?:of\s+)?{_YEAR.format('myear')})?"
+    rf"|{_YEAR.format('year')})\b",
     re.IGNORECASE,
 )
 _BOUND = re.compile(
@@ -169,6 +187,10 @@ _PERSON_HEADER = re.compile(
 )
 
 
+#: The doubt of a reading for a single cell to which no row leads.
+_NO_ROW = "no row fits"
+
+
 @dataclass(frozen=True, slots=True)
 class TableReading:
     """A question as a query over one table. ``doubts`` say why it is not sure; ``words`` is the number of words of
@@ -180,8 +202,13 @@ class TableReading:
 
     @property
     def is_sure(self) -> bool:
-        """Whether every word of the question is accounted for."""
+        """Whether every word of the question is accounted for, and rows may fit."""
         return not self.doubts
+
+    @property
+    def is_understood(self) -> bool:
+        """Whether every word of the question is accounted for, also where no row fits."""
+        return self.doubts in {(), (_NO_ROW,)}
 
     @property
     def table(self) -> str:
@@ -529,7 +556,7 @@ class _QuestionReader:
                 try:
                     bounds = _read_between(match) if pattern is _BETWEEN else _read_period(match)
                 except ValueError:
-                    continue  # 2021-02-30 is no day: its words are not understood
+                    continue  # 30 February is no day: its words are not understood
                 spans.append((start, end))
                 self._add_days(match, bounds, mentions)
                 self.words += len(numbers)
@@ -542,12 +569,14 @@ class _QuestionReader:
         if place is None:
             self._add_years(match)
             return
+        relation = _relation(match)
         if bounds is None:
+            if relation:
+                self.doubts.append(f"of which year '{match[0].strip()}' is not clear")
             month = _month_number(match["month"])
             self.conditions.append((Condition(place, "month", (float(month),)), -1))
             return
         first, last = bounds
-        relation = (match.groupdict().get("relation") or "").lower()
         after = last + timedelta(days=1)
         conditions: dict[str, tuple[tuple[Operator, date], ...]] = {
             "after": ((">=", after),),
@@ -570,13 +599,14 @@ class _QuestionReader:
         if len(years) != 1 or year is None:
             self.doubts.append(f"which column has the time '{match[0].strip()}' is not clear")
             return
-        relation = (groups.get("relation") or "").lower()
         operators: dict[str, Operator] = {"after": ">", "since": ">=", "before": "<", "until": "<="}
         if last:
             self.conditions.append((Condition(years[0], ">=", (float(year),)), -1))
             self.conditions.append((Condition(years[0], "<=", (float(last),)), -1))
         else:
-            self.conditions.append((Condition(years[0], operators.get(relation, "="), (float(year),)), -1))
+            self.conditions.append(
+                (Condition(years[0], operators.get(_relation(match), "="), (float(year),)), -1)
+            )
 
     def _match_bounds(self, mentions: list[_Mention]) -> list[_Mention]:
         """Take "over 500" and "more than 3 nights" as conditions; return the mentions that no bound is of."""
@@ -866,7 +896,7 @@ class _QuestionReader:
         cells = {row.value for row in self.source.arrays.run(query)}
         is_list = _LIST.search(self.text) is not None and asked[0].column not in {m.column for m in measures}
         if not cells:
-            self.doubts.append("no row fits")
+            self.doubts.append(_NO_ROW)
         elif len(cells) > 1 and not is_list:
             self.doubts.append(f"{len(cells):,} different values fit")
         return query
@@ -888,6 +918,12 @@ class _QuestionReader:
             self.doubts.append("not understood: a word like 'not' or 'per'")
 
 
+def _relation(match: re.Match[str]) -> str:
+    """Return what a match asks of its period: "after", "since", "before", "until", or "" for within it."""
+    words = (match.groupdict().get("relation") or "").lower().split()
+    return _RELATIONS.get(" ".join(words), "")
+
+
 def _month_number(name: str) -> int:
     return _MONTH_NAMES.index(name[:3].lower()) + 1
 
@@ -896,10 +932,21 @@ def _month_end(year: int, month: int) -> date:
     return date(year, month, monthrange(year, month)[1])
 
 
+def _read_day(text: str, year: int = 0) -> date:
+    """Return a day, of ``year`` where none is written. Raises ValueError for a day that no calendar has."""
+    if "-" in text:
+        return date.fromisoformat(text)
+    day, *written = (int(number) for number in re.findall(r"\d+", text))
+    month = re.search(_MONTH_WORD, text, re.IGNORECASE)
+    assert month is not None
+    return date(written[0] if written else year, _month_number(month[0]), day)
+
+
 def _read_between(match: re.Match[str]) -> tuple[date, date]:
     """Return the first and last day of a range. Raises ValueError for a day that no calendar has."""
     if match["d1"]:
-        return date.fromisoformat(match["d1"]), date.fromisoformat(match["d2"])
+        last = _read_day(match["d2"])
+        return _read_day(match["d1"], last.year), last
     if match["y3"]:
         return date(int(match["y3"]), 1, 1), date(int(match["y4"]), 12, 31)
     last_year = int(match["y2"])
@@ -918,7 +965,7 @@ def _read_period(match: re.Match[str]) -> tuple[date, date] | None:
         quarter, year = _QUARTERS[match["quarter"].lower().split()[0]], int(match["qyear"])
         return date(year, 3 * quarter - 2, 1), _month_end(year, 3 * quarter)
     if match["day"]:
-        return (date.fromisoformat(match["day"]),) * 2
+        return (_read_day(match["day"]),) * 2
     if match["month"]:
         if not match["myear"]:
             return None
