@@ -11,8 +11,8 @@ build/fuzz, its traceback printed, and the exit status is 1. The corpus is the s
 tests/data/fuzz.
 Of a package of ZIP (a Word document, a book), mostly one part is changed and packed again: a changed byte of a packed
 file ends at its checksum. Graphs are read in columns and row by row. "ask" answers over the samples, "model" with a
-model that gives changed replies, "store" stores a document, asks about it and removes it. JSON and forms are sent to
-a server in this process, over a base with a document; a reply of 500 is a fault.
+model that gives changed replies, "store" stores a document, asks about it and removes it. JSON, forms and addresses
+are sent to a server in this process, over a base with a document; a reply of 500 is a fault.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
+from urllib.parse import quote
 
 import clew
 from clew.core.component import parse_recipe
@@ -183,12 +184,14 @@ def graph_target(*files: tuple[str, bytes]) -> Target:
 
 @lru_cache(maxsize=1)
 def start_server() -> ServedApp:
-    """Start a server over a new base with a document; it ends with this program."""
+    """Start a server over a new base with two documents and a graph; it ends with this program."""
     folder = temporary_folder()
-    place = folder / "a.md"
-    place.write_bytes(NOTES)
+    (folder / "a.md").write_bytes(NOTES)
+    (folder / "b.pdf").write_bytes(good_pdf())
+    (folder / "people.tsv").write_text("Ada\tknows\tBo\n", encoding="utf-8")
     with clew.open(folder / "kb", create=True) as base:
-        base.add([place])
+        base.add([folder / "a.md", folder / "b.pdf"])
+        base.graphs.add([folder / "people.tsv"])
     return RESOURCES.enter_context(ServedApp(folder / "kb", encoder="none"))
 
 
@@ -274,6 +277,30 @@ def request_target(content_type: str, requests: list[tuple[str, bytes]]) -> Targ
             raise RuntimeError(f"{path}: {status} {reply[:300]!r}")
 
     return named_target(send, requests)
+
+
+@lru_cache(maxsize=1)
+def start_work() -> dict[bytes, bytes]:
+    """Let the server answer a question and fill a grid; return the words that stand in addresses for their ids, and
+    for the key of its PDF: they differ from run to run."""
+    server = start_server()
+    _, listed = server.get(f"{server.api}/documents")
+    [key] = [item["key"] for item in listed["documents"] if item["key"] != KEY.decode()]
+    _, started = server.post(f"{server.api}/questions", {"question": "What is x?"})
+    list(server.events(started["events"]))
+    _, grid = server.post(f"{server.api}/grids", {"questions": ["What is x?"], "documents": [KEY.decode()]})
+    return {b"PDF": key.encode(), b"QUESTION": started["id"].encode(), b"GRID": grid["id"].encode()}
+
+
+def get_address(address: bytes) -> None:
+    """Get an address of the server."""
+    for word, id in start_work().items():
+        address = address.replace(word, id)
+    # A longer address is more than a server reads: it ends the connection.
+    path = quote(address[:MAX_ADDRESS], safe="/?&=%:+,;!*'()[]~@$")
+    status, _, reply = start_server().request("GET", path)
+    if (status >= 500 and status != 503) or b"Traceback" in reply:
+        raise RuntimeError(f"{path[:300]}: {status} {reply[:300]!r}")
 
 
 PAGE = b"<html><title>T</title><body><h1>A</h1><table><tr><th colspan=2>a<td>b</table><ul><li>c<ol start=3><li>d</ul>"
@@ -488,6 +515,47 @@ TARGETS: dict[str, Target] = {
             ("./trash/restore", b'{"ids": ["a"]}'),
         ],
     ),
+    "address": (
+        get_address,
+        [
+            address.replace(b"KEY", KEY)
+            for address in (
+                b"/api/bases/kb?x=1",
+                b"/api/bases/kb/documents/KEY/nodes?start=1&limit=5&page=1",
+                b"/api/bases/kb/documents/KEY/text?start=2&end=10",
+                b"/api/bases/kb/nodes?id=KEY:4&id=KEY:1",
+                b"/api/bases/kb/nodes/KEY:4?around=100",
+                b"/api/bases/kb/documents/PDF/pages/1.png?scale=1.5",
+                b"/api/bases/kb/documents/PDF/pages/1?node=PDF:1",
+                b"/api/bases/kb/documents/KEY/original",
+                b"/api/bases/kb/about?name=a&documents=KEY&where=not%20tag%20%3D%20b&start=0&limit=20",
+                b"/api/bases/kb/diff?before=KEY&after=KEY&start=0&limit=20",
+                b"/api/bases/kb/memo?form=docx&title=a",
+                b"/api/bases/kb/graphs/people/entities?called=Ada&limit=10",
+                b"/api/bases/kb/grids/GRID/file?form=xlsx",
+                b"/api/bases/kb/questions?limit=10&before=1700000000.5",
+                b"/api/bases/kb/questions/QUESTION/export?format=markdown",
+                b"/api/bases/kb/recipes?model=none",
+                b"/b/kb/?question=What%20is%20x%3F&chain=a%20%3E%3E%20b",
+                b"/b/kb/part/history?words=x",
+                b"/b/kb/part/documents?find=a&tag=b&every=true",
+                b"/b/kb/d/KEY?at=2&cites=KEY:4.0-3&words=x&rows=10",
+                b"/b/kb/d/PDF/page?page=1&cites=PDF:1.0-3&words=x",
+                b"/b/kb/d/KEY/find?words=x&cites=KEY:4.0-3",
+                b"/b/kb/g/people?called=Bo",
+                b"/b/kb/about?name=a",
+                b"/b/kb/changes?before=KEY&after=KEY",
+                b"/b/kb/grids?documents=KEY&documents=KEY",
+                b"/b/kb/grids/GRID?part=true",
+                b"/b/kb/q/QUESTION?part=true",
+                b"/b/kb/q/QUESTION/how?part=true",
+                b"/b/kb/q/QUESTION/table/1",
+                b"/b/kb/q/QUESTION/cite/1?alternative=0&rows=10",
+                b"/static/words/de.js",
+                b"/login?next=%2Fb%2Fkb%2F",
+            )
+        ],
+    ),
     "form": request_target(
         f"multipart/form-data; boundary={BOUNDARY}",
         [
@@ -501,6 +569,8 @@ TARGETS: dict[str, Target] = {
 }
 
 
+#: Bytes of an address; each may take three characters.
+MAX_ADDRESS = 16_000
 #: What is changed without breaking the form around it: numbers, strings in quotes, and elements of HTML and XML.
 VALUE = re.compile(rb"\d+|\"[^\"<>]{0,200}\"|<([A-Za-z][\w:.-]*)\b[^<>]*>.{0,2000}?</\1>", re.DOTALL)
 NUMBERS = [

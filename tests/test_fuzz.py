@@ -7,11 +7,12 @@ import pytest
 
 from bad_files import good_pdf
 from clew.core.errors import ClewError, UnreadableFile
+from clew.core.text import iri_label
 from clew.methods.nested_questions import take_apart
 from clew.methods.question_parts import split_question
 from clew.parse.documents.reader import parse
 from clew.retrieve.structure.grammar import tokenize
-from fuzz import TARGETS, Run, cases, change_value, format_totals, fuzz, limited_time, next_case
+from fuzz import KEY, TARGETS, Run, cases, change_value, format_totals, fuzz, limited_time, next_case
 from graph_reading import read_both_ways
 
 
@@ -58,6 +59,7 @@ def test_a_page_of_endless_size_is_refused() -> None:
 
 
 DIGITS = "9" * 5000
+SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +85,19 @@ DIGITS = "9" * 5000
             f'jsonl\n{{"type": "node", "id": "a", "labels": [], "properties": {{"size": {DIGITS}}}}}',
         ),
         ("graph csv", f"csv\nhead,relation,tail\nLima,population,{DIGITS}\n"),
+        (
+            "xlsx",
+            "2.xlsx\nxl/styles.xml\n"
+            f'<styleSheet xmlns="{SPREADSHEET}"><numFmts><numFmt numFmtId="{DIGITS}" formatCode="0"/></numFmts>'
+            f'<cellXfs><xf numFmtId="{DIGITS}"/></cellXfs></styleSheet>',
+        ),
+        (
+            "xlsx",
+            "2.xlsx\nxl/worksheets/sheet1.xml\n"
+            f'<worksheet xmlns="{SPREADSHEET}"><sheetData><row r="{DIGITS}"><c s="{DIGITS}"><v>1</v></c>'
+            f'<c t="s"><v>{DIGITS}</v></c></row></sheetData></worksheet>',
+        ),
+        pytest.param("address", f"/api/bases/kb/nodes/{KEY.decode()}:{DIGITS}", marks=pytest.mark.slow),
     ],
 )
 def test_numbers_of_thousands_of_digits_are_read_or_refused(target: str, text: str) -> None:
@@ -92,10 +107,11 @@ def test_numbers_of_thousands_of_digits_are_read_or_refused(target: str, text: s
         function(text.encode())
 
 
-def test_a_long_question_is_read_in_linear_time() -> None:
+def test_long_questions_and_names_are_read_in_linear_time() -> None:
     with limited_time():
         assert split_question(f"What is in A, and what is in section 2.1 of {'9' * 200_000}")
         assert len(tokenize("A." * 20_000)) == 40_000
+        assert iri_label("http://" + "9" * 100_000 + "#/").startswith("http")
         assert take_apart(f"In which year was the ferry captain{'9' * 15_000} born?", bool) is None
 
 

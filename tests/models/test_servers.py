@@ -286,7 +286,11 @@ def test_the_settings_of_a_model_stand_behind_its_name():
         None, 3, 5, 9, None, 512
     )
     assert RoleRouter({"read": model}, None).context == 8192
-    for wrong, hint in (("ollama:a?contxt=1", "context"), ("ollama:a?context=many", "whole number")):
+    for wrong, hint in (
+        ("ollama:a?contxt=1", "context"),
+        ("ollama:a?context=many", "whole number"),
+        ("ollama:a?context=²", "whole number"),
+    ):
         with pytest.raises(UsageError) as error:
             parse_roles(wrong)
         assert hint in str(error.value)

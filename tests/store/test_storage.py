@@ -70,6 +70,15 @@ def test_documents_are_found_by_key_path_and_name(base) -> None:
         base.document("nothing")
 
 
+@pytest.mark.parametrize("place", ["40", "9" * 18, "9" * 5_000, "-1", "²", ""])
+def test_a_node_that_a_document_does_not_have_is_not_there(base, place) -> None:
+    base.put_document(document(1), location("/docs/a/report.pdf"))
+    id = f"{document(1).key}:{place}"
+    for look in (lambda: base.node(id), lambda: base.snapshot().rows([id])):
+        with pytest.raises(NotFound, match="no node"):
+            look()
+
+
 def test_opening_a_missing_too_new_or_broken_base(tmp_path) -> None:
     with pytest.raises(NotFound, match="clew add"):
         Store.open(tmp_path / "no")

@@ -366,6 +366,19 @@ def parse_number(value: object) -> float:
     return math.nan
 
 
+def read_count(text: str) -> int | None:
+    """Return the whole number that a text consists of, None for any other text and for more than 18 digits: nothing
+    has so many rows or pages, and Python refuses to read thousands of digits.
+
+    >>> read_count("042"), read_count("²"), read_count("-1"), read_count("9" * 5_000)
+    (42, None, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) <= _COUNT_DIGITS else None
+
+
+_COUNT_DIGITS = 18
+
+
 def slugify(name: str) -> str:
     """Return a name for use in a file name or URL. Runs of characters other than letters, digits and ``_.-`` become
     one hyphen.
@@ -419,7 +432,8 @@ def build_hop_query(question: str, passages: Iterable[str]) -> str:
     return " ".join((question, *passages))
 
 
-_LAST_PART = re.compile(r"[^/#:]+(?=[/#]?$)")
+#: The part begins behind a divider: looked for from each of its characters it would take the square of its length.
+_LAST_PART = re.compile(r"(?<![^/#:])[^/#:]+(?=[/#]?$)")
 
 
 def iri_label(iri: str) -> str:

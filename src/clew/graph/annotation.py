@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.config import cache_path
 from clew.core.errors import BadCompletion, ModelError, UsageError
-from clew.core.text import sentence_spans
+from clew.core.text import read_count, sentence_spans
 from clew.graph.passages import passage_rows
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ class AnnotationService:
             except ValueError as error:
                 raise BadCompletion(f"{self.name} answered with something other than JSON") from error
             if attempt + 1 < self.attempts:
-                time.sleep(float(pause) if pause.isdigit() else self.interval * 2**attempt)
+                asked = read_count(pause)
+                time.sleep(self.interval * 2**attempt if asked is None else asked)
         raise ModelError(f"{self.name} {problem}", "What was annotated so far is kept; run it again later")
 
     def _describe_problem(self, error: urllib.error.HTTPError) -> str:

@@ -438,7 +438,7 @@ class LinkBuilder:
         for document in self._snapshot.documents():
             name = _EDITION.sub(" ", document.name.casefold())
             if name != document.name.casefold():
-                order = [int(digits) for digits in re.findall(r"\d+", document.name)]
+                order = [int(digits) for digits in re.findall(r"\d{1,18}", document.name)]
                 by_name.setdefault(" ".join(name.split()), []).append((order, document.key))
         series = np.zeros(self._size, dtype=np.int64)
         number = np.zeros(self._size, dtype=np.int64)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from clew.core.errors import BadCompletion, ContextExceeded, ModelError, UsageError, unknown_name_error
 from clew.core.prompts.replies import clean_reply, schema_instruction
 from clew.core.protocols import Completion, Prompt
+from clew.core.text import read_count
 from clew.core.types import Usage
 from clew.models.costs import cost_in_dollars, count_prompt_tokens, count_tokens
 from clew.models.endpoint import CONNECT, Endpoint, refusal_text
@@ -145,19 +146,20 @@ class ModelSettings:
                 raise unknown_name_error("setting of a model", name, _SETTINGS)
             if name == "think" and value in _THINK_WORDS:
                 value = str(_THINK_WORDS[value])
-            if not value.isdigit() or (name != "think" and not int(value)):
+            number = read_count(value)
+            if number is None or (name != "think" and not number):
                 raise UsageError(f"the setting '{name}' of a model is '{value}'", "It is a whole number")
-            values[name] = int(value)
+            values[name] = number
         return cls(**values)
 
 
 _SETTINGS = ("context", "parallel", "first", "total", "tries", "think")
 _THINK_WORDS = {"off": 0, "no": 0, "on": THOUGHT_TOKENS, "yes": THOUGHT_TOKENS}
 _CONTEXT_SAID = re.compile(
-    r"(?:maximum context length is|context size \(|context length of(?: only)?|available context size \()\s*(\d+)"
+    r"(?:maximum context length is|context size \(|context length of(?: only)?|available context size \()\s*(\d{1,9})"
 )
 _NEEDED_SAID = re.compile(
-    r"(?:\((?=\d+ in the messages)|request \(|resulted in |prompt (?:is|has) |request has )(\d+)"
+    r"(?:\((?=\d+ in the messages)|request \(|resulted in |prompt (?:is|has) |request has )(\d{1,9})"
 )
 #: No tokenizer counts more than so many tokens for one of the rule: a token for each character.
 _GREATEST_RATIO = 4.0

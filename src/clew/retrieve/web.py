@@ -22,6 +22,7 @@ from urllib.request import Request, urlopen
 from clew.core.component import component
 from clew.core.config import SERPAPI_URL, web_search_endpoint
 from clew.core.errors import RemoteError, UsageError, refuse_password
+from clew.core.text import read_count
 from clew.core.types import PASSAGE, Hit, Node, Question
 
 #: Google returns at most this many results for one search.
@@ -158,12 +159,12 @@ class SerpApi:
             raise RemoteError(f"{self.url} refused the search (HTTP {error.code}){message}") from error
         if "run out" in message:
             raise RemoteError(f"{self.url}: the account has no searches left{message}") from error
-        wait = error.headers.get("Retry-After", "")
-        if wait.isdigit():
-            if int(wait) > self.longest_wait:
+        wait = read_count(error.headers.get("Retry-After", ""))
+        if wait is not None:
+            if wait > self.longest_wait:
                 busy = f"{self.url} is busy and asks to wait {wait} seconds"
                 raise RemoteError(busy, "Ask again then") from error
-            self.sleep(float(wait))
+            self.sleep(wait)
         return f"{self.url} is busy (HTTP {error.code}){message}", "Ask again later"
 
     def _error_message(self, error: HTTPError) -> str:

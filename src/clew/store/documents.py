@@ -16,6 +16,7 @@ from typing import Protocol
 
 from clew.core.errors import Damaged, NotFound, RemovedMeanwhile
 from clew.core.languages import detect_language
+from clew.core.text import read_count
 from clew.core.types import (
     MEMBER_SEPARATOR,
     SECTION,
@@ -170,9 +171,10 @@ def find_row(connection: sqlite3.Connection, id: str) -> int:
     """Return the row of a node id. Raises NotFound."""
     key, _, position = id.rpartition(":")
     document = connection.execute("SELECT first_row, nodes FROM document WHERE key = ?", (key,)).fetchone()
-    if document is None or not position.isdecimal() or int(position) >= document[1]:
+    place = read_count(position)
+    if document is None or place is None or place >= document[1]:
         raise NotFound(f"no node '{id}'", "Ids are those that search --json prints; see also: clew list")
-    return int(document[0]) + int(position)
+    return int(document[0]) + place
 
 
 def read_locations(connection: sqlite3.Connection) -> dict[str, tuple[Location, str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.errors import NotFound, UsageError
+from clew.core.text import read_count
 from clew.core.types import KINDS, RETRIEVED_KINDS, Document, Node, Scope
 from clew.store.database import Database
 from clew.store.documents import (
@@ -266,9 +267,10 @@ class StoreSnapshot:
     def _row(self, id: str) -> int:
         key, _, position = id.rpartition(":")
         entry = self._by_key.get(key)
-        if entry is None or not position.isdecimal() or entry.first + int(position) >= entry.end:
+        place = read_count(position)
+        if entry is None or place is None or entry.first + place >= entry.end:
             raise NotFound(f"no node '{id}'", "Ids are those that search --json prints; see also: clew list")
-        return entry.first + int(position)
+        return entry.first + place
 
     def _owners(self, rows: Rows) -> list[DocumentEntry]:
         places = np.searchsorted(self._first_rows, np.asarray(rows, dtype=np.int64), side="right") - 1

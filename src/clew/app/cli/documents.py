@@ -374,7 +374,7 @@ def show(
 
 def _is_node_id(text: str) -> bool:
     key, _, position = text.rpartition(":")
-    return bool(key) and position.isdigit()
+    return bool(key) and position.isdecimal()
 
 
 def _print_texts(nodes: Sequence[Node]) -> None:

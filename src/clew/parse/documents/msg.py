@@ -243,7 +243,7 @@ def unpack_rtf(data: bytes, limits: Limits) -> bytes:
 
 #: Tokens of RTF that encloses HTML ([MS-OXRTFEX]): a group of markup, a word, a byte, a symbol, a brace, text.
 _RTF_TOKEN = re.compile(
-    rb"\{\\\*\\htmltag\d* ?|\\([a-z]+)(-?\d+)? ?|\\'([0-9a-fA-F]{2})|\\([^a-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)"
+    rb"\{\\\*\\htmltag\d* ?|\\([a-z]+)(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)"
 )
 _BREAKS = {b"par": b"\n", b"line": b"\n", b"tab": b"\t"}
 _DROPPED_GROUPS = frozenset((b"fonttbl", b"colortbl", b"stylesheet", b"pntext", b"mhtmltag", b"generator"))
@@ -251,7 +251,7 @@ _DROPPED_GROUPS = frozenset((b"fonttbl", b"colortbl", b"stylesheet", b"pntext", 
 
 def _html_in_rtf(rtf: bytes) -> str:
     """Return the HTML that was enclosed in RTF."""
-    code_page = re.search(rb"\\ansicpg(\d+)", rtf)
+    code_page = re.search(rb"\\ansicpg(\d{1,9})", rtf)
     encoding = f"cp{int(code_page[1])}" if code_page else "cp1252"
     content = b"".join(_html_tokens(_shown_tokens(rtf)))
     try:

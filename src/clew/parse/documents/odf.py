@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from clew.core.errors import UnreadableFile
+from clew.core.text import read_count
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import (
     Block,
@@ -410,8 +411,8 @@ class _Walker:
                     # An item that holds nothing but an inner list is not counted and shows no number.
                     names = [local_name(child) for child in item]
                     if names[:1] != ["list"]:
-                        stated = attribute_value(item, "start-value")
-                        label = counter.next_label(depth, int(stated) if stated.isdecimal() else None)
+                        stated = read_count(attribute_value(item, "start-value"))
+                        label = counter.next_label(depth, stated)
                     open_items.append(iter(item))
                 elif local_name(item) == "list-header":
                     open_items.append(iter(item))

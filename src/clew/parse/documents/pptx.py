@@ -14,6 +14,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 from clew.core.errors import UnreadableFile
+from clew.core.text import read_count
 from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
@@ -279,8 +280,7 @@ def _paragraphs(shape: _Element) -> Iterator[tuple[int, str, bool | None]]:
                 case "r" | "fld":
                     text = "".join(part.text or "" for part in element.iterchildren("{*}t"))
                     shift = next((attribute_value(child, "baseline") for child in element), "")
-                    is_raised = shift.isdigit() and int(shift) > 0
-                    parts.append(superscript(text, parts[-1] if parts else "") if is_raised else text)
+                    parts.append(superscript(text, parts[-1] if parts else "") if read_count(shift) else text)
                 case "m":
                     parts.append(office_formula_text(element))
         lines = (_SPACES.sub(" ", line).strip() for line in "".join(parts).split("\n"))

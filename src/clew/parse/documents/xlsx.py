@@ -21,6 +21,7 @@ from pathlib import PurePath
 from typing import IO, TYPE_CHECKING
 
 from clew.core.errors import UnreadableFile
+from clew.core.text import read_count
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import (
     Block,
@@ -410,9 +411,9 @@ class Workbook:
 
     def _read_row(self, element: _Element, number: int, sheet: Sheet) -> int:
         """Store the cells of a row that have content; return the row's number."""
-        stated_number = element.get("r", "")
-        if stated_number.isdecimal() and 0 < int(stated_number) <= _MAX_ROWS:
-            number = int(stated_number) - 1
+        stated_number = read_count(element.get("r", ""))
+        if stated_number and stated_number <= _MAX_ROWS:
+            number = stated_number - 1
         cells: dict[int, str] = {}
         column = -1
         for cell in element:
@@ -442,8 +443,8 @@ class Workbook:
             return ""
         match kind:
             case "s":
-                number = int(value) if value.isdecimal() else -1
-                return self._strings[number] if 0 <= number < len(self._strings) else ""
+                number = read_count(value)
+                return self._strings[number] if number is not None and number < len(self._strings) else ""
             case "b":
                 return "TRUE" if value == "1" else "FALSE"
             case "n":
@@ -457,7 +458,7 @@ class Workbook:
             return value.strip()
         if number != number or number in {float("inf"), float("-inf")}:
             return value.strip()
-        index = int(style) if style.isdecimal() else 0
+        index = read_count(style) or 0
         code = self._formats[index] if index < len(self._formats) else "General"
         # A format may show nothing at all (";;;"); the number is there all the same.
         return format_number(number, code, self._epoch_1904) or format_general(number)
@@ -514,12 +515,12 @@ def _read_formats(root: _Element) -> list[str]:
     for group in root:
         if local_name(group) == "numFmts":
             for entry in group:
-                number = attribute_value(entry, "numFmtId")
-                if number.isdecimal():
-                    codes[int(number)] = attribute_value(entry, "formatCode", "General")
+                number = read_count(attribute_value(entry, "numFmtId"))
+                if number is not None:
+                    codes[number] = attribute_value(entry, "formatCode", "General")
         elif local_name(group) == "cellXfs":
-            numbers = (attribute_value(entry, "numFmtId", "0") for entry in group)
-            styles = [codes.get(int(n) if n.isdecimal() else 0, "General") for n in numbers]
+            numbers = (read_count(attribute_value(entry, "numFmtId", "0")) for entry in group)
+            styles = [codes.get(number or 0, "General") for number in numbers]
     return styles
 
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UnreadableFile
 from clew.core.protocols import GraphSink
+from clew.core.text import read_count
 from clew.parse.graphs.columns import to_json_value
 from clew.parse.graphs.files import RowErrors
 from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
@@ -293,7 +294,7 @@ def _entry_lines(field: Any) -> Iterator[str]:
 
 def _count_votes(vote: Any) -> int:
     digits = str(vote).replace(",", "").partition(".")[0]
-    return int(digits) if digits.isdecimal() else 0
+    return read_count(digits) or 0
 
 
 #: A folder or zip archive, recognised by the files in it.

@@ -51,7 +51,7 @@ import numpy as np
 
 from clew.core.arrays import write_manifest
 from clew.core.errors import MissingExtra, UsageError
-from clew.core.text import encode_iri_name, fold_name, parse_number, scalar_text
+from clew.core.text import encode_iri_name, fold_name, parse_number, read_count, scalar_text
 
 if TYPE_CHECKING:
     import pyoxigraph
@@ -145,7 +145,7 @@ def row_of(iri: str) -> int | None:
     (7, None)
     """
     digits = iri.removeprefix(_NODE)
-    return int(digits) if digits != iri and digits.isascii() and digits.isdigit() else None
+    return read_count(digits) if digits != iri and digits.isascii() else None
 
 
 def name_of(iri: str) -> str | None:

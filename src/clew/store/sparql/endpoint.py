@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from clew.core.errors import MissingExtra, RemoteError, UsageError
+from clew.core.text import read_count
 from clew.store.sparql.mount_options import Term
 
 _UNREACHABLE_HINT = "Does it run? Is the URL right?"
@@ -129,13 +130,13 @@ class Endpoint:
                 f"{self.url} refused the query (HTTP {error.code}: {message})",
                 "Is this the URL of a SPARQL endpoint?",
             ) from error
-        seconds = error.headers.get("Retry-After", "")
-        if seconds.isdigit():
-            if int(seconds) > self.max_wait:
+        seconds = read_count(error.headers.get("Retry-After", ""))
+        if seconds is not None:
+            if seconds > self.max_wait:
                 raise RemoteError(
                     f"{self.url} is busy and asks to wait {seconds} seconds", "Try again then"
                 ) from error
-            self.sleep(float(seconds))
+            self.sleep(seconds)
         problem = f"{self.url} is busy (HTTP {error.code})"
         return problem, "Try again later, or mount it with an --interval between queries"
 

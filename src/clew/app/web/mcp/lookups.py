@@ -77,7 +77,7 @@ def show_target(base: KnowledgeBase, target: str, page: int | None = None, start
     if page is not None:
         return _show_texts(nodes_on_page(base.tree(target), page), start)
     key, _, position = target.rpartition(":")
-    if key and position.isdigit() and any(document.key == key for document in base.documents()):
+    if key and position.isdecimal() and any(document.key == key for document in base.documents()):
         node = base.node(target)
         if node.kind == DOCUMENT:
             return _show_outline(base.tree(key), start)

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 
 from clew.app.web.mcp.lookups import show_target
 from clew.core.errors import NotFound, UsageError
+from clew.core.text import read_count
 
 if TYPE_CHECKING:
     from clew.core.types import Document
@@ -55,9 +56,10 @@ def read_resource(bases: Mapping[str, KnowledgeBase], uri: str) -> str:
         raise NotFound(f"no resource '{uri}'", "List the resources for their addresses")
     if not words:
         return show_target(base, key).text
-    if len(words) != 2 or words[0] != "page" or not words[1].isdecimal():
+    page = read_count(words[1]) if len(words) == 2 and words[0] == "page" else None
+    if page is None:
         raise UsageError(f"'{uri}' is no address of a page", f"It is written {PAGE_TEMPLATE}")
-    return show_target(base, key, page=int(words[1])).text
+    return show_target(base, key, page=page).text
 
 
 @dataclass(frozen=True, slots=True)

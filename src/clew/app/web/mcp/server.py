@@ -52,6 +52,7 @@ from clew.app.web.mcp.lookups import ToolResult
 from clew.app.web.mcp.resources import PAGE_TEMPLATE, PROMPTS, list_resources, read_resource
 from clew.app.web.mcp.tools import Tool, ToolContext, ask_result, make_tools, run_ask, run_search, run_show
 from clew.core.errors import ClewError
+from clew.core.text import read_count
 from clew.core.types import Answer
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 
@@ -205,9 +206,10 @@ def _read_cursor(params: PaginatedRequestParams | None) -> int:
     cursor = params.cursor if params is not None else None
     if cursor is None:
         return 0
-    if not cursor.isdecimal():
+    place = read_count(cursor)
+    if place is None:
         raise MCPError(INVALID_PARAMS, f"'{cursor[:40]}' is no cursor of this server")
-    return int(cursor)
+    return place
 
 
 async def _call(

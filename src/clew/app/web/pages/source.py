@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from clew.app.answers.view import Evidence, TextPiece, excerpt, table_cell_at, table_cells
 from clew.app.web.pages.answer import CellPosition, TableRow, row_cell_at
 from clew.core.errors import ClewError
+from clew.core.text import read_count
 from clew.core.types import PAGE, PASSAGE, ROW, SECTION, TABLE, Box, Node, Quote
 
 if TYPE_CHECKING:
@@ -102,9 +103,10 @@ def view_earlier(base: ServedBase, id: str, quotes: Sequence[Quote] = ()) -> Sou
     None where that was not kept."""
     key, _, position = id.rpartition(":")
     tree = base.knowledge_base.earlier_nodes(key)
-    if not position.isdecimal() or int(position) >= len(tree):
+    place = read_count(position)
+    if place is None or place >= len(tree):
         return None
-    node = tree[int(position)]
+    node = tree[place]
     blocks, _, _ = _surrounding_blocks(tree, node, quotes, ALL_ROWS)
     return SourceView(node, tree[0].document_name, (), tuple(blocks), is_earlier=True)
 

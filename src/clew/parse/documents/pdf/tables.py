@@ -16,6 +16,7 @@ from itertools import pairwise
 from statistics import median
 
 from clew.core.cell_values import read_scale
+from clew.core.text import read_count
 from clew.core.types import Box, RowPlace, Table, union_box
 from clew.parse.documents.pdf.cells import Cell, Row, is_number
 from clew.parse.documents.pdf.headers import Edges, are_uncertain, is_numbering, read_header, split_label
@@ -633,7 +634,10 @@ def _is_code(rows: Sequence[Row], table: Table) -> bool:
         return False
     words = [word for row in rows for word in row.line.words]
     numbers = [
-        next((int(word.text) for word in row.line.words if word.text.isdecimal() and not word.is_fixed), None)
+        next(
+            (read_count(word.text) for word in row.line.words if word.text.isdecimal() and not word.is_fixed),
+            None,
+        )
         for row in rows
     ]
     lines = [number for number in numbers if number is not None]
