@@ -33,8 +33,8 @@ import traceback
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -44,14 +44,34 @@ import clew
 from clew.core.component import parse_recipe
 from clew.core.document_filter import parse_condition
 from clew.core.errors import ClewError
-from clew.core.prompts.replies import clean_reply, parse_json
+from clew.core.prompts.replies import clean_reply, is_refusal, parse_json, read_text
 from clew.core.protocols import Completion, Prompt
-from clew.core.types import Location
+from clew.core.types import Location, Table
+from clew.core.values import find_dates
+from clew.knowledge_base.knowledge_base import MAX_QUESTION
+from clew.methods.baselines import dsp, react, selfask
+from clew.methods.d3.replies import EntryNames, parse_numbers, parse_verdict
+from clew.methods.nested_questions import take_apart
+from clew.methods.prompting import parse_final_answer, parse_label, parse_short_answer
 from clew.methods.question_parts import split_question
+from clew.methods.readers.answer_kinds import expected_kind
 from clew.methods.readers.calculation import find_operation, find_periods
+from clew.methods.readers.composition import compose_question
+from clew.methods.readers.headcounts import parse_headcount_question
+from clew.methods.readers.headquarters import parse_headquarters_question
+from clew.methods.readers.keywords import complete_keywords
+from clew.methods.readers.named_ratios import parse_ratio_question
+from clew.methods.readers.office_holders import parse_office_question
+from clew.methods.readers.reasons import parse_reason_question
+from clew.methods.readers.spans import RULED_LENGTH
+from clew.methods.readers.year_series import parse_series_question
+from clew.methods.tables.query import TableArrays
+from clew.methods.tables.questions import TableVocabulary
+from clew.parse.data_tables import build_data_table
 from clew.parse.documents.reader import parse
+from clew.retrieve.reranking import parse_score
 from clew.retrieve.structure.grammar import parse_question
-from clew.triples.language.chain import parse_chain
+from clew.triples.language.chain import parse_chain, parse_chain_reply
 from clew.triples.language.typed_parsing import parse_typed
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -93,6 +113,9 @@ MARKS = [
     b"=",
     b"\\",
     b"'",
+    b" ",
+    b"\t",
+    b", ",
     # Python reads no integer of more than 4,300 digits.
     b"9" * 5000,
     b"1e400",
@@ -303,6 +326,82 @@ def get_address(address: bytes) -> None:
         raise RuntimeError(f"{path[:300]}: {status} {reply[:300]!r}")
 
 
+def read_question(text: str) -> None:
+    """Read a question as all that look for a form of question do; the limits on its length are theirs."""
+    text = " ".join(text[:MAX_QUESTION].split())
+    for form in (
+        parse_question,
+        split_question,
+        find_operation,
+        find_periods,
+        find_dates,
+        is_question_of_table,
+    ):
+        form(text)
+    take_apart(text, lambda part: True)
+    if len(text) <= RULED_LENGTH:
+        for rule in RULES:
+            rule(text)
+        complete_keywords(text, ["amcor"])
+
+
+def read_reply(text: str) -> None:
+    """Read a reply of a model as each method does."""
+    for form in REPLIES:
+        with suppress(ClewError):
+            form(text)
+    parse_json(text, SCHEMA)
+
+
+def is_question_of_table(text: str) -> bool:
+    return make_vocabulary().read(text) is not None
+
+
+@lru_cache(maxsize=1)
+def make_vocabulary() -> TableVocabulary:
+    """Return the words of a table of which questions may be asked."""
+    header = ("Voyage", "Departed", "Vessel", "Cargo", "Tons", "Insured")
+    rows = (
+        ("V1", "1928-03-02", "Heron Maid", "Salt", "120", "yes"),
+        ("V2", "1929-01-05", "Tern", "Coal", "80", "no"),
+    )
+    return TableVocabulary(
+        TableArrays(replace(build_data_table(Table(header, rows), "v:", 1), name="voyages"))
+    )
+
+
+#: What looks for a form of question in short ones alone.
+RULES: tuple[Callable[[str], object], ...] = (
+    compose_question,
+    parse_reason_question,
+    parse_ratio_question,
+    parse_headcount_question,
+    parse_headquarters_question,
+    parse_office_question,
+    parse_series_question,
+    expected_kind,
+)
+#: The entries that a reply may name.
+ENTRIES = EntryNames([["1. Scope"], ["2. Tolls", "Boats"], ["3. A, B and C"]])
+REPLIES: tuple[Callable[[str], object], ...] = (
+    clean_reply,
+    read_text,
+    is_refusal,
+    partial(parse_numbers, offered=range(1, 40)),
+    parse_verdict,
+    ENTRIES.match_reply,
+    selfask.parse_reply,
+    dsp.parse_reply,
+    react.parse_reply,
+    parse_final_answer,
+    parse_short_answer,
+    parse_label,
+    parse_score,
+    parse_chain_reply,
+    parse_typed,
+)
+
+
 PAGE = b"<html><title>T</title><body><h1>A</h1><table><tr><th colspan=2>a<td>b</table><ul><li>c<ol start=3><li>d</ul>"
 NOTES = b"# A\n\n| a | b |\n| - | -: |\n| 1 | 2 |\n\n1. x\n   - y\n\n> q\n\n```\ncode\n```\n[l](http://x) ![i](y)\n"
 #: The key of NOTES in a base.
@@ -431,10 +530,13 @@ TARGETS: dict[str, Target] = {
         ),
     ),
     "question": text_target(
-        lambda text: (parse_question(text), split_question(text), find_operation(text), find_periods(text)),
+        read_question,
         "How many tables are there in A, and what is in section 2.1 of the 10-K?",
         "What was the growth of revenue from fiscal 2019 to Q3 2020 in percent, and who was born first, A or B?",
         "Show the 3rd paragraph of page 12 and the last two tables of 'a.pdf'",
+        "Was Ada Pell or Bo Lind born first? By how much did net sales change from fiscal 2019 to 2020?",
+        "What percentage of total revenue in 2020 is from cloud services in the first quarter, and why did it rise?",
+        "How many voyages of the Heron Maid departed between 2 March 1928 and 5 January 1929 with over 100 tons?",
     ),
     "where": text_target(
         parse_condition,
@@ -452,9 +554,10 @@ TARGETS: dict[str, Target] = {
         parse_recipe, "kgp(reader=span(calculate=no), hops=3)", "read(retriever='a b', k=5)"
     ),
     "reply": text_target(
-        lambda text: (clean_reply(text), parse_json(text, SCHEMA)),
+        read_reply,
         '```json\n{"quotes": [{"source": 1, "text": "a"}], "answer": "b"}\n```',
         "<think>so</think> Answer: [1, 2, {'a': None}]",
+        *(form.reply for form in FORMS),
     ),
     "ask": named_target(
         ask,
@@ -601,8 +704,8 @@ def change_bytes(data: bytes, corpus: list[bytes], rng: random.Random) -> bytes:
     piece = rng.choice(
         [
             rng.randbytes(rng.randint(0, 4)),
-            rng.choice(MARKS) * rng.choice([1, 1, 1, 3, 200]),
-            data[start:end] * rng.choice([0, 2, 50]),
+            rng.choice(MARKS) * rng.choice([1, 1, 1, 3, 200, 4_000]),
+            data[start:end] * rng.choice([0, 2, 50, 500]),
             str(rng.choice([-1, 0, 2**31, 2**63, 10**30])).encode(),
             rng.choice(corpus)[start:][:32],
         ]

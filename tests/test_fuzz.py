@@ -7,7 +7,7 @@ import pytest
 
 from bad_files import good_pdf
 from clew.core.errors import ClewError, UnreadableFile
-from clew.core.text import iri_label
+from clew.core.text import iri_label, sentence_spans
 from clew.methods.nested_questions import take_apart
 from clew.methods.question_parts import split_question
 from clew.parse.documents.reader import parse
@@ -111,8 +111,27 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
     with limited_time():
         assert split_question(f"What is in A, and what is in section 2.1 of {'9' * 200_000}")
         assert len(tokenize("A." * 20_000)) == 40_000
+        assert sentence_spans("." * 100_000 + "x") == [(0, 100_001)]
         assert iri_label("http://" + "9" * 100_000 + "#/").startswith("http")
         assert take_apart(f"In which year was the ferry captain{'9' * 15_000} born?", bool) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        # A list of numbers that was cut off before its bracket: twice the time for each number.
+        ("reply", "The relevant paragraphs are [" + ", ".join(map(str, range(1, 60)))),
+        ("reply", "Paragraphs" + " " * 4_000 + "x"),
+        ("reply", "Question:" + "\n" * 4_000 + "x"),
+        ("question", "Is Ada or Bo " + "a" * 500 + "1"),
+        ("question", "Was" + "\t" * 4_000 + "x"),
+        ("latex", "\\newcommand\\a" + " " * 4_000 + "x"),
+    ],
+)
+def test_what_is_cut_off_or_repeated_is_read_in_linear_time(target: str, text: str) -> None:
+    function, _ = TARGETS[target]
+    with limited_time(), suppress(ClewError):
+        function(text.encode())
 
 
 def test_a_graph_names_the_line_with_a_number_of_too_many_digits() -> None:

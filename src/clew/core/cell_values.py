@@ -43,8 +43,8 @@ _SCALE = re.compile(
     rf"|\((?:{_CURRENCY})?\s*(?P<bracket>thousands?|millions?|billions?)\b"
     rf"|(?:{_CURRENCY})\s*(?P<currency>thousands?|millions?|billions?|bn|mn?|000)s?\b"
     r"|\((?P<zeros>000)(?:['’]?s|\s+omitted)?\)|\b(?P<zeros2>000)['’]s\b"
-    r"|(?:\b(?:USD|EUR|GBP|RMB|CHF|A|US)|[$€£])+ ?['’‘](?P<zeros3>000|million|thousand)\b|\b(?P<joined>inthousands"
-    r"|inmillions)\b|\b(?:USD|EUR|GBP|RMB|CHF|DKK|SEK|NOK) ?(?P<code>mn?|bn|k)\b",
+    r"|(?:\b(?:USD|EUR|GBP|RMB|CHF|A|US)|[$€£]){1,3} ?['’‘](?P<zeros3>000|million|thousand)\b"
+    r"|\b(?P<joined>inthousands|inmillions)\b|\b(?:USD|EUR|GBP|RMB|CHF|DKK|SEK|NOK) ?(?P<code>mn?|bn|k)\b",
     re.IGNORECASE,
 )
 _UNITS = (

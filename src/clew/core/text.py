@@ -165,7 +165,11 @@ _ABBREVIATIONS = frozenset(
     """mr mrs ms dr prof sr jr st vs etc eg ie e.g i.e sec fig figs eq vol pp al inc ltd co corp dept est
     approx jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k gen col lt sgt capt rev hon""".split()
 )
-_END = re.compile(r"[.!?。！？]+[\"'”’)\]]*(?=\s+|$)|(?<=[。！？])")
+#: A run of full stops is looked at once, and not from each of them.
+_END = re.compile(r"(?<![.!?。！？])[.!?。！？]+[\"'”’)\]]*(?=\s|$)|(?<=[。！？])")
+#: Characters before a full stop in which the last word is looked for.
+_WORD_WINDOW = 100
+_NEXT_CHARACTER = re.compile(r"\s*(\S?)")
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -181,12 +185,13 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
-    following = text[end.end() :].lstrip()[:1]
+    match = _NEXT_CHARACTER.match(text, end.end())
+    following = match[1] if match else ""
     if not end.group() or end.group()[0] != ".":
         return True
     if following.islower():
         return False
-    last_word = text[start : end.start()].split()[-1:] or [""]
+    last_word = text[max(start, end.start() - _WORD_WINDOW) : end.start()].split()[-1:] or [""]
     word = last_word[0].lstrip("(\"'“‘[").casefold()
     if word in {"no", "nos"}:
         return not following.isdigit()

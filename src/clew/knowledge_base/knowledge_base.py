@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
@@ -608,6 +609,8 @@ class KnowledgeBase:
             keys = self.select_documents(where, keys)
         if graphs is not None:
             names = frozenset(self.graphs.get(graph).name for graph in graphs)
+        # Line feeds divide triples; expressions that skip white space take the cube of longer runs.
+        text = re.sub(r"\s*\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text.strip()))
         return Question(text, Scope(documents=keys, graphs=names))
 
     # Graphs made of the documents

@@ -43,9 +43,19 @@ _TEMPLATE_TOKEN = re.compile(r"<\|[\w ]{1,30}\|>|\[/?INST\]|</?s>|<(?:start|end)
 _CHANNEL = re.compile(r"\A\s*(?:assistant\s*)?analysis.*assistant\s*final(?=\W|[A-Za-z0-9])", re.DOTALL)
 
 
+#: A weak model may write blanks or line feeds until its reply is cut off. An expression that skips white space in
+#: several places takes the cube of the length of such a run.
+_LONG_SPACE = re.compile(r"\s{41,}")
+
+
+def _shorten_space(text: str) -> str:
+    return _LONG_SPACE.sub(lambda run: run[0][:40], text)
+
+
 def clean_reply(reply: str) -> str:
-    """Return a reply without the thoughts before it, marks of chat templates, and characters that are not text."""
-    text = _CHANNEL.sub("", _TEMPLATE_TOKEN.sub("", reply))
+    """Return a reply without the thoughts before it, marks of chat templates, and characters that are not text; runs
+    of white space are cut to 40."""
+    text = _CHANNEL.sub("", _TEMPLATE_TOKEN.sub("", _shorten_space(reply)))
     return _NOT_TEXT.sub(" ", _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", text))).strip()
 
 
@@ -172,7 +182,7 @@ def read_text(reply: str) -> str:
 def parse_json(reply: str, schema: Schema) -> Any:
     """Return the first value in ``reply`` that is valid by ``schema``. Raises BadCompletion, which says why not."""
     problem = ""
-    for text in _value_starts(_THOUGHT.sub("", reply), schema):
+    for text in _value_starts(_THOUGHT.sub("", _shorten_space(reply)), schema):
         try:
             return _validate(_LenientParser(text).parse(), schema, "reply")
         except (_Unreadable, _Invalid) as error:

@@ -36,7 +36,8 @@ _NUMBERED = re.compile(r"^\s*\d+[.)]\s+(?=[\[(\"'*]*(?:paragraph|id\b|p\d)|\d+\s
 _LEAD = re.compile(
     r"^[\s\[(\"'*•-]*(?:(?:paragraph|id|p)\s*)?(\d+(?:\s*[-–]\s*\d+)?)[\])\"'*]*\s*[:.)—–-]", re.I
 )
-_SERIES = r"\d+(?:\s*(?:,|;|&|-|–|\band\b|\bto\b|\bthrough\b|\s)+\s*(?:paragraph\s*)?\d+)*"
+#: Each divider can be read in one way alone: a list that ends before its bracket took two to the number of its items.
+_SERIES = r"\d+(?:(?:[,;&\s–-]|\b(?:and|to|through)\b)+(?:paragraph\s*)?\d+)*"
 _MARKED = re.compile(
     rf"\b(?:paragraphs?|ids?)\s*(?:ids?|numbers?)?\s*[:#]?\s*({_SERIES})|\[\s*({_SERIES})\s*\]", re.I
 )

@@ -120,7 +120,7 @@ _TAIL = (
 )
 _FIRST, _SECOND = _NAME.format("first"), _NAME.format("second")
 _ORDERS = (
-    re.compile(rf"^(?:Was|Is|Did|Were|Does)\s+{_FIRST},? or {_SECOND}\s+(?P<tail>(?:[a-z]+\s*)+)\?*$"),
+    re.compile(rf"^(?:Was|Is|Did|Were|Does)\s+{_FIRST},? or {_SECOND}\s+(?P<tail>[a-z][a-z\s]*)\?*$"),
     re.compile(rf"^(?P<head>[^,:;]*?\b)(?:out of|between|among|of)\s+{_FIRST},? and {_SECOND}\s*\?*$"),
     re.compile(rf"^Between\s+{_FIRST},? and {_SECOND},\s*(?P<tail>.*)$"),
     re.compile(rf"^(?P<head>.*?)[,:;]\s*{_FIRST},? or {_SECOND}\s*\?*$"),

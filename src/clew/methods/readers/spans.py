@@ -90,7 +90,7 @@ _PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
 #: questions of reading/dev.jsonl 2 were right, at a mean confidence of 0.4.
 _MISSING_NAMES = 0.4
 #: A longer question is no question of the kinds that rules know, and their patterns take the square of its length.
-_RULED_LENGTH = 600
+RULED_LENGTH = 600
 #: A cell that is less sure than this answers only where no row has every word and the model marks nothing surer.
 _SURE_CELL = 0.8
 #: How sure a cell is whose row has every word of the question: 110 of 116 such cells over TAT-QA's
@@ -180,7 +180,7 @@ class SpanAnswerReader:
                 )
             )
             return ExtractiveReader.build(self.snapshot).read(question, hits, trail)
-        is_short = len(question.text) <= _RULED_LENGTH
+        is_short = len(question.text) <= RULED_LENGTH
         question = self._complete_keywords(question, trail) if is_short else question
         question = replace(question, text=_write_days(question.text, hits))
         is_alone = len(question.scope.documents or ()) == 1

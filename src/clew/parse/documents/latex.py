@@ -105,8 +105,8 @@ _COMMENT = re.compile(
 )
 #: The beginning of a definition of a command: its name, and how many arguments it has.
 _DEFINITION = re.compile(
-    r"\\(?:re|provide)?newcommand\*?\s*\{?\s*\\([a-zA-Z]+)\s*\}?\s*(?:\[([1-9])\])?\s*(?:\[([^\]]{0,200})\])?\s*\{|"
-    r"\\def\s*\\([a-zA-Z]+)\s*((?:#[1-9])*)\s*\{"
+    r"\\(?:re|provide)?newcommand\*?+\s*+\{?+\s*+\\([a-zA-Z]++)\s*+\}?+\s*+(?:\[([1-9])\])?+\s*+(?:\[([^\]]{0,200})\])?+\s*+\{|"
+    r"\\def\s*+\\([a-zA-Z]++)\s*+((?:#[1-9])*+)\s*+\{"
 )
 _THEOREM = re.compile(r"\\newtheorem\*?\s*\{([^{}]{1,50})\}\s*(?:\[[^\]]*\])?\s*\{([^{}\\]{1,50})\}")
 _PARAMETER = re.compile(r"#([1-9])")
