@@ -266,7 +266,7 @@ class ChangedModel:
 def ask_model(recipe: str, reply: bytes) -> None:
     """Answer a question with a model that replies in a changed wording."""
     rng = random.Random(reply)
-    model = ChangedModel(reply.decode("utf-8", "replace"), rng)
+    model = ChangedModel(reply.decode("utf-8", "replace")[:MAX_REPLY], rng)
     recipe = recipe if recipe in MODEL_RECIPES else "default"
     answer = make_base().ask(rng.choice(MODEL_QUESTIONS), recipe=recipe, llm=model)
     json.dumps(answer.to_dict()).encode()
@@ -672,6 +672,8 @@ TARGETS: dict[str, Target] = {
 }
 
 
+#: Characters of a reply: a longer one than was asked for is given up while it arrives.
+MAX_REPLY = 20_000
 #: Bytes of an address; each may take three characters.
 MAX_ADDRESS = 16_000
 #: What is changed without breaking the form around it: numbers, strings in quotes, and elements of HTML and XML.
