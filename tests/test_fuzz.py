@@ -59,6 +59,15 @@ def test_a_page_of_endless_size_is_refused() -> None:
 
 
 DIGITS = "9" * 5000
+WIDE_CELL = '<table:table-cell table:number-columns-repeated="65536"><text:p>a</text:p></table:table-cell>'
+#: Four rows, each with fifteen cells that are there 65,536 times.
+WIDE_TABLE = (
+    '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
+    'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"><office:body><office:text><table:table>'
+    + f"<table:table-row>{WIDE_CELL * 15}</table:table-row>" * 4
+    + "</table:table></office:text></office:body></office:document-content>"
+)
 SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
@@ -126,6 +135,8 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
         ("question", "Is Ada or Bo " + "a" * 500 + "1"),
         ("question", "Was" + "\t" * 4_000 + "x"),
         ("latex", "\\newcommand\\a" + " " * 4_000 + "x"),
+        ("reply", "*\n" * 8_000 + "x"),
+        ("opendocument", f"3.odt\ncontent.xml\n{WIDE_TABLE}"),
     ],
 )
 def test_what_is_cut_off_or_repeated_is_read_in_linear_time(target: str, text: str) -> None:

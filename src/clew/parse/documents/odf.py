@@ -158,6 +158,18 @@ def _children(element: _Element, *names: str) -> Iterator[_Element]:
     return (child for child in element if local_name(child) in names)
 
 
+def _paragraphs(cell: _Element) -> Iterator[_Element]:
+    """Yield the paragraphs of a cell, also those in its frames, without those whose text is part of another's."""
+    for element in cell.iter("{*}p", "{*}h"):
+        for above in element.iterancestors():
+            name = local_name(above)
+            if above is cell or name in _UNSEEN or name in _SHAPES or name == "frame":
+                yield element
+                break
+            if name in {"p", "h"}:
+                break
+
+
 def _count(element: _Element, name: str, largest: int) -> int:
     value = attribute_value(element, name, "1")
     return min(max(int(value), 1), largest) if re.fullmatch(r"\d{1,9}", value) else 1
@@ -503,34 +515,40 @@ class _Walker:
         for in_header, row in _table_rows(element):
             cells: list[str] = []
             for cell in _children(row, "table-cell", "covered-table-cell"):
-                for _ in range(_count(cell, "number-columns-repeated", _MAX_COLUMNS)):
-                    self._add_cell(cell, cells, tall, rows, spanned)
+                content = None if local_name(cell) == "covered-table-cell" else self._cell_content(cell)
+                count = _count(cell, "number-columns-repeated", _MAX_COLUMNS)
+                for _ in range(min(count, _MAX_COLUMNS - len(cells))):
+                    self._add_cell(content, cells, tall, rows, spanned)
             if any(cells):
                 rows.append(tuple(cells))
                 header += in_header
         return rows, spanned, header
 
+    def _cell_content(self, cell: _Element) -> tuple[str, int, int]:
+        """Return the text of a cell, and over how many columns and rows it goes."""
+        text = " ".join(text for inner in _paragraphs(cell) if (text := self.paragraph_text(inner)))
+        width = _count(cell, "number-columns-spanned", 1_000)
+        return " ".join(text.split()), width, _count(cell, "number-rows-spanned", _MAX_ROWS)
+
     def _add_cell(
         self,
-        cell: _Element,
+        content: tuple[str, int, int] | None,
         cells: list[str],
         tall: dict[int, tuple[int, str]],
         rows: Sequence[Row],
         spanned: set[int],
     ) -> None:
+        """Append a cell to those of its row; one without ``content`` is covered by another."""
         self._cells += 1
         self.limits.check_cells(self._cells)
         column = len(cells)
-        if local_name(cell) == "covered-table-cell":
+        if content is None:
             left, text = tall.get(column, (0, ""))
             if left:
                 tall[column] = (left - 1, text)
             cells.append(text if left else "")
             return
-        text = " ".join(text for inner in cell.iter("{*}p", "{*}h") if (text := self.paragraph_text(inner)))
-        text = " ".join(text.split())
-        width = _count(cell, "number-columns-spanned", 1_000)
-        height = _count(cell, "number-rows-spanned", _MAX_ROWS)
+        text, width, height = content
         if width > 1 and text:
             spanned.add(len(rows))
         for place in range(column, column + width):

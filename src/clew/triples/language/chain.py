@@ -239,7 +239,7 @@ def _find_chain(text: str) -> str:
 
 
 #: "**Step 1:** Kismet >> director >> #1"
-_STEP = re.compile(r"^\W*(?:step|triple)\s*\d+\s*[:.)][^\w#]*", re.IGNORECASE | re.MULTILINE)
+_STEP = re.compile(r"^[^\w\n]*(?:step|triple)\s*\d+\s*[:.)][^\w#]*", re.IGNORECASE | re.MULTILINE)
 #: What keyboards for Chinese and Japanese write.
 _FULL_WIDTH = str.maketrans("；：＞＃", ";:>#")
 #: A final answer with more of the sentence behind it.
