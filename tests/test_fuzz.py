@@ -20,7 +20,8 @@ from graph_reading import read_both_ways
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_random_change_is_a_fault(target: str) -> None:
     run, faults = fuzz(target, seconds=2.0, seed=1)
-    assert run.cases > 2 and not faults, faults[0]
+    assert run.cases
+    assert not faults, faults[0]
 
 
 def test_a_case_depends_on_its_number_alone() -> None:
