@@ -1,18 +1,33 @@
 """The fuzzer in short (``make fuzz`` at length), and what it met."""
 
 import random
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+import clew
 from bad_files import good_pdf
 from clew.core.errors import ClewError, UnreadableFile
+from clew.core.protocols import Completion, Prompt
 from clew.core.text import iri_label, sentence_spans
 from clew.methods.nested_questions import take_apart
 from clew.methods.question_parts import split_question
 from clew.parse.documents.reader import parse
 from clew.retrieve.structure.grammar import tokenize
-from fuzz import KEY, TARGETS, Run, cases, change_value, format_totals, fuzz, limited_time, next_case
+from fuzz import (
+    KEY,
+    TARGETS,
+    ChangedModel,
+    Run,
+    cases,
+    change_value,
+    format_totals,
+    fuzz,
+    limited_time,
+    next_case,
+)
 from graph_reading import read_both_ways
 
 
@@ -134,7 +149,6 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
         ("reply", "Paragraphs" + " " * 4_000 + "x"),
         ("reply", "Question:" + "\n" * 4_000 + "x"),
         ("question", "Is Ada or Bo " + "a" * 500 + "1"),
-        ("question", "Was" + "\t" * 4_000 + "x"),
         ("latex", "\\newcommand\\a" + " " * 4_000 + "x"),
         ("reply", "*\n" * 8_000 + "x"),
         ("opendocument", f"3.odt\ncontent.xml\n{WIDE_TABLE}"),
@@ -144,6 +158,21 @@ def test_what_is_cut_off_or_repeated_is_read_in_linear_time(target: str, text: s
     function, _ = TARGETS[target]
     with limited_time(), suppress(ClewError):
         function(text.encode())
+
+
+def test_white_space_in_a_question_is_short(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Model(ChangedModel):
+        def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+            asked.extend(prompt.user for prompt in prompts)
+            return super().complete(prompts)
+
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.encoding.set(None)
+        question = "Was" + "\t" * 4_000 + "the toll \n\n in    2019?"
+        base.ask(question, recipe="cot", llm=Model("nine", random.Random(0)))
+    assert asked and all("Was the toll\nin 2019?" in prompt for prompt in asked)
 
 
 def test_a_graph_names_the_line_with_a_number_of_too_many_digits() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 import clew
 import film_world
 from clew.core.trail import TrailRecorder
-from clew.core.types import Answer, Question, RouteStep
+from clew.core.types import Answer, Question, Quote, RouteStep
 from clew.knowledge_base import registry
-from clew.methods.answering import describe_origin
-from clew.methods.router import Cost, Measured, beside_readings
+from clew.methods.answering import CUT_SHORT, describe_origin
+from clew.methods.readers import NOT_FOUND
+from clew.methods.router import Cost, Measured, beside_readings, refuse_rows
 from clew.models import create_language_model
 from clew.testing import SAMPLE_DOCUMENTS, SAMPLE_QUESTION
 from clew.triples.questions import Reading
@@ -173,6 +175,17 @@ def test_where_no_row_of_a_table_fits_another_row_of_it_is_no_answer(tmp_path):
         assert answer.abstained and "No row of the table 'vessels' fits: select" in answer.text
         assert opened.ask("Which vessel departed on 9 March 2021?").text == "Delta"
         assert opened.ask("Which vessel with grain departed on 1 March 2021?").abstained
+
+
+def test_an_answer_that_was_cut_short_does_not_say_that_no_row_fits():
+    table = SimpleNamespace(rows=[SimpleNamespace(id="t:1")])
+    reading = SimpleNamespace(query=SimpleNamespace(table=table), table="vessels", sql="select 1")
+    assert refuse_rows(Answer(CUT_SHORT, abstained=True), reading).text == CUT_SHORT
+    assert refuse_rows(Answer(NOT_FOUND, abstained=True), reading).text.endswith("fits: select 1")
+    quotes = (Quote("t:1", "Aurora", (0, 6)),)
+    assert refuse_rows(Answer("Aurora", quotes=quotes), reading).abstained
+    other = (*quotes, Quote("d:1", "Aurora", (0, 6)))
+    assert refuse_rows(Answer("Aurora", quotes=other), reading).text == "Aurora"
 
 
 def test_a_name_that_a_graph_knows_stands_in_what_answers_a_short_question(base):

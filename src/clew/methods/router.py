@@ -405,11 +405,14 @@ class Router:
 
 def refuse_rows(answer: Answer, reading: TableReading) -> Answer:
     """Return an answer that abstains in place of one that rests on rows of a table alone, where ``reading`` has every
-    word of the question in that table and no row fits it. An answer that abstains says so, too."""
-    rows = {row.id for row in reading.query.table.rows}
-    if not answer.abstained and not (answer.quotes and all(quote.node in rows for quote in answer.quotes)):
-        return answer
+    word of the question in that table and no row fits it. An answer that found nothing says so, too; one that was
+    cut short stays as it is."""
     text = f"{NOT_FOUND}\nNo row of the table '{reading.table}' fits: {reading.sql}"
+    if answer.abstained:
+        return replace(answer, text=text) if answer.text == NOT_FOUND else answer
+    rows = {row.id for row in reading.query.table.rows}
+    if not answer.quotes or any(quote.node not in rows for quote in answer.quotes):
+        return answer
     return replace(answer, text=text, abstained=True, quotes=(), alternatives=(), values=())
 
 

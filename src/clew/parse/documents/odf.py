@@ -158,18 +158,6 @@ def _children(element: _Element, *names: str) -> Iterator[_Element]:
     return (child for child in element if local_name(child) in names)
 
 
-def _paragraphs(cell: _Element) -> Iterator[_Element]:
-    """Yield the paragraphs of a cell, also those in its frames, without those whose text is part of another's."""
-    for element in cell.iter("{*}p", "{*}h"):
-        for above in element.iterancestors():
-            name = local_name(above)
-            if above is cell or name in _UNSEEN or name in _SHAPES or name == "frame":
-                yield element
-                break
-            if name in {"p", "h"}:
-                break
-
-
 def _count(element: _Element, name: str, largest: int) -> int:
     value = attribute_value(element, name, "1")
     return min(max(int(value), 1), largest) if re.fullmatch(r"\d{1,9}", value) else 1
@@ -526,7 +514,7 @@ class _Walker:
 
     def _cell_content(self, cell: _Element) -> tuple[str, int, int]:
         """Return the text of a cell, and over how many columns and rows it goes."""
-        text = " ".join(text for inner in _paragraphs(cell) if (text := self.paragraph_text(inner)))
+        text = " ".join(text for inner in cell.iter("{*}p", "{*}h") if (text := self.paragraph_text(inner)))
         width = _count(cell, "number-columns-spanned", 1_000)
         return " ".join(text.split()), width, _count(cell, "number-rows-spanned", _MAX_ROWS)
 
