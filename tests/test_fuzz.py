@@ -10,8 +10,9 @@ import pytest
 import clew
 from bad_files import good_pdf
 from clew.core.errors import ClewError, UnreadableFile
+from clew.core.mentions import cell_names
 from clew.core.protocols import Completion, Prompt
-from clew.core.text import iri_label, sentence_spans
+from clew.core.text import iri_label, sentence_spans, title_names
 from clew.methods.nested_questions import take_apart
 from clew.methods.question_parts import split_question
 from clew.parse.documents.reader import parse
@@ -68,6 +69,23 @@ def test_runs_of_a_seed_go_on_and_all_are_counted() -> None:
     assert "| html | 55 | 2.0 | 1 |\n" in format_totals(runs)
 
 
+def test_a_case_that_takes_long_is_a_fault_whatever_the_code_catches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def read(data: bytes) -> None:
+        try:
+            while data != b"a":
+                pass
+        except Exception as error:
+            raise UnreadableFile("cannot be read") from error
+
+    monkeypatch.setitem(TARGETS, "endless", (read, [b"a"]))
+    monkeypatch.setattr("fuzz.CASE_SECONDS", 0.05)
+    monkeypatch.setattr("fuzz.FAULTS", tmp_path)
+    run, faults = fuzz("endless", seconds=0.1, seed=0)
+    assert run.faults and "SlowCase" in faults[0]
+
+
 def test_a_page_of_endless_size_is_refused() -> None:
     data = good_pdf().replace(b"841.", b"841" + b"1" * 50 + b".")
     with pytest.raises(UnreadableFile):
@@ -84,6 +102,8 @@ WIDE_TABLE = (
     + f"<table:table-row>{WIDE_CELL * 15}</table:table-row>" * 4
     + "</table:table></office:text></office:body></office:document-content>"
 )
+SPACES = " " * 60_000
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
@@ -139,6 +159,8 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
         assert sentence_spans("." * 100_000 + "x") == [(0, 100_001)]
         assert iri_label("http://" + "9" * 100_000 + "#/").startswith("http")
         assert take_apart(f"In which year was the ferry captain{'9' * 15_000} born?", bool) is None
+        assert title_names("(" * 200_000 + ")") == []
+        assert next(cell_names(" " * 200_000 + "Lima", ""))[0] == "lima"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +172,11 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
         ("reply", "Question:" + "\n" * 4_000 + "x"),
         ("question", "Is Ada or Bo " + "a" * 500 + "1"),
         ("latex", "\\newcommand\\a" + " " * 4_000 + "x"),
-        ("reply", "*\n" * 8_000 + "x"),
+        ("reply", "*\n" * 20_000 + "x"),
+        ("reply", "\n\n*" * 10_000 + "x"),
+        ("reply", "```\n" * 10_000 + "x"),
+        ("reply", "Final answer: " * 3_000 + "x"),
+        ("graph rdf", f"rdf\n<rdf:RDF xmlns:rdf='{RDF}'><rdf:Bag rdf:about='h{SPACES}'/></rdf:RDF>"),
         ("opendocument", f"3.odt\ncontent.xml\n{WIDE_TABLE}"),
     ],
 )

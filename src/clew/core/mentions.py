@@ -17,7 +17,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from clew.core.text import STOPWORDS, candidate_names, hash_term, normalise_name, title_names
+from clew.core.text import STOPWORDS, candidate_names, hash_term, normalise_name, strip_qualifier, title_names
 from clew.core.types import DOCUMENT, PAGE, PASSAGE, RETRIEVED_KINDS, SECTION, TABLE
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ def _name_doubt(name: str) -> bool | None:
 #: A cell of more words is a text, not a name.
 _CELL_WORDS = 8
 #: What divides the items of a list in a cell.
-_LAST_BRACKET = re.compile(r"\s*\([^)]*\)\s*$")
-_CELL_PARTS = re.compile(r"\s*[,/•|]\s+|\s+and\s+")
+_CELL_PARTS = re.compile(r"[,/•|]\s|\sand\s")
 
 
 def cell_names(text: str, caption: str) -> Iterator[tuple[str, str]]:
@@ -174,7 +173,7 @@ def cell_names(text: str, caption: str) -> Iterator[tuple[str, str]]:
     cells = [label, *(cell.partition(": ")[2] for cell in rest.split("; "))]
     for cell in dict.fromkeys(cells):
         parts = (cell, *_CELL_PARTS.split(cell))
-        for form in dict.fromkeys((*parts, *(_LAST_BRACKET.sub("", part) for part in parts))):
+        for form in dict.fromkeys((*parts, *map(strip_qualifier, parts))):
             name = normalise_name(form)
             words = name.split()
             is_name = 0 < len(words) <= _CELL_WORDS and name not in STOPWORDS and any(map(str.isalpha, name))

@@ -408,6 +408,19 @@ def encode_iri_name(name: str) -> str:
     )
 
 
+def strip_qualifier(name: str) -> str:
+    """Return a name without the words in brackets at its end.
+
+    >>> strip_qualifier("Inception (2010 film)"), strip_qualifier("Rule (b) of Heron")
+    ('Inception', 'Rule (b) of Heron')
+    """
+    whole = name.rstrip()
+    if not whole.endswith(")"):
+        return name
+    start = whole.find("(", whole.rfind(")", 0, -1) + 1)
+    return name if start < 0 else whole[:start].rstrip()
+
+
 def title_names(title: str) -> list[str]:
     """Return the normalised names of a title: the whole title, and the title without a trailing "(...)".
 
@@ -415,7 +428,7 @@ def title_names(title: str) -> list[str]:
     ['inception 2010 film', 'inception']
     """
     whole = normalise_name(title)
-    short = normalise_name(re.sub(r"\s*\([^)]*\)\s*$", "", title))
+    short = normalise_name(strip_qualifier(title))
     return [name for name in dict.fromkeys([whole, short]) if name]
 
 

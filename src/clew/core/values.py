@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.core.cell_values import read_cell
-from clew.core.text import fold_name, normalise_name
+from clew.core.text import fold_name, normalise_name, strip_qualifier
 from clew.core.types import HEADERS_UNCERTAIN, ROW, Node
 
 _MONTHS = "january february march april may june july august september october november december".split()
@@ -286,7 +286,7 @@ def find_respective_value(question: str, sentence: str, start: int, end: int) ->
 def mentions_name(name: str, text: str) -> bool:
     """Return whether a text mentions a name, in any case, with or without the words in brackets after it."""
     words = f" {_normalise(text)} "
-    bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
+    bare = strip_qualifier(name)
     return any(f" {_normalise(form)} " in words for form in (name, bare) if form.strip())
 
 
@@ -322,7 +322,7 @@ _MAX_AGE = 150
 def remove_names(names: list[str], question: str) -> str:
     """Return a question without some names: the film "Crime After Crime" says nothing of before and after."""
     for name in names:
-        bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
+        bare = strip_qualifier(name)
         pattern = rf"(?<!\w){re.escape(bare)}(?!\w)(?:\s*\([^)]*\))?"
         question = re.sub(pattern, " ", question, flags=re.IGNORECASE)
     return question

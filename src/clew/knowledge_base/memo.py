@@ -22,7 +22,7 @@ Block = tuple[Literal["title", "question", "note", "quote"], str, int]
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]")
 #: Characters that Markdown reads as marks.
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~])")
-_LINE_MARK = re.compile(r"^(\s*)([-+=]|\d+[.)])", re.MULTILINE)
+_LINE_MARK = re.compile(r"^([^\S\n]*)([-+=]|\d+[.)])", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

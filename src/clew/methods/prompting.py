@@ -88,7 +88,7 @@ def titled_contexts(hits: Sequence[Hit]) -> list[str]:
 # Answers
 
 _FINAL = re.compile(
-    r"(?:\b(?:final|correct)\s+answer(?:\s+is\b)?|\bthe\s+answer\s+is\b|^[\s*_]*answer\b(?:\s+is\b|(?=[*_]*\s*:)))"
+    r"(?:\b(?:final|correct)\s+answer(?:\s+is\b)?|\bthe\s+answer\s+is\b|^[ \t*_]*answer\b(?:\s+is\b|(?=[*_]*\s*:)))"
     r"[*_]*\s*:?[*_\s]*",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -207,9 +207,11 @@ def parse_label(reply: str) -> str:
     ('SUPPORTS', 'REFUTES')
     """
     text = clean_reply(reply)
+    end = len(text)
     for verdict in reversed([*_VERDICT.finditer(text)]):
-        if label := _first_label(text[verdict.end() :].lstrip(" \t\n*_:\"'`").partition("\n")[0]):
+        if label := _first_label(text[verdict.end() : end].lstrip(" \t\n*_:\"'`").partition("\n")[0]):
             return label
+        end = verdict.start()
     return _first_label(text)
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from clew.core.errors import UsageError
-from clew.core.text import candidate_names, normalise_name, query_terms, sentence_spans
+from clew.core.text import candidate_names, normalise_name, query_terms, sentence_spans, strip_qualifier
 from clew.core.types import ReaderPassage, Table
 from clew.evaluate.metrics.answers import normalise_answer
 from clew.methods.readers.composition import RELATION_QUESTIONS
@@ -364,8 +364,8 @@ def _spoken_relations(question: str, rng: random.Random) -> Iterator[str]:
 
 
 def _is_about(passage: ReaderPassage, name: str) -> bool:
-    title = normalise_name(re.sub(r"\s*\([^)]*\)\s*$", "", passage.title))
-    return title == normalise_name(re.sub(r"\s*\([^)]*\)\s*$", "", name))
+    title = normalise_name(strip_qualifier(passage.title))
+    return title == normalise_name(strip_qualifier(name))
 
 
 def read_tables(rows: Sequence[Sequence[str]], caption: str = "") -> Table:
@@ -616,7 +616,7 @@ def attribute_examples(passages: Sequence[ReaderPassage], rng: random.Random) ->
     compiled = [(re.compile(pattern), wordings) for pattern, wordings, _ in _ATTRIBUTES]
     recent: list[list[tuple[ReaderPassage, str]]] = [[] for _ in compiled]
     for passage in passages:
-        name = re.sub(r"\s*\([^)]*\)\s*$", "", passage.title)
+        name = strip_qualifier(passage.title)
         matches = [pattern.search(passage.text[:900]) for pattern, _ in compiled]
         if name and sum(match is not None for match in matches) > 1 and rng.random() < _FACTS_SHARE:
             yield from _fact_examples(name, matches, passages, rng)

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from clew.core.errors import MissingExtra
+from clew.core.text import strip_qualifier
 from clew.core.types import ReaderPassage
 
 #: spaCy's parser of English (MIT), as a package that an index can serve.
@@ -94,7 +95,7 @@ def write_questions(
     parser = load_parser()
     joined = [ReaderPassage(passage.title, _cut_text(join_tokens(passage.text))) for passage in passages]
     for passage, document in zip(joined, parser.pipe((p.text for p in joined), batch_size=64), strict=True):
-        name = re.sub(r"\s*\([^)]*\)\s*$", "", passage.title)
+        name = strip_qualifier(passage.title)
         questions = [
             question
             for number, sentence in enumerate(document.sents)

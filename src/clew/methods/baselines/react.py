@@ -38,9 +38,10 @@ _ACTION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _LEAD = re.compile(r"^\W*(?:thought|action)(?:\s+\d+)?\W*:\s*", re.IGNORECASE)
-_ACTION_LINE = re.compile(r"^\W*action\b", re.IGNORECASE | re.MULTILINE)
+#: Marks before a word are looked for in its own line: many lines of marks would take the square of their number.
+_ACTION_LINE = re.compile(r"^[^\w\n]*action\b", re.IGNORECASE | re.MULTILINE)
 #: Models go on with an observation of their own invention.
-_INVENTED = re.compile(r"\n\W*observation\b", re.IGNORECASE)
+_INVENTED = re.compile(r"\n[^\w\n]*observation\b", re.IGNORECASE)
 _AROUND = " \t*_\"'“”`"
 
 

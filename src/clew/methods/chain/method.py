@@ -33,6 +33,7 @@ from clew.core.component import AtLeast, Auto, Resources, component
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Reader, Retriever, Trail
+from clew.core.text import strip_qualifier
 from clew.core.trail import ChainFilling, FilledStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Quote
 from clew.core.values import settle_count, settle_values
@@ -490,7 +491,7 @@ def _count_values(question: str, filled: FilledChain, number: int) -> DerivedAns
 
 def _spell_as_asked(constant: str, question: str) -> str:
     """Return a constant of the chain in the spelling of the question."""
-    bare = re.sub(r"\s*\([^)]*\)\s*$", "", constant)
+    bare = strip_qualifier(constant)
     for name in (constant, bare):
         match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question, re.IGNORECASE)
         if match:

@@ -151,7 +151,7 @@ def read_given_chain(question: Question, trail: Trail) -> list[Chain]:
 _FINAL = re.compile(r"final\s+answer\s*(?:is|:)\s*(?P<answer>[^\n;]+)", re.IGNORECASE)
 _FILLED = re.compile(r"\A.*?filled\s+(?:reasoning\s+)?chain[^\n:]{0,20}:[*_\s]*", re.IGNORECASE | re.DOTALL)
 #: Models go on with another example of their own invention.
-_NEXT = re.compile(r"\n\W*(?:question|claim)\s*:.*\Z", re.IGNORECASE | re.DOTALL)
+_NEXT = re.compile(r"\n[^\w\n]*(?:question|claim)\s*:.*\Z", re.IGNORECASE | re.DOTALL)
 _AROUND = " \t.*_\"'`"
 #: "Tom Strake (uncertain)"
 _DOUBT = re.compile(

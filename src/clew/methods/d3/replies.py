@@ -173,9 +173,9 @@ MAX_PIECES = 8
 
 _FENCE = re.compile(r"^```[\w-]*[ \t]*$", re.MULTILINE)
 #: Small models write the prompt again, to its end, before they answer.
-_PROMPT_AGAIN = re.compile(
-    r"\A.*^\W*question\s*:.*^\W*(?:answer|response|output|sections?)\s*:\s*(?=\S)",
-    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+_PROMPT_QUESTION = re.compile(r"^[^\w\n]*question\s*:", re.IGNORECASE | re.MULTILINE)
+_PROMPT_END = re.compile(
+    r"^[^\w\n]*(?:answer|response|output|sections?)\s*:\s*(?=\S)", re.IGNORECASE | re.MULTILINE
 )
 _NOTHING = re.compile(
     r"\A\W*(?:none|nothing|n/?a|null|empty(?: response| list)?|no(?:ne of the)? (?:relevant )?"
@@ -237,7 +237,7 @@ class EntryNames:
 
     def match_reply(self, reply: str) -> tuple[list[int], list[str]]:
         """Return the indexes of the entries in ``reply``, each once, and the pieces of it that match none."""
-        text = _PROMPT_AGAIN.sub("", _FENCE.sub("", clean_reply(reply)).strip())
+        text = _remove_prompt(_FENCE.sub("", clean_reply(reply)).strip())
         matches: dict[int, None] = {}
         unmatched: list[str] = []
         if not text or _NOTHING.match(text):
@@ -351,6 +351,13 @@ class EntryNames:
         if len(key.split()) < SENTENCE_WORDS and left > len(key.replace(" ", "")) / 2:
             return []
         return [index for _, indexes in sorted(mentions) for index in indexes]
+
+
+def _remove_prompt(text: str) -> str:
+    """Return what stands after the last line that asks for an answer, if a line with a question is before it."""
+    question = _PROMPT_QUESTION.search(text)
+    ends = [match.end() for match in _PROMPT_END.finditer(text, question.end())] if question else []
+    return text[ends[-1] :] if ends else text
 
 
 def _lines(text: str) -> list[str]:

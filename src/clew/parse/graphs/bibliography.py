@@ -34,7 +34,7 @@ AUTHOR, CITES, RELATED = "author", "cites", "related to"
 #: Called with line and reason of what cannot be read.
 AddError = Callable[[int, str], None]
 
-_CITES_LINE = re.compile(r"^\s*cites\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+_CITES_LINE = re.compile(r"^[^\S\n]*cites\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
 _YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)\b")
 _ACCENT = re.compile(r"\\([`'^\"~=.uvHtcdbrk])\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))")
 _MARKS = dict(
@@ -49,7 +49,7 @@ _LETTERS = {
     "AA": "Å", "i": "i", "j": "j",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\([&%$#_{}])")
-_LIST = re.compile(r"\s*[,;]\s*")
+_LIST = re.compile(r"[,;]")
 _MONTHS = {name: name for name in "jan feb mar apr may jun jul aug sep oct nov dec".split()}
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"[^\s,=#{}\"()%@]+")
@@ -274,8 +274,8 @@ def _work_from_bibtex(kind: str, key: str, fields: Mapping[str, str]) -> Work:
         _persons(fields.get("editor", "")),
         venue,
         plain.get("abstract", ""),
-        [word for word in _LIST.split(plain.get("keywords", "")) if word],
-        [cited for text in (*listed, *noted) for cited in _LIST.split(text.strip()) if cited],
+        _split_list(plain.get("keywords", "")),
+        [cited for text in (*listed, *noted) for cited in _split_list(text)],
         properties=properties,
     )
 
@@ -284,6 +284,11 @@ def _file_of(value: str) -> str:
     """Return the first PDF of a field ``file``: a path, or ``description:path:type`` as JabRef writes it."""
     parts = [part for entry in value.split(";") for part in entry.replace("\\:", ":").split(":")]
     return next((part for part in parts if part.lower().endswith(".pdf")), value)
+
+
+def _split_list(value: str) -> list[str]:
+    """Return the items of a list with commas or semicolons."""
+    return [item for part in _LIST.split(value) if (item := part.strip())]
 
 
 def _persons(value: str) -> list[str]:
@@ -389,8 +394,8 @@ def _work_from_csl(item: Mapping[str, Any]) -> Work:
         persons("editor"),
         text("container-title") or text("publisher"),
         text("abstract"),
-        [word for word in _LIST.split(text("keyword")) if word],
-        [cited for line in cites for cited in _LIST.split(line.strip()) if cited],
+        _split_list(text("keyword")),
+        [cited for line in cites for cited in _split_list(line)],
         properties=properties,
     )
 
@@ -408,7 +413,7 @@ _BIB, _FOAF, _ZOTERO = (
 )
 _LINK = "{http://purl.org/rss/1.0/modules/link/}"
 _ABOUT, _RESOURCE = f"{_RDF}about", f"{_RDF}resource"
-_CITATION_KEY = re.compile(r"^\s*citation key\s*:\s*(\S+)", re.IGNORECASE | re.MULTILINE)
+_CITATION_KEY = re.compile(r"^[^\S\n]*citation key\s*:\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
 def _is_zotero(path: Path) -> bool:
@@ -504,7 +509,7 @@ def _work_from_zotero(element: _Element, kind: str, described: Mapping[str | Non
         next(iter(containers), "") or text(f"{_DC}publisher//{_FOAF}name"),
         text(f"{_TERMS}abstract"),
         [subject for subject in subjects if subject],
-        [cited for line in _CITES_LINE.findall(extra) for cited in _LIST.split(line.strip()) if cited],
+        [cited for line in _CITES_LINE.findall(extra) for cited in _split_list(line)],
         list(map(_zotero_key, related)),
         ({"year": int(year[1])} if year else {}) | {name: value for name, value in values.items() if value},
     )
@@ -552,10 +557,10 @@ def _read_zotero_table(content: bytes, add_error: AddError) -> Iterator[Work]:
             [
                 word
                 for name in ("Manual Tags", "Automatic Tags")
-                for word in re.split(r"\s*;\s*", values.get(name, ""))
-                if word
+                for part in values.get(name, "").split(";")
+                if (word := part.strip())
             ],
-            [cited for line in _CITES_LINE.findall(extra) for cited in _LIST.split(line.strip()) if cited],
+            [cited for line in _CITES_LINE.findall(extra) for cited in _split_list(line)],
             properties=({"year": int(year[1])} if year else {})
             | {name: value for name, value in stated.items() if value},
         )
@@ -563,7 +568,7 @@ def _read_zotero_table(content: bytes, add_error: AddError) -> Iterator[Work]:
 
 def _listed_persons(value: str) -> list[str]:
     """Return the names of a list such as ``Müller, Jörg; Wu, Jo``, the first name first."""
-    return _persons(" and ".join(re.split(r"\s*;\s*", value))) if value else []
+    return _persons(" and ".join(value.split(";"))) if value else []
 
 
 # RIS
@@ -618,7 +623,7 @@ def _work_from_ris(tags: Mapping[str, list[str]]) -> Work | None:
         values["venue"],
         values["abstract"],
         tags.get("KW", []),
-        [cited for line in notes for cited in _LIST.split(line.strip()) if cited],
+        [cited for line in notes for cited in _split_list(line)],
         properties=({"year": int(year[1])} if year else {})
         | {name: values[name] for name in ("doi", "url", "file") if values[name]},
     )

@@ -49,6 +49,10 @@ _FOREIGN = 1000
 #: Lines that are parsed at a time. Those of a batch with an error are parsed again, each by itself.
 _BATCH = 2_000
 _LINE = re.compile(r"line (\d+)")
+#: Where in the file an error is, in the words of the parsers.
+_POSITION = re.compile(r"\(?(?:at|on|between)? ?line \d+.*|\AParser error (?:at|between) [^:]*: ")
+#: Characters of an error that are shown at its beginning and at its end: the name in it may be as long as the file.
+_SHOWN = 150
 
 
 def _read_rdf(
@@ -113,9 +117,9 @@ def _parse_lines(file: GraphFile, errors: RowErrors) -> Iterator[Any]:
 def _error_message(error: SyntaxError, with_line: bool = True) -> str:
     message = str(error.msg or error)
     line = error.lineno or (int(match[1]) if (match := _LINE.search(message)) else None)
-    message = re.sub(
-        r"\s*(?:\(?(?:at|on|between)? ?line \d+.*|Parser error (?:at|between) [^:]*: )", "", message
-    )
+    message = _POSITION.sub("", " ".join(message.split())).strip()
+    if len(message) > 2 * _SHOWN:
+        message = f"{message[:_SHOWN]} … {message[-_SHOWN:]}"
     return f"line {line:,}: {message}" if line and with_line else message
 
 
