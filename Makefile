@@ -39,6 +39,7 @@ words: .venv/ready-dev ## Bring the messages of the web app into its catalogues,
 	$(BIN)/python tests/app_messages.py $(LANGUAGES)
 
 fuzz: .venv/ready-dev ## Change documents, questions, recipes and replies at random and parse them; SECONDS=600 of CPU time for each target; goes on
+	$(BIN)/python tests/expressions.py --seed $(SEED)
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(FROM),--from $(FROM))
 
 soak: .venv/ready-dev ## Random operations on a base, killed and refused at random; goes on where it stopped. Linux on x86-64

@@ -1,6 +1,9 @@
 """The fuzzer in short (``make fuzz`` at length), and what it met."""
 
 import random
+import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,14 +14,17 @@ import clew
 from bad_files import good_pdf
 from clew.core.errors import ClewError, UnreadableFile
 from clew.core.mentions import cell_names
+from clew.core.prompts.replies import is_refusal
 from clew.core.protocols import Completion, Prompt
 from clew.core.text import iri_label, sentence_spans, title_names
 from clew.methods.nested_questions import take_apart
 from clew.methods.question_parts import split_question
 from clew.parse.documents.reader import parse
 from clew.retrieve.structure.grammar import tokenize
+from expressions import Expression, find_slow_text
 from fuzz import (
     KEY,
+    ROOT,
     TARGETS,
     ChangedModel,
     Run,
@@ -177,6 +183,10 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
         ("reply", "```\n" * 10_000 + "x"),
         ("reply", "Final answer: " * 3_000 + "x"),
         ("graph rdf", f"rdf\n<rdf:RDF xmlns:rdf='{RDF}'><rdf:Bag rdf:about='h{SPACES}'/></rdf:RDF>"),
+        ("reply", "0000-02-30" * 6_000 + "date 1"),
+        ("reply", "section 1" + " and" * 60),
+        ("reply", "(" + "a," * 8_000 + "a"),
+        ("csv", "a;b\n1;2" + "\t" * 4_000 + "x\n"),
         ("opendocument", f"3.odt\ncontent.xml\n{WIDE_TABLE}"),
     ],
 )
@@ -184,6 +194,26 @@ def test_what_is_cut_off_or_repeated_is_read_in_linear_time(target: str, text: s
     function, _ = TARGETS[target]
     with limited_time(), suppress(ClewError):
         function(text.encode())
+
+
+@pytest.mark.parametrize("text", ["based on " * 40, "in the " * 50 + "x", "However, according to the, " * 14])
+def test_lead_ins_of_a_refusal_are_read_one_by_one(text: str) -> None:
+    with limited_time():
+        assert not is_refusal(text)
+    assert is_refusal("However, based on the passages in this folder it is not stated.")
+
+
+def test_an_expression_that_takes_the_cube_is_slow() -> None:
+    slow, quick = (Expression("clew.x", re.compile(pattern)) for pattern in (r"(?:a+)*\d*z", r"[ab]*\d"))
+    assert find_slow_text(slow, trials=60, seed=0) and not find_slow_text(quick, trials=60, seed=0)
+
+
+@pytest.mark.slow
+def test_no_expression_is_slow() -> None:
+    done = subprocess.run(
+        [sys.executable, "tests/expressions.py", "--trials", "4"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_white_space_in_a_question_is_short(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from clew.core.types import Column, RowPlace, Table
 
 _CURRENCY = r"US\$|[A-Z]{1,2}\$|[$€£¥₹]|(?:USD|EUR|GBP|CHF|JPY|CAD|AUD)(?![A-Za-z])"
 _AMOUNT = re.compile(
-    rf"(?P<open>\()?\s*(?P<sign>[+\-−–—])?\s*(?P<unit>{_CURRENCY})?\s*(?P<inner>\()?\s*(?P<sign2>[+\-−–])?\s*"
+    rf"(?P<open>\()? ?(?P<sign>[+\-−–—])? ?(?P<unit>{_CURRENCY})? ?(?P<inner>\()? ?(?P<sign2>[+\-−–])? ?"
     rf"(?P<digits>\d{{1,3}}(?:[,'’\s\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?"
     rf"|\.\d+)(?P<exponent>[eE][+-]?\d+)?"
-    rf"\s*(?P<after>%|{_CURRENCY}|x\b|bps\b|pts?\b\.?|basis points|million|billion|thousand|trillion"
+    rf" ?(?P<after>%|{_CURRENCY}|x\b|bps\b|pts?\b\.?|basis points|million|billion|thousand|trillion"
     rf"|bn\b|mn?\b|k\b)?"
-    rf"(?P<close>[\s)]*)(?P<percent>%?)\s*(?P<note>(?:\(\w{{1,2}}\)|[*†‡§]|(?<!10)(?<![⁰¹²³⁴-⁹])[⁰¹²³⁴-⁹]{{1,2}})*)",
+    rf"(?P<close>[\s)]*)(?P<percent>%?) ?(?P<note>(?:\(\w{{1,2}}\)|[*†‡§]|(?<!10)(?<![⁰¹²³⁴-⁹])[⁰¹²³⁴-⁹]{{1,2}})*)",
     re.IGNORECASE,
 )
 #: What stands where a value is missing or zero.

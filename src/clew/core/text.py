@@ -338,6 +338,16 @@ def scalar_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+#: A weak model may write blanks or line feeds until its reply is cut off. An expression that skips white space in
+#: several places takes the cube of the length of such a run.
+_LONG_SPACE = re.compile(r"\s{41,}")
+
+
+def shorten_space(text: str) -> str:
+    """Return a text with runs of white space cut to 40 characters."""
+    return _LONG_SPACE.sub(lambda run: run[0][:40], text)
+
+
 def shorten(text: str, length: int) -> str:
     r"""Return a text on one line of at most ``length`` characters; a longer text is cut and ends with "…".
 

@@ -160,9 +160,11 @@ class ListwiseReranker:
 _RANKED_LINE = re.compile(
     r"^\W*\d{1,2}[.)]\s*\W*(?:candidate|number|no\.?|item)?\s*[\[(#]?(?P<number>\d{1,3})\b", re.IGNORECASE
 )
+#: What divides two numbers can be read in one way alone.
 _BARE_RANKING = re.compile(
-    r"(?:\A|:|\n)[\s\[(*]*(\d{1,3}(?:[\])\s]*(?:,|>|;|\s)[\[(\s]*\d{1,3})+)[\])\s.*]*(?:\n|\Z)"
+    r"(?:\A|:|\n)[\s\[(*]*(\d{1,3}(?:(?=[\])]*[\s,>;])[\])\s]*+[,>;]?[\[(\s]*+\d{1,3})+)[\])\s.*]*(?:\n|\Z)"
 )
+_TEXT_RANKING = re.compile(r"\[((?:[\s,]*[\"'][^\w\"']*\d{1,3}[^\w\"']*[\"'])+)[\s,]*\]")
 
 
 def parse_ranking(reply: str, template: Template) -> list[int]:
@@ -175,8 +177,7 @@ def parse_ranking(reply: str, template: Template) -> list[int]:
         return [int(number) for number in template.parse(reply)["ranking"]]
     except BadCompletion as error:
         text = clean_reply(reply)
-        as_texts = re.search(r"\[((?:\s*[\"']\W*\d{1,3}\W*[\"']\s*,?)+)\]", text)
-        bare = as_texts or _BARE_RANKING.search(text)
+        bare = _TEXT_RANKING.search(text) or _BARE_RANKING.search(text)
         if bare:
             return [int(number) for number in re.findall(r"\d+", bare[1])]
         lines = [match for line in text.splitlines() if (match := _RANKED_LINE.match(line))]

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.core.errors import BadCompletion
+from clew.core.text import shorten_space
 
 Schema = Mapping[str, Any]
 
@@ -43,29 +44,23 @@ _TEMPLATE_TOKEN = re.compile(r"<\|[\w ]{1,30}\|>|\[/?INST\]|</?s>|<(?:start|end)
 _CHANNEL = re.compile(r"\A\s*(?:assistant\s*)?analysis.*assistant\s*final(?=\W|[A-Za-z0-9])", re.DOTALL)
 
 
-#: A weak model may write blanks or line feeds until its reply is cut off. An expression that skips white space in
-#: several places takes the cube of the length of such a run.
-_LONG_SPACE = re.compile(r"\s{41,}")
-
-
-def _shorten_space(text: str) -> str:
-    return _LONG_SPACE.sub(lambda run: run[0][:40], text)
-
-
 def clean_reply(reply: str) -> str:
     """Return a reply without the thoughts before it, marks of chat templates, and characters that are not text; runs
     of white space are cut to 40."""
-    text = _CHANNEL.sub("", _TEMPLATE_TOKEN.sub("", _shorten_space(reply)))
+    text = _CHANNEL.sub("", _TEMPLATE_TOKEN.sub("", shorten_space(reply)))
     return _NOT_TEXT.sub(" ", _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", text))).strip()
 
 
 # Refusals
 
-_LEAD_IN = (
-    r"(?:unfortunately|sorry|i'?m\s+sorry|i\s+am\s+sorry|i\s+apologi[sz]e|however|but|well|as\s+an\s+ai[^,.]*"
-    r"|(?:based|according|judging|going)\s+(?:solely\s+|only\s+)?(?:on|to|by|from)\s+[^,]*"
-    r"|(?:in|from)\s+(?:the|these|this)\s+[^,]*)"
+#: What stands before a refusal. Where it names a source, it goes on to a comma, or to any word before that.
+_LEAD_IN = re.compile(
+    r"(?:unfortunately|sorry|i'?m sorry|i am sorry|i apologi[sz]e|however|but|well"
+    r"|(?:as an ai|(?:based|according|judging|going) (?:solely |only )?(?:on|to|by|from) "
+    r"|(?:in|from) (?:the|these|this) )(?P<source>[^,]*))",
+    re.IGNORECASE,
 )
+_AFTER_LEAD_IN = re.compile(r" ?[,.:;–—-]? ")
 _LACKING = (
     r"(?:known|stated|mentioned|specified|given|provided|available|found|listed|indicated|disclosed|clear|sure"
     r"|described|discussed|named|identified|included|present|possible|determined|determinable|applicable|reported"
@@ -80,7 +75,7 @@ _ADVERB = (
 )
 _NOT = r"(?:not|n['’]?t|never)"
 _REFUSAL = re.compile(
-    rf"""(?:{_LEAD_IN}\s*[,.:;–—-]?\s+)*(?:
+    rf"""(?:
       (?:it\s+is\s+|it['’]s\s+|is\s+)?(?:unknown|unspecified|unclear|undetermined|undisclosed|unavailable)\Z
     | (?:unknown|unspecified|unclear|undisclosed)\s*(?:\(|\s(?:in|from|by|within|based|given|to\s+(?:me|us))\b)
     | none\s+of\s+(?:the|these|those)\s+(?:\w+\s+){{0,2}}?(?:passages|paragraphs|sources|documents|texts)\b
@@ -130,7 +125,20 @@ def is_refusal(text: str) -> bool:
     # "I Don't Know How She Does It" is a film.
     if len(words) > 4 and all(word[0].isupper() for word in words if len(word) > 2):
         return False
-    return not bare or _REFUSAL.match(bare) is not None
+    return not bare or any(_REFUSAL.match(bare, start) for start in _places_after_lead_ins(bare))
+
+
+def _places_after_lead_ins(text: str) -> list[int]:
+    """Return the places where a refusal may begin. They are followed one by one: an expression that repeats the
+    lead-ins takes two to their number ("based on based on ...")."""
+    places = [0]
+    for place in places:
+        if lead_in := _LEAD_IN.match(text, place):
+            least = lead_in.end() if lead_in["source"] is None else lead_in.start("source")
+            ends = range(least, lead_in.end() + 1)
+            after = {match.end() for end in ends if (match := _AFTER_LEAD_IN.match(text, end))}
+            places += sorted(after.difference(places))
+    return places
 
 
 # Free text
@@ -182,7 +190,7 @@ def read_text(reply: str) -> str:
 def parse_json(reply: str, schema: Schema) -> Any:
     """Return the first value in ``reply`` that is valid by ``schema``. Raises BadCompletion, which says why not."""
     problem = ""
-    for text in _value_starts(_THOUGHT.sub("", _shorten_space(reply)), schema):
+    for text in _value_starts(_THOUGHT.sub("", shorten_space(reply)), schema):
         try:
             return _validate(_LenientParser(text).parse(), schema, "reply")
         except (_Unreadable, _Invalid) as error:

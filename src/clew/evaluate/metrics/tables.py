@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _FACTORS = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "percent": 0.01}
 _NUMBER = re.compile(
-    r"^(?P<open>\()?\s*(?P<sign>[-−–])?\s*(?:US)?[$€£¥]?\s*(?P<inner>[(\-−])?\s*(?P<digits>\d[\d,]*(?:\.\d+)?|\.\d+)\s*\)?"
-    r"\s*(?P<percent>%)?\s*\)?\s*(?P<scale>thousand|million|billion|percent)?s?$",
+    r"^(?P<open>\()? ?(?P<sign>[-−–])? ?(?:US)?[$€£¥]? ?(?P<inner>[(\-−])? ?(?P<digits>\d[\d,]*(?:\.\d+)?|\.\d+) ?\)?"
+    r" ?(?P<percent>%)? ?\)? ?(?P<scale>thousand|million|billion|percent)?s?$",
     re.IGNORECASE,
 )
 
@@ -41,7 +41,7 @@ def canonical_value(value: str, scale: str = "") -> str:
     >>> canonical_value("The Americas")
     'americas'
     """
-    match = _NUMBER.match(value.strip())
+    match = _NUMBER.match(" ".join(value.split()))
     if match is None:
         return normalise_answer(f"{value} {scale}")
     number = float(match["digits"].replace(",", ""))

@@ -30,7 +30,7 @@ _AROUND = re.compile(
     r"|p(?=\d)",
     re.IGNORECASE,
 )
-_LIST = re.compile(r"[\s\d\W_]*\d[\s\d\W_]*")
+_LIST = re.compile(r"[\W_]*\d[\d\W_]*")
 # In "1. Paragraph 12" the first number is that of the line.
 _NUMBERED = re.compile(r"^\s*\d+[.)]\s+(?=[\[(\"'*]*(?:paragraph|id\b|p\d)|\d+\s*$)", re.IGNORECASE)
 _LEAD = re.compile(
@@ -194,7 +194,7 @@ _DIVIDER = re.compile(r"[,;|]")
 #: Numbers behind the word for an entry, in a sentence.
 _LABELLED = re.compile(
     r"\b(?:sections?|documents?|entry|entries|numbers?)\s*(?:numbers?\s*)?(?:(?:is|are|would\s+be)\s*)?[:#]?\s*"
-    r"(?P<numbers>\[?\d{1,5}\]?(?:(?:\s*(?:,|and|&|or)\s*)+\[?\d{1,5}\]?)*)(?![\d.]*\d)",
+    r"(?P<numbers>\[?\d{1,5}\]?(?:(?:\s*(?:,|and|&|or))+\s*\[?\d{1,5}\]?)*)(?![\d.]*\d)",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(

@@ -17,7 +17,8 @@ Row = tuple[str, ...]
 Grid = tuple[list[Row], frozenset[int]]
 
 _NUMBER = re.compile(
-    r"^[\s(+\-−–]*(?:[$€£¥₹]|[A-Z]{3}\s)?\s*[(+\-−–]?\s*\d[\d.,'\s]*(?:[eE][+-]?\d+)?\s*[%)x]*\s*(?:[$€£¥]|[A-Z]{3})?[⁰¹²³⁴-⁹]*$"
+    r"^[\s(+\-−–]*(?:[$€£¥₹]|[A-Z]{3}\s)? ?[(+\-−–]?"
+    r" ?\d[\d.,'\s]*(?:[eE][+-]?\d+)? ?[%)x]* ?(?:[$€£¥]|[A-Z]{3})?[⁰¹²³⁴-⁹]*$"
 )
 _DATE = re.compile(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ]\d{1,2}:\d{2}.*)?$|^\d{1,2}:\d{2}(?::\d{2})?$")
 _YEAR = re.compile(r"^(?:19|20)\d\d[AEFP]?$")
@@ -280,7 +281,7 @@ def is_value(cell: str) -> bool:
     >>> [is_value(cell) for cell in ("1,234.5", "(12)%", "2024-05-01", "2024", "Total", "Q3 2024")]
     [True, True, True, False, False, False]
     """
-    cell = cell.strip()
+    cell = " ".join(cell.split())
     if not cell or _YEAR.match(cell):
         return False
     return bool(_NUMBER.match(cell) or _DATE.match(cell)) or cell in {"-", "–", "—", "n/a", "N/A"}

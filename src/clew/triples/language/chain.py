@@ -196,7 +196,7 @@ def parse_chain(text: str, limits: Limits = Limits()) -> Chain:
 
 _ARROW = re.compile(r"\s*(?:→|⟶|⇒|->|=>|—>|–>)\s*")
 _CODE = re.compile(r"`+")
-_TRIPLE_START = re.compile(r">>|\A\W*\([^()]+,[^()]+,[^()]+\)")
+_TRIPLE_START = re.compile(r">>|\A\W*\([^(),]+,[^(),]+,[^()]+\)")
 
 
 def parse_chain_reply(reply: str, limits: Limits = Limits()) -> Chain:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.triples.questions.paths import PathSpace, QuestionWords
 
 #: Between two names that are compared: "or", "and the director of the film", "longer than".
-_JOINING = re.compile(r"^\W*(?:\([^()]*\))?[\s,]*(?:(?:or|and)\b|[^A-Z0-9.?!]*\b(?:than|as)\b)[^A-Z0-9.?!]*$")
+_JOINING = re.compile(r"^\W*(?:\([^()]*\)[\s,]*)?(?:(?:or|and)\b|[^A-Z0-9.?!]*\b(?:than|as)\b)[^A-Z0-9.?!]*$")
 _QUALIFIER = re.compile(r"^\W*(\([^()]*\))")
 #: Words that compare numbers of things.
 _COUNTING = frozenset("more most fewer fewest".split())

@@ -11,7 +11,7 @@ from clew.parse.documents.pdf.lines import CELL_GAP, Line, words_box
 from clew.parse.documents.pdf.words import Word
 
 _NUMBER = re.compile(
-    r"^[<>≤≥]?\s?[($€£¥+\-–—−]*\s*[\d.,]*\d[\d.,]*(?:[eE][+-]?\d{1,3})?\s*[)%]*[)%]*(?:x|bps|pts?\.?)?(?:\s?\(\w\))?$"
+    r"^[<>≤≥]?\s?[($€£¥+\-–—−]*\s*[.,]*\d[\d.,]*(?:[eE][+-]?\d{1,3})?\s*[)%]*(?:x|bps|pts?\.?)?(?:\s?\(\w\))?$"
 )
 _NO_VALUE = re.compile(r"^[$€£]?\s*[-–—−]+\s*%?$|^(?:n/?a|nm|n\.m\.|\*+|n/m)$", re.IGNORECASE)
 _YEAR = re.compile(r"^(?:fy)?\s?(?:19|20)\d\d(?:\s?\(\w\))?$", re.IGNORECASE)
