@@ -187,6 +187,7 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
         ("reply", "section 1" + " and" * 60),
         ("reply", "(" + "a," * 8_000 + "a"),
         ("text", "<!-- a -->\n" * 40 + "# Notes"),
+        ("csv", "a,b\n" + "9" * 50_000 + ",\n" + "1,2\n" * 1_500),
         ("csv", "a;b\n1;2" + "\t" * 4_000 + "x\n"),
         ("opendocument", f"3.odt\ncontent.xml\n{WIDE_TABLE}"),
     ],

@@ -111,7 +111,8 @@ def place_rows(rows: Sequence[Row], levels: Sequence[float] = ()) -> tuple[RowPl
             first_part = number + 1
             if heads_group[number]:
                 below = levels[number + 1] if levels and number + 1 < len(rows) else level
-                headings.append(_Group(label.rstrip(": "), level, number, below))
+                name = label.rstrip(": ")
+                headings.append(_Group(name, level, number, below, *label_overrides(name)))
             continue
         is_total = bool(_TOTAL.search(label)) or (
             not label and number - first_part <= _MAX_PARTS and _adds_up(rows, first_part, number)
@@ -125,7 +126,7 @@ def place_rows(rows: Sequence[Row], levels: Sequence[float] = ()) -> tuple[RowPl
                 headings.pop()
         unit, scale = label_overrides(label) if label else ("", None)
         if scale is None and headings:
-            unit, scale = label_overrides(headings[-1].name)
+            unit, scale = headings[-1].unit, headings[-1].scale
         place = RowPlace(kind, _whole(level), tuple(group.name for group in headings), unit, scale)
         places.append(_PLAIN if place == _PLAIN else place)
     return tuple(places)
@@ -167,12 +168,15 @@ _PLAIN = RowPlace()
 
 @dataclass(slots=True)
 class _Group:
-    """A heading, its level, the number of its row, and the level of the row below it."""
+    """A heading, its level, the number of its row, the level of the row below it, and the unit and scale that it
+    gives to numbers."""
 
     name: str
     level: float
     start: int
     below: float
+    unit: str
+    scale: float | None
 
     def ends_before(self, level: float) -> bool:
         """Return whether a row of values at ``level`` stands outside."""
