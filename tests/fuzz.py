@@ -240,8 +240,9 @@ def temporary_folder() -> Path:
 
 
 def ask(recipe: str, text: bytes) -> None:
-    """Answer a question, or triples, from the base of the samples, without a language model."""
-    question = text.decode("utf-8", "replace")
+    """Answer a question, or triples, from the base of the samples, without a language model. A question is as long as
+    the longest that a server takes: answering takes about a millisecond for each character."""
+    question = text.decode("utf-8", "replace")[:LONGEST_SERVED]
     if recipe in TRIPLES:
         make_base().ask("", chain=question, recipe=recipe)
     else:
@@ -674,6 +675,8 @@ TARGETS: dict[str, Target] = {
 
 #: Characters of a reply: a longer one than was asked for is given up while it arrives.
 MAX_REPLY = 20_000
+#: Characters of the longest question that a server takes, which is one of a chat.
+LONGEST_SERVED = 8_000
 #: Bytes of an address; each may take three characters.
 MAX_ADDRESS = 16_000
 #: What is changed without breaking the form around it: numbers, strings in quotes, and elements of HTML and XML.

@@ -216,9 +216,10 @@ def measure_affinities(
         and not word.text.isdigit()
     ]
     if open_places:
-        cosines = encoder.encode([words[place].text for place in open_places]) @ _label_vectors(
-            encoder, tuple(label.text for label in labels)
-        )
+        texts = [words[place].text for place in open_places]
+        rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+        vectors = encoder.encode(list(rows))[[rows[text] for text in texts]]
+        cosines = vectors @ _label_vectors(encoder, tuple(label.text for label in labels))
         strength = (cosines - COSINE_FLOOR) / (COSINE_FULL - COSINE_FLOOR)
         scores[open_places] = MOST_BY_ENCODER * np.clip(strength, 0, 1)
     return scores
