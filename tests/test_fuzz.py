@@ -176,6 +176,7 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
         ("reply", "The relevant paragraphs are [" + ", ".join(map(str, range(1, 60)))),
         ("reply", "Paragraphs" + " " * 4_000 + "x"),
         ("reply", "Question:" + "\n" * 4_000 + "x"),
+        ("question", "Show the" + " tables of a" * 1_600),
         ("question", "Is Ada or Bo " + "a" * 500 + "1"),
         ("latex", "\\newcommand\\a" + " " * 4_000 + "x"),
         ("reply", "*\n" * 20_000 + "x"),

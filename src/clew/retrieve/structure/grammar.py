@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from clew.core.text import is_stop_term
@@ -181,6 +182,8 @@ _ENDS_NAME = frozenset(
     "by versus vs please start starts begin begins appear appears together altogether exist and holds hold includes "
     "include deals talks talk reports".split()
 )
+#: What ends the name of a document behind that of a part of it: a name may have these words.
+_ENDS_OWNER = _ENDS_NAME - frozenset("for on by and with to that about".split())
 _AFTER = ("after", "following", "follows", "behind")
 _BEFORE = ("before", "preceding", "precedes")
 #: What a question begins with that asks for a number, a time, a person, a place, a reason, or yes or no.
@@ -1263,23 +1266,19 @@ class _Parser:
             yield from self.known_part(index)
             yield from self.part_to_show(index)
 
+    @cached_property
+    def owner_places(self) -> list[int | None]:
+        """The last preposition from each token on, before a word that ends the name of a document."""
+        places: list[int | None] = [None]
+        for index, token in reversed([*enumerate(self.tokens)]):
+            is_preposition = token.lowercase in {"in", "of", "from", "within"}
+            place = places[-1] if places[-1] is not None else index if is_preposition else None
+            places.append(None if token.lowercase in _ENDS_OWNER else place)
+        return places[::-1]
+
     def with_owner(self, selector: Selector, first: int) -> Selector:
         """Return a selector with the document that the words from token ``first`` on name, if they do."""
-        start, place = self.position, None
-        for index in range(first, len(self.tokens)):
-            if self.tokens[index].lowercase in _ENDS_NAME - {
-                "for",
-                "on",
-                "by",
-                "and",
-                "with",
-                "to",
-                "that",
-                "about",
-            }:
-                break
-            if self.tokens[index].lowercase in {"in", "of", "from", "within"}:
-                place = index
+        start, place = self.position, self.owner_places[first]
         words = ""
         if place is not None:
             self.position = place + 1
