@@ -47,8 +47,8 @@ _CHANNEL = re.compile(r"\A\s*(?:assistant\s*)?analysis.*assistant\s*final(?=\W|[
 def clean_reply(reply: str) -> str:
     """Return a reply without the thoughts before it, marks of chat templates, and characters that are not text; runs
     of white space are cut to 40."""
-    text = _CHANNEL.sub("", _TEMPLATE_TOKEN.sub("", shorten_space(reply)))
-    return _NOT_TEXT.sub(" ", _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", text))).strip()
+    text = shorten_space(_NOT_TEXT.sub(" ", _TEMPLATE_TOKEN.sub("", reply)))
+    return _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", _CHANNEL.sub("", text))).strip()
 
 
 # Refusals
