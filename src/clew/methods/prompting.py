@@ -178,6 +178,8 @@ def majority_vote(answers: Sequence[str]) -> tuple[str, dict[str, int]]:
 # Labels of claims
 
 _VERDICT = re.compile(r"\b(?:answer|label|verdict)\b\W*(?:(?:is|would be)\b)?", re.IGNORECASE)
+#: Verdicts of a reply that are read, the last first: each is read to the end of its line.
+_MAX_VERDICTS = 20
 _EXACT = re.compile(r"\b(?:(SUPPORT)(?:S|ED)|(REFUTE)[SD]|(NOT ENOUGH INFO)(?:RMATION)?)\b")
 # The first alternative that matches at a place counts, so negations stand before what they negate.
 _WORDS = re.compile(
@@ -207,11 +209,9 @@ def parse_label(reply: str) -> str:
     ('SUPPORTS', 'REFUTES')
     """
     text = clean_reply(reply)
-    end = len(text)
-    for verdict in reversed([*_VERDICT.finditer(text)]):
-        if label := _first_label(text[verdict.end() : end].lstrip(" \t\n*_:\"'`").partition("\n")[0]):
+    for verdict in reversed([*_VERDICT.finditer(text)][-_MAX_VERDICTS:]):
+        if label := _first_label(text[verdict.end() :].lstrip(" \t\n*_:\"'`").partition("\n")[0]):
             return label
-        end = verdict.start()
     return _first_label(text)
 
 

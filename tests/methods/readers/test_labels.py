@@ -50,6 +50,7 @@ S, R, N = LABELS
         ("<think>SUPPORTS, surely</think>REFUTES", R),
         ("Say SUPPORTS, REFUTES or NOT ENOUGH INFO", ""),
         ("The answer is: SUPPORTS, REFUTES or NOT ENOUGH INFO", ""),
+        ("The answer is SUPPORTS. The label is SUPPORTS or REFUTES", ""),
         ("Dunmere", ""),
         ("", ""),
     ],
