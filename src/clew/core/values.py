@@ -17,9 +17,14 @@ from clew.core.cell_values import read_cell
 from clew.core.text import fold_name, normalise_name, strip_qualifier
 from clew.core.types import HEADERS_UNCERTAIN, ROW, Node
 
-_MONTHS = "january february march april may june july august september october november december".split()
-_MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
-_NAMED = r"(?P<month>" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + r"|sept)\.?"
+MONTHS = "january february march april may june july august september october november december".split()
+_MONTH_NUMBERS = {name[:3]: number for number, name in enumerate(MONTHS, 1)}
+#: A pattern for the name of a month, in full or short. The full stop after a short name is not in it.
+MONTH_PATTERN = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_NAMED = rf"(?P<month>{MONTH_PATTERN})\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>\d{1,4})(?P<era>\s*(?:bc|bce)\b)?"
 _ABOUT = r"(?:c\.|ca\.?|circa|about|around)?\s*"
@@ -44,6 +49,15 @@ _WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
 }
+
+
+def month_number(name: str) -> int:
+    """Return 1 to 12 for a name that begins as a month does, 0 for another.
+
+    >>> month_number("Sept"), month_number("marching"), month_number("spring")
+    (9, 3, 0)
+    """
+    return _MONTH_NUMBERS.get(name[:3].lower(), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +99,7 @@ def parse_date(text: str) -> Date | None:
             continue
         parts = match.groupdict()
         name = parts.get("month") or "0"
-        month = int(name) if name.isdigit() else _MONTH[name[:3].lower()]
+        month = int(name) if name.isdigit() else month_number(name)
         day = int(parts.get("day") or 0)
         year = -int(parts["year"]) if parts["era"] else int(parts["year"])
         return Date(year, month, day) if month <= 12 and day <= 31 else None
@@ -114,9 +128,8 @@ def read_date(text: str) -> str:
         return _join_date(*match.groups())
     if match := _DAY_FIRST.match(text):
         return _join_date(match[3], match[2], match[1])
-    if (match := _DATE_IN_WORDS.search(text)) and match["month"][:3].casefold() in _MONTH:
-        month = str(_MONTH[match["month"][:3].casefold()])
-        return _join_date(match["year"], month, match["day"] or match["second"])
+    if (match := _DATE_IN_WORDS.search(text)) and (month := month_number(match["month"])):
+        return _join_date(match["year"], str(month), match["day"] or match["second"])
     return ""
 
 
@@ -132,7 +145,7 @@ def _join_date(year: str, month: str | None = None, day: str | None = None) -> s
         return f"{year}-{int(month):02}"
 
 
-_MONTH_NAME = _NAMED.replace("?P<month>", "?:")
+_MONTH_NAME = rf"{MONTH_PATTERN}\.?"
 _ORDINAL_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _DATES_WITHIN = re.compile(
     rf"(?<![\w.,/-])(?:\d{{4}}-\d{{2}}-\d{{2}}(?![\w-])|{_ORDINAL_DAY}\s+(?:of\s+)?{_MONTH_NAME},?\s+\d{{4}}\b"

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from clew.core.cell_values import CellValue, cell_value, read_cell, read_scale
 from clew.core.types import HEADERS_UNCERTAIN, Node, RowPlace, Table
+from clew.core.values import month_number
 from clew.parse.documents.tables import complete_table, split_titles, trim_grid
 
 ColumnType = Literal["number", "date", "text"]
@@ -36,10 +37,6 @@ _CELL_END = re.compile(r"(?<!\\) \| ")
 #: A number that needs no closer look. A leading zero marks a code.
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)(?:\.\d+)?")
 _CODE = re.compile(r"0\d+")
-_MONTHS = {
-    name: number
-    for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)
-}
 _DATES = (
     re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?:[T ]00:00(?::00)?)?"),
     re.compile(r"(?P<name>[A-Za-z]{3,9})\.? (?P<day>\d{1,2}),? (?P<year>\d{4})"),
@@ -64,7 +61,7 @@ def parse_day(text: str) -> date | None:
     for form in _DATES:
         if match := form.fullmatch(text.strip()):
             parts = match.groupdict()
-            month = _MONTHS.get((parts.get("name") or "")[:3].lower()) or int(parts.get("month") or 0)
+            month = month_number(parts.get("name") or "") or int(parts.get("month") or 0)
             try:
                 return date(int(parts["year"]), month, int(parts["day"]))
             except ValueError:

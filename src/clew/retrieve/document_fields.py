@@ -17,6 +17,7 @@ import numpy as np
 
 from clew.core.text import STOPWORDS, hash_term, index_terms
 from clew.core.types import RETRIEVED_KINDS, Scope
+from clew.core.values import MONTHS, month_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,8 +48,7 @@ _FISCAL = re.compile(
 )
 _YEARS = re.compile(r"(?<![\d.,$€£])(?P<year>(?:19|20)\d\d)(?!\d|[.,]\d)")
 _DIGIT = re.compile(r"\d")
-_MONTHS = "january february march april may june july august september october november december".split()
-_DATE = rf"(?P<month>{'|'.join(_MONTHS)})\s+(?P<day>\d{{1,2}})\s*,?\s+(?P<year>(?:19|20)\d\d)"
+_DATE = rf"(?P<month>{'|'.join(MONTHS)})\s+(?P<day>\d{{1,2}})\s*,?\s+(?P<year>(?:19|20)\d\d)"
 _ENDED = re.compile(
     rf"(?P<span>year|quarter|quarterly period|months|weeks|period)\s+(?:then\s+)?ended:?\s+{_DATE}"
 )
@@ -103,7 +103,7 @@ def _cover_periods(cover: str) -> frozenset[Period]:
     cover = " ".join(cover.casefold().split())
     periods = set()
     for match in _ENDED.finditer(cover):
-        year, month = int(match["year"]), _MONTHS.index(match["month"]) + 1
+        year, month = int(match["year"]), month_number(match["month"])
         if match["span"] in ("quarter", "quarterly period"):
             periods.add(Period(year, (month + 2) // 3))
         elif match["span"] == "year":
@@ -143,7 +143,7 @@ _GENERIC = frozenset(
     form exhibit ex er k q h fy cy filing filed final draft version dated date copy signed scan document documents
     presentation transcript call statement statements financial financials consolidated proxy supplement letter
     shareholder shareholders investor investors untitled pdf doc docx for of the and in on to by from with""".split()
-) | frozenset(_MONTHS)
+) | frozenset(MONTHS)
 _PART_END = re.compile(r":\s|\s[-–—|]\s")
 _BOILERPLATE = re.compile(r"united states securities and exchange commission|microsoft word", re.IGNORECASE)
 _REGISTRANT = re.compile(r"\(\s*exact name of (?:the )?registrant", re.IGNORECASE)

@@ -15,26 +15,22 @@ from typing import Literal
 
 from clew.core.text import candidate_names, query_terms, sentence_spans
 from clew.core.types import ROW, Node, Span
-from clew.core.values import EITHER, POLAR, mentions_name, parse_date
+from clew.core.values import EITHER, MONTH_PATTERN, POLAR, mentions_name, parse_date
 from clew.methods.readers.mentions import LIST_ITEM, list_item_at
 from clew.methods.readers.office_holders import office_names, office_pattern
 from clew.methods.readers.passages import is_file_name
 
 AnswerKind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
 
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
 #: Enough of a date to see that a text has one: a year from 1000 to 2099, a day of a month, a time, a fiscal year.
 _DATE = re.compile(
-    rf"\b(?:1[0-9]\d\d|20\d\d)\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\b|\b{_MONTH}\s+\d{{1,2}}\b"
+    rf"\b(?:1[0-9]\d\d|20\d\d)\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{MONTH_PATTERN}\b|\b{MONTH_PATTERN}\s+\d{{1,2}}\b"
     rf"|\b\d\d?:\d\d\b|\b(?:FY|Q[1-4])\s?\d\d",
     re.IGNORECASE,
 )
 #: A month with its day and year, as far as they are given: a date, and no count of things.
 _DATE_BY_MONTH = re.compile(
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{{4}})?",
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{MONTH_PATTERN}\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{{4}})?",
     re.IGNORECASE,
 )
 #: All of a date, from its day to its year, as it is given for an answer.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.core.text import is_stop_term, query_terms
-from clew.core.values import POLAR
+from clew.core.values import MONTHS, POLAR
 from clew.methods.readers.calculation import Calculation, Operand, find_periods, format_number
 from clew.methods.readers.line_items import LineItem, LineItems, Statement
 
@@ -225,7 +225,7 @@ _NOISE = frozenset(
     )
 )
 _DAY = re.compile(
-    r"\b(?:(?:january|february|march|april|may|june|july|august|september|october|november|december)\b ?)?"
+    rf"\b(?:(?:{'|'.join(MONTHS)})\b ?)?"
     r"(?:\d{1,2},? )?\b(?:FY ?)?(?:19|20)?\d\d\b",
     re.IGNORECASE,
 )

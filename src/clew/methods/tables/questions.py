@@ -16,25 +16,21 @@ from functools import cached_property
 
 from clew.core.cell_values import read_cell
 from clew.core.text import fold_name, is_stop_term, stem
+from clew.core.values import MONTH_PATTERN, month_number
 from clew.methods.tables.query import Aggregate, Condition, Operator, TableArrays, TableQuery
 from clew.parse.data_tables import DataTable
 
 _TOKEN = re.compile(r"[^\W_]+")
 #: Cells of at most so many words are looked for in a question.
 _MAX_WORDS = 7
-_MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH_WORD = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
-_MONTH = rf"(?P<{{0}}>{_MONTH_WORD})"
+_MONTH = rf"(?P<{{0}}>{MONTH_PATTERN})"
 _YEAR = r"(?P<{0}>(?:19|20)\d\d)"
 
 
 def _day_pattern(name: str, year: str) -> str:
     """Return a pattern for a day as a group: 2021-03-05, 5 March 2021, the 5th of March 2021, March 5, 2021."""
     number = r"(?:the\s+)?\d\d?(?:st|nd|rd|th)?"
-    words = rf"(?:{number}\s+(?:of\s+)?{_MONTH_WORD}\b\.?|{_MONTH_WORD}\b\.?\s+{number}\b){year}"
+    words = rf"(?:{number}\s+(?:of\s+)?{MONTH_PATTERN}\b\.?|{MONTH_PATTERN}\b\.?\s+{number}\b){year}"
     return rf"(?<!\w)(?P<{name}>[12][0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}}|{words})"
 
 
@@ -573,7 +569,7 @@ class _QuestionReader:
         if bounds is None:
             if relation:
                 self.doubts.append(f"of which year '{match[0].strip()}' is not clear")
-            month = _month_number(match["month"])
+            month = month_number(match["month"])
             self.conditions.append((Condition(place, "month", (float(month),)), -1))
             return
         first, last = bounds
@@ -924,10 +920,6 @@ def _relation(match: re.Match[str]) -> str:
     return _RELATIONS.get(" ".join(words), "")
 
 
-def _month_number(name: str) -> int:
-    return _MONTH_NAMES.index(name[:3].lower()) + 1
-
-
 def _month_end(year: int, month: int) -> date:
     return date(year, month, monthrange(year, month)[1])
 
@@ -937,9 +929,9 @@ def _read_day(text: str, year: int = 0) -> date:
     if "-" in text:
         return date.fromisoformat(text)
     day, *written = (int(number) for number in re.findall(r"\d+", text))
-    month = re.search(_MONTH_WORD, text, re.IGNORECASE)
+    month = re.search(MONTH_PATTERN, text, re.IGNORECASE)
     assert month is not None
-    return date(written[0] if written else year, _month_number(month[0]), day)
+    return date(written[0] if written else year, month_number(month[0]), day)
 
 
 def _read_between(match: re.Match[str]) -> tuple[date, date]:
@@ -951,8 +943,8 @@ def _read_between(match: re.Match[str]) -> tuple[date, date]:
         return date(int(match["y3"]), 1, 1), date(int(match["y4"]), 12, 31)
     last_year = int(match["y2"])
     return (
-        date(int(match["y1"] or last_year), _month_number(match["m1"]), 1),
-        _month_end(last_year, _month_number(match["m2"])),
+        date(int(match["y1"] or last_year), month_number(match["m1"]), 1),
+        _month_end(last_year, month_number(match["m2"])),
     )
 
 
@@ -969,6 +961,6 @@ def _read_period(match: re.Match[str]) -> tuple[date, date] | None:
     if match["month"]:
         if not match["myear"]:
             return None
-        year, month = int(match["myear"]), _month_number(match["month"])
+        year, month = int(match["myear"]), month_number(match["month"])
         return date(year, month, 1), _month_end(year, month)
     return date(int(match["year"]), 1, 1), date(int(match["year"]), 12, 31)
