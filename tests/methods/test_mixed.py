@@ -93,6 +93,9 @@ def test_hops_that_no_graph_knows_are_left_to_the_documents(base):
 def test_a_question_of_one_hop_is_refused(base):
     with pytest.raises(UsageError, match="of several hops"):
         base.ask("Who directed Low Water?", recipe="mixed")
+    with pytest.raises(UsageError) as refusal:
+        base.ask("Who directed Low Water in the very long year of the flood? " * 20, recipe="mixed")
+    assert len(str(refusal.value)) < 300
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.errors import UsageError
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
-from clew.core.text import fold_name, is_stop_term
+from clew.core.text import fold_name, is_stop_term, shorten
 from clew.core.trail import FillStep, GraphMatch, TrailRecorder
 from clew.core.types import ROW, TABLE, Answer, Node, Question, Quote, Step
 from clew.methods.chain.method import ChainMethod
@@ -440,7 +440,7 @@ class MixedQuestions:
         nested = self.take_apart(question, graphs)
         if nested is None:
             raise UsageError(
-                f"'mixed' answers questions of several hops, and this is read as of one: '{question.text}'",
+                f"'mixed' answers questions of several hops, and this is read as of one: '{shorten(question.text, 80)}'",
                 "Ask it without --method, or of the graph or the documents: --method graph, --method kgp",
             )
         return self.fill(question, nested, graphs, TrailRecorder.forwarding_to(trail))
