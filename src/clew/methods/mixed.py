@@ -440,7 +440,8 @@ class MixedQuestions:
         nested = self.take_apart(question, graphs)
         if nested is None:
             raise UsageError(
-                f"'mixed' answers questions of several hops, and this is read as of one: '{shorten(question.text, 80)}'",
+                "'mixed' answers questions of several hops, and this is read as of one: "
+                f"'{shorten(question.text, 80)}'",
                 "Ask it without --method, or of the graph or the documents: --method graph, --method kgp",
             )
         return self.fill(question, nested, graphs, TrailRecorder.forwarding_to(trail))

@@ -101,6 +101,15 @@ def test_without_the_token_nothing_is_told(locked, path) -> None:
     assert locked.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})[0] in {200, 404}
 
 
+@pytest.mark.parametrize("address", ["/b/kb" + "%FF" * 4_000, "/b/kb?" + "a" * 50_001])
+def test_a_very_long_address_is_refused(locked, address) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    status, _, reply = locked.request("GET", address, headers=headers)
+    assert status == 414 and b"more than" in reply
+    status, sent, _ = locked.request("GET", address[:3_000], headers=headers)
+    assert status == 307 and sent["location"].partition("?")[0].endswith("/")
+
+
 def test_logging_in_sets_a_cookie_that_is_not_the_token(locked) -> None:
     page = locked.request("GET", "/login")
     assert page[0] == 200 and b"<form" in page[2]

@@ -6,6 +6,8 @@
   can neither change nor read anything; programs send neither header.
 - **Token.** If one is set, every request needs it: as ``Authorization: Bearer``, or as the cookie that the login page
   sets, which holds a hash of it.
+- **Address.** One that is very long is refused, also because an address that is sent on to another ("/b/kb" to
+  "/b/kb/") would become a header that no client reads.
 - **Size.** A body is counted as it arrives, whatever Content-Length says. It is dropped if nothing more arrives, or
   too slowly.
 
@@ -52,6 +54,8 @@ _HEADERS = {
 }
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_PORT = 65_535
+#: The longest path and query in bytes. A question of 4,000 characters has at most 48,000 in a query, quoted.
+_MAX_PATH, _MAX_QUERY = 4_000, 50_000
 #: Paths that need no token: the login page, and all below /static/.
 _OPEN_PATH, _OPEN_FOLDER = "/login", "/static/"
 
@@ -77,6 +81,7 @@ class RequestGuard:
             self._refuse_host(headers)
             or self._refuse_cross_site(scope, headers)
             or self._refuse_without_token(scope, headers)
+            or _refuse_address(scope)
             or self._refuse_size(scope, headers)
         )
         secure_send = _SecureSend(send)
@@ -153,6 +158,16 @@ class RequestGuard:
         limits = self._settings.limits
         # The boundaries and headers of an upload come on top of its files.
         return limits.upload_bytes + limits.body_bytes if _is_upload(scope) else limits.body_bytes
+
+
+def _refuse_address(scope: Scope) -> Response | None:
+    if len(scope["path"].encode(errors="replace")) <= _MAX_PATH and len(scope["query_string"]) <= _MAX_QUERY:
+        return None
+    return error_response(
+        414,
+        f"the address has more than {_MAX_PATH:,} bytes before its question mark or {_MAX_QUERY:,} after it",
+        "A long question can be sent with POST",
+    )
 
 
 def _is_upload(scope: Scope) -> bool:
