@@ -56,6 +56,10 @@ from clew.parse.documents.xlsx import (
         (7, "[>100]0.0;0.00", "7.0"),
         (-0.001, "0.00", "0.00"),
         (0, ";;;", ""),
+        (1.5, "0." + 30 * "0", "1.5" + 29 * "0"),  # as many decimals as Excel offers
+        (4e19, "0.000000000", "4" + 19 * "0" + ".000000000"),
+        (2.5, "0." + 253 * "#", "2.5"),
+        (2.5, "0" + 255 * "%", "2.5"),  # longer than Excel takes
     ],
 )
 def test_numbers(value: float, code: str, expected: str) -> None:

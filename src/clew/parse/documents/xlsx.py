@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from itertools import starmap
 from pathlib import PurePath
@@ -54,6 +54,10 @@ BUILT_IN_FORMATS = {
 }  # fmt: skip
 """The formats that a workbook refers to by number without defining them."""
 
+#: Characters of a number format, at most: Excel's own limit. A longer one could make a page of each number.
+_LONGEST_FORMAT = 255
+#: Holds all digits that such a format shows of a number below 10**20.
+_SHOWN_DIGITS = Context(prec=20 + _LONGEST_FORMAT)
 _LITERALS = re.compile(r'"([^"]*)"|\\(.)|_(.)|\*(.)|\[(\$[^\]]*|[^\]]*)\]')
 _DATE_PART = re.compile(r"[ymdhs]", re.I)
 _TOKEN = re.compile(
@@ -70,7 +74,7 @@ def format_number(value: float, code: str, epoch_1904: bool = False) -> str:
     >>> [shown(v, c) for v, c in ((1234.5, "#,##0.00"), (0.256, "0.0%"), (-12, "#,##0;(#,##0)"))]
     ['1,234.50', '25.6%', '(12)']
     """
-    if code in {"General", "@", ""}:
+    if code in {"General", "@", ""} or len(code) > _LONGEST_FORMAT:
         return format_general(value)
     if is_date_format(code):
         return _format_date(value, code, epoch_1904)
@@ -160,9 +164,9 @@ def _format_section(number: float, section: str) -> str:
     scale = len(pattern) - len(pattern.rstrip(","))
     whole, _, fraction = pattern.rstrip(",").partition(".")
     amount = amount.scaleb(-3 * scale)
-    rounded = (
-        amount.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP) if abs(amount) < 10**20 else amount
-    )
+    rounded = amount
+    if abs(amount) < 10**20:
+        rounded = amount.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP, _SHOWN_DIGITS)
     text = f"{rounded:,f}" if "," in whole else f"{rounded:f}"
     text = _drop_optional_decimals(text, fraction)
     least = whole.count("0")
