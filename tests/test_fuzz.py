@@ -184,6 +184,7 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
         ("reply", "```\n" * 10_000 + "x"),
         ("reply", "Final answer: " * 3_000 + "x"),
         ("graph rdf", f"rdf\n<rdf:RDF xmlns:rdf='{RDF}'><rdf:Bag rdf:about='h{SPACES}'/></rdf:RDF>"),
+        ("reply", '{"answer": ' + '" ' * 16_000 + '"#1"}'),
         ("reply", '{"answer": "#1' + "\0" * 60_000 + '"} The #1'),
         ("reply", "0000-02-30" * 6_000 + "date 1"),
         ("reply", "section 1" + " and" * 60),

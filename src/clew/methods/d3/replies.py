@@ -122,10 +122,12 @@ _YES = re.compile(r"^\W*(?:yes|true|relevant|1|是的?|对|はい|예|네|да|j
 _NO = re.compile(
     r"^\W*(?:no|false|irrelevant|not|none|0|否|不是|不|いいえ|아니요|нет|nein|nee|non)(?!\w)", re.IGNORECASE
 )
-#: The choice repeated, and a verdict in JSON or after "answer".
+#: The choice repeated.
 _CHOICE = re.compile(r"[\"'“]?\byes\b[\"'”]?\s*(?:or|/)\s*[\"'“]?no\b[\"'”]?", re.IGNORECASE)
+#: A verdict in JSON or after "answer". Two parts of the expression match the marks behind that word, and the first
+#: keeps them: thousands took the square of their number.
 _VERDICT = re.compile(
-    r"(?:\banswer\b\W*(?:is|would\s+be|:)?|\b(?:decision|verdict|judge?ment|conclusion)\b[*_]*\s*:"
+    r"(?:\banswer\b\W*+(?:is|would\s+be)?|\b(?:decision|verdict|judge?ment|conclusion)\b[*_]*\s*:"
     r"|[\"'][\w ]+[\"']\s*:|\brelevant\s*:)[\s*_\"']*"
     r"\b(?P<verdict>yes|no|true|false)\b",
     re.IGNORECASE,
