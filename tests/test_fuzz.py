@@ -179,6 +179,7 @@ def test_long_questions_and_names_are_read_in_linear_time() -> None:
         ("question", "Show the" + " tables of a" * 1_600),
         ("question", "Is Ada or Bo " + "a" * 500 + "1"),
         ("latex", "\\newcommand\\a" + " " * 4_000 + "x"),
+        ("reply", "The answer is" + "\n" * 40_000),
         ("reply", "*\n" * 20_000 + "x"),
         ("reply", "\n\n*" * 10_000 + "x"),
         ("reply", "```\n" * 10_000 + "x"),

@@ -21,7 +21,7 @@ from clew.core.component import PromptFile, Recipe, Resources, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import is_refusal
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.core.text import normalise
+from clew.core.text import normalise, shorten_space
 from clew.core.trail import FollowUpStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
@@ -47,7 +47,7 @@ class Reply:
 
 def parse_reply(text: str) -> Reply:
     """Return the first move of a reply. A line that is a question is a follow-up without the words for it."""
-    text = _THOUGHT.sub("", text)
+    text = _THOUGHT.sub("", shorten_space(text))
     follow_up, final = _FOLLOW_UP.search(text), _FINAL.search(text)
     if follow_up and (final is None or follow_up.start() < final.start()):
         return Reply(question=follow_up["question"].strip(_AROUND))
