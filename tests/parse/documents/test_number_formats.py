@@ -6,6 +6,8 @@ import random
 from datetime import date
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clew.parse.documents.xlsx import (
     BUILT_IN_FORMATS,
@@ -92,6 +94,26 @@ def test_numbers(value: float, code: str, expected: str) -> None:
 )
 def test_dates(value: float, code: str, expected: str) -> None:
     assert format_number(value, code) == expected
+
+
+_PIECES = (
+    '# ? , % E+0 0.0 #,##0 [h] [$€-407] [>1] General ; "a" \\x _) *- y mmm mmmmm d dddd h s s.000 AM/PM A/P [Red] [ "'
+).split(" ")
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.lists(
+        st.sampled_from(_PIECES)
+        | st.integers(0, 40).map(lambda places: "0" * places)
+        | st.integers(0, 40).map(lambda places: "." + "0" * places),
+        max_size=8,
+    ),
+    st.booleans(),
+)
+def test_any_format_shows_a_number_in_a_short_text(value: float, pieces: list[str], epoch_1904: bool) -> None:
+    assert len(format_number(value, "".join(pieces), epoch_1904)) < 2_000
 
 
 @pytest.mark.slow
