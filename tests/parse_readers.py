@@ -15,6 +15,7 @@ from pathlib import Path
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
+from clew.parse.documents.files import read_bytes
 from clew.parse.documents.formats import document_formats
 from clew.parse.documents.reader import parse
 
@@ -23,7 +24,7 @@ def obey(  # noqa: C901
     path: Path, *, unit: str
 ) -> ParsedDocument:
     """Read a file whose first word says how the reading ends."""
-    text = path.read_text()
+    text = read_bytes(path).decode()
     match text.split()[0]:
         case "refuse":
             raise UnreadableFile("is not to my liking", "Try another")
@@ -49,6 +50,8 @@ def obey(  # noqa: C901
             obey(path, unit=unit)
         case "bug":
             return {}["no such key"]
+        case "order":
+            return Order(path.with_name("ordered"))
         case "escape":
             return parse(
                 f"escapes: {' '.join(escapes(path)) or 'none'}".encode(), path.name, unit="paragraph"
@@ -61,10 +64,25 @@ def obey(  # noqa: C901
     return parse(text.encode(), path.name, unit="sentence" if unit == "sentence" else "paragraph")
 
 
+class Order:
+    """Whoever unpickles it makes a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self):
+        """What a pickle of this has to be read by."""
+        return os.mkdir, (str(self.folder),)
+
+
 def escapes(path: Path) -> list[str]:
     """Return which of the things that a parser has no need for this process can do."""
     other = path.with_name("other.txt")
     ways = {
+        "read": other.read_text,
+        "read-again": path.read_text,
+        "list": lambda: list(path.parent.iterdir()),
+        "read-password-file": Path("/etc/passwd").read_text,
         "write-beside": lambda: path.with_suffix(".new").write_text("x"),
         "write-at-home": lambda: (Path.home() / "clew-escape-test").write_text("x"),
         "change": lambda: other.write_text("x"),

@@ -42,11 +42,11 @@ from clew.core.types import Member
 from clew.knowledge_base.local_cluster import read_local_cluster
 from clew.models import create_encoder
 from clew.models.encoders import EncoderWrapper, OnnxEncoder
+from clew.parse.documents.files import read_bytes
 from clew.parse.documents.formats import document_formats
 from clew.parse.documents.limits import MIB
 from clew.parse.documents.pdf.recognition import can_recognise
 from clew.parse.documents.pool import Outcome, ParsePool
-from clew.parse.documents.reader import read_bytes
 
 if TYPE_CHECKING:
     from clew.core.arrays import Vectors

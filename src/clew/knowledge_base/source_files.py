@@ -167,7 +167,7 @@ class SourceFiles:
         The bytes are compared: a file that was changed is not returned. Raises NotFound where no such file is left.
         """
         from clew.parse.documents.builder import document_key
-        from clew.parse.documents.reader import read_bytes
+        from clew.parse.documents.files import read_bytes
 
         record = self._store.document(document)
         uploaded = [self._store.fetch_file(f"{UPLOADS_FOLDER}/{record.key}")]

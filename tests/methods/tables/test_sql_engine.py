@@ -1,6 +1,8 @@
 """SQL over tables: what is read, where it came from, and what is refused."""
 
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from uuid import UUID
 
 import pytest
 
@@ -62,6 +64,17 @@ def test_sources_of_groups_and_joins():
     )
     assert joined.rows == (("Total", None), ("North", "Ada"), ("South", None))
     assert joined.sources == (("s:4",), ("s:2", "c:1"), ("s:3",))
+
+
+def test_values_of_all_kinds_arrive():
+    values = query(
+        "select timestamptz '2020-01-01 00:00:00+02', timestamp '2020-01-01 10:00:00', time '10:00', "
+        "interval 3 days, 1.50::decimal(5, 2), '4609846c-53ba-46fb-941b-9dc662cc7b08'::uuid, [1, 2], {'a': 1} "
+        "from chiefs"
+    ).rows[0]
+    assert values[0] == datetime(2019, 12, 31, 22, tzinfo=UTC)
+    assert values[1:4] == (datetime(2020, 1, 1, 10), time(10), timedelta(days=3))
+    assert values[4:] == (Decimal("1.50"), UUID("4609846c-53ba-46fb-941b-9dc662cc7b08"), [1, 2], {"a": 1})
 
 
 @pytest.mark.slow

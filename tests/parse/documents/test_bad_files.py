@@ -24,9 +24,10 @@ from bad_files import (
 )
 from clew.core.errors import UnreadableFile
 from clew.core.types import PAGE, TABLE
+from clew.parse.documents.files import read_bytes
 from clew.parse.documents.formats import document_formats
 from clew.parse.documents.limits import Limits
-from clew.parse.documents.reader import is_supported, parse, read_bytes, read_file
+from clew.parse.documents.reader import is_supported, parse, read_file
 
 EVERY = (*BAD_FILES, *SPECIAL_FILES, *UNSUPPORTED_FILES)
 #: Files that take long to refuse, because they are large once they are read.

@@ -134,7 +134,7 @@ def _describe_size(graph: GraphSize) -> str:
 
 
 #: What a parser can do in words, by the names of :func:`clew.parse.documents.sandbox.try_confinement`.
-_REACH = {"files": "writing files", "network": "the network"}
+_REACH = {"files": "writing files", "reading": "reading other files", "network": "the network"}
 
 
 def doctor(
@@ -158,7 +158,7 @@ def doctor(
 ) -> None:
     """Check the knowledge base, and rebuild indexes that are missing or damaged; with --llm, check a language model.
 
-    It also says where this system cannot keep the processes that read files from writing files or from the network.
+    It also says where this system cannot keep what reads a file from other files and the network.
     Exits with status 1 if a fault was found and not repaired. What a model can do is kept, and methods go by it where
     a recipe leaves a choice open.
 
@@ -185,7 +185,7 @@ def doctor(
         missing = [what for what, is_confined in try_confinement().items() if not is_confined]
         if missing:
             print_note(
-                f"clew: this system cannot keep parsers from {' and '.join(map(_REACH.__getitem__, missing))}"
+                f"clew: this system cannot keep parsers from {', '.join(_REACH[what] for what in missing)}"
             )
     if not all(finding.repaired for finding in findings):
         raise typer.Exit(EXIT_FAILED)

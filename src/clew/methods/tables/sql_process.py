@@ -2,7 +2,7 @@
 
 DuckDB looks at its limits between the pieces of its work. A single value that a function makes of a small number,
 ``repeat('a', 4000000000)``, is one piece: it can be neither interrupted nor kept from filling the memory. So the
-query runs in a process with limits of the system, without files to write and without a network
+query runs in a process with limits of the system, without files and without a network
 (:mod:`clew.parse.documents.sandbox`). Decision 47.
 """
 
@@ -15,9 +15,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from clew.core.errors import UsageError
+from clew.core.messages import read_message
 from clew.parse.documents.limits import MIB, limit_memory
 from clew.parse.documents.sandbox import confine_process
 
@@ -32,6 +36,8 @@ _OUT_OF_MEMORY = {-getattr(signal, name) for name in ("SIGABRT", "SIGKILL") if h
 _START_SECONDS = 30.0
 #: Characters of one value of a result.
 _VALUE_LENGTH = 10_000
+#: What values of a result may be, beside what Python has built in.
+_VALUE_TYPES = frozenset({date, datetime, time, timedelta, timezone, Decimal, UUID})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,10 @@ def run_in_process(task: QueryTask) -> QueryRows:
         raise UsageError(
             f"the process of the query ended with {process.returncode}: {last[:300]}".rstrip(": ")
         )
-    result: QueryRows | UsageError = pickle.loads(output)
+    try:
+        result: QueryRows | UsageError = read_message(output, ("clew.core.errors", __name__), _VALUE_TYPES)
+    except pickle.UnpicklingError as error:
+        raise UsageError(f"the process of the query failed: {error}") from error
     if isinstance(result, UsageError):
         raise result
     return result
@@ -130,10 +139,20 @@ def serve_query() -> None:
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     limit_memory((task.limits.memory + _GRACE_MIB) * MIB)
-    pickle.dump(_run(connection, task), sys.stdout.buffer)
+    _RowPickler(sys.stdout.buffer).dump(_run(connection, task))
     sys.stdout.flush()
     # Not to wait for a thread of the engine that still works.
     os._exit(0)
+
+
+class _RowPickler(pickle.Pickler):
+    """Writes times with the offset that they have, not with their time zone, which no message can have."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how a value is written, NotImplemented for the usual way."""
+        if isinstance(value, datetime) and (offset := value.utcoffset()) is not None:
+            return value.replace(tzinfo=timezone(offset)).__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        return NotImplemented
 
 
 def _run(connection: duckdb.DuckDBPyConnection, task: QueryTask) -> QueryRows | UsageError:

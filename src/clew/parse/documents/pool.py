@@ -1,7 +1,10 @@
 """A pool of processes that parse files: a file that crashes, hangs or exhausts the memory costs no other file.
 
-Workers are spawned, never forked, since the parent may have threads. Each has a pipe to the parent for paths and
+Workers are spawned, never forked, since the parent may have threads. Each has a pipe to the parent for files and
 documents. When the parent ends, in whatever way, its workers end with it, even in the middle of a file.
+
+A document that takes a worker over through a fault in a parser gets no further: the parent opens the files and hands
+them over, one at a time, and takes nothing from the pipe but documents and errors.
 
 concurrent.futures and pebble were considered: decision 0017.
 """
@@ -10,7 +13,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
+import socket
 import sys
 import threading
 import time
@@ -23,11 +28,14 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import MappingProxyType, ModuleType, TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from clew.core.config import reading_limits
 from clew.core.errors import UnreadableFile
+from clew.core.messages import read_message
 from clew.core.types import ParsedDocument
+from clew.parse.documents.files import handed_over, open_descriptor
+from clew.parse.documents.formats import document_formats
 from clew.parse.documents.limits import MIB, SIMPLER, SMALLER, limit_memory, set_processor_limit
 from clew.parse.documents.pdf.recognition import can_recognise
 from clew.parse.documents.progress import receive_pages
@@ -45,6 +53,8 @@ TIME_LIMIT = 900.0
 RECOGNITION_TIME_LIMIT = 6 * 3600.0
 #: Seconds of processor time that a file may take for each MiB, beside those that every file may.
 SECONDS_PER_MIB = 1.0
+#: Where the classes are of what workers send, beside paths.
+_MESSAGE_MODULES = ("clew.core.types", "clew.core.errors", "clew.parse.")
 #: Seconds between two reports of how far a file is.
 _REPORT_EVERY = 0.5
 
@@ -62,6 +72,19 @@ class _Pages:
 
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A message to a worker: a file and the keyword arguments of its reader.
+
+    ``is_opened``: a descriptor of the file follows. ``problem``: why the parent could not open it.
+    """
+
+    path: Path
+    options: Mapping[str, Any]
+    is_opened: bool = False
+    problem: UnreadableFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +114,13 @@ class ParsePool:
 
     ``time_limit``: seconds that a file may take (default: as its format needs). ``processor_limit``: seconds of
     processor time, more for a large file and for each page of a PDF; ``memory_limit``: bytes beyond those of the idle
-    process; 0 is no limit, None the one of :func:`clew.core.config.reading_limits`. ``confined``: the processes can
-    neither reach a network nor write files but in ``folder``, where the system can see to it
-    (:mod:`clew.parse.documents.sandbox`). The attribute ``on_pages`` may be set to a function that is called with a
-    path and how many of its pages of how many are read, now and then.
+    process; 0 is no limit, None the one of :func:`clew.core.config.reading_limits`.
+
+    ``access``: where the system can see to it (:mod:`clew.parse.documents.sandbox`), the processes can neither reach
+    a network nor write files but in ``folder``. With "given" they read no files but those that they are given, which
+    their reader opens by :func:`clew.parse.documents.files.open_file`; with "read" they read any; "all" takes nothing
+    from them. The attribute ``on_pages`` may be set to a function that is called with a path and how many of its
+    pages of how many are read, now and then.
     """
 
     def __init__(
@@ -105,7 +131,7 @@ class ParsePool:
         time_limit: float | None = None,
         memory_limit: int | None = None,
         processor_limit: float | None = None,
-        confined: bool = True,
+        access: Literal["given", "read", "all"] = "given",
         folder: Path | None = None,
     ) -> None:
         seconds, mebibytes = reading_limits()
@@ -116,7 +142,10 @@ class ParsePool:
         self._memory_limit = int(mebibytes * MIB) if memory_limit is None else memory_limit
         self._processor_limit = seconds if processor_limit is None else processor_limit
         self.on_pages: Callable[[Path, int, int], None] | None = None
-        self._confine = partial(confine_process, folder) if confined else None
+        confine = partial(confine_process, folder, reads_all=access == "read")
+        self._confine = None if access == "all" else confine
+        # Where nothing can be confined, a worker may as well open its file.
+        self._hands_over = access == "given" and sys.platform == "linux"
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
@@ -185,7 +214,20 @@ class ParsePool:
         worker.path, worker.deadline = path, time.monotonic() + self._time_limit
         # If the worker has just died, this is noticed when its answer is awaited.
         with suppress(OSError):
-            worker.pipe.send((path, options))
+            if not self._hands_over:
+                worker.pipe.send(_Task(path, options))
+                return
+            try:
+                descriptor = open_descriptor(path)
+            except UnreadableFile as problem:
+                worker.pipe.send(_Task(path, options, problem=problem))
+                return
+            try:
+                worker.pipe.send(_Task(path, options, is_opened=True))
+                with _as_socket(worker.pipe) as channel:
+                    socket.send_fds(channel, [b"\0"], [descriptor])
+            finally:
+                os.close(descriptor)
 
     def cancel(self) -> None:
         """End the reading of the current files, which then count as crashed. Called from any thread."""
@@ -196,10 +238,15 @@ class ParsePool:
     def _receive(self, worker: _Worker) -> Outcome | _Pages:
         """Return what a worker sent: the outcome of its file, or how far it is."""
         try:
-            outcome: Outcome | _Crash | _Pages = worker.pipe.recv()
+            data = worker.pipe.recv_bytes()
+            outcome: Outcome | _Crash | _Pages = read_message(
+                data, _MESSAGE_MODULES, frozenset({type(Path())})
+            )
         except (EOFError, OSError):
             worker.process.join()
             outcome = _Crash(_describe_exit(worker.process.exitcode or 0))
+        except pickle.UnpicklingError as error:
+            outcome = _Crash(str(error))
         if isinstance(outcome, _Pages):
             if self.on_pages is not None and worker.path is not None:
                 self.on_pages(worker.path, outcome.done, outcome.total)
@@ -249,6 +296,17 @@ class ParsePool:
         worker.process.close()
 
 
+@contextmanager
+def _as_socket(pipe: Connection) -> Iterator[socket.socket]:
+    """Yield the socket that a pipe is on Linux: descriptors can be sent through it."""
+    channel = socket.socket(fileno=pipe.fileno())
+    try:
+        channel.setblocking(True)  # a program may have given new sockets a time limit
+        yield channel
+    finally:
+        channel.detach()  # the pipe goes on
+
+
 _STARTING = threading.Lock()
 
 
@@ -289,6 +347,7 @@ def _serve_parent(
     _silence_output()
     _end_with_parent()
     if confine is not None:
+        document_formats()  # while plug-ins can be imported from wherever they are
         confine()
     limit_memory(memory)
     refusal = UnreadableFile(
@@ -298,12 +357,14 @@ def _serve_parent(
     with _CrashReport(pipe):
         while True:
             try:
-                path, options = pipe.recv()
+                task: _Task = pipe.recv()
             except EOFError:
                 return
             with suppress(OSError):
-                set_processor_limit(seconds and seconds + SECONDS_PER_MIB * path.stat().st_size / MIB)
-            outcome = _read(reader, path, options, refusal)
+                size = task.path.stat().st_size
+                set_processor_limit(seconds and seconds + SECONDS_PER_MIB * size / MIB)
+            with _take_file(pipe, task):
+                outcome = task.problem or _read(reader, task.path, task.options, refusal)
             try:
                 pipe.send(outcome)
             except MemoryError:
@@ -311,7 +372,19 @@ def _serve_parent(
                 pipe.send(outcome)
 
 
-def _read(reader: FileReader, path: Path, options: dict[str, Any], refusal: UnreadableFile) -> Outcome:
+@contextmanager
+def _take_file(pipe: Connection, task: _Task) -> Iterator[None]:
+    """Let a reader open the file of a task, if the parent hands it over."""
+    if not task.is_opened:
+        yield
+        return
+    with _as_socket(pipe) as channel:
+        _, (descriptor,), _, _ = socket.recv_fds(channel, 1, 1)
+    with handed_over(task.path, descriptor):
+        yield
+
+
+def _read(reader: FileReader, path: Path, options: Mapping[str, Any], refusal: UnreadableFile) -> Outcome:
     try:
         outcome: Outcome = reader(path, **options)
         return outcome

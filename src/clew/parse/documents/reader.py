@@ -5,8 +5,6 @@ The format is detected from the content first, and from the suffix where the con
 
 from __future__ import annotations
 
-import os
-import stat
 import tempfile
 import zipfile
 from collections import Counter
@@ -19,8 +17,9 @@ from clew.core.errors import UnreadableFile
 from clew.core.types import Member, ParsedDocument
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import is_binary
+from clew.parse.documents.files import read_bytes
 from clew.parse.documents.formats import DocumentFormat, MemberFile, document_formats, format_of_suffix
-from clew.parse.documents.limits import LIMITS, MIB, SIMPLER, Limits, format_size
+from clew.parse.documents.limits import LIMITS, SIMPLER, Limits, format_size
 from clew.parse.documents.pdf.recognition import HINT
 
 #: Bytes at the start of a text file that :attr:`DocumentFormat.matches` is given.
@@ -276,40 +275,3 @@ def _write_members(document: ParsedDocument, data: bytes, name: str, folder: Pat
         files = "1 file in it is" if len(others) == 1 else f"{len(others):,} files in it are"
         notes += (f"{files} of a type that is not read: {named}",)
     return replace(document, members=tuple(members), notes=notes)
-
-
-def read_bytes(path: Path, limits: Limits = LIMITS) -> bytes:
-    """Return the content of a regular file. Raises UnreadableFile; never waits for a pipe or device."""
-    # O_NONBLOCK: opening a named pipe that nobody writes to would wait for ever.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        with os.fdopen(os.open(path, flags), "rb") as file:
-            status = os.fstat(file.fileno())
-            if stat.S_ISDIR(status.st_mode):
-                raise UnreadableFile("is a folder, not a file")
-            if not stat.S_ISREG(status.st_mode):
-                raise UnreadableFile("is a pipe or device, not a file")
-            data = None
-            if status.st_size <= limits.file_bytes:
-                # Not more at once than it has, which would be allocated; then what it may have grown by.
-                data = file.read(status.st_size + 1)
-                while len(data) <= limits.file_bytes and (more := file.read(MIB)):
-                    data += more
-    except OSError as error:
-        raise UnreadableFile(_problem_of(path, error)) from error
-    except ValueError as error:  # a path with a NUL in it
-        raise UnreadableFile(f"cannot be opened ({error})") from error
-    if data is None or len(data) > limits.file_bytes:
-        raise UnreadableFile(f"is larger than {format_size(limits.file_bytes)}")
-    return data
-
-
-def _problem_of(path: Path, error: OSError) -> str:
-    if isinstance(error, IsADirectoryError):
-        return "is a folder, not a file"
-    if isinstance(error, PermissionError):
-        return "cannot be read: no permission"
-    if isinstance(error, FileNotFoundError):
-        return "is a link to nowhere" if path.is_symlink() else "no longer exists"
-    # A named pipe without a reader, a socket: "no such device or address".
-    return f"cannot be read: {(error.strerror or str(error)).lower()}"

@@ -1,14 +1,14 @@
-"""Takes from a process what a parser does not need: writing files, the network, other processes. Linux only.
+"""Takes from a process what a parser does not need: files, the network, other processes. Linux only.
 
 - **Landlock** (Linux 5.13 and later): nothing can be created, removed, or written but /dev/null and what lies in a
-  folder of the parent's choice; no TCP (6.7 and later), no signals and no abstract sockets to the rest of the
-  machine (6.12 and later).
+  folder of the parent's choice, and nothing can be read but that folder, Python, its packages and the system's
+  libraries; no TCP (6.7 and later), no signals and no abstract sockets to the rest of the machine (6.12 and later).
 - **seccomp**: no sockets of any kind, no io_uring, no looking into other processes. On x86-64 and 64-bit ARM.
 
-Both need no rights and no programs, hold for all that the process starts, and cannot be undone. Reading is allowed:
-a worker reads whatever files its parent is given, and has no way to pass anything on but the document it returns.
+Both need no rights and no programs, hold for all that the process starts, and cannot be undone. What a parser is to
+read, its parent opens and hands over.
 
-Sources: the kernel's documentation, userspace-api/landlock and userspace-api/seccomp_filter. Decision 31.
+Sources: the kernel's documentation, userspace-api/landlock and userspace-api/seccomp_filter. Decisions 31 and 50.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import stat
 import struct
 import subprocess
 import sys
@@ -25,8 +26,9 @@ from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _RULE_PATH_BENEATH = 1, 1
-#: Rights over files: to write one, to remove a folder or file, to create one of seven kinds.
-_WRITE_FILE = 1 << 1
+#: Rights over files: to write one, to read one, to list a folder; to remove a folder or file, to create one of seven
+#: kinds.
+_WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 1, 1 << 2, 1 << 3
 _CHANGES = _WRITE_FILE | sum(1 << bit for bit in range(4, 13))
 #: The rights that a later version of Landlock knows besides: to link into another folder, to cut a file.
 _LATER_CHANGES = ((2, 1 << 13), (3, 1 << 14))
@@ -43,13 +45,19 @@ _CALLS = {
 #: Calls of the form x32, which have other numbers, begin here.
 _OTHER_FORM = 0x40000000
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+#: What the system's libraries are read from, and what they read.
+_SYSTEM = (
+    "/usr", "/lib", "/lib64", "/opt", "/nix/store", "/proc", "/sys", "/dev/urandom", "/dev/zero", "/etc/ld.so.cache",
+    "/etc/fonts", "/etc/localtime", "/etc/mime.types", "/etc/ssl/openssl.cnf",
+)  # fmt: skip
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 13  # 13: permission denied
 
 
-def confine_process(folder: Path | None = None) -> None:
+def confine_process(folder: Path | None = None, *, reads_all: bool = False) -> None:
     """Confine this process, and what it starts, as far as the system can; see :func:`confinement`.
 
-    It may write in ``folder`` alone, temporary files included.
+    It may write in ``folder`` alone, temporary files included. ``reads_all``: it may open any file to read it, as a
+    process has to that is told a path and opens what belongs to it.
     """
     if folder is not None:
         tempfile.tempdir = str(folder)
@@ -60,29 +68,34 @@ def confine_process(folder: Path | None = None) -> None:
     if version or platform.machine() in _CALLS:
         _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     if version:
-        _forbid_changes(version, folder)
+        _forbid_files(version, folder, reads_all)
     if platform.machine() in _CALLS:
         _forbid_calls(*_CALLS[platform.machine()])
 
 
 def confinement() -> dict[str, bool]:
-    """Return what this system says it can keep a process from: ``files`` (writing them) and ``network``."""
+    """Return what this system says it can keep a process from: ``files`` (writing them), ``reading`` the files of
+    others, and ``network``."""
     version = _landlock_version()
     has_filters = sys.platform == "linux" and platform.machine() in _CALLS and _has_seccomp()
-    return {"files": version > 0, "network": has_filters or version >= _NETWORK_VERSION}
+    return {
+        "files": version > 0,
+        "reading": version > 0,
+        "network": has_filters or version >= _NETWORK_VERSION,
+    }
 
 
 def try_confinement() -> dict[str, bool]:
-    """Return what a process that is confined here is really kept from, by trying: ``files`` and ``network``."""
+    """Return what a process that is confined here is really kept from, by trying; the names are those of
+    :func:`confinement`."""
     with tempfile.TemporaryDirectory(prefix="clew-") as folder:
+        file = Path(folder) / "file"
+        file.touch()
         child = subprocess.run(
-            [sys.executable, "-c", _TRIAL, str(Path(folder) / "file")],
-            capture_output=True,
-            text=True,
-            check=False,
+            [sys.executable, "-c", _TRIAL, str(file)], capture_output=True, text=True, check=False
         )
     reached = set(child.stdout.split())
-    return {what: child.returncode == 0 and what not in reached for what in ("files", "network")}
+    return {what: child.returncode == 0 and what not in reached for what in ("files", "reading", "network")}
 
 
 #: Prints what it reaches. A connection to a port where nobody listens is refused by whoever is asked first.
@@ -90,11 +103,12 @@ _TRIAL = """
 import errno, socket, sys
 from clew.parse.documents.sandbox import confine_process
 confine_process()
-try:
-    open(sys.argv[1], "w").close()
-    print("files")
-except PermissionError:
-    pass
+for what, mode in (("files", "w"), ("reading", "r")):
+    try:
+        open(sys.argv[1], mode).close()
+        print(what)
+    except PermissionError:
+        pass
 try:
     with socket.socket() as client:
         if client.connect_ex(("127.0.0.1", 9)) not in (errno.EACCES, errno.EPERM):
@@ -121,9 +135,10 @@ def _has_seccomp() -> bool:
         return any(line.startswith("Seccomp:") for line in status)
 
 
-def _forbid_changes(version: int, folder: Path | None) -> None:
+def _forbid_files(version: int, folder: Path | None, reads_all: bool) -> None:
     changes = _CHANGES | sum(right for first, right in _LATER_CHANGES if version >= first)
-    fields = [changes]
+    reads = 0 if reads_all else _READ_FILE | _READ_FOLDER
+    fields = [changes | reads]
     if version >= _NETWORK_VERSION:
         fields.append(_BOTH)
     if version >= _SCOPE_VERSION:
@@ -133,15 +148,44 @@ def _forbid_changes(version: int, folder: Path | None) -> None:
     if rules < 0:
         return
     try:
-        for path, rights in ((Path(os.devnull), _WRITE_FILE), (folder, changes)):
-            if path is not None:
-                place = os.open(path, os.O_RDONLY)
-                rule = struct.pack("=Qi", rights, place)
-                _libc().syscall(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
-                os.close(place)
+        _allow(rules, os.devnull, _WRITE_FILE | reads)
+        if folder is not None:
+            _allow(rules, str(folder), changes | reads)
+        for place in _readable_places() if reads else ():
+            _allow(rules, place, reads)
         _libc().syscall(_RESTRICT_SELF, rules, 0)
     finally:
         os.close(rules)
+
+
+def _allow(rules: int, path: str, rights: int) -> None:
+    """Add to a set of rules that ``path``, a file or all in a folder, may be used so; nothing where it is missing."""
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    if not stat.S_ISDIR(os.fstat(place).st_mode):
+        rights &= _WRITE_FILE | _READ_FILE  # the kernel takes no others for a file
+    rule = struct.pack("=Qi", rights, place)
+    _libc().syscall(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
+    os.close(place)
+
+
+def _readable_places() -> set[str]:
+    """Return the folders and files that Python, its packages, and the system's libraries are read from.
+
+    A script, and ``python -m``, put their own folder on Python's path, which may be the one with a person's
+    documents: it is none of them, but packages that were imported from there are.
+    """
+    places = {*_SYSTEM, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
+    own = {Path(sys.argv[0]).resolve().parent, Path().resolve()}
+    places.update(
+        entry for entry in sys.path if Path(entry).is_absolute() and Path(entry).resolve() not in own
+    )
+    for name, module in sys.modules.copy().items():
+        if "." not in name:
+            places.update(getattr(module, "__dict__", {}).get("__path__", ()))
+    return places
 
 
 def _forbid_calls(machine: int, seccomp: int, calls: tuple[int, ...]) -> None:

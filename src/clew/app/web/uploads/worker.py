@@ -251,13 +251,14 @@ class UploadWorker:
             "form": upload.form,
             "name": upload.name,
         }
-        # It writes to the base, and nowhere else.
+        # It reads what a graph and a base are made of, and writes to the base alone.
         with ParsePool(
             1,
             reader=read_uploaded_graph,
             time_limit=seconds,
             memory_limit=memory,
             processor_limit=0,
+            access="read",
             folder=self.base.path,
         ) as pool:
             self.commands.stop_reading = pool.cancel

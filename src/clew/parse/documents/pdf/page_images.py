@@ -13,6 +13,7 @@ import pypdfium2 as pdfium
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import Box
+from clew.parse.documents.files import open_file
 from clew.parse.documents.pdf.recognition import PageTurn
 from clew.parse.documents.pdf.words import Page, read_page
 
@@ -51,7 +52,7 @@ def render_page(path: Path, *, unit: str = "", page: int, scale: float, max_pixe
     A reader of :class:`clew.parse.documents.pool.ParsePool`, which passes ``unit``. Raises UnreadableFile.
     """
     try:
-        with pdfium.PdfDocument(path) as document:
+        with open_file(path) as file, pdfium.PdfDocument(file) as document:
             pdf_page = document[page - 1]
             width, height = pdf_page.get_size()
             if not (0 < width < 1e6 and 0 < height < 1e6):

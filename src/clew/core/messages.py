@@ -1,0 +1,45 @@
+"""Reads what a confined process sends to the process that started it.
+
+A pickle can name any function for its reader to call, so a process that was taken over by what it reads could have
+its parent do what it cannot do itself. Here a pickle is built of dataclasses and errors of named modules, and of
+named types, and of nothing else.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from dataclasses import is_dataclass
+from io import BytesIO
+from typing import Any
+
+from clew.core.errors import ClewError
+
+
+def read_message(data: bytes, modules: tuple[str, ...], types: frozenset[type]) -> Any:
+    """Return what ``data`` is a pickle of.
+
+    ``modules``: how the names of those begin whose dataclasses and errors are parts of a message. ``types``: others
+    that are. Raises pickle.UnpicklingError for a pickle that names anything else, and for what is no pickle.
+    """
+    try:
+        return _MessageReader(data, modules, types).load()
+    except (EOFError, ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
+        raise pickle.UnpicklingError(f"it sent no message ({error})") from error
+
+
+class _MessageReader(pickle.Unpickler):
+    def __init__(self, data: bytes, modules: tuple[str, ...], types: frozenset[type]) -> None:
+        super().__init__(BytesIO(data))
+        self._modules = modules
+        self._types = {(kind.__module__, kind.__qualname__): kind for kind in types}
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class that a message may have. Nothing is imported for it."""
+        if kind := self._types.get((module, name)):
+            return kind
+        if module.startswith(self._modules):
+            kind = getattr(sys.modules.get(module), name, None)
+            if isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, ClewError)):
+                return kind
+        raise pickle.UnpicklingError(f"it sent {module}.{name}, which is no part of a message")
