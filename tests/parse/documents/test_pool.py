@@ -150,6 +150,30 @@ def test_a_parser_reaches_no_file_and_no_network(tmp_path: Path, monkeypatch) ->
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not all(confinement().values()), reason="this system cannot confine a process")
+def test_documents_beside_a_script_are_not_read_as_if_they_were_modules(tmp_path: Path) -> None:
+    """Python has the folder of the script on its path."""
+    (tmp_path / "other.txt").write_text("not to be touched")
+    files(tmp_path, ["escape"])
+    command = script(tmp_path)
+    program = (
+        SCRIPT.replace("announce", "obey")
+        .replace(', access="all"', "")
+        .replace("type(outcome)", "outcome.text, type(outcome)")
+    )
+    (tmp_path / "program.py").write_text(program)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=os.environ | {"ESCAPE_PORT": "9"},
+    )
+    assert "0.txt escapes: " in done.stdout and "read" not in done.stdout
+
+
+@pytest.mark.slow
 def test_a_worker_can_make_its_parent_call_nothing(tmp_path: Path) -> None:
     """A pickle may name any function; a parser that was taken over could send one."""
     sent = f"it sent {os.mkdir.__module__}.mkdir, which is no part of a message"

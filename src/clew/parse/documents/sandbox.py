@@ -47,8 +47,9 @@ _OTHER_FORM = 0x40000000
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 #: What the system's libraries are read from, and what they read.
 _SYSTEM = (
-    "/usr", "/lib", "/lib64", "/opt", "/nix/store", "/proc", "/sys", "/dev/urandom", "/dev/zero", "/etc/ld.so.cache",
-    "/etc/fonts", "/etc/localtime", "/etc/mime.types", "/etc/ssl/openssl.cnf",
+    "/usr", "/lib", "/lib64", "/opt", "/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew", "/proc", "/sys",
+    "/dev/urandom", "/dev/zero", "/etc/ld.so.cache", "/etc/fonts", "/etc/localtime", "/etc/mime.types",
+    "/etc/ssl/openssl.cnf",
 )  # fmt: skip
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 13  # 13: permission denied
 
@@ -185,6 +186,10 @@ def _readable_places() -> set[str]:
     for name, module in sys.modules.copy().items():
         if "." not in name:
             places.update(getattr(module, "__dict__", {}).get("__path__", ()))
+    # Libraries of a machine for computing may be anywhere; others of theirs lie beside them.
+    maps = Path("/proc/self/maps").read_text("utf-8", "replace")
+    mapped = (line.split(maxsplit=5)[-1] for line in maps.splitlines())
+    places.update(str(Path(path).parent) for path in mapped if path.startswith("/") and ".so" in path)
     return places
 
 
