@@ -326,7 +326,7 @@ def _post_json(port, path, body):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not all(confinement().values()), reason="this system cannot confine a process")
-def test_the_reader_of_an_uploaded_graph_writes_to_its_base_alone(tmp_path, monkeypatch) -> None:
+def test_the_reader_of_an_uploaded_graph_reaches_its_base_alone(tmp_path, monkeypatch) -> None:
     (tmp_path / "other.txt").write_text("not to be touched")
     monkeypatch.setattr(worker, "read_uploaded_graph", escape_beside_base)
     monkeypatch.setenv("ESCAPE_PORT", "9")
@@ -334,6 +334,7 @@ def test_the_reader_of_an_uploaded_graph_writes_to_its_base_alone(tmp_path, monk
         spool = Spool(base.path)
         id, file = spool.begin()
         file.close()
+        spool.data_path(id).write_bytes(b"a\tb\tc\n")
         upload = new_upload(id, "graph", "people.tsv", 9)
         commands = worker.ServerCommands()
         worker.UploadWorker("kb", base, spool, sys.stdout, commands).add_graph(upload, 60.0, 1 << 30)

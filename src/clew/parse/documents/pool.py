@@ -28,7 +28,7 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import MappingProxyType, ModuleType, TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from clew.core.config import reading_limits
 from clew.core.errors import UnreadableFile
@@ -116,11 +116,10 @@ class ParsePool:
     processor time, more for a large file and for each page of a PDF; ``memory_limit``: bytes beyond those of the idle
     process; 0 is no limit, None the one of :func:`clew.core.config.reading_limits`.
 
-    ``access``: where the system can see to it (:mod:`clew.parse.documents.sandbox`), the processes can neither reach
-    a network nor write files but in ``folder``. With "given" they read no files but those that they are given, which
-    their reader opens by :func:`clew.parse.documents.files.open_file`; with "read" they read any; "all" takes nothing
-    from them. The attribute ``on_pages`` may be set to a function that is called with a path and how many of its
-    pages of how many are read, now and then.
+    ``confined``: the processes can neither reach a network, nor write files but in ``folder``, nor read files but
+    there and those that they are given, where the system can see to it (:mod:`clew.parse.documents.sandbox`). Their
+    reader opens what they are given by :func:`clew.parse.documents.files.open_file`. The attribute ``on_pages`` may
+    be set to a function that is called with a path and how many of its pages of how many are read, now and then.
     """
 
     def __init__(
@@ -131,7 +130,7 @@ class ParsePool:
         time_limit: float | None = None,
         memory_limit: int | None = None,
         processor_limit: float | None = None,
-        access: Literal["given", "read", "all"] = "given",
+        confined: bool = True,
         folder: Path | None = None,
     ) -> None:
         seconds, mebibytes = reading_limits()
@@ -142,10 +141,9 @@ class ParsePool:
         self._memory_limit = int(mebibytes * MIB) if memory_limit is None else memory_limit
         self._processor_limit = seconds if processor_limit is None else processor_limit
         self.on_pages: Callable[[Path, int, int], None] | None = None
-        confine = partial(confine_process, folder, reads_all=access == "read")
-        self._confine = None if access == "all" else confine
+        self._confine = partial(confine_process, folder) if confined else None
         # Where nothing can be confined, a worker may as well open its file.
-        self._hands_over = access == "given" and sys.platform == "linux"
+        self._hands_over = confined and sys.platform == "linux"
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:

@@ -29,6 +29,7 @@ _VERSION, _RULE_PATH_BENEATH = 1, 1
 #: Rights over files: to write one, to read one, to list a folder; to remove a folder or file, to create one of seven
 #: kinds.
 _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 1, 1 << 2, 1 << 3
+_READS = _READ_FILE | _READ_FOLDER
 _CHANGES = _WRITE_FILE | sum(1 << bit for bit in range(4, 13))
 #: The rights that a later version of Landlock knows besides: to link into another folder, to cut a file.
 _LATER_CHANGES = ((2, 1 << 13), (3, 1 << 14))
@@ -54,11 +55,10 @@ _SYSTEM = (
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 13  # 13: permission denied
 
 
-def confine_process(folder: Path | None = None, *, reads_all: bool = False) -> None:
+def confine_process(folder: Path | None = None) -> None:
     """Confine this process, and what it starts, as far as the system can; see :func:`confinement`.
 
-    It may write in ``folder`` alone, temporary files included. ``reads_all``: it may open any file to read it, as a
-    process has to that is told a path and opens what belongs to it.
+    It may write in ``folder`` alone, temporary files included.
     """
     if folder is not None:
         tempfile.tempdir = str(folder)
@@ -69,7 +69,7 @@ def confine_process(folder: Path | None = None, *, reads_all: bool = False) -> N
     if version or platform.machine() in _CALLS:
         _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     if version:
-        _forbid_files(version, folder, reads_all)
+        _forbid_files(version, folder)
     if platform.machine() in _CALLS:
         _forbid_calls(*_CALLS[platform.machine()])
 
@@ -136,10 +136,9 @@ def _has_seccomp() -> bool:
         return any(line.startswith("Seccomp:") for line in status)
 
 
-def _forbid_files(version: int, folder: Path | None, reads_all: bool) -> None:
+def _forbid_files(version: int, folder: Path | None) -> None:
     changes = _CHANGES | sum(right for first, right in _LATER_CHANGES if version >= first)
-    reads = 0 if reads_all else _READ_FILE | _READ_FOLDER
-    fields = [changes | reads]
+    fields = [changes | _READS]
     if version >= _NETWORK_VERSION:
         fields.append(_BOTH)
     if version >= _SCOPE_VERSION:
@@ -149,11 +148,11 @@ def _forbid_files(version: int, folder: Path | None, reads_all: bool) -> None:
     if rules < 0:
         return
     try:
-        _allow(rules, os.devnull, _WRITE_FILE | reads)
+        _allow(rules, os.devnull, _WRITE_FILE | _READ_FILE)
         if folder is not None:
-            _allow(rules, str(folder), changes | reads)
-        for place in _readable_places() if reads else ():
-            _allow(rules, place, reads)
+            _allow(rules, str(folder), changes | _READS)
+        for place in _readable_places():
+            _allow(rules, place, _READS)
         _libc().syscall(_RESTRICT_SELF, rules, 0)
     finally:
         os.close(rules)

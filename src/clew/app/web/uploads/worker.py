@@ -251,14 +251,13 @@ class UploadWorker:
             "form": upload.form,
             "name": upload.name,
         }
-        # It reads what a graph and a base are made of, and writes to the base alone.
+        # It reads and writes files of the base, in which the spool is, and no others.
         with ParsePool(
             1,
             reader=read_uploaded_graph,
             time_limit=seconds,
             memory_limit=memory,
             processor_limit=0,
-            access="read",
             folder=self.base.path,
         ) as pool:
             self.commands.stop_reading = pool.cancel
