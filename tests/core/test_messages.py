@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -56,8 +58,19 @@ def test_modules_and_functions_of_clew_are_no_part_of_a_message(text):
 
 
 def test_a_module_is_not_imported_for_a_message():
+    assert "this" not in sys.modules
     with pytest.raises(pickle.UnpicklingError):
-        read_message(b"cclew.core.no_such_module\nA\n.", MODULES, frozenset())
+        read_message(b"cthis\nA\n.", ("this",), frozenset())
+    assert "this" not in sys.modules
+
+
+@pytest.mark.parametrize("kind", [Location, UnreadableFile, type(Path()), UUID])
+def test_a_message_cannot_change_a_class(kind):
+    """A pickle may give a class a state; here attributes as those of a class with slots."""
+    data = f"c{kind.__module__}\n{kind.__qualname__}\nN}}S'spoilt'\nI1\ns".encode() + b"\x86b."
+    with pytest.raises(pickle.UnpicklingError):
+        read_message(data, MODULES, frozenset({type(Path()), UUID}))
+    assert not hasattr(kind, "spoilt")
 
 
 @pytest.mark.parametrize(

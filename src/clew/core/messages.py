@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from io import BytesIO
 from typing import Any
@@ -28,6 +29,23 @@ def read_message(data: bytes, modules: tuple[str, ...], types: frozenset[type]) 
         raise pickle.UnpicklingError(f"it sent no message ({error})") from error
 
 
+class ProtectedCall:
+    """A function that a pickle may call. The instruction that gives an object its state cannot set its attributes."""
+
+    __slots__ = ("_function",)
+    _function: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        object.__setattr__(self, "_function", function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function."""
+        return self._function(*arguments)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(name)
+
+
 class _MessageReader(pickle.Unpickler):
     def __init__(self, data: bytes, modules: tuple[str, ...], types: frozenset[type]) -> None:
         super().__init__(BytesIO(data))
@@ -35,11 +53,14 @@ class _MessageReader(pickle.Unpickler):
         self._types = {(kind.__module__, kind.__qualname__): kind for kind in types}
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return a class that a message may have. Nothing is imported for it."""
-        if kind := self._types.get((module, name)):
-            return kind
-        if module.startswith(self._modules):
+        """Return a class that a message may have. Nothing is imported for it, and it cannot be changed."""
+        kind = self._types.get((module, name))
+        if kind is None and module.startswith(self._modules):
             kind = getattr(sys.modules.get(module), name, None)
-            if isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, ClewError)):
-                return kind
-        raise pickle.UnpicklingError(f"it sent {module}.{name}, which is no part of a message")
+            if not isinstance(kind, type) or not (is_dataclass(kind) or issubclass(kind, ClewError)):
+                kind = None
+        if kind is None:
+            raise pickle.UnpicklingError(f"it sent {module}.{name}, which is no part of a message")
+        # A pickle may give a state to the class itself. One that has this method fails then, since it wants an
+        # instance; of another, as of a path, the attributes would be set.
+        return kind if hasattr(kind, "__setstate__") else ProtectedCall(kind)

@@ -210,8 +210,7 @@ class ParsePool:
 
     def _send(self, worker: _Worker, path: Path, options: dict[str, Any]) -> None:
         worker.path, worker.deadline = path, time.monotonic() + self._time_limit
-        # If the worker has just died, this is noticed when its answer is awaited.
-        with suppress(OSError):
+        try:
             if not self._hands_over:
                 worker.pipe.send(_Task(path, options))
                 return
@@ -226,6 +225,9 @@ class ParsePool:
                     socket.send_fds(channel, [b"\0"], [descriptor])
             finally:
                 os.close(descriptor)
+        except OSError:
+            # It has just died, or waits for what does not come. Its end is noticed when its answer is awaited.
+            worker.process.kill()
 
     def cancel(self) -> None:
         """End the reading of the current files, which then count as crashed. Called from any thread."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from clew.core.errors import UnreadableFile
+from clew.core.messages import ProtectedCall
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,22 +92,6 @@ class _NotPlain(Exception):
     """A pickle names something that is not in the table; the name."""
 
 
-class _Call:
-    """A function of the table, whose attributes a pickle cannot set."""
-
-    __slots__ = ("_function",)
-    _function: Callable[..., Any]
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        object.__setattr__(self, "_function", function)
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(name)
-
-
 class _PlainUnpickler(pickle.Unpickler):
     """Looks names up in a table, and nowhere else."""
 
@@ -127,7 +112,7 @@ class _TensorUnpickler(_PlainUnpickler):
 
     def __init__(self, stream: IO[bytes], read_storage: Callable[[str, str], NDArray[Any]]) -> None:
         kinds = {("torch", name): kind for name, kind in _STORAGES.items()}
-        rebuild = {("torch._utils", "_rebuild_tensor_v2"): _Call(_rebuild_tensor)}
+        rebuild = {("torch._utils", "_rebuild_tensor_v2"): ProtectedCall(_rebuild_tensor)}
         super().__init__(stream, {**_PLAIN, **kinds, **rebuild})
         self._read_storage = read_storage
 
@@ -223,15 +208,15 @@ _PLAIN: Mapping[tuple[str, str], Any] = {
     ("collections", "OrderedDict"): dict,
     ("builtins", "set"): set,
     ("__builtin__", "set"): set,
-    ("_codecs", "encode"): _Call(_encode),
-    ("numpy", "dtype"): _Call(_Dtype),
+    ("_codecs", "encode"): ProtectedCall(_encode),
+    ("numpy", "dtype"): ProtectedCall(_Dtype),
     ("numpy", "ndarray"): None,  # named, but never called
-    ("numpy.core.numeric", "_frombuffer"): _Call(_from_buffer),
-    ("numpy._core.numeric", "_frombuffer"): _Call(_from_buffer),
+    ("numpy.core.numeric", "_frombuffer"): ProtectedCall(_from_buffer),
+    ("numpy._core.numeric", "_frombuffer"): ProtectedCall(_from_buffer),
     **{
         (module, name): function
         for module in ("numpy.core.multiarray", "numpy._core.multiarray")
-        for name, function in (("scalar", _Call(_scalar)), ("_reconstruct", _Call(_Array)))
+        for name, function in (("scalar", ProtectedCall(_scalar)), ("_reconstruct", ProtectedCall(_Array)))
     },
 }
 
