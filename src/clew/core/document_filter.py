@@ -14,11 +14,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import PurePath
 from typing import TypeVar
 
 from clew.core.errors import UsageError
-from clew.core.text import fold_name
+from clew.core.text import file_name, fold_name
 from clew.core.types import Document
 from clew.core.values import read_date
 
@@ -280,7 +279,7 @@ def document_fields(document: Document) -> dict[str, tuple[str, ...]]:
         values.setdefault(name, []).append(value)
     last = document.media_type.rpartition("/")[2]
     values["kind"] = [_KINDS.get(last, last.removeprefix("x-"))]
-    values["name"] = list(dict.fromkeys(PurePath(path).name for path in document.paths))
+    values["name"] = list(dict.fromkeys(map(file_name, document.paths)))
     values["title"] = [document.title]
     values["pages"] = [str(document.pages)]
     if document.language:

@@ -12,9 +12,10 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
+from pathlib import PurePath
 from urllib.parse import quote, unquote
 
 from clew.core.languages import ENGLISH, FUNCTION_WORDS, question_language
@@ -358,6 +359,92 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
+#: Marks that nobody sees: they turn the direction of writing, join nothing, or hide letters (tags).
+_UNSEEN = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+)
+# A joiner (U+200C, U+200D) means something between letters of scripts that join them (Arabic, Syriac, those of India,
+# Khmer, Mongolian), and between the pictures of one emoji.
+_JOINED = (
+    "\u0620-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u180d\u180f-\u18af\ufb50-\ufdff\ufe70-\ufefc"
+    "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+_HIDDEN_CHARACTER = (
+    rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{_UNSEEN}]"
+    rf"|(?<![{_JOINED}\ufe0f])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}])"
+)
+_BREAK, _HALF = r"[\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]", "[\ud800-\udfff]"
+# Of what begins with ESC, a whole sequence: CSI; or OSC, DCS, PM, APC and SOS up to their ends.
+_HIDDEN = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[]PX^_][^\x00-\x1f\x7f-\x9f]*(?:\x07|\x1b\\))|" + _HIDDEN_CHARACTER
+)
+_ESCAPED = re.compile(f"{_HIDDEN_CHARACTER}|{_BREAK}|{_HALF}")
+
+
+def clean_text(text: str) -> str:
+    r"""Return a text without what commands a terminal and without marks that nobody sees; line feeds and tabs stay.
+
+    Joiners stay where they mean something (Persian, Hindi, emoji); half a character becomes U+FFFD.
+
+    >>> clean_text("\x1b]0;owned\x07rep\u202egnp.\x1b[2Jpdf\r\nx"), clean_text("می\u200cخواهم a\u200cb")
+    ('repgnp.pdf\nx', 'می\u200cخواهم ab')
+    """
+    if text.isprintable() and text.isascii():
+        return text
+    return re.sub(_HALF, "\ufffd", re.sub(_BREAK, " ", _HIDDEN.sub("", text.replace("\r\n", "\n"))))
+
+
+def clean_name(name: str) -> str:
+    r"""Return a name on one line, as :func:`clean_text`; a name with nothing to clean as it is.
+
+    >>> clean_name("n\x07et\n \u200bsales"), clean_name("net  sales")
+    ('net sales', 'net  sales')
+    """
+    text = re.sub(r"[\n\t]", " ", clean_text(name))
+    return name if text == name else re.sub(" +", " ", text).strip(" ")
+
+
+def clean_names(names: Sequence[str]) -> Sequence[str]:
+    """Return :func:`clean_name` of each name; many at once take little time where there is nothing to clean."""
+    joined = "".join(names)
+    return names if joined.isprintable() and joined.isascii() else list(map(clean_name, names))
+
+
+def file_name(path: str) -> str:
+    r"""Return the name of the file at a path, as it is shown; U+FFFD where nothing of it can be seen.
+
+    >>> file_name("/mails/offer.eml//pl\x1ban.pdf")
+    'plan.pdf'
+    """
+    return clean_name(PurePath(path).name) or "\ufffd" * bool(path)
+
+
+def has_hidden(text: str) -> bool:
+    """Return whether :func:`clean_text` changes a text."""
+    return _ESCAPED.search(text) is not None
+
+
+def escape_hidden(text: str, escape: Callable[[str], str]) -> str:
+    """Return a text with each character that :func:`clean_text` changes escaped, in a language that has escapes."""
+    return _ESCAPED.sub(lambda match: escape(match[0]), text)
+
+
+#: A number, or a dash for none, which a spreadsheet takes for what it is.
+_PLAIN_CELL = re.compile(r"[-+]?(?:\d[\d.,'’\s]*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?|-+")
+
+
+def escape_formula(cell: str) -> str:
+    """Return a cell of a CSV file that no spreadsheet takes for a formula: with an apostrophe before such a one.
+
+    >>> escape_formula("=1+1"), escape_formula("-5"), escape_formula("-5+A1"), escape_formula("a=b")
+    ("'=1+1", '-5', "'-5+A1", 'a=b')
+    """
+    start = clean_text(cell).lstrip()[:1]
+    is_formula = bool(start) and start in "=+-@＝＋－＠" and not _PLAIN_CELL.fullmatch(cell)
+    return f"'{cell}" if is_formula or cell[:1] in ("\t", "\r", "\n") else cell
+
+
 def parse_number(value: object) -> float:
     """Return the value of a property as a number, or NaN where it is none.
 
@@ -471,4 +558,4 @@ def iri_label(iri: str) -> str:
     ('Kismet (1944 film)', 'directedBy')
     """
     last_part = _LAST_PART.search(iri)
-    return unquote(last_part.group()).replace("_", " ").strip() or iri if last_part else iri
+    return clean_name(unquote(last_part.group()).replace("_", " ")).strip() or iri if last_part else iri

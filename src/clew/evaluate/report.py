@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from clew.core.errors import UsageError, unknown_name_error
+from clew.core.text import escape_formula
 from clew.evaluate.examples import Result
 from clew.evaluate.metrics import Metric, parse_metric
 from clew.evaluate.statistics import Difference, Estimate, bootstrap_interval, mean_ranks, paired_difference
@@ -129,12 +130,9 @@ def format_table(table: Table, form: TableFormat) -> str:
     if form == "csv":
         stream = io.StringIO()
         row_conditions = [conditions[run.dataset] for run in table.runs]
-        csv.writer(stream, lineterminator="\n").writerows(
-            [
-                [*header, "compared on"],
-                *([*row, condition] for row, condition in zip(rows, row_conditions, strict=True)),
-            ]
-        )
+        records = [[*header, "compared on"]]
+        records += [[*row, condition] for row, condition in zip(rows, row_conditions, strict=True)]
+        csv.writer(stream, lineterminator="\n").writerows(map(escape_formula, cells) for cells in records)
         return stream.getvalue()
     if form == "latex":
         lines = [" & ".join(map(_escape_latex, row)) + r" \\" for row in [header, *rows]]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import MissingExtra, UsageError
+from clew.core.text import clean_text, escape_formula
 from clew.core.types import Usage
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 #: What ends a file's name, by the form that is written.
 SUFFIXES = (".xlsx", ".csv")
 #: Characters that XML, and so a workbook, cannot hold.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-#: A text that a spreadsheet would take for a formula.
-_FORMULA = re.compile(r"[=+\-@\t\r](?!\d*[.,\d]*%?$)")
 #: Characters of a column in a workbook, and of a cell's note.
 _WIDTH, _NOTE = 40, 2_000
 
@@ -176,12 +173,12 @@ class Grid:
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)
             heads = [name for question in self.questions for name in (question, "quote", "place")]
-            writer.writerow(map(_plain_text, ["document", *heads]))
+            writer.writerow(map(escape_formula, ["document", *heads]))
             for document in self.documents:
                 texts = [
                     text for cell in self.row(document) for text in (cell.answer, cell.quote, cell.place)
                 ]
-                writer.writerow(map(_plain_text, [document.name, *texts]))
+                writer.writerow(map(escape_formula, [document.name, *texts]))
 
     def _write_workbook(self, path: Path) -> None:
         try:
@@ -193,7 +190,7 @@ class Grid:
             raise MissingExtra("openpyxl, which writes XLSX files,", "tables") from error
 
         def put(sheet: Any, row: int, column: int, text: str) -> Any:
-            cell = sheet.cell(row, column, _CONTROL.sub(" ", text))
+            cell = sheet.cell(row, column, clean_text(text))
             cell.data_type = "s"  # never a formula
             cell.alignment = Alignment(wrap_text=True, vertical="top")
             return cell
@@ -213,7 +210,7 @@ class Grid:
             for column, cell in enumerate(self.row(document), 2):
                 if not cell.answer:
                     continue
-                note = _CONTROL.sub(" ", f"“{cell.quote}”\n{cell.place}")[:_NOTE]
+                note = clean_text(f"“{cell.quote}”\n{cell.place}")[:_NOTE]
                 put(answers, number, column, cell.answer).comment = Comment(
                     note, "clew", height=160, width=360
                 )
@@ -224,8 +221,3 @@ class Grid:
                 quotes.cell(line, 6, cell.confidence)
         answers.freeze_panes = quotes.freeze_panes = "B2"
         book.save(path)
-
-
-def _plain_text(text: str) -> str:
-    """Return a text that a spreadsheet shows as it is: what it would take for a formula gets an apostrophe."""
-    return f"'{text}" if _FORMULA.match(text) else text

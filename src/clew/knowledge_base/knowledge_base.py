@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import accumulate
-from pathlib import Path, PurePath
+from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.core.config import DEFAULT_ENCODER, default_encoder, expand_path, knowledge_base_path
 from clew.core.errors import BaseReplaced, ClewError, NotFound, RemovedMeanwhile, UsageError
+from clew.core.text import clean_name, file_name
 from clew.core.types import (
     EVIDENCE_FOR,
     RETRIEVED_KINDS,
@@ -739,7 +740,7 @@ class DocumentNames:
             self._by_key[document.key] = document
             for path in document.paths:
                 self._by_path[path] = document
-                self._by_file_name.setdefault(PurePath(path).name, {})[document.key] = document
+                self._by_file_name.setdefault(file_name(path), {})[document.key] = document
 
     def match(self, text: str) -> DocumentMatches:
         """Return the documents that a text names: a path, a folder, a key, or a file name."""
@@ -756,7 +757,8 @@ class DocumentNames:
                 in_folder.append((document, paths))
         if in_folder:
             return DocumentMatches(text, tuple(in_folder))
-        by_name = tuple((document, document.paths) for document in self._by_file_name.get(text, {}).values())
+        named = self._by_file_name.get(clean_name(text), {})
+        by_name = tuple((document, document.paths) for document in named.values())
         return DocumentMatches(text, by_name, ambiguous=len(by_name) > 1)
 
 

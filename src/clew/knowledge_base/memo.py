@@ -12,6 +12,7 @@ from typing import Literal
 from xml.sax.saxutils import escape
 
 from clew.core.errors import UsageError
+from clew.core.text import clean_text
 from clew.knowledge_base.basket import PinnedQuote
 
 SUFFIXES = (".md", ".docx")
@@ -19,7 +20,6 @@ TITLE = "Memo"
 #: A part of a memo: its kind, its text, and the number of the footnote at its end, 0 for none.
 Block = tuple[Literal["title", "question", "note", "quote"], str, int]
 #: Characters that XML cannot hold.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]")
 #: Characters that Markdown reads as marks.
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _LINE_MARK = re.compile(r"^([^\S\n]*)([-+=]|\d+[.)])", re.MULTILINE)
@@ -181,7 +181,7 @@ def _footnote_mark(element: str, number: int) -> str:
 
 
 def _paragraph(style: str, text: str, after: str = "", before: str = "") -> str:
-    clean = escape(_CONTROL.sub(" ", text))
+    clean = escape(clean_text(text))
     lines = "<w:br/>".join(f'<w:t xml:space="preserve">{line}</w:t>' for line in clean.split("\n"))
     look = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>'
     return f"<w:p>{look}{before}<w:r>{lines}</w:r>{after}</w:p>"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import MissingExtra, NotFound, UsageError, unknown_name_error
-from clew.core.text import fold_name
+from clew.core.text import clean_text, escape_formula, fold_name
 from clew.parse.data_tables import DataTable, name_tables, series_name, table_from_node
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ class KnowledgeTables:
         suffix = path.suffix.lower()
         if suffix == ".csv":
             with path.open("w", encoding="utf-8", newline="") as stream:
-                csv.writer(stream).writerows([_headers(table), *(row.cells for row in table.rows)])
+                rows = [_headers(table), *(row.cells for row in table.rows)]
+                csv.writer(stream).writerows(map(escape_formula, row) for row in rows)
         elif suffix == ".xlsx":
             _write_workbook(table, path)
         elif suffix == ".parquet":
@@ -160,7 +161,7 @@ def _write_workbook(table: DataTable, path: Path) -> None:
     def put(value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        cell = WriteOnlyCell(sheet, value)
+        cell = WriteOnlyCell(sheet, clean_text(value))
         cell.data_type = "s"  # never a formula
         return cell
 

@@ -15,10 +15,11 @@ import shutil
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import NotFound
+from clew.core.text import file_name
 from clew.core.types import (
     SECTION,
     Box,
@@ -58,7 +59,7 @@ class TrashedDocument:
     @property
     def name(self) -> str:
         """The name of its file."""
-        return PurePath(self.path).name
+        return file_name(self.path)
 
 
 class Trash:
@@ -238,7 +239,7 @@ def _read_or_none(file: Path) -> dict[str, Any] | None:
 
 
 def _nodes_from_json(content: dict[str, Any]) -> list[Node]:
-    key, name = content["key"], PurePath(content["location"]["path"]).name
+    key, name = content["key"], file_name(content["location"]["path"])
     nodes: list[Node] = []
     for position, parsed in enumerate(map(_node_from_json, content["nodes"])):
         above = None if parsed.parent is None else nodes[parsed.parent]

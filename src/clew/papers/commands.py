@@ -22,7 +22,7 @@ from clew.app.cli.evaluate import (
     evaluation_settings,
 )
 from clew.app.cli.options import Llm, announce_text_destination
-from clew.app.cli.output import format_count, print_note, show_progress
+from clew.app.cli.output import format_count, print_line, print_note, print_text, show_progress
 
 if TYPE_CHECKING:
     from clew.evaluate.run_folder import Experiment
@@ -323,7 +323,7 @@ def annotate(
     except KeyboardInterrupt:
         print_note("clew: stopped; what was annotated is kept. To continue, run the same command again.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    print(f"{format_count(sent, 'passage')} annotated by {service}")
+    print_line(f"{format_count(sent, 'passage')} annotated by {service}")
 
 
 def _choose_graphs(experiment: Experiment, names: Sequence[str] | None) -> list[str]:
@@ -340,12 +340,12 @@ def _choose_graphs(experiment: Experiment, names: Sequence[str] | None) -> list[
 
 def _print_section(section: Section) -> None:
     _print_paths(section.figures)
-    print(f"\n{section.title}\n\n{section.table}")
+    print_text(f"\n{section.title}\n\n{section.table}")
 
 
 def _print_paths(paths: Sequence[Path]) -> None:
     for path in paths:
-        print(path)
+        print_line(path)
 
 
 app = typer.Typer(
@@ -541,7 +541,7 @@ def exemplars(
     out.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(shot, ensure_ascii=False) for shot in shots]
     out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(out)
+    print_line(out)
 
 
 @app.command("4stepfocus")

@@ -11,12 +11,11 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Protocol
 
 from clew.core.errors import Damaged, NotFound, RemovedMeanwhile
 from clew.core.languages import detect_language
-from clew.core.text import read_count
+from clew.core.text import file_name, read_count
 from clew.core.types import (
     MEMBER_SEPARATOR,
     SECTION,
@@ -89,7 +88,7 @@ def read_entries(connection: sqlite3.Connection, first: int | None = None) -> li
     entries = []
     for start, nodes, key, stamp, title, media_type, parser, pages, language, stated in rows:
         sorted_paths = tuple(sorted(paths.get(start, ())))
-        name = PurePath(sorted_paths[0]).name if sorted_paths else ""
+        name = file_name(sorted_paths[0]) if sorted_paths else ""
         document = Document(
             key,
             name,

@@ -17,11 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.core.config import expand_path
 from clew.core.errors import Locked, NotFound, StoreError, UsageError
+from clew.core.text import clean_name, file_name
 from clew.core.types import Document, GraphInfo, Location, Node, ParsedDocument
 from clew.store import documents
 from clew.store.database import (
@@ -216,7 +217,7 @@ class Store:
         for matches in (
             [document for document in stored if document.key == name],
             [document for document in stored if name in document.paths or absolute in document.paths],
-            [document for document in stored if name in {PurePath(path).name for path in document.paths}],
+            [document for document in stored if clean_name(name) in map(file_name, document.paths)],
         ):
             if len(matches) > 1:
                 raise UsageError(

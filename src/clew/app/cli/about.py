@@ -8,7 +8,7 @@ import typer
 
 import clew
 from clew.app.cli.options import Documents, Graphs, Json, Kb, Where, limit_option, print_rest
-from clew.app.cli.output import format_count, print_json
+from clew.app.cli.output import format_count, print_json, print_line
 from clew.core.text import shorten
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def about(
     if as_json:
         print_json(profile.to_dict())
     elif not profile:
-        print(f"Nothing here is called '{name}'.")
+        print_line(f"Nothing here is called '{name}'.")
         if profile.suggestions:
-            print(f"Did you mean: {_counts(profile.suggestions)}?")
+            print_line(f"Did you mean: {_counts(profile.suggestions)}?")
     else:
         _print_profile(profile, limit)
 
@@ -56,7 +56,7 @@ def about(
 def _print_profile(profile: NameProfile, limit: int) -> None:
     shown = profile.statements[: limit or None]
     documents = len({statement.node.document for statement in profile.statements})
-    print(
+    print_line(
         f"{profile.name}: {format_count(len(profile.statements), 'statement')} in "
         f"{format_count(documents, 'document')}"
     )
@@ -64,22 +64,22 @@ def _print_profile(profile: NameProfile, limit: int) -> None:
     for alias in profile.aliases:
         sources.setdefault(alias.name, []).append(alias.source)
     for other, places in sources.items():
-        print(f"also called {other} ({', '.join(dict.fromkeys(places))})")
+        print_line(f"also called {other} ({', '.join(dict.fromkeys(places))})")
     if profile.longer:
-        print(f"longer names, perhaps of others: {_counts(profile.longer)}")
+        print_line(f"longer names, perhaps of others: {_counts(profile.longer)}")
     heading = ""
     for statement in shown:
         period = _period(statement)
         if period != heading:
             heading = period
-            print(f"\n{heading}")
-        print(f"  “{_cut(statement)}”")
-        print(f"    {statement.place}")
+            print_line("", heading)
+        print_line(f"  “{_cut(statement)}”")
+        print_line(f"    {statement.place}")
     print_rest(len(profile.statements), limit)
     if profile.companions:
-        print(f"\noccurs with {_counts(profile.companions)}")
+        print_line("", f"occurs with {_counts(profile.companions)}")
     for entry in profile.entries:
-        print(f"\ngraph {entry.graph}: {entry.entity.name}")
+        print_line("", f"graph {entry.graph}: {entry.entity.name}")
         for triples in entry.triples:
             ends = ", ".join(end.name for end in triples.ends)
             more = (
@@ -88,7 +88,7 @@ def _print_profile(profile: NameProfile, limit: int) -> None:
                 else ""
             )
             mark = "  (of which it is the object)" if triples.inverse else ""
-            print(f"  {triples.relation}: {ends}{more}{mark}")
+            print_line(f"  {triples.relation}: {ends}{more}{mark}")
 
 
 def _period(statement: Statement) -> str:

@@ -32,9 +32,9 @@ from clew.app.answers.view import (
     exclusion_checks,
     format_confidence,
 )
-from clew.app.cli.output import format_cost, format_count, format_duration, make_console
+from clew.app.cli.output import format_cost, format_count, format_duration, make_console, print_code
 from clew.core.errors import UsageError
-from clew.core.text import shorten
+from clew.core.text import escape_formula, shorten
 from clew.core.types import EXACT_LIST, ConstraintSummary, Exclusion
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ OUTPUT_FORMATS = (".csv", ".json")
 _AROUND, _LINE, _EVIDENCE = 300, 90, 100
 #: Hits of a step that the trail lists; the others are counted. --json gives all.
 _MAX_HITS = 4
-#: A spreadsheet takes a cell that begins with one of these for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def print_answer(view: AnswerView, limit: int, alternatives: bool = False) -> None:
@@ -270,7 +268,7 @@ def print_reading(reading: ExactReading) -> None:
         return
     answers = f"  {format_count(reading.funnel[-1].left, 'answer')}" if reading.funnel else "  no constraints"
     out.print(Text.assemble((reading.graph, "bold"), (answers, "dim")))
-    print(f"\n{reading.sparql}\n")  # as it is, to be run by clew graph query
+    print_code(f"\n{reading.sparql}\n")  # to be run by clew graph query
     table = Table(
         "constraint", Column("left", justify="right"), Column("without it", justify="right"), box=None
     )
@@ -315,7 +313,7 @@ def write_answer_file(path: Path, view: AnswerView) -> None:
     ]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(map(_cell, header))
+        writer.writerow(map(escape_formula, header))
         for rank, row in enumerate(view.ranked, 1):
             met = {check.constraint: check.met for check in row.checks}
             evidence = dict.fromkeys(text for check in row.checks for text in check.evidence)
@@ -330,12 +328,7 @@ def write_answer_file(path: Path, view: AnswerView) -> None:
             ]
             cells += ["" if met.get(text) is None else met[text] for text in constraints]
             cells += ["; ".join(row.missed), "; ".join(evidence), row.text]
-            writer.writerow(map(_cell, cells))
-
-
-def _cell(value: Any) -> Any:
-    """Return a value as a cell that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULA else value
+            writer.writerow([escape_formula(str(cell)) for cell in cells])
 
 
 # The trail

@@ -31,7 +31,14 @@ from clew.app.cli.options import (
     configured_model,
     describe_encoder_input,
 )
-from clew.app.cli.output import describe_unsearchable, format_count, make_console, print_json, print_note
+from clew.app.cli.output import (
+    describe_unsearchable,
+    format_count,
+    make_console,
+    print_json,
+    print_line,
+    print_note,
+)
 from clew.core.component import parse_recipe
 from clew.core.errors import NotFound, UsageError
 from clew.core.types import EVIDENCE_FOR, EVIDENCE_FOR_ALL
@@ -372,7 +379,7 @@ def _print_explanations(exclusions: Sequence[Exclusion], order: Sequence[str]) -
 
         print_exclusions(exclusions)
     for line in order:
-        print(line)
+        print_line(line)
 
 
 def _print_notes(view: AnswerView, remarks: Sequence[str]) -> None:
@@ -494,4 +501,4 @@ def _print_hits(hits: Sequence[Hit]) -> None:
         out.print(Text.assemble(f"{number:>2}. ", place, score))
         out.print(Padding(Text(hit.node.text), (0, 0, 0, 4)))
     if not hits:
-        print("nothing found")
+        print_line("nothing found")

@@ -8,7 +8,7 @@ import typer
 
 from clew.app.cli.command_group import CommandGroup
 from clew.app.cli.options import Json
-from clew.app.cli.output import format_count, format_size, print_json
+from clew.app.cli.output import format_count, format_size, print_json, print_line
 from clew.knowledge_base.local_cluster import OBJECT_MEMORY, PORT
 
 app = typer.Typer(
@@ -52,9 +52,9 @@ def up(
     if as_json:
         print_json({"address": cluster.address, "folder": cluster.folder})
         return
-    print(f"a cluster runs on this machine: {cluster.address}")
-    print("  use it: clew add --on local FOLDER")
-    print("  stop it: clew cluster down")
+    print_line(f"a cluster runs on this machine: {cluster.address}")
+    print_line("  use it: clew add --on local FOLDER")
+    print_line("  stop it: clew cluster down")
 
 
 @app.command("down")
@@ -69,7 +69,7 @@ def down(as_json: Json = False) -> None:
     if as_json:
         print_json({"stopped": cluster.address if cluster else None})
     else:
-        print(f"stopped {cluster.address}" if cluster else "no cluster runs on this machine")
+        print_line(f"stopped {cluster.address}" if cluster else "no cluster runs on this machine")
 
 
 @app.command("status")
@@ -93,8 +93,8 @@ def status(
         print_json(state)
         return
     machines = format_count(state["machines"], "machine")
-    print(
+    print_line(
         f"{state['address']}: {machines}, {format_count(state['cores'], 'core')}, "
         f"{format_size(state['memory'])} of memory, Ray {state['ray']}"
     )
-    print(f"  {state['software']}")
+    print_line(f"  {state['software']}")

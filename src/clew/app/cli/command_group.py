@@ -28,7 +28,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command as make_click_command
 
-from clew.core.errors import ClewError
+from clew.app.cli.output import print_note
+from clew.core.errors import BadRows, ClewError
 
 EXIT_FAILED, EXIT_USAGE, EXIT_BUDGET, EXIT_INTERRUPTED = 1, 2, 3, 130
 #: The group of entry points that add commands.
@@ -57,17 +58,16 @@ class CommandGroup(TyperGroup):
         if sys.stdout is None:  # clew list >&-
             sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
             if sys.stderr is not None:
-                print("clew: standard output is closed; nothing is printed", file=sys.stderr)
+                print_note("clew: standard output is closed; nothing is printed")
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except ClewError as error:
-            print(f"clew: {error.problem}", file=sys.stderr)
-            if error.hint:
-                print(f"      {error.hint}", file=sys.stderr)
+            lines = error.problem.split("\n") if isinstance(error, BadRows) else [error.problem]
+            print_note(f"clew: {lines[0]}", *lines[1:], *([f"      {error.hint}"] if error.hint else []))
             raise typer.Exit(EXIT_USAGE) from None
         except KeyboardInterrupt:
-            print("clew: interrupted", file=sys.stderr)
+            print_note("clew: interrupted")
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except BrokenPipeError:
             # The reader has what it wanted (clew list | head). What is still buffered goes nowhere, so that
@@ -75,15 +75,13 @@ class CommandGroup(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except MemoryError:
-            print("clew: there is not enough memory", file=sys.stderr)
-            print(f"      {_SYSTEM_HINTS[errno.ENOMEM]}", file=sys.stderr)
+            print_note("clew: there is not enough memory", f"      {_SYSTEM_HINTS[errno.ENOMEM]}")
             raise typer.Exit(EXIT_USAGE) from None
         except OSError as error:
             if error.errno not in _SYSTEM_HINTS:
                 raise
             place = f": {error.filename}" if error.filename else ""
-            print(f"clew: {error.strerror}{place}", file=sys.stderr)
-            print(f"      {_SYSTEM_HINTS[error.errno]}", file=sys.stderr)
+            print_note(f"clew: {error.strerror}{place}", f"      {_SYSTEM_HINTS[error.errno]}")
             raise typer.Exit(EXIT_USAGE) from None
         return result
 

@@ -27,6 +27,7 @@ from clew.app.cli import (
     watch,
 )
 from clew.app.cli.command_group import CommandGroup
+from clew.app.cli.output import print_line
 
 app = typer.Typer(
     name="clew",
@@ -42,7 +43,7 @@ def _print_version(requested: bool) -> None:
     if requested:
         from importlib.metadata import version
 
-        print(f"clew {version('clew')}")
+        print_line(f"clew {version('clew')}")
         raise typer.Exit
 
 

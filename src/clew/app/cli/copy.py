@@ -10,7 +10,15 @@ from typing import Annotated
 import typer
 
 from clew.app.cli.options import Json
-from clew.app.cli.output import format_count, format_duration, format_size, print_json, print_note
+from clew.app.cli.output import (
+    format_count,
+    format_duration,
+    format_size,
+    print_json,
+    print_line,
+    print_note,
+    print_progress,
+)
 
 
 def copy(
@@ -69,12 +77,12 @@ def copy(
         print_json(report.to_dict())
         return
     present = report.bytes - report.transferred
-    print(
+    print_line(
         f"copied {report.source} to {report.target}: {format_count(report.files, 'file')}, "
         f"{format_size(report.bytes)} in {format_duration(time.monotonic() - started)}"
         + (f", of which {format_size(present)} were there" if present else "")
     )
-    print(f"digest {report.digest}")
+    print_line(f"digest {report.digest}")
 
 
 def _show_bytes() -> Callable[[int, int], None]:
@@ -85,7 +93,7 @@ def _show_bytes() -> Callable[[int, int], None]:
         nonlocal printed
         line = f"copying: {format_size(done)} of {format_size(total)}"
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r{line:40}" + ("\n" if done == total else ""))
+            print_progress(f"{line:40}", done == total)
         elif done * 10 // max(total, 1) > printed:
             printed = done * 10 // max(total, 1)
             print_note(line)

@@ -11,7 +11,7 @@ import typer
 
 import clew
 from clew.app.cli.options import Json, Kb, limit_option, print_rest
-from clew.app.cli.output import format_count, print_json
+from clew.app.cli.output import format_count, print_json, print_line
 from clew.core.errors import NotFound
 from clew.core.text import shorten
 from clew.knowledge_base import open_or_empty
@@ -87,7 +87,7 @@ def _print_summary(first: Document, second: Document, comparison: Comparison) ->
 
     counts = comparison.counts()
     if not comparison.changes and not comparison.headings:
-        print(
+        print_line(
             f"{first.name} and {second.name} say the same: {format_count(counts['same'], 'passage')} and rows."
         )
         return
@@ -95,17 +95,19 @@ def _print_summary(first: Document, second: Document, comparison: Comparison) ->
     if counts["numbers"]:
         parts[0] += f" ({counts['numbers']:,} with other numbers)"
     parts.append(f"{counts['same']:,} the same")
-    print(f"{first.name} -> {second.name}: {', '.join(parts)}")
+    print_line(f"{first.name} -> {second.name}: {', '.join(parts)}")
     for pair in comparison.headings:
         old, new = (shorten(node.name, _HEADING) if node else "" for node in (pair.before, pair.after))
-        print(f"  heading {f'“{old}” is now “{new}”' if old and new else f'+ {new}' if new else f'- {old}'}")
+        print_line(
+            f"  heading {f'“{old}” is now “{new}”' if old and new else f'+ {new}' if new else f'- {old}'}"
+        )
 
 
 def _print_change(change: Change) -> None:
     pairs = ", ".join(f"{pair.before or '(none)'} -> {pair.after or '(none)'}" for pair in change.numbers)
     heading = shorten(change.heading, _HEADING)
-    print(f"\n{change.kind}{f', {heading}' if heading else ''}{f': {pairs}' if pairs else ''}")
+    print_line("", f"{change.kind}{f', {heading}' if heading else ''}{f': {pairs}' if pairs else ''}")
     for sign, node, quote in zip("-+", (change.before, change.after), change.quotes, strict=True):
         if node is not None:
             page = f", page {node.page}" if node.page is not None else ""
-            print(f"  {sign} “{shorten(quote, _WIDTH)}”\n    {node.document_name}{page}")
+            print_line(f"  {sign} “{shorten(quote, _WIDTH)}”", f"    {node.document_name}{page}")

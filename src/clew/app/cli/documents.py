@@ -19,6 +19,7 @@ from clew.app.cli.output import (
     format_size,
     make_console,
     print_json,
+    print_line,
     print_note,
     progress_display,
 )
@@ -118,7 +119,7 @@ def add(
     else:
         _print_report(report)
         if suggestion:
-            print(f"  note: {suggestion}")
+            print_line(f"  note: {suggestion}")
     if report.interrupted:
         print_note(
             f"clew: stopped; what is done is kept in {folder}. Run the same command again to continue."
@@ -166,7 +167,7 @@ def _print_report(report: Report) -> None:
         "could not be read": len(report.failed),
     }
     summary = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
-    print(f"{summary or 'nothing to add'} in {format_duration(report.seconds)}")
+    print_line(f"{summary or 'nothing to add'} in {format_duration(report.seconds)}")
     if report.added or report.replaced:
         sums = {
             "page": report.pages,
@@ -174,19 +175,21 @@ def _print_report(report: Report) -> None:
             "table": report.tables,
             "table row": report.rows,
         }
-        print("  new: " + ", ".join(format_count(number, noun) for noun, number in sums.items() if number))
+        print_line(
+            "  new: " + ", ".join(format_count(number, noun) for noun, number in sums.items() if number)
+        )
     if report.encoded:
-        print(f"  {format_count(report.encoded, 'vector')} made")
+        print_line(f"  {format_count(report.encoded, 'vector')} made")
     if report.skipped:
         skipped = ", ".join(f"{number:,} {reason}" for reason, number in sorted(report.skipped.items()))
-        print(f"  skipped: {skipped}")
+        print_line(f"  skipped: {skipped}")
     for suffix, paths in _group_by_suffix(report.unsupported).items():
         names = ", ".join(Path(path).name for path in paths[:MAX_SKIPPED_NAMES])
         more = f" and {len(paths) - MAX_SKIPPED_NAMES:,} more" if len(paths) > MAX_SKIPPED_NAMES else ""
-        print(f"    {suffix or 'no suffix'}: {names}{more}")
+        print_line(f"    {suffix or 'no suffix'}: {names}{more}")
     notes = [(path, f"{path}: {remark}") for path, remark in report.notes]
     for line in _shorten_members(notes, "have notes"):
-        print(f"  note: {line}")
+        print_line(f"  note: {line}")
 
 
 def _group_by_suffix(paths: Sequence[str]) -> dict[str, list[str]]:
@@ -235,13 +238,13 @@ def list_documents(kb: Kb = None, as_json: Json = False) -> None:
         return
     for document in documents:
         pages, nodes = format_count(document.pages, "page"), format_count(document.nodes, "node")
-        print(f"{document.name}  ({pages if document.pages else nodes})  {document.key[:12]}")
+        print_line(f"{document.name}  ({pages if document.pages else nodes})  {document.key[:12]}")
         if document.title and document.title != document.name:
-            print(f"    {document.title}")
+            print_line(f"    {document.title}")
         for path in document.paths:
-            print(f"    {path}")
+            print_line(f"    {path}")
     if not documents:
-        print("no documents yet; add some: clew add FOLDER")
+        print_line("no documents yet; add some: clew add FOLDER")
 
 
 def remove(
@@ -280,9 +283,9 @@ def remove(
         print_json({"removed": documents, "paths": paths, "remaining": remaining, "cache_cleared": cleared})
         return
     for document in removed:
-        print(f"removed {document.name}  {document.key[:12]}")
+        print_line(f"removed {document.name}  {document.key[:12]}")
     if not removed:
-        print(f"forgot {', '.join(paths)}; the document is still at another path")
+        print_line(f"forgot {', '.join(paths)}; the document is still at another path")
 
 
 def _choose_paths(matches: DocumentMatches) -> list[str]:
@@ -291,9 +294,9 @@ def _choose_paths(matches: DocumentMatches) -> list[str]:
         return [matches.text]  # the removal raises the error
     if not matches.ambiguous:
         return list(matches.paths)
-    print(f"{len(matches.documents)} documents are named '{matches.text}':")
+    print_line(f"{len(matches.documents)} documents are named '{matches.text}':")
     for number, (_, paths) in enumerate(matches.documents, 1):
-        print(f"  {number}  {', '.join(paths)}")
+        print_line(f"  {number}  {', '.join(paths)}")
     choice = typer.prompt("Which one", type=int)
     if not 1 <= choice <= len(matches.documents):
         raise typer.BadParameter(f"there is no number {choice}")
@@ -387,7 +390,7 @@ def _print_texts(nodes: Sequence[Node]) -> None:
         out.print(Text(node.text, style="bold" if node.kind == "section" else ""))
         out.print()
     if not nodes:
-        print("this page has no text")
+        print_line("this page has no text")
 
 
 def _print_tree(nodes: Sequence[Node]) -> None:

@@ -11,7 +11,14 @@ import typer
 import clew
 from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
 from clew.app.cli.options import Json, Kb, On, announce_text_destination, cluster_session
-from clew.app.cli.output import format_count, format_duration, print_json, print_note, progress_display
+from clew.app.cli.output import (
+    format_count,
+    format_duration,
+    print_json,
+    print_line,
+    print_note,
+    progress_display,
+)
 
 if TYPE_CHECKING:
     from clew.knowledge_base.knowledge_base import KnowledgeBase
@@ -41,12 +48,12 @@ def list_encoders(kb: Kb = None, as_json: Json = False) -> None:
         ]
         print_json({"encoder": encoder, "vectors": vectors, "kinds": kinds})
         return
-    print(f"encoder of this base: {encoder or 'none (search is by words and graph)'}")
+    print_line(f"encoder of this base: {encoder or 'none (search is by words and graph)'}")
     for count in counts:
-        print(f"  {count.name}: {format_count(count.vectors, 'vector')}, {count.missing:,} missing")
-    print("kinds:")
+        print_line(f"  {count.name}: {format_count(count.vectors, 'vector')}, {count.missing:,} missing")
+    print_line("kinds:")
     for name, summary in kinds.items():
-        print(f"  {name}: {summary}")
+        print_line(f"  {name}: {summary}")
 
 
 @app.command("set")
@@ -139,7 +146,7 @@ def export_encoder(
         passage_prefix=passage_prefix,
     )
     exported = export.export_encoder(source, folder, form)
-    print(
+    print_line(
         f"{folder}: {exported.size / 2**20:.0f} MiB, {exported.settings['dimension']} dimensions, {weights}; "
         f"worst cosine distance to the source on sample texts: {exported.max_distance:.1e}"
     )
@@ -166,4 +173,4 @@ def _print_outcome(base: KnowledgeBase, encoded: int, as_json: bool) -> None:
     if as_json:
         print_json({"encoder": encoder, "encoded": encoded})
     else:
-        print(f"encoder of this base: {encoder or 'none'}; {format_count(encoded, 'vector')} made")
+        print_line(f"encoder of this base: {encoder or 'none'}; {format_count(encoded, 'vector')} made")

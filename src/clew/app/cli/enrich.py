@@ -22,6 +22,7 @@ from clew.app.cli.output import (
     format_count,
     format_duration,
     print_json,
+    print_line,
     print_note,
     progress_display,
 )
@@ -73,7 +74,7 @@ def annotate(
     if as_json:
         print_json({"service": service, "annotated": annotated})
     else:
-        print(f"{format_count(annotated, 'passage')} annotated by {service}")
+        print_line(f"{format_count(annotated, 'passage')} annotated by {service}")
 
 
 def summarise(
@@ -132,7 +133,7 @@ def summarise(
         return
     if not check:
         cost = format_cost(job.usage)
-        print(f"{written:,} made" + (f" ({cost})" if cost else ""))
+        print_line(f"{written:,} made" + (f" ({cost})" if cost else ""))
     _print_faithfulness(faithfulness)
 
 
@@ -160,12 +161,12 @@ def _faithfulness_to_dict(faithfulness: Faithfulness, written: int) -> dict[str,
 
 def _print_faithfulness(faithfulness: Faithfulness) -> None:
     share = f", {faithfulness.share:.1%} faithful" if faithfulness.summaries else ""
-    print(f"{format_count(faithfulness.summaries, 'summary')} by {faithfulness.summariser}{share}")
+    print_line(f"{format_count(faithfulness.summaries, 'summary')} by {faithfulness.summariser}{share}")
     unfaithful = faithfulness.unfaithful
     for summary in unfaithful[:MAX_LISTED_SUMMARIES]:
         invented = ", ".join(summary.invented)
-        print(f"  not in its section: {invented}  ({summary.document}, {summary.section})")
+        print_line(f"  not in its section: {invented}  ({summary.document}, {summary.section})")
     if len(unfaithful) > MAX_LISTED_SUMMARIES:
-        print(f"  and {len(unfaithful) - MAX_LISTED_SUMMARIES:,} more: --json lists all")
+        print_line(f"  and {len(unfaithful) - MAX_LISTED_SUMMARIES:,} more: --json lists all")
     if unfaithful:
-        print("  in their place: the extractive summary")
+        print_line("  in their place: the extractive summary")

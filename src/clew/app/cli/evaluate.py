@@ -30,7 +30,15 @@ from clew.app.cli.options import (
     describe_encoder_input,
     model_name,
 )
-from clew.app.cli.output import format_cost, make_console, print_json, print_note, show_progress
+from clew.app.cli.output import (
+    format_cost,
+    make_console,
+    print_json,
+    print_line,
+    print_note,
+    print_text,
+    show_progress,
+)
 from clew.core.config import default_encoder
 from clew.core.errors import UsageError, unknown_name_error
 
@@ -324,7 +332,7 @@ def run(
                     report_estimate=print_estimate,
                     cluster=cluster_run,
                 )
-                print(folder.path)
+                print_line(folder.path)
     except KeyboardInterrupt:
         print_note("clew: stopped; what was answered is kept. To continue, run the same command again.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -388,7 +396,7 @@ def report(
         case "terminal":
             _print_table(table)
         case ("markdown" | "latex" | "csv" | "json") as known:
-            print(format_table(table, known))
+            print_text(format_table(table, known))
         case other:
             raise unknown_name_error("format", other, ("terminal", "markdown", "latex", "csv", "json"))
 
@@ -438,10 +446,10 @@ def compare(
         return
     for id, left, right in rows:
         example = runs[first].results[id].example
-        print(f"{left:.2f} {right:.2f}  {id}  {example.question}")
-        print(f"      gold: {'; '.join(example.answers[:3])}")
+        print_line(f"{left:.2f} {right:.2f}  {id}  {example.question}")
+        print_line(f"      gold: {'; '.join(example.answers[:3])}")
         for run in (runs[first], runs[second]):
-            print(f"      {run.recipe}: {' '.join(run.results[id].answer.split())[:160]}")
+            print_line(f"      {run.recipe}: {' '.join(run.results[id].answer.split())[:160]}")
 
 
 @app.command("errors")
@@ -466,9 +474,9 @@ def errors(folders: Folders, as_json: Json = False) -> None:
         counts = Counter(kinds.values()).most_common()
         summary = ", ".join(f"{kind} {count}" for kind, count in counts) or "none"
         total = len(run.results) + len(run.errors)
-        print(f"{run.dataset}  {run.recipe}: {total} questions; {summary}")
+        print_line(f"{run.dataset}  {run.recipe}: {total} questions; {summary}")
         for id, problem in run.errors.items():
-            print(f"  error  {id}: {problem}")
+            print_line(f"  error  {id}: {problem}")
 
 
 def _run_folders(paths: Sequence[Path], limit: int | None = None) -> list[RunFolder]:

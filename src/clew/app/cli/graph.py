@@ -13,7 +13,7 @@ import clew
 from clew.app.cli import graph_query, graph_sources
 from clew.app.cli.command_group import CommandGroup
 from clew.app.cli.options import Json, Kb
-from clew.app.cli.output import format_count, print_json
+from clew.app.cli.output import format_count, print_json, print_line, print_text
 
 if TYPE_CHECKING:
     from clew.core.types import Entity
@@ -54,19 +54,21 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
         return
     for graph in graphs:
         if graph.url:
-            print(f"{graph.name}  (mounted)\n    {graph.url}")
+            print_line(f"{graph.name}  (mounted)", f"    {graph.url}")
             continue
-        print(f"{graph.name}  ({format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')})")
+        print_line(
+            f"{graph.name}  ({format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')})"
+        )
         for source in graph.sources:
-            print(f"    {source.path}")
+            print_line(f"    {source.path}")
         if graph.is_edited:
-            print("    edited since it was added")
+            print_line("    edited since it was added")
         if maker := extraction_maker(graph):
-            print(f"    extracted from the documents by {maker}")
+            print_line(f"    extracted from the documents by {maker}")
         if remark := graph_sources.describe_staleness(graph.name, staleness[graph.name]):
-            print(f"    {remark}")
+            print_line(f"    {remark}")
     if not graphs:
-        print("no graphs yet; add one: clew graph add FILE")
+        print_line("no graphs yet; add one: clew graph add FILE")
 
 
 @app.command("schema")
@@ -109,7 +111,7 @@ def schema(
                 counts = {"text": excerpt.text, "shown": excerpt.summary}
                 print_json({"graph": name, "question": question} | counts)
             else:
-                print(excerpt.text)
+                print_text(excerpt.text)
             return
         graph = base.graphs.get(name)
         if as_json:
@@ -146,18 +148,18 @@ def show(
         _print_entity(description.entity)
         _print_triples(description)
         for link in description.equivalents:
-            print(f"    same as: {_describe_target(link)}  ({'; '.join(link.by)})")
+            print_line(f"    same as: {_describe_target(link)}  ({'; '.join(link.by)})")
 
 
 def _print_entity(entity: Entity) -> None:
     types = ", ".join(type for type in (entity.type, *entity.more_types) if type)
-    print(f"{entity.name}{f'  ({types})' if types else ''}  {entity.id}")
+    print_line(f"{entity.name}{f'  ({types})' if types else ''}  {entity.id}")
     if entity.aliases:
-        print(f"    also: {'; '.join(entity.aliases)}")
+        print_line(f"    also: {'; '.join(entity.aliases)}")
     for key, value in sorted(entity.properties.items()):
-        print(f"    {key}: {'; '.join(map(str, value)) if isinstance(value, tuple) else value}")
+        print_line(f"    {key}: {'; '.join(map(str, value)) if isinstance(value, tuple) else value}")
     if entity.text:
-        print(f"    {entity.text}")
+        print_line(f"    {entity.text}")
 
 
 def _print_triples(description: EntityDescription) -> None:
@@ -165,11 +167,11 @@ def _print_triples(description: EntityDescription) -> None:
     for triple in description.triples:
         for end, statements in zip(triple.ends, triple.statements, strict=True):
             head, tail = (end.name, name) if triple.inverse else (name, end.name)
-            print(f"    {head} >> {triple.relation} >> {tail}")
+            print_line(f"    {head} >> {triple.relation} >> {tail}")
             for source in _statement_sources(statements):
-                print(f"        said in {source}")
+                print_line(f"        said in {source}")
         if triple.total > len(triple.ends):
-            print(f"    ... {triple.total - len(triple.ends):,} more {triple.relation}")
+            print_line(f"    ... {triple.total - len(triple.ends):,} more {triple.relation}")
 
 
 def _statement_sources(statements: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -212,11 +214,13 @@ def links(
         return
     for link in links[:limit]:
         target = _describe_target(link)
-        print(f"{link.source_name}  {link.source}  =  {target}  ({'; '.join(link.by)})")
+        print_line(f"{link.source_name}  {link.source}  =  {target}  ({'; '.join(link.by)})")
     if len(links) > limit:
-        print("... there are more; see --limit")
+        print_line("... there are more; see --limit")
     elif not links:
-        print("no links: nothing is known to be the same in two graphs, or to be what a document is about")
+        print_line(
+            "no links: nothing is known to be the same in two graphs, or to be what a document is about"
+        )
 
 
 app.command("query")(graph_query.query)
@@ -240,7 +244,7 @@ def citations(name: Name, kb: Kb = None) -> None:
     """
     with clew.open(kb) as base:
         count = base.graphs.link_citations(name)
-    print(f"{format_count(count, 'citation')} added")
+    print_line(f"{format_count(count, 'citation')} added")
 
 
 @app.command("remove")
@@ -256,4 +260,4 @@ def remove(name: Name, kb: Kb = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"removed": graph.to_dict()})
     else:
-        print(f"removed {graph.name}")
+        print_line(f"removed {graph.name}")

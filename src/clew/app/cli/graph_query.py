@@ -12,7 +12,7 @@ import typer
 
 import clew
 from clew.app.cli.options import Json, Kb
-from clew.app.cli.output import print_json, print_note, show_progress
+from clew.app.cli.output import print_code, print_json, print_line, print_note, show_progress
 from clew.core.errors import UsageError
 from clew.core.text import shorten
 
@@ -69,9 +69,9 @@ def query(
     if as_json:
         print_json(result.to_dict())
     elif result.answer is not None:
-        print("yes" if result.answer else "no")
+        print_line("yes" if result.answer else "no")
     elif result.triples is not None:
-        print(result.to_ntriples(), end="")
+        print_code(result.to_ntriples().removesuffix("\n"))
     else:
         _print_table(result)
     if not as_json and result.more:
@@ -112,9 +112,9 @@ def _print_table(result: QueryResult) -> None:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     table.insert(1, ["-" * width for width in widths])
     for row in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     if not cells:
-        print("no results")
+        print_line("no results")
 
 
 def _format_cell(result: QueryResult, term: Term | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clew.app.cli.output import format_count
+from clew.app.cli.output import format_count, print_line
 from clew.core.protocols import PropertyGraph
 from clew.core.types import Relation
 from clew.methods.focus.schema import property_examples, property_kind, type_examples
@@ -30,25 +30,25 @@ def print_schema(graph: PropertyGraph, limit: int) -> None:
     types, relations, properties = graph.types(), graph.relations(), graph.properties()
     nodes = f"{format_count(graph.size, 'node')}, " if graph.size else ""
     edges = sum(relation.edges for relation in relations.values())
-    print(f"{graph.name}: {nodes}{format_count(edges, 'edge')}")
+    print_line(f"{graph.name}: {nodes}{format_count(edges, 'edge')}")
     if answer_types := graph.answer_types():
-        print(f"answers: {', '.join(answer_types)}")
+        print_line(f"answers: {', '.join(answer_types)}")
     _print_types(graph, sorted(types, key=lambda type: (-types[type], type))[:limit], types)
     for name, relation in _by_size(relations)[:limit]:
-        print(f"relation {name}: {format_count(relation.edges, 'edge')}{_describe_ends(relation)}")
+        print_line(f"relation {name}: {format_count(relation.edges, 'edge')}{_describe_ends(relation)}")
         for head, tail in relation.examples:
-            print(f"    {head} >> {name} >> {tail}")
+            print_line(f"    {head} >> {name} >> {tail}")
     keys = sorted(properties, key=lambda key: (-properties[key].values, key))[:limit]
     examples = property_examples(graph, keys)
     for key in keys:
         property = properties[key]
         owners = f" of {_main_type(property.types)}" if property.types else ""
         kind, values = property_kind(property, examples[key]), format_count(property.values, "value")
-        print(f"property {key}{owners}: {kind}, {values}, such as {examples[key]}")
+        print_line(f"property {key}{owners}: {kind}, {values}, such as {examples[key]}")
     totals = {"more type": len(types), "more relation": len(relations), "more property": len(properties)}
     rest = [format_count(total - limit, noun) for noun, total in totals.items() if total > limit]
     if rest:
-        print(f"... {', '.join(rest)}; see --limit")
+        print_line(f"... {', '.join(rest)}; see --limit")
 
 
 def _print_types(graph: PropertyGraph, types: list[str], counts: Mapping[str, int]) -> None:
@@ -56,7 +56,7 @@ def _print_types(graph: PropertyGraph, types: list[str], counts: Mapping[str, in
     for type in types:
         examples = "; ".join(dict.fromkeys(names.get(type, ())))
         such_as = f", such as {examples}" if examples else ""
-        print(f"type {type}: {format_count(counts[type], 'node')}{such_as}")
+        print_line(f"type {type}: {format_count(counts[type], 'node')}{such_as}")
 
 
 def _by_size(relations: Mapping[str, Relation]) -> list[tuple[str, Relation]]:

@@ -30,6 +30,7 @@ from clew.app.cli.output import (
     format_count,
     format_duration,
     print_json,
+    print_line,
     print_note,
     progress_display,
 )
@@ -171,7 +172,7 @@ def add(
     _print_import(report)
     if report.outcome != "unchanged":
         relations = format_count(len(space.relations), "relation")
-        print(
+        print_line(
             f"  plain questions: {relations} read by name in {format_duration(seconds)}; nothing is trained"
         )
 
@@ -185,13 +186,13 @@ def _print_unreadable(error: UnreadableFile) -> None:
 def _print_import(report: GraphReport) -> None:
     graph = report.graph
     sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
-    print(f"{report.outcome} {graph.name}: {sizes} in {format_duration(report.seconds)}")
+    print_line(f"{report.outcome} {graph.name}: {sizes} in {format_duration(report.seconds)}")
     if report.bad:
-        print(f"  {format_count(report.bad, 'bad row')} skipped")
+        print_line(f"  {format_count(report.bad, 'bad row')} skipped")
     if report.undescribed:
-        print(f"  {format_count(report.undescribed, 'node')} named by edges alone")
+        print_line(f"  {format_count(report.undescribed, 'node')} named by edges alone")
     for reason, number in sorted(report.left_out.items()):
-        print(f"  left out: {number:,} {reason}")
+        print_line(f"  left out: {number:,} {reason}")
 
 
 def _import_to_dict(report: GraphReport) -> dict[str, Any]:
@@ -312,11 +313,11 @@ def edit(
         ("node", counts.nodes_added, counts.nodes_removed, counts.nodes_described),
         ("edge", counts.edges_added, counts.edges_removed, counts.edges_described),
     ):
-        print(f"{format_count(added, noun)} added, {removed:,} removed, {described:,} described anew")
+        print_line(f"{format_count(added, noun)} added, {removed:,} removed, {described:,} described anew")
     for reason, number in sorted(report.left_out.items()):
-        print(f"  left out: {number:,} {reason}")
+        print_line(f"  left out: {number:,} {reason}")
     sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
-    print(f"{graph.name}: {sizes} in {format_duration(report.seconds)}")
+    print_line(f"{graph.name}: {sizes} in {format_duration(report.seconds)}")
 
 
 def mount(
@@ -400,7 +401,7 @@ def mount(
         print_json({"graph": name, "url": place} | schema | {"lookup": service})
     else:
         sizes = f"{format_count(len(types), 'type')}, {format_count(len(relations), 'relation')}"
-        print(f"mounted {name}: {sizes}; names by {service}")
+        print_line(f"mounted {name}: {sizes}; names by {service}")
 
 
 def extract(
@@ -469,20 +470,22 @@ def describe_staleness(name: str, staleness: Staleness) -> str:
 def _print_extraction(report: ExtractionReport) -> None:
     graph = report.graph
     sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
-    print(f"{report.outcome} {graph.name}: {sizes} in {format_duration(report.seconds)}")
+    print_line(f"{report.outcome} {graph.name}: {sizes} in {format_duration(report.seconds)}")
     cost = format_cost(report.usage)
-    print(f"  {format_count(report.passages, 'passage')} read" + (f" ({cost})" if cost else ""))
+    print_line(f"  {format_count(report.passages, 'passage')} read" + (f" ({cost})" if cost else ""))
     if report.incomplete:
-        print(f"  {format_count(report.incomplete, 'triple')} left out: a part is empty")
+        print_line(f"  {format_count(report.incomplete, 'triple')} left out: a part is empty")
     if report.cut:
         replies = format_count(report.cut, "reply")
-        print(f"  {replies} as long as a reply may get: triples at the end may be missing")
+        print_line(f"  {replies} as long as a reply may get: triples at the end may be missing")
     for reply in report.unreadable[:MAX_LISTED_REPLIES]:
-        print(f"  not read: {reply.document} ({reply.passage}): {reply.problem}")
+        print_line(f"  not read: {reply.document} ({reply.passage}): {reply.problem}")
     if len(report.unreadable) > MAX_LISTED_REPLIES:
-        print(f"  and {len(report.unreadable) - MAX_LISTED_REPLIES:,} more: --json lists all")
+        print_line(f"  and {len(report.unreadable) - MAX_LISTED_REPLIES:,} more: --json lists all")
     if report.unreadable:
-        print(f"  {format_count(len(report.unreadable), 'reply')} made no sense; to ask again, run it again")
+        print_line(
+            f"  {format_count(len(report.unreadable), 'reply')} made no sense; to ask again, run it again"
+        )
 
 
 def _extraction_to_dict(report: ExtractionReport) -> dict[str, Any]:
@@ -542,4 +545,4 @@ def encode(
     if as_json:
         print_json({"graph": name, "encoder": encoder, "encoded": encoded})
     else:
-        print(f"{name}: {format_count(encoded, 'vector')} made by {encoder}")
+        print_line(f"{name}: {format_count(encoded, 'vector')} made by {encoder}")

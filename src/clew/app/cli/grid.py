@@ -28,6 +28,7 @@ from clew.app.cli.output import (
     format_count,
     format_duration,
     print_json,
+    print_line,
     print_note,
     progress_display,
 )
@@ -104,11 +105,11 @@ def grid(
         filled = sum(bool(cell.answer) for document in table.documents for cell in table.row(document))
         total = len(table.documents) * len(table.questions)
         cost = format_cost(work.usage)
-        print(
+        print_line(
             f"{filled:,} of {format_count(total, 'cell')} filled, each with a quote"
             + (f" ({cost})" if cost else "")
         )
-        print(f"Written to {out}")
+        print_line(f"Written to {out}")
 
 
 def _estimate(table: Grid, yes: bool, quiet: bool) -> None:

@@ -19,6 +19,7 @@ from clew.app.cli.output import (
     format_duration,
     format_size,
     print_json,
+    print_line,
     print_note,
 )
 from clew.core.languages import language_name
@@ -66,7 +67,7 @@ def info(
 
     with clew.open(kb) as base:
         if digest:
-            print(base.store.digest())
+            print_line(base.store.digest())
             return
         store_info = base.info()
         graph_sizes = base.graph_sizes(graphs) if graphs else []
@@ -83,7 +84,7 @@ def info(
         return
     _print_info(store_info, folder, unit, encoder, graph_sizes)
     for name, text in stale.items():
-        print(f"graph {name}: {text}")
+        print_line(f"graph {name}: {text}")
 
 
 def _describe_languages(languages: Mapping[str, int]) -> str:
@@ -117,7 +118,7 @@ def _print_info(
     lines += [(f"graph {graph.name}", _describe_size(graph)) for graph in graphs]
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        print(f"{name:<{width}}  {value}")
+        print_line(f"{name:<{width}}  {value}")
 
 
 def _describe_import(graph: GraphInfo) -> str:
@@ -180,8 +181,8 @@ def doctor(
         print_json({"findings": faults, "parsers_confined": try_confinement()})
     else:
         for finding in findings:
-            print(f"{finding.what}: {finding.problem}{' (repaired)' if finding.repaired else ''}")
-        print(format_count(len(findings), "finding") if findings else "all is well")
+            print_line(f"{finding.what}: {finding.problem}{' (repaired)' if finding.repaired else ''}")
+        print_line(format_count(len(findings), "finding") if findings else "all is well")
         missing = [what for what, is_confined in try_confinement().items() if not is_confined]
         if missing:
             print_note(
@@ -201,11 +202,13 @@ def _check_model(llm: str, as_json: bool) -> None:
     if as_json:
         print_json(report.to_dict())
         return
-    print(f"{report.model}, a context of {report.context or 'unknown'} tokens")
+    print_line(f"{report.model}, a context of {report.context or 'unknown'} tokens")
     for ability in report.abilities:
         problem = f"  {ability.problem}" if ability.problem else ""
-        print(f"  {ability.name:18} {ability.right} of {ability.asked}{problem}")
-    print(f"used where a recipe leaves it open: {', '.join(f'{k}={v}' for k, v in report.settings.items())}")
+        print_line(f"  {ability.name:18} {ability.right} of {ability.asked}{problem}")
+    print_line(
+        f"used where a recipe leaves it open: {', '.join(f'{k}={v}' for k, v in report.settings.items())}"
+    )
 
 
 def recipes(as_json: Json = False) -> None:
@@ -232,11 +235,11 @@ def recipes(as_json: Json = False) -> None:
         )
         return
     for kind, components in kinds.items():
-        print(f"{kind}:")
+        print_line(f"{kind}:")
         for name, component in components.items():
-            print(f"  {name}: {component.summary}")
+            print_line(f"  {name}: {component.summary}")
             if str(component.defaults) != name:
-                print(f"      {component.defaults}")
+                print_line(f"      {component.defaults}")
 
 
 def estimate(
@@ -331,12 +334,12 @@ def estimate(
 
 def _print_addition(addition: Estimate) -> None:
     files, size = format_count(addition.files, "new or changed file"), format_size(addition.bytes)
-    print(f"{files} ({size}), {addition.unchanged:,} unchanged")
+    print_line(f"{files} ({size}), {addition.unchanged:,} unchanged")
     counts = {"document": addition.documents, "page": addition.pages, "passage": addition.passages}
     texts = ", ".join(format_count(number, noun) for noun, number in counts.items())
     tables = f"{format_count(addition.tables, 'table')} with {format_count(addition.rows, 'row')}"
-    print(f"  {'' if addition.exact else 'about '}{texts}, {tables}")
-    print(f"  an encoder would read {addition.characters:,} characters; adding calls no language model")
+    print_line(f"  {'' if addition.exact else 'about '}{texts}, {tables}")
+    print_line(f"  an encoder would read {addition.characters:,} characters; adding calls no language model")
     for line in failure_lines(addition.failed):
         print_note(f"clew: {line}")
 
@@ -345,21 +348,21 @@ def _print_copy(copy: CopyEstimate) -> None:
     """Print what a copy in object storage takes."""
     scaled = copy.passages != copy.measured
     basis = f", extrapolated from {copy.measured:,}" if scaled else ""
-    print(f"a copy in object storage of {format_count(copy.passages, 'passage')}{basis}:")
-    print(
+    print_line(f"a copy in object storage of {format_count(copy.passages, 'passage')}{basis}:")
+    print_line(
         f"  {format_size(copy.bytes)} in {format_count(copy.objects, 'object')}, of which "
         f"{format_size(copy.vector_bytes)} vectors; {format_count(copy.shards, 'shard')}"
     )
-    print(f"  to copy: {copy.puts:,} PUTs, {_describe_cpu(copy.copy_cpu_seconds)}")
+    print_line(f"  to copy: {copy.puts:,} PUTs, {_describe_cpu(copy.copy_cpu_seconds)}")
     if copy.add_cpu_seconds is not None:
-        print(f"  to index and encode: {_describe_cpu(copy.add_cpu_seconds)}, beside reading the files")
+        print_line(f"  to index and encode: {_describe_cpu(copy.add_cpu_seconds)}, beside reading the files")
     for name, cost in (("the first question of a machine", copy.first), ("another one there", copy.later)):
-        print(
+        print_line(
             f"  {name}: {format_count(cost.gets, 'GET')}, {format_size(cost.bytes)}, "
             f"{_describe_cpu(cost.cpu_seconds)}"
         )
     for name, dollars in copy.dollars.items():
-        print(f"  {name}: ${dollars:,.4f}")
+        print_line(f"  {name}: ${dollars:,.4f}")
     if scaled and copy.measured < SMALL_SAMPLE:
         print_note(
             f"fewer than {SMALL_SAMPLE:,} passages are little to extrapolate from: requests of questions may be more"
@@ -372,6 +375,6 @@ def _describe_cpu(seconds: float) -> str:
 
 def _print_costs(costs: list[RoleCost]) -> None:
     if not costs:
-        print("asking calls no language model: none is set (--llm)")
+        print_line("asking calls no language model: none is set (--llm)")
     for cost in costs:
-        print(f"{cost.role}: {format_cost(cost.usage)}, if every reply is as long as it may get")
+        print_line(f"{cost.role}: {format_cost(cost.usage)}, if every reply is as long as it may get")

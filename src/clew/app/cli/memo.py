@@ -9,7 +9,7 @@ import typer
 
 import clew
 from clew.app.cli.options import Json, Kb
-from clew.app.cli.output import format_count, print_json, print_note
+from clew.app.cli.output import format_count, print_json, print_line, print_note
 from clew.core.errors import UsageError
 from clew.core.text import shorten
 
@@ -83,7 +83,7 @@ def memo(
         if as_json:
             print_json({"quotes": [item.to_dict() for item in quotes], "missing": missing})
         elif out is not None:
-            print(f"{format_count(len(quotes), 'quote')} written to {out}")
+            print_line(f"{format_count(len(quotes), 'quote')} written to {out}")
         else:
             _print_list(basket)
     if missing:
@@ -95,9 +95,9 @@ def memo(
 def _print_list(basket: Basket) -> None:
     quotes = basket.quotes()
     if not quotes:
-        print('no quotes yet; to put those of an answer aside: clew ask "..." --pin')
+        print_line('no quotes yet; to put those of an answer aside: clew ask "..." --pin')
     for item in quotes:
-        print(f"{item.id}  {item.place}" + (f"  ({item.question})" if item.question else ""))
+        print_line(f"{item.id}  {item.place}" + (f"  ({item.question})" if item.question else ""))
         if item.note:
-            print(f"    {item.note}")
-        print(f"    “{shorten(item.text, _WIDTH)}”")
+            print_line(f"    {item.note}")
+        print_line(f"    “{shorten(item.text, _WIDTH)}”")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from clew.app.cli.output import format_cost, print_note
+from clew.app.cli.output import format_cost, print_line, print_note
 from clew.core.component import parse_recipe
 from clew.core.config import environment
 
@@ -163,7 +163,7 @@ def limit_option(noun: str) -> Any:
 def print_rest(total: int, limit: int) -> None:
     """Print how many more there are than the first ``limit`` (0: all) that were printed."""
     if 0 < limit < total:
-        print(f"\n({total - limit:,} more: --limit 0)")
+        print_line("", f"({total - limit:,} more: --limit 0)")
 
 
 def configured_model(

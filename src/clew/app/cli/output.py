@@ -1,4 +1,8 @@
-"""What commands print: JSON, plain lines for people, and the progress of long work on stderr."""
+"""What commands print: JSON, plain lines for people, and the progress of long work on stderr.
+
+Nothing else prints (the linter refuses ``print``), so that no name of a document or graph commands a terminal: what
+it would obey is left out, and escaped where programs read on.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from clew.core.text import clean_text, escape_hidden, file_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,24 +23,55 @@ if TYPE_CHECKING:
     from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 
+def print_line(*lines: object, flush: bool = False) -> None:
+    """Print lines on stdout; a break within one becomes a space."""
+    print(*map(_clean_line, lines), sep="\n", flush=flush)
+
+
+def print_note(*lines: object) -> None:
+    """Print remarks on stderr, a line each, so that programs that read stdout do not see them."""
+    print(*map(_clean_line, lines), sep="\n", file=sys.stderr)
+
+
+def print_text(text: str) -> None:
+    """Print a text of several lines on stdout."""
+    print(clean_text(text))
+
+
 def print_json(value: Any) -> None:
     """Print ``value`` as JSON on stdout."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    print(escape_hidden(text, lambda character: json.dumps(character)[1:-1]))
 
 
-def print_note(line: str) -> None:
-    """Print a remark on stderr, so that programs that read stdout do not see it."""
-    print(line, file=sys.stderr)
+def print_code(text: str) -> None:
+    """Print SPARQL or N-Triples on stdout."""
+    print(escape_hidden(text, lambda character: f"\\U{ord(character):08X}"))
+
+
+def print_progress(line: str, is_last: bool) -> None:
+    """Write a line over the one before, on a terminal's stderr."""
+    print(f"\r{_clean_line(line)}", end="\n" if is_last else "", file=sys.stderr, flush=True)
+
+
+def _clean_line(line: object) -> str:
+    return re.sub(r"[\n\t]", " ", clean_text(str(line)))
 
 
 def make_console(stderr: bool = False) -> Console:
-    """Return a rich console that prints texts as they are: no markup, no emoji codes, colours only where we set
-    them."""
+    """Return a rich console that prints texts as :func:`print_text` does: no markup, no emoji codes, colours only
+    where we set them."""
     from rich.console import Console
+    from rich.segment import Segment
+
+    class CleanConsole(Console):
+        def render(self, *args: Any, **options: Any) -> Iterator[Segment]:
+            for segment in super().render(*args, **options):
+                yield segment if segment.control else Segment(clean_text(segment.text), segment.style)
 
     stream: Any = sys.stderr if stderr else sys.stdout
     file: Any = None if stream.isatty() else _TrimmedStream(stream)
-    return Console(file=file, stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
+    return CleanConsole(file=file, stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
 
 
 class _TrimmedStream:
@@ -142,7 +178,7 @@ def _bars() -> Iterator[Progress]:
                 bars.remove_task(tasks.pop("pages"))  # one of the files is done; the others report again
             if event.stage not in tasks:
                 tasks[event.stage] = bars.add_task(_TITLES[event.stage], total=event.total, file="")
-            name = Path(event.path).name if event.path else ""
+            name = file_name(event.path)
             bars.update(tasks[event.stage], completed=event.done, total=event.total, file=name)
 
         yield show
@@ -178,7 +214,7 @@ def show_progress(stage: str) -> Callable[[int, int], None]:
     def show(done: int, total: int) -> None:
         nonlocal printed
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r{stage[:60]}: {done:,} of {total:,}" + ("\n" if done == total else ""))
+            print_progress(f"{stage[:60]}: {done:,} of {total:,}", done == total)
         elif done * _PLAIN_LINES // max(total, 1) > printed:
             printed = done * _PLAIN_LINES // max(total, 1)
             print_note(f"{stage}: {done:,} of {total:,}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.app.cli.options import BudgetCalls, BudgetMoney, BudgetTokens
-from clew.app.cli.output import print_note
+from clew.app.cli.output import print_line, print_note
 from clew.core.config import data_path, environment, knowledge_base_path, projects_path, server_token
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _run(settings: Settings) -> None:
 
     try:
         with RunningServer(settings) as server:
-            print(f"clew: {server.url}", flush=True)
+            print_line(f"clew: {server.url}", flush=True)
             if settings.token is not None:
                 print_note(f"clew: token: {settings.token}")
             for name, path in settings.bases.items():

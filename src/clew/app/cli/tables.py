@@ -10,7 +10,7 @@ import typer
 
 import clew
 from clew.app.cli.options import Json, Kb
-from clew.app.cli.output import format_count, print_json, print_note
+from clew.app.cli.output import format_count, print_json, print_line, print_note
 from clew.core.text import shorten
 
 if TYPE_CHECKING:
@@ -78,18 +78,18 @@ def list_tables(
         if editions:
             print_note(f"the same table in other editions: {', '.join(edition.name for edition in editions)}")
     else:
-        print(f"{format_count(len(tables[0].rows), 'row')} written to {export}")
+        print_line(f"{format_count(len(tables[0].rows), 'row')} written to {export}")
 
 
 def _print_list(tables: Sequence[DataTable]) -> None:
     for table in tables:
         place = table.document_name + (f", page {table.page}" if table.page is not None else "")
         size = f"{format_count(len(table.rows), 'row')}, {format_count(len(table.columns), 'column')}"
-        print(f"{table.name}  ({size})  {place}")
+        print_line(f"{table.name}  ({size})  {place}")
         if table.table.caption:
-            print(f"    {shorten(' '.join(table.table.caption.split()), 100)}")
+            print_line(f"    {shorten(' '.join(table.table.caption.split()), 100)}")
     if not tables:
-        print("no tables; add documents that have some: clew add FOLDER")
+        print_line("no tables; add documents that have some: clew add FOLDER")
 
 
 def _print_columns(table: DataTable, limit: int) -> None:
@@ -97,7 +97,7 @@ def _print_columns(table: DataTable, limit: int) -> None:
     from clew.parse.data_tables import SCALE_NAMES
 
     if table.table.caption:
-        print(f"{table.table.caption}\n")
+        print_line(table.table.caption, "")
     for column in table.columns:
         kind = " ".join(
             part
@@ -109,12 +109,12 @@ def _print_columns(table: DataTable, limit: int) -> None:
             if part
         )
         header = f"  '{column.header}'" if column.header and column.header != column.name else ""
-        print(f"  {column.name}  {kind}{header}")
+        print_line(f"  {column.name}  {kind}{header}")
     totals = check_arithmetic(table.table).totals
     if totals:
         right = sum(total.outcome == "adds up" for total in totals)
         print_note(f"{right} of {format_count(len(totals), 'total')} {'adds' if right == 1 else 'add'} up")
-    print()
+    print_line()
     print_grid([column.name for column in table.columns], [row.cells for row in table.rows[:limit]])
     if len(table.rows) > limit:
         print_note(
@@ -186,6 +186,6 @@ def print_grid(header: Sequence[str], rows: Sequence[Sequence[str]], width: int 
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * size for size in widths])
     for line in lines:
-        print("  ".join(cell.ljust(size) for cell, size in zip(line, widths, strict=True)).rstrip())
+        print_line("  ".join(cell.ljust(size) for cell, size in zip(line, widths, strict=True)).rstrip())
     if not rows:
-        print("no rows")
+        print_line("no rows")

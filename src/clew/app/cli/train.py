@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
-from clew.app.cli.output import format_count, print_note, show_progress
+from clew.app.cli.output import format_count, print_line, print_note, show_progress
 from clew.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -121,9 +121,9 @@ def traverser(
     except KeyboardInterrupt:
         print_note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    print(f"{out}: held-out loss {result.before:.3f} before, {result.after:.3f} after (nats per token)")
+    print_line(f"{out}: held-out loss {result.before:.3f} before, {result.after:.3f} after (nats per token)")
     recipe = f"kgp(guide=generated(prompt={result.prompt}))"
-    print(f'To walk with it: --recipe "{recipe}" --llm guide=local:{out} --llm read=MODEL')
+    print_line(f'To walk with it: --recipe "{recipe}" --llm guide=local:{out} --llm read=MODEL')
 
 
 def _print_traverser_plan(plan: Plan) -> None:
@@ -292,16 +292,16 @@ def _train(work: Training, out: Path, form: ExportForm) -> None:
         print_note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     for step, measures in record.get("during", {}).items():
-        print(f"step {step}: " + ", ".join(f"{name} {value:.3f}" for name, value in measures.items()))
+        print_line(f"step {step}: " + ", ".join(f"{name} {value:.3f}" for name, value in measures.items()))
     for name, value in record["after"].items():
-        print(
+        print_line(
             f"{name}: {record['before'][name]:.3f} before, {value:.3f} after ({record['held_out']} held out)"
         )
     target = out / "onnx"
     if not target.exists():
         exported = export_encoder(out / MODEL_FOLDER, target, form)
         print_note(f"{exported.size / 2**20:.0f} MiB, {form.weights}")
-    print(f"To use it: clew encoder set onnx:{target}")
+    print_line(f"To use it: clew encoder set onnx:{target}")
 
 
 def _print_encoder_plan(plan: EncoderPlan) -> None:
@@ -345,7 +345,7 @@ def training_data(
         if form == "passages"
         else write_instructions(out, examples, form)
     )
-    print(f"{out}: {count:,} lines")
+    print_line(f"{out}: {count:,} lines")
 
 
 @app.command("reader")
@@ -408,10 +408,10 @@ def reader(
         print_note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     for source, measures in record["after"].items():
-        print(
+        print_line(
             f"{source}: EM {measures['EM']:.3f}, F1 {measures['F1']:.3f} ({measures['questions']:.0f} held out)"
         )
-    print(f"To use it: --recipe \"read(reader=span(model='onnx:{out / EXPORT_FOLDER}'))\"")
+    print_line(f"To use it: --recipe \"read(reader=span(model='onnx:{out / EXPORT_FOLDER}'))\"")
 
 
 def _print_reader_plan(plan: ReaderPlan) -> None:

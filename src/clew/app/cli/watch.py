@@ -12,7 +12,7 @@ import clew
 from clew.app.cli.command_group import EXIT_FAILED, CommandGroup
 from clew.app.cli.documents import failure_lines
 from clew.app.cli.options import Json, Kb, Workers, announce_text_destination
-from clew.app.cli.output import format_count, print_json, print_note, progress_display
+from clew.app.cli.output import format_count, print_json, print_line, print_note, progress_display
 
 if TYPE_CHECKING:
     from clew.knowledge_base.ingest.report import Report
@@ -74,25 +74,25 @@ def watch(
 
 def _print_plan(changes: FolderChanges) -> None:
     for path in changes.new:
-        print(f"would read {path}")
+        print_line(f"would read {path}")
     for path in changes.vanished:
-        print(f"would move to the trash {path}")
+        print_line(f"would move to the trash {path}")
     for old, path in changes.moved:
-        print(f"moved from {old} to {path}")
+        print_line(f"moved from {old} to {path}")
     _print_missing(changes)
     if not changes:
-        print("nothing to do")
+        print_line("nothing to do")
 
 
 def _print_work(report: Report, changes: FolderChanges) -> None:
     lists = {"added": report.added, "replaced": report.replaced, "found again": report.located}
     for outcome, paths in lists.items():
         for path in paths:
-            print(f"{outcome} {path}", flush=True)
+            print_line(f"{outcome} {path}", flush=True)
     for path in changes.vanished:
-        print(f"moved to the trash {path}", flush=True)
+        print_line(f"moved to the trash {path}", flush=True)
     for old, path in changes.moved:
-        print(f"no longer at {old}; the same document is at {path}", flush=True)
+        print_line(f"no longer at {old}; the same document is at {path}", flush=True)
     for line in failure_lines(report.failed):
         print_note(f"clew: {line}")
     _print_missing(changes)
@@ -121,9 +121,9 @@ def list_trash(kb: Kb = None, as_json: Json = False) -> None:
         )
         return
     for entry in entries:
-        print(f"{entry.id}  {datetime.fromtimestamp(entry.when):%Y-%m-%d %H:%M}  {entry.path}")
+        print_line(f"{entry.id}  {datetime.fromtimestamp(entry.when):%Y-%m-%d %H:%M}  {entry.path}")
     if not entries:
-        print("the trash is empty")
+        print_line("the trash is empty")
 
 
 @trash_app.command("restore")
@@ -140,7 +140,7 @@ def restore(
         places = Trash(base).restore(*what)
         base.encoding.encode_missing() if base.encoding.name else None
     for place in places:
-        print(f"restored {place}")
+        print_line(f"restored {place}")
 
 
 @trash_app.command("empty")
@@ -156,4 +156,4 @@ def empty(
         raise typer.Exit(EXIT_FAILED)
     with clew.open(kb) as base:
         count = Trash(base).empty(days)
-    print(f"{format_count(count, 'document')} deleted")
+    print_line(f"{format_count(count, 'document')} deleted")

@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 from clew.core.cell_values import read_scale
 from clew.core.errors import UnreadableFile
-from clew.core.text import sentence_spans
+from clew.core.text import clean_name, sentence_spans
 from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.limits import LIMITS, Limits
@@ -166,9 +166,9 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
     for block in _introduce_tables(_lists_as_passages(_attach_captions(blocks))):
         match block:
             case Title(text):
-                title = title or text.strip()
+                title = title or clean_name(text).strip()
             case Heading(level, text):
-                top_heading = top_heading or (text.strip() if level == 1 else "")
+                top_heading = top_heading or (clean_name(text).strip() if level == 1 else "")
                 builder.add_heading(level, text)
                 size = len(text)
             case Paragraph(text):

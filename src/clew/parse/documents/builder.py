@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from clew.core.text import sentence_spans
+from clew.core.text import clean_name, clean_text, sentence_spans
 from clew.core.types import (
     DOCUMENT,
     PAGE,
@@ -65,7 +65,8 @@ class DocumentBuilder:
         """Start page ``number`` (from 1); ``label`` is the page number printed on it, where that differs."""
         self._page = number
         boxes = (box,) if box else ()
-        self._nodes.append(ParsedNode(PAGE, "", 0, label, page=number, span=(self._length,) * 2, boxes=boxes))
+        span = (self._length,) * 2
+        self._nodes.append(ParsedNode(PAGE, "", 0, clean_name(label), page=number, span=span, boxes=boxes))
 
     def add_heading(self, level: int, text: str, boxes: Sequence[Box] = ()) -> None:
         """Start a section of ``level`` (1 is outermost); open sections of this and deeper levels end."""
@@ -76,7 +77,9 @@ class DocumentBuilder:
             self._open.pop()
         span = self._append(text)
         page = boxes[0].page if boxes else self._page
-        node = ParsedNode(SECTION, text, self._open[-1], text[:MAX_NAME], level, page, span, tuple(boxes))
+        node = ParsedNode(
+            SECTION, text, self._open[-1], clean_name(text)[:MAX_NAME], level, page, span, tuple(boxes)
+        )
         self._nodes.append(node)
         self._open.append(len(self._nodes) - 1)
 
@@ -98,7 +101,8 @@ class DocumentBuilder:
         """Add a table and its rows."""
         if not table.rows and not table.header:
             return
-        table = complete_table(table)
+        header = tuple(map(clean_text, table.header))
+        table = complete_table(replace(table, caption=clean_text(table.caption), header=header))
         text = table_to_markdown(table)
         span = self._append(text)
         page = table.boxes[0].page if table.boxes else self._page
@@ -123,7 +127,7 @@ class DocumentBuilder:
         self, *, data: bytes, title: str, media_type: str, parser: str, pages: int = 0
     ) -> ParsedDocument:
         """Return the document. ``parser`` is the parser's name and version (``html/1``)."""
-        title = " ".join(title.split())
+        title = clean_name(" ".join(title.split()))
         if len(title) > MAX_NAME:
             self.notes.append(f"its title has {len(title):,} characters; the first {MAX_NAME:,} are its name")
             title = title[:MAX_NAME]

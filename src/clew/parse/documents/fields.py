@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from clew.core.text import clean_name
 from clew.core.values import read_date
 
 AUTHOR, DATE, TAG = "author", "date", "tag"
@@ -56,7 +57,7 @@ def normalise_field(name: str, value: str) -> list[str]:
     >>> normalise_field("date", "soon")
     []
     """
-    value = " ".join(value.split())
+    value = clean_name(" ".join(value.split()))
     if name == DATE:
         return [day] if (day := read_date(value)) else []
     values = _LIST.split(value.strip("[]")) if name == TAG else re.split(r"\s*;\s*", value)

@@ -14,6 +14,7 @@ from io import BytesIO
 from pathlib import Path, PurePath
 
 from clew.core.errors import UnreadableFile
+from clew.core.text import clean_name
 from clew.core.types import Member, ParsedDocument
 from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.encoding import is_binary
@@ -213,10 +214,9 @@ def member_files(data: bytes, name: str, limits: Limits = LIMITS) -> Iterator[Me
     size = 0
     for number, member in enumerate(form.read_members(data) if form.read_members else ()):
         limits.check("too many files in it", number + 1, limits.members)
-        parts = [" ".join(part.split()) for part in member.name.replace("\\", "/").split("/")]
+        parts = [" ".join(clean_name(part).split()) for part in member.name.replace("\\", "/").split("/")]
         parts = [part for part in parts if part not in {"", "."}]
-        clean = "/".join(part for part in parts if part != "..").encode(errors="replace").decode()
-        clean = clean.replace("\0", "")[-_MAX_NAME:] or "unnamed"
+        clean = "/".join(part for part in parts if part != "..")[-_MAX_NAME:] or "unnamed"
         names[clean] += 1
         if names[clean] > 1:
             stem, dot, suffix = clean.rpartition(".")
@@ -242,7 +242,7 @@ def extract_member(path: Path, *, unit: str = "", name: str, member: Sequence[st
     """
     data = read_bytes(path)
     for inner in member:
-        file = next((file for file in member_files(data, name) if file.name == inner), None)
+        file = next((it for it in member_files(data, name) if it.name == clean_name(inner)), None)
         if file is None:
             raise UnreadableFile(f"holds no '{inner}' any more")
         data, name = file.read(), PurePath(inner).name

@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import PurePath
 
 from clew.core.errors import UnreadableFile
+from clew.core.text import clean_name, file_name
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import Block, Item, ListBlock, Paragraph, SourceFile, Title, build_document
 from clew.parse.documents.builder import PassageUnit
@@ -91,10 +92,6 @@ def _reader_of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limits: Limits) 
 def _blocks(files: list[zipfile.ZipInfo], name: str) -> Iterator[Block]:
     yield Title(PurePath(name).stem)
     yield Paragraph(
-        f"The archive {PurePath(name).name} holds {len(files):,} file{'s' if len(files) > 1 else ''}:"
+        f"The archive {file_name(name)} holds {len(files):,} file{'s' if len(files) > 1 else ''}:"
     )
-    yield ListBlock(tuple(Item(_printable(info.filename)) for info in files))
-
-
-def _printable(name: str) -> str:
-    return " ".join(name.encode(errors="replace").decode().split())
+    yield ListBlock(tuple(Item(clean_name(info.filename)) for info in files))

@@ -18,6 +18,7 @@ from typing import Any
 from clew.core.arrays import TextSpans
 from clew.core.errors import UnreadableFile
 from clew.core.protocols import ColumnSink, GraphSink, NodeColumns
+from clew.core.text import clean_names
 from clew.parse.graphs.files import BadRow
 
 HEAD, RELATION, TAIL = "head", "relation", "tail"
@@ -181,9 +182,9 @@ def _read_triples(roles: Sequence[str], sink: ColumnSink, rows: Sequence[Sequenc
 
 def _strip_identifiers(cells: Sequence[str]) -> list[str]:
     """Return cells without white space around them; none if one is empty or has several lines."""
-    identifiers = [cell.strip() for cell in cells]
+    identifiers = clean_names([cell.strip() for cell in cells])
     is_odd = not all(identifiers) or "\n" in "".join(identifiers)
-    return [] if is_odd else identifiers
+    return [] if is_odd else list(identifiers)
 
 
 def _read_nodes(columns: Sequence[Column], sink: ColumnSink, rows: Sequence[Sequence[str]]) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from clew.core.arrays import TextSpans
 from clew.core.protocols import ColumnSink, GraphSink
+from clew.core.text import has_hidden
 from clew.parse.graphs.columns import HEAD, RELATION, TAIL, Column, are_triples
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_CELL, _MAX_SPACES = 4096, 8
 #: Bytes of the longest block: a longer one has a cell that csv.reader may refuse.
 _MAX_BLOCK = 1 << 23
-_CONTROLS = bytes({*range(32)} - {9, 10, 13})
+_CONTROLS = bytes({*range(32), 127} - {9, 10, 13})
 #: The white space that is not ASCII, which str.strip takes off a cell.
 _WIDE_SPACE = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _LINE_END, _CARRIAGE_RETURN, _QUOTE = 10, 13, 34
@@ -86,7 +87,8 @@ class PlainBlocks:
         return True
 
     def _is_plain(self, block: bytes) -> bool:
-        """Return whether a block is UTF-8, without odd line ends, control characters and other quotation marks."""
+        """Return whether a block is UTF-8, without odd line ends, control characters and other quotation marks, and
+        for triples without what :func:`clew.core.text.clean_name` takes off."""
         # Triples may have quotation marks around whole cells, nodes not: their texts have delimiters.
         if (self._is_quoted and not self._places and b'"' in block) or len(
             block.translate(None, _CONTROLS)
@@ -95,7 +97,9 @@ class PlainBlocks:
         if b"\r" in block and block.count(b"\r") != block.count(b"\r\n"):
             return False
         try:
-            return block.isascii() or _WIDE_SPACE.search(block.decode()) is None
+            text = "" if block.isascii() else block.decode()
+            is_hiding = self._sink is not None and has_hidden(text.replace("\r\n", "\n"))
+            return not is_hiding and _WIDE_SPACE.search(text) is None
         except UnicodeDecodeError:
             return False
 

@@ -13,7 +13,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -22,13 +22,14 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.arrays import TextSpans, sorted_unique
-from clew.core.text import iri_label
+from clew.core.text import clean_names, iri_label
 from clew.store.graphs.id_table import IdTable
 from clew.store.graphs.tables import (
     NODES_PER_BLOB,
     PAIRS_PER_BLOB,
     STATEMENTS_PER_BLOB,
     canonical_json,
+    clean_id,
     compress_lines,
     merge_node_parts,
     node_fields,
@@ -155,6 +156,7 @@ class GraphBuilder:
         rank: int = 0,
     ) -> None:
         """Add a node, or a part of one."""
+        id = clean_id(id)
         number = self._ids.add(id)
         self._extend_described(number + 1)
         self._described[number] = 1
@@ -168,12 +170,13 @@ class GraphBuilder:
 
     def has_node(self, id: str) -> bool:
         """Return whether :meth:`add_node` was called for this id."""
-        number = self._ids.find(id)
+        number = self._ids.find(clean_id(id))
         return number is not None and number < len(self._described) and self._described[number] > 0
 
     def add_nodes(self, nodes: NodeColumns) -> bool:
         """Add nodes, each as a whole; False, and none is added, where one was added before or is there twice."""
-        if self._iris:
+        nodes = replace(nodes, ids=clean_names(nodes.ids))
+        if self._iris or "" in nodes.ids:
             return False
         numbers = self._ids.add_all(TextSpans.from_texts(nodes.ids))
         self._extend_described(len(self._ids))
@@ -202,6 +205,7 @@ class GraphBuilder:
         self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
     ) -> None:
         """Add an edge."""
+        head, relation, tail = (clean_id(name) for name in (head, relation, tail))
         pairs = self._edges.get(relation)
         if pairs is None:
             pairs = self._edges[relation] = array("I")

@@ -31,6 +31,7 @@ from clew.store.graphs.tables import (
     STATEMENTS_PER_BLOB,
     StoredGraph,
     canonical_json,
+    clean_id,
     compress_lines,
     node_fields,
 )
@@ -75,27 +76,27 @@ class GraphEdits:
         rank: int = 0,
     ) -> None:
         """Add a node, or describe anew one that the graph has. ``rank`` has no meaning here."""
-        self.nodes[id] = node_fields(id, types, name, aliases, text, properties or {})
+        self.nodes[clean_id(id)] = node_fields(id, types, name, aliases, text, properties or {})
 
     def has_node(self, id: str) -> bool:
         """Return whether :meth:`add_node` was called for this id."""
-        return id in self.nodes
+        return clean_id(id) in self.nodes
 
     def add_edge(
         self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
     ) -> None:
         """Add an edge; ends that the graph does not have become nodes. An edge that is there gets the properties."""
-        texts = self.edges.setdefault((head, relation, tail), set())
+        texts = self.edges.setdefault((clean_id(head), clean_id(relation), clean_id(tail)), set())
         if properties:
             texts.add(canonical_json(properties))
 
     def remove_node(self, id: str) -> None:
         """Remove a node with its edges."""
-        self.removed_nodes[id] = None
+        self.removed_nodes[clean_id(id)] = None
 
     def remove_edge(self, head: str, relation: str, tail: str) -> None:
         """Remove an edge with its properties. An end that nothing describes goes with its last edge."""
-        self.removed_edges[head, relation, tail] = None
+        self.removed_edges[clean_id(head), clean_id(relation), clean_id(tail)] = None
 
     @property
     def removals(self) -> _Removals:
@@ -126,7 +127,7 @@ class _Removals:
 
     def has_node(self, id: str) -> bool:
         """Return whether the node is removed."""
-        return id in self.edits.removed_nodes
+        return clean_id(id) in self.edits.removed_nodes
 
     def add_edge(
         self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None

@@ -17,6 +17,7 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Literal
 
 from clew.core.errors import Damaged, UsageError, unknown_name_error
+from clew.core.text import clean_name, clean_names
 from clew.core.types import Entity, GraphInfo, GraphSource
 from clew.store.database import note_removal
 from clew.store.dump import dump_line
@@ -397,6 +398,11 @@ def compress_lines(lines: Sequence[bytes]) -> bytes:
     return zlib.compress(b"\n".join(lines), _COMPRESSION)
 
 
+def clean_id(id: str) -> str:
+    """Return the id of a node, or the name of a relation, as it is stored; U+FFFD where nothing of it can be seen."""
+    return clean_name(id) or "\ufffd"
+
+
 def node_fields(
     id: str,
     types: Iterable[str],
@@ -406,18 +412,23 @@ def node_fields(
     properties: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the stored form of a node: its id and all non-empty fields; a name equal to the id is omitted."""
+    id, name = clean_id(id), clean_name(name)
     fields: dict[str, Any] = {"id": id}
-    if types and (types := [type for type in dict.fromkeys(types) if type]):
+    if types and (types := [type for type in dict.fromkeys(map(clean_name, types)) if type]):
         fields["types"] = types
     if name and name != id:
         fields["name"] = name
-    if aliases and (aliases := sorted({alias for alias in aliases if alias} - {name})):
+    if aliases and (aliases := sorted(set(map(clean_name, aliases)) - {name, ""})):
         fields["aliases"] = aliases
     if text:
         fields["text"] = text
     # None and NaN, which is not equal to itself, are no values.
     if properties and (
-        values := {key: value for key, value in properties.items() if value is not None and value == value}
+        values := {
+            clean_name(key): value
+            for key, value in properties.items()
+            if value is not None and value == value
+        }
     ):
         fields["properties"] = values
     return fields
@@ -427,10 +438,10 @@ def node_lines(nodes: NodeColumns) -> list[bytes]:
     """Return the stored lines of whole nodes: the canonical JSON of :func:`node_fields` of each, column by column."""
     encode = encode_basestring
     ids = [encode(id) for id in nodes.ids]
+    names = clean_names(nodes.names) or [""] * len(ids)
     # In the order of their keys.
     columns: list[list[str]] = []
     if nodes.aliases:
-        names = nodes.names or [""] * len(ids)
         columns.append(
             [_aliases_member(texts, name) for texts, name in zip(nodes.aliases, names, strict=True)]
         )
@@ -439,11 +450,11 @@ def node_lines(nodes: NodeColumns) -> list[bytes]:
         columns.append(
             [
                 f',"name":{encode(name)}' if name and name != id else ""
-                for name, id in zip(nodes.names, nodes.ids, strict=True)
+                for name, id in zip(names, nodes.ids, strict=True)
             ]
         )
     if nodes.properties:
-        columns.append(_properties_members(nodes.properties))
+        columns.append(_properties_members({clean_name(key): it for key, it in nodes.properties.items()}))
     if nodes.texts:
         columns.append([f',"text":{encode(text)}' if text else "" for text in nodes.texts])
     if nodes.types:
@@ -451,14 +462,14 @@ def node_lines(nodes: NodeColumns) -> list[bytes]:
         columns.append([])
         for types in map(tuple, nodes.types):
             if types not in member_of:
-                names = [type for type in dict.fromkeys(types) if type]
-                member_of[types] = f',"types":{canonical_json(names)}' if names else ""
+                kinds = [type for type in dict.fromkeys(map(clean_name, types)) if type]
+                member_of[types] = f',"types":{canonical_json(kinds)}' if kinds else ""
             columns[-1].append(member_of[types])
     return [f"{{{''.join(members)}}}".encode() for members in zip(*columns, strict=True)]
 
 
 def _aliases_member(aliases: Sequence[str], name: str) -> str:
-    names = sorted({alias for alias in aliases if alias} - {name}) if aliases else ()
+    names = sorted(set(map(clean_name, aliases)) - {name, ""}) if aliases else ()
     return f'"aliases":{canonical_json(names)},' if names else ""
 
 

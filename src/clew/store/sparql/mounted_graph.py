@@ -29,7 +29,7 @@ import numpy as np
 
 from clew.core.arrays import run_offsets, write_manifest
 from clew.core.errors import NotFound, RemoteError, UnreadableFile, UsageError, unknown_name_error
-from clew.core.text import iri_label
+from clew.core.text import clean_name, iri_label
 from clew.core.types import Entity, Property, Relation
 from clew.store.sparql.endpoint import Endpoint, OxigraphStore, is_iri
 from clew.store.sparql.mount_options import ALIAS, LABEL, TYPE, MountOptions, SparqlSource, Term
@@ -131,7 +131,7 @@ class MountedGraph:
                 f"{self._options.language_filter('l')} }}"
             )
             for solution in self.endpoint.select(query):
-                rank = (self._options.language_rank(solution["l"]), solution["l"]["value"])
+                rank = (self._options.language_rank(solution["l"]), clean_name(solution["l"]["value"]))
                 iri = solution["x"]["value"]
                 best[iri] = min(best.get(iri, rank), rank)
         return {iri: label for iri, (_, label) in best.items()}
@@ -234,12 +234,12 @@ class MountedGraph:
         """Return a node from its statements: property and value. Those of a Wikibase are called by the labels of its
         properties and ``written`` as people write them; what else it says of a node is left out."""
         names = sorted(
-            (self._options.language_rank(value), value["value"])
+            (self._options.language_rank(value), clean_name(value["value"]))
             for property, value in statements
             if property == LABEL
         )
         name = names[0][1] if names else iri_label(iri)
-        aliases = {value["value"] for property, value in statements if property in {LABEL, ALIAS}} - {name}
+        aliases = {clean_name(value["value"]) for property, value in statements if property in {LABEL, ALIAS}}
         types = sorted(
             type_labels.get(value["value"], iri_label(value["value"]))
             for property, value in statements
@@ -262,7 +262,7 @@ class MountedGraph:
             f"{self.name}:{iri}",
             types[0] if types else "",
             name,
-            tuple(sorted(aliases)),
+            tuple(sorted(aliases - {name})),
             "\n".join(sorted({value["value"] for property, value in statements if property in _TEXTS})),
             {key: values[0] if len(values) == 1 else tuple(values) for key, values in properties.items()},
             tuple(types[1:]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import PurePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -15,6 +14,7 @@ from clew.app.web.api.questions import KEY, Condition, Form, Key, Name, refuse_l
 from clew.app.web.method_choices import DEFAULT, resolve_retriever
 from clew.app.web.server import CurrentBase, CurrentServer, nearest_scale
 from clew.core.errors import NotFound
+from clew.core.text import file_name
 from clew.core.types import ROW, SECTION, TABLE, Document
 from clew.knowledge_base.trash import TRASH_DAYS, Trash, TrashedDocument
 
@@ -282,6 +282,6 @@ def trashed_to_dict(entry: TrashedDocument) -> dict[str, Any]:
 def _document_to_dict(document: Document) -> dict[str, Any]:
     """Return a document without the folders of its files, which are nobody's business."""
     return document.to_dict() | {
-        "paths": [PurePath(path).name for path in document.paths],
+        "paths": list(map(file_name, document.paths)),
         "folders": [],
     }

@@ -12,13 +12,13 @@ import os
 import re
 import secrets
 import time
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal
 
 from clew.core.errors import NotFound
+from clew.core.text import clean_name
 
 FOLDER = "spool"
 WAITING, READING, INDEXING, ENCODING, DONE, FAILED = (
@@ -155,19 +155,13 @@ class Spool:
 
 
 def display_name(path: str) -> str:
-    r"""Return a file name as it is shown and searched for: the last part of a path, without control characters and
-    marks that change the direction of writing.
+    r"""Return a file name as it is shown and searched for: the last part of a path, cleaned.
 
     >>> shown_name("..\\\\..\\\\C:\\\\report.pdf"), shown_name("../../etc/passwd"), shown_name("..")
     ('report.pdf', 'passwd', 'file')
     """
     last = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    visible = "".join(
-        " " if char.isspace() else char
-        for char in last
-        if unicodedata.category(char)[0] != "C" or char.isspace()
-    )
-    name = " ".join(visible.split()).lstrip(".").strip()
+    name = " ".join(clean_name(last).split()).lstrip(".").strip()
     stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix[:16]
     return f"{stem[: _MAX_NAME - len(suffix)]}{suffix}" if stem else "file"
 

@@ -1,0 +1,273 @@
+"""Names of documents and graphs on a terminal: nothing in them commands it, whatever a command prints."""
+
+import base64
+import csv
+import fcntl
+import html
+import io
+import json
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import zipfile
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+import clew
+from hostile_names import NAMES, TEXTS, hostile_parts
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
+
+#: Runs several commands, one after the other; a line with a number before each.
+_DRIVER = """
+import json, sys
+from clew.app.cli.commands import app
+for number, words in enumerate(json.load(open(sys.argv[1]))):
+    print(f"@@@{number}", flush=True)
+    try:
+        app([word.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape") for word in words])
+    except SystemExit as ended:
+        print(f"@@@ {ended.code}", flush=True)
+"""
+
+
+def on_terminal(folder, commands):
+    """Return what a pseudo-terminal of 2,000 columns was sent by each command, and its exit status."""
+    script = folder / "commands.json"
+    script.write_text(json.dumps([list(map(str, words)) for words in commands]))
+    primary, secondary = os.openpty()
+    fcntl.ioctl(secondary, 0x5414, struct.pack("HHHH", 50, 2_000, 0, 0))  # TIOCSWINSZ
+    child = subprocess.Popen(
+        [sys.executable, "-c", _DRIVER, script],
+        stdin=subprocess.DEVNULL,
+        stdout=secondary,
+        stderr=secondary,
+        env=os.environ | {"TERM": "xterm-16color", "COLUMNS": "2000"},
+        close_fds=True,
+    )
+    os.close(secondary)
+    written = b""
+    while True:
+        assert select.select([primary], [], [], 120)[0], written[-2_000:]
+        try:
+            piece = os.read(primary, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        written += piece
+    os.close(primary)
+    assert child.wait() == 0, written[-2_000:].decode(errors="replace")
+    pieces = re.split(rb"@@@\d+\r\n", written)[1:]
+    outputs = [re.split(rb"@@@ (\d+|None)\r\n", piece)[:2] for piece in pieces]
+    assert len(outputs) == len(commands)
+    return [(text, int(status)) for text, status in outputs]
+
+
+def word(number):
+    """A word that one document alone has."""
+    return f"mill{number:02d}x"
+
+
+def make_message(number, name):
+    message = EmailMessage()
+    message["From"], message["To"] = "hesper@example.org", "marrable@example.org"
+    message.set_content(f"The {word(number)} ground forty sacks.")
+    message.add_attachment(f"Attached: {word(number)} again.", filename="ATTACHED")
+    raw = message.as_bytes()
+    encoded = base64.b64encode(name.encode()).decode()
+    raw = raw.replace(b"From:", f"Subject: =?utf-8?b?{encoded}?=\nFrom:".encode(), 1)
+    quoted = "".join(f"%{byte:02X}" for byte in f"{name}.txt".encode())
+    return raw.replace(b'filename="ATTACHED"', f"filename*=utf-8''{quoted}".encode())
+
+
+def make_workbook(path, names):
+    """Write a workbook with a sheet, and a table with a header, for each name. Excel escapes what XML cannot hold."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for number in range(len(names)):
+        sheet = book.create_sheet(f"SHEET{number:02d}")
+        sheet.append([f"HEAD{number:02d}", "sacks"])
+        for row in range(3):
+            sheet.append([f"{word(number)} {row}", row])
+    del book["Sheet"]
+    plain = io.BytesIO()
+    book.save(plain)
+    escaped = {
+        f"{number:02d}": html.escape(re.sub(r"[\x00-\x08\x0b-\x1f]", lambda c: f"_x{ord(c[0]):04X}_", name))
+        for number, name in enumerate(names)
+    }
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(path, "w") as target:
+        for info in source.infolist():
+            content = source.read(info).decode() if info.filename.endswith(("xml", "rels")) else ""
+            content = re.sub(r"(?:SHEET|HEAD)(\d\d)", lambda found: escaped[found[1]], content)
+            target.writestr(info, content or source.read(info))
+
+
+def make_documents(folder):
+    """Write documents that bring the names in: as their own names, titles, headings, headers, sheets and fields."""
+    files = folder / "files"
+    files.mkdir(parents=True)
+    for number, name in enumerate(NAMES):
+        how = "surrogatepass" if "\ud83d" in name else "surrogateescape"
+        path = os.path.join(os.fsencode(files), f"{name}.txt".encode("utf-8", how))
+        with open(path, "w") as file:
+            file.write(f"The {word(number)} was built in 1871 by Hesper Marrable.\n")
+    with zipfile.ZipFile(folder / "archive.zip", "w") as archive:
+        for number, name in enumerate(TEXTS):
+            archive.writestr(f"{name}.txt", f"In the archive lies the {word(number)} of Hesper Marrable.")
+    messages = [make_message(number, name) for number, name in enumerate(TEXTS)]
+    (folder / "mails.mbox").write_bytes(
+        b"".join(b"From a@example.org Sat Jan 03 01:05:34 2015\n" + one + b"\n\n" for one in messages)
+    )
+    (folder / "first.eml").write_bytes(messages[0])
+    for number, name in enumerate(TEXTS):
+        written = re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda c: f"&#{ord(c[0])};", html.escape(name))
+        (folder / f"page{number:02d}.html").write_text(
+            f"<html><head><title>{written}</title><meta name='author' content='{written}'>"
+            f"<meta name='keywords' content='{written}'></head><body><h1>{html.escape(name)}</h1>"
+            f"<p>Hesper Marrable came to the {word(number)} in 1871.</p><h2>{written}</h2>"
+            f"<p>It burnt in 1902.</p></body></html>"
+        )
+    with (folder / "table.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([name.replace("\n", " ").replace("\r", " ") for name in TEXTS[:30]])
+        writer.writerows([[f"cell {row}{column}" for column in range(30)] for row in range(4)])
+    make_workbook(folder / "book.xlsx", TEXTS)
+    return folder
+
+
+def make_graph(folder):
+    with (folder / "people.jsonl").open("w") as file:
+        for number, name in enumerate(NAMES):
+            node = {"id": f"q{number}", "name": name, "types": [f"T {name}"], "aliases": [f"also {name}"]}
+            print(json.dumps(node | {f"P {name}": f"value {name}"}), file=file)
+            print(json.dumps({"head": f"q{number}", "relation": f"R {name}", "tail": f"end {name}"}), file=file)
+    with (folder / "triples.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [["head", "relation", "tail"], *([f"H {name}", "turns", f"tail {name}"] for name in TEXTS)]
+        )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def terminal(tmp_path_factory):
+    """A base whose every name is hostile, made and asked on a terminal: its folder and what each command wrote."""
+    folder = tmp_path_factory.mktemp("terminal")
+    kb, documents = folder / "kb", make_documents(folder / "documents")
+    graphs = make_graph(folder)
+    added = on_terminal(
+        folder,
+        [
+            ["add", documents, "--kb", kb, "--encoder", "none", "--workers", "1"],
+            ["graph", "add", graphs / "people.jsonl", "--kb", kb, "--skip-bad"],
+            ["graph", "add", graphs / "triples.csv", "--kb", kb, "--name", "triples", "--skip-bad"],
+        ],
+    )
+    return folder, kb, added
+
+
+def test_adding_writes_no_control(terminal) -> None:
+    _, _, added = terminal
+    assert [status for _, status in added] == [1, 0, 0]  # names of files that are no Unicode are refused
+    for text, _ in added:
+        assert hostile_parts(text, progress=True) == []
+    assert added[0][0].count(b"not valid Unicode") == 3
+
+
+def test_no_command_writes_a_control(terminal) -> None:
+    folder, kb, _ = terminal
+    with clew.open(kb) as base:
+        documents = base.documents()
+        assert len(documents) > 3 * 60
+        ids = [hit.node.id for hit in base.search("Hesper Marrable", k=200)][:80]
+        tables = [table.name for table in base.tables.list()]
+        names = [document.name for document in documents]
+        pages = [document for document in documents if document.media_type == "text/html"]
+        graph_ids = [f"q{number}" for number in range(0, 60, 7)]
+    shown = [pages[number].key for number in range(0, 60, 5)]
+    book = next(name for name in names if name.endswith(".xlsx"))
+    triples = '#1 >> turns >> tail n01; final answer: #1'
+    hostile = NAMES[0]
+    commands = [
+        ["list"],
+        ["search", "Hesper Marrable mill", "-k", "200"],
+        *(["search", word(number), "-k", "5"] for number in range(0, 60, 10)),
+        ["ask", "Who built the mill02x in 1871?", "-k", "30", "--alternatives"],
+        ["ask", f"What is {TEXTS[7]}?"],
+        ["ask", "--triples", triples, "--why-not", f"H {TEXTS[3]}", "--graph", "triples"],
+        ["ask", "--triples", triples, "--explain", "--graph", "triples"],
+        ["ask", "When did Hesper Marrable come to mill03x?", "--recipe", "drill"],
+        ["about", "Hesper Marrable", "--limit", "0"],
+        ["about", hostile],
+        *(["show", key] for key in shown),
+        ["show", book],
+        ["show", book, "--table", "3"],
+        ["show", "archive.zip"],
+        ["show", "mails.mbox"],
+        ["diff", shown[0], shown[1]],
+        ["memo", *(word for id in ids for word in ("--pin", id))],
+        ["memo", "--pin", ids[0], "--question", hostile, "--note", hostile],
+        ["memo"],
+        ["memo", "--out", folder / "memo.md"],
+        ["tables"],
+        *(["tables", name] for name in tables[:12]),
+        ["tables", tables[0], "--export", folder / "x\x1b]0;PWNED\x07.csv"],
+        ["sql", f"select * from {tables[0]}"],
+        ["sql", f"select '{TEXTS[0]}' as \"{TEXTS[1]}\" from {tables[0]}", "--sources"],
+        ["grid", "Who came to the mill?", "--out", folder / "grid\x9b2J.csv"],
+        ["info"],
+        ["info", "--digest"],
+        ["doctor"],
+        ["doctor", "--repair"],
+        ["estimate", folder / "documents"],
+        ["recipes"],
+        ["encoder", "show"],
+        ["trash", "list"],
+        ["graph", "list"],
+        ["graph", "schema", "people", "--limit", "0"],
+        ["graph", "schema", "triples", "--limit", "0"],
+        *(["graph", "show", id, "--graph", "people"] for id in graph_ids),
+        ["graph", "show", hostile, "--graph", "people"],
+        ["graph", "show", f"H {TEXTS[4]}", "--graph", "triples"],
+        ["graph", "links"],
+        ["graph", "query", "people", "SELECT ?s ?p ?o { ?s ?p ?o } LIMIT 400"],
+        ["graph", "query", "people", "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o } LIMIT 400"],
+        ["copy", kb, folder / "copy\x1b[2J\nFAKE"],
+        # What cannot be done, and is named.
+        ["show", hostile],
+        ["remove", f"{hostile}\nFAKE"],
+        ["list", f"--{hostile}"],
+        ["list", hostile],
+        [hostile],
+        ["search", "x", "-k", hostile],
+        ["search", "x", "--retriever", hostile],
+        ["ask", "x", "--recipe", f"{hostile}(x=1)"],
+        ["ask", "x", "--where", f"author = {hostile}"],
+        ["ask", "x", "--documents", hostile],
+        ["graph", "show", "q1", "--graph", hostile],
+        ["graph", "add", folder / f"{hostile}.csv"],
+        ["graph", "query", "people", hostile],
+        ["tables", hostile],
+        ["sql", f"select * from \"{hostile}\""],
+        ["eval", "report", folder / hostile],
+        ["list", "--kb", folder / f"{hostile}\nFAKE"],
+        ["add", folder / f"{hostile}\nFAKE", "--kb", folder / "other"],
+        ["remove", *names[3:9], "--keep-cache"],
+    ]
+    written = on_terminal(folder, [[*words, "--kb", kb] if "--kb" not in words and words[0] not in
+                                   {"recipes", "copy", hostile, "eval"} else words for words in commands])
+    faults = {
+        " ".join(map(str, words))[:80]: hostile_parts(text, progress=True)[:3]
+        for words, (text, _) in zip(commands, written, strict=True)
+        if hostile_parts(text, progress=True)
+    }
+    assert faults == {}
+    statuses = {" ".join(map(str, words))[:80]: status for words, (_, status) in zip(commands, written, strict=True)}
+    assert not any(b"Traceback" in text for text, _ in written), statuses
