@@ -104,7 +104,7 @@ _HOSTILE = re.compile(
 
 
 def hostile_parts(written: bytes, progress: bool = False) -> list[str]:
-    """Return what a terminal was sent that the program does not write itself; with line ends as a terminal has them."""
+    """Return what a terminal was sent, with line ends as it has them, that the program does not write itself."""
     text = _OWN.sub("", written.decode("utf-8", "surrogateescape").replace("\r\n", "\n"))
     text = _OWN_PROGRESS.sub("", text) if progress else text
     return [repr(text[max(found.start() - 30, 0) : found.end() + 10]) for found in _HOSTILE.finditer(text)]

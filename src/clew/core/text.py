@@ -431,7 +431,7 @@ def escape_hidden(text: str, escape: Callable[[str], str]) -> str:
 
 
 #: A number, or a dash for none, which a spreadsheet takes for what it is.
-_PLAIN_CELL = re.compile(r"[-+]?(?:\d[\d.,'’\s]*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?|-+")
+_PLAIN_CELL = re.compile(r"[-+]?[.,]?\d[\d.,'’\s]*(?:[eE][-+]?\d+)?%?|-+")
 
 
 def escape_formula(cell: str) -> str:
@@ -441,7 +441,7 @@ def escape_formula(cell: str) -> str:
     ("'=1+1", '-5', "'-5+A1", 'a=b')
     """
     start = clean_text(cell).lstrip()[:1]
-    is_formula = bool(start) and start in "=+-@＝＋－＠" and not _PLAIN_CELL.fullmatch(cell)
+    is_formula = bool(start) and start in "=+-@＝＋－＠" and not _PLAIN_CELL.fullmatch(cell.strip())
     return f"'{cell}" if is_formula or cell[:1] in ("\t", "\r", "\n") else cell
 
 

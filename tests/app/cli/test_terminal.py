@@ -2,7 +2,6 @@
 
 import base64
 import csv
-import fcntl
 import html
 import io
 import json
@@ -14,14 +13,15 @@ import subprocess
 import sys
 import zipfile
 from email.message import EmailMessage
-from pathlib import Path
 
 import pytest
 
 import clew
+from clew.core.text import has_hidden
 from hostile_names import NAMES, TEXTS, hostile_parts
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
+fcntl = pytest.importorskip("fcntl", reason="pseudo-terminals of POSIX")
+termios = pytest.importorskip("termios", reason="pseudo-terminals of POSIX")
 
 #: Runs several commands, one after the other; a line with a number before each.
 _DRIVER = """
@@ -41,7 +41,7 @@ def on_terminal(folder, commands):
     script = folder / "commands.json"
     script.write_text(json.dumps([list(map(str, words)) for words in commands]))
     primary, secondary = os.openpty()
-    fcntl.ioctl(secondary, 0x5414, struct.pack("HHHH", 50, 2_000, 0, 0))  # TIOCSWINSZ
+    fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 2_000, 0, 0))
     child = subprocess.Popen(
         [sys.executable, "-c", _DRIVER, script],
         stdin=subprocess.DEVNULL,
@@ -148,7 +148,9 @@ def make_graph(folder):
         for number, name in enumerate(NAMES):
             node = {"id": f"q{number}", "name": name, "types": [f"T {name}"], "aliases": [f"also {name}"]}
             print(json.dumps(node | {f"P {name}": f"value {name}"}), file=file)
-            print(json.dumps({"head": f"q{number}", "relation": f"R {name}", "tail": f"end {name}"}), file=file)
+            print(
+                json.dumps({"head": f"q{number}", "relation": f"R {name}", "tail": f"end {name}"}), file=file
+            )
     with (folder / "triples.csv").open("w", newline="") as file:
         csv.writer(file).writerows(
             [["head", "relation", "tail"], *([f"H {name}", "turns", f"tail {name}"] for name in TEXTS)]
@@ -173,6 +175,7 @@ def terminal(tmp_path_factory):
     return folder, kb, added
 
 
+@pytest.mark.slow
 def test_adding_writes_no_control(terminal) -> None:
     _, _, added = terminal
     assert [status for _, status in added] == [1, 0, 0]  # names of files that are no Unicode are refused
@@ -181,6 +184,92 @@ def test_adding_writes_no_control(terminal) -> None:
     assert added[0][0].count(b"not valid Unicode") == 3
 
 
+@pytest.mark.slow
+def test_names_are_clean_where_they_enter(terminal) -> None:
+    _, kb, _ = terminal
+    with clew.open(kb) as base:
+        names = set()
+        for document in base.documents():
+            names |= {document.name, document.title, *(value for _, value in document.fields)}
+            tree = base.tree(document.key)
+            names |= {node.name for node in tree if node.kind in {"section", "page"}}
+            names |= {heading for node in tree for heading in node.headings}
+        for table in base.tables.list():
+            names |= {table.name, *(column.header for column in table.columns)}
+        for name in ("people", "triples"):
+            graph = base.graphs.get(name)
+            for entity in graph.entities(range(graph.size)):
+                names |= {entity.id, entity.name, entity.type, *entity.aliases, *entity.properties}
+            names |= set(graph.relations())
+        assert {name for name in names if has_hidden(name) or "\n" in name} == set()
+        for number in range(60):
+            assert sum(f"n{number:02d} a" in name for name in names) >= 3, number
+        # The texts of passages are those of the files.
+        assert "came to the mill07x in 1871" in base.search("mill07x came", k=3)[0].node.text
+
+
+@pytest.mark.slow
+def test_json_is_escaped_and_says_the_same(terminal) -> None:
+    folder, kb, _ = terminal
+    with clew.open(kb) as base:
+        page = next(document for document in base.documents() if document.media_type == "text/html")
+        paths = sorted(path for document in base.documents() for path in document.paths)
+    commands = [
+        ["list"], ["search", "Hesper Marrable", "-k", "90"], ["show", page.key], ["tables"], ["graph", "list"],
+        ["graph", "schema", "people"], ["graph", "show", "people", "q3"], ["about", "Hesper Marrable"], ["info"],
+    ]  # fmt: skip
+    written = on_terminal(folder, [[*words, "--kb", kb, "--json"] for words in commands])
+    for words, (text, status) in zip(commands, written, strict=True):
+        assert (words, status, hostile_parts(text)) == (words, 0, [])
+        value = json.loads(text)
+        if words == ["list"]:
+            assert sorted(path for item in value["documents"] for path in item["paths"]) == paths
+            assert any("\x1b[2J" in path for path in paths)
+
+
+def test_a_file_that_is_listed_commands_no_terminal(tmp_path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    names = [
+        "a\x1b]0;PWNED\x07b.txt",
+        "c\x1b[2Jd.txt",
+        "e\x9b2Jf.txt",
+        "g\nFAKE.txt",
+        "h\u202egnp.txt",
+        "[red]i.txt",
+    ]
+    for number, name in enumerate([*names, "می\u200cخواهم 👩\u200d❤️\u200d👨.txt"]):
+        (files / name).write_text(f"The mill {number} ground forty sacks.")
+    kb = tmp_path / "kb"
+    commands = [
+        ["add", files, "--workers", "1", "--encoder", "none"],
+        ["list"],
+        ["search", "forty sacks"],
+        ["show", names[0]],
+    ]
+    written = on_terminal(tmp_path, [[*words, "--kb", kb] for words in commands])
+    for words, (text, status) in zip(commands, written, strict=True):
+        assert (
+            words,
+            status,
+            hostile_parts(
+                text.replace("\u200d".encode(), b"").replace("\u200c".encode(), b""),
+                progress=words[0] == "add",
+            ),
+        ) == (words, 0, [])
+    for listed in (
+        "ab.txt",
+        "cd.txt",
+        "e2Jf.txt",
+        "g FAKE.txt",
+        "hgnp.txt",
+        "[red]i.txt",
+        "می\u200cخواهم 👩\u200d❤️\u200d👨.txt",
+    ):
+        assert f"\n{listed}  (".encode() in b"\n" + written[1][0], listed
+
+
+@pytest.mark.slow
 def test_no_command_writes_a_control(terminal) -> None:
     folder, kb, _ = terminal
     with clew.open(kb) as base:
@@ -193,7 +282,7 @@ def test_no_command_writes_a_control(terminal) -> None:
         graph_ids = [f"q{number}" for number in range(0, 60, 7)]
     shown = [pages[number].key for number in range(0, 60, 5)]
     book = next(name for name in names if name.endswith(".xlsx"))
-    triples = '#1 >> turns >> tail n01; final answer: #1'
+    triples = "#1 >> turns >> tail n01; final answer: #1"
     hostile = NAMES[0]
     commands = [
         ["list"],
@@ -255,19 +344,28 @@ def test_no_command_writes_a_control(terminal) -> None:
         ["graph", "add", folder / f"{hostile}.csv"],
         ["graph", "query", "people", hostile],
         ["tables", hostile],
-        ["sql", f"select * from \"{hostile}\""],
+        ["sql", f'select * from "{hostile}"'],
         ["eval", "report", folder / hostile],
         ["list", "--kb", folder / f"{hostile}\nFAKE"],
         ["add", folder / f"{hostile}\nFAKE", "--kb", folder / "other"],
         ["remove", *names[3:9], "--keep-cache"],
     ]
-    written = on_terminal(folder, [[*words, "--kb", kb] if "--kb" not in words and words[0] not in
-                                   {"recipes", "copy", hostile, "eval"} else words for words in commands])
+    written = on_terminal(
+        folder,
+        [
+            [*words, "--kb", kb]
+            if "--kb" not in words and words[0] not in {"recipes", "copy", hostile, "eval"}
+            else words
+            for words in commands
+        ],
+    )
     faults = {
         " ".join(map(str, words))[:80]: hostile_parts(text, progress=True)[:3]
         for words, (text, _) in zip(commands, written, strict=True)
         if hostile_parts(text, progress=True)
     }
     assert faults == {}
-    statuses = {" ".join(map(str, words))[:80]: status for words, (_, status) in zip(commands, written, strict=True)}
+    statuses = {
+        " ".join(map(str, words))[:80]: status for words, (_, status) in zip(commands, written, strict=True)
+    }
     assert not any(b"Traceback" in text for text, _ in written), statuses

@@ -20,6 +20,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -30,11 +32,14 @@ from typer.main import get_command as make_click_command
 
 from clew.app.cli.output import print_note
 from clew.core.errors import BadRows, ClewError
+from clew.core.text import clean_name
 
 EXIT_FAILED, EXIT_USAGE, EXIT_BUDGET, EXIT_INTERRUPTED = 1, 2, 3, 130
 #: The group of entry points that add commands.
 ENTRY_POINTS = "clew.commands"
 
+#: The error of words that no command takes: click's, or that of the copy of click in typer.
+_UsageError: Any = typer.BadParameter.__mro__[1]
 #: What to do about errors of the system that are nobody's mistake in the program.
 _SYSTEM_HINTS: dict[int | None, str] = {
     errno.ENOSPC: "Make room on the disk and try again; nothing that was stored is lost",
@@ -52,6 +57,11 @@ _SYSTEM_HINTS: dict[int | None, str] = {
 class CommandGroup(TyperGroup):
     """A group of commands that prints errors without a traceback, and finds the commands of other packages."""
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Return the context of a call; an error in its words, which typer prints, says them without controls."""
+        with _clean_usage_errors():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A ClewError is printed as problem and hint on stderr, as is a system that has no room, no
         free descriptors, or no permission to write."""
@@ -60,7 +70,8 @@ class CommandGroup(TyperGroup):
             if sys.stderr is not None:
                 print_note("clew: standard output is closed; nothing is printed")
         try:
-            result = super().invoke(ctx)
+            with _clean_usage_errors():
+                result = super().invoke(ctx)
             sys.stdout.flush()
         except ClewError as error:
             lines = error.problem.split("\n") if isinstance(error, BadRows) else [error.problem]
@@ -97,6 +108,15 @@ class CommandGroup(TyperGroup):
             command = _load(entry_point, cmd_name)
             self.add_command(command, cmd_name)
         return command
+
+
+@contextmanager
+def _clean_usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        error.message = clean_name(error.message)
+        raise
 
 
 def _path(context: Any) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -16,8 +14,7 @@ from clew.app.cli.output import (
     format_size,
     print_json,
     print_line,
-    print_note,
-    print_progress,
+    show_progress,
 )
 
 
@@ -72,7 +69,8 @@ def copy(
     from clew.knowledge_base.base_copy import copy_base
 
     started = time.monotonic()
-    report = copy_base(source, target, take_over=take_over, shards=shards, progress=_show_bytes())
+    progress = show_progress("copying", format_size)
+    report = copy_base(source, target, take_over=take_over, shards=shards, progress=progress)
     if as_json:
         print_json(report.to_dict())
         return
@@ -83,19 +81,3 @@ def copy(
         + (f", of which {format_size(present)} were there" if present else "")
     )
     print_line(f"digest {report.digest}")
-
-
-def _show_bytes() -> Callable[[int, int], None]:
-    """Return a receiver of progress in bytes: it rewrites one line on a terminal, and prints ten lines elsewhere."""
-    printed = 0
-
-    def show(done: int, total: int) -> None:
-        nonlocal printed
-        line = f"copying: {format_size(done)} of {format_size(total)}"
-        if sys.stderr.isatty():
-            print_progress(f"{line:40}", done == total)
-        elif done * 10 // max(total, 1) > printed:
-            printed = done * 10 // max(total, 1)
-            print_note(line)
-
-    return show

@@ -159,7 +159,7 @@ def _print_entity(entity: Entity) -> None:
     for key, value in sorted(entity.properties.items()):
         print_line(f"    {key}: {'; '.join(map(str, value)) if isinstance(value, tuple) else value}")
     if entity.text:
-        print_line(f"    {entity.text}")
+        print_text(f"    {entity.text}")
 
 
 def _print_triples(description: EntityDescription) -> None:

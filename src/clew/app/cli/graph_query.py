@@ -12,7 +12,7 @@ import typer
 
 import clew
 from clew.app.cli.options import Json, Kb
-from clew.app.cli.output import print_code, print_json, print_line, print_note, show_progress
+from clew.app.cli.output import print_code, print_grid, print_json, print_line, print_note, show_progress
 from clew.core.errors import UsageError
 from clew.core.text import shorten
 
@@ -108,13 +108,7 @@ def _print_table(result: QueryResult) -> None:
         [_format_cell(result, solution.get(name)) for name in result.variables]
         for solution in result.solutions
     ]
-    table = [list(result.variables), *cells]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    table.insert(1, ["-" * width for width in widths])
-    for row in table:
-        print_line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    if not cells:
-        print_line("no results")
+    print_grid(result.variables, cells, _CELL, "no results")
 
 
 def _format_cell(result: QueryResult, term: Term | None) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from clew.core.text import clean_text, escape_hidden, file_name
+from clew.core.text import clean_text, escape_hidden, file_name, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,9 +49,15 @@ def print_code(text: str) -> None:
     print(escape_hidden(text, lambda character: f"\\U{ord(character):08X}"))
 
 
-def print_progress(line: str, is_last: bool) -> None:
-    """Write a line over the one before, on a terminal's stderr."""
-    print(f"\r{_clean_line(line)}", end="\n" if is_last else "", file=sys.stderr, flush=True)
+def print_grid(header: Sequence[str], rows: Sequence[Sequence[str]], width: int, empty: str) -> None:
+    """Print rows below a header, in columns as wide as their widest cell, cut to ``width``; ``empty`` if none."""
+    lines = [[shorten(clean_text(cell), width) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * size for size in widths])
+    for line in lines:
+        print_line("  ".join(cell.ljust(size) for cell, size in zip(line, widths, strict=True)).rstrip())
+    if not rows:
+        print_line(empty)
 
 
 def _clean_line(line: object) -> str:
@@ -206,17 +212,18 @@ class _Lines:
         self._printed[event.stage] = part if event.done < event.total else 0
 
 
-def show_progress(stage: str) -> Callable[[int, int], None]:
-    """Return a receiver of a stage's progress, done and total: it rewrites one line on a terminal, and prints a line
-    per tenth elsewhere."""
+def show_progress(stage: str, describe: Callable[[int], str] = "{:,}".format) -> Callable[[int, int], None]:
+    """Return a receiver of a stage's progress, done and total, which ``describe`` writes: it rewrites one line on a
+    terminal, and prints a line per tenth elsewhere."""
     printed = 0
 
     def show(done: int, total: int) -> None:
         nonlocal printed
+        line = _clean_line(f"{stage}: {describe(done)} of {describe(total)}")
         if sys.stderr.isatty():
-            print_progress(f"{stage[:60]}: {done:,} of {total:,}", done == total)
+            print(f"\r{line[:78]:40}", end="\n" * (done == total), file=sys.stderr, flush=True)
         elif done * _PLAIN_LINES // max(total, 1) > printed:
             printed = done * _PLAIN_LINES // max(total, 1)
-            print_note(f"{stage}: {done:,} of {total:,}")
+            print_note(line)
 
     return show

@@ -10,7 +10,7 @@ import typer
 
 import clew
 from clew.app.cli.options import Json, Kb
-from clew.app.cli.output import format_count, print_json, print_line, print_note
+from clew.app.cli.output import format_count, print_grid, print_json, print_line, print_note
 from clew.core.text import shorten
 
 if TYPE_CHECKING:
@@ -115,7 +115,9 @@ def _print_columns(table: DataTable, limit: int) -> None:
         right = sum(total.outcome == "adds up" for total in totals)
         print_note(f"{right} of {format_count(len(totals), 'total')} {'adds' if right == 1 else 'add'} up")
     print_line()
-    print_grid([column.name for column in table.columns], [row.cells for row in table.rows[:limit]])
+    print_grid(
+        [column.name for column in table.columns], [row.cells for row in table.rows[:limit]], _CELL, "no rows"
+    )
     if len(table.rows) > limit:
         print_note(
             f"... {len(table.rows) - limit:,} more; see --rows, or: clew sql 'select * from {table.name}'"
@@ -157,9 +159,9 @@ def sql(
     cells = [[_format_value(value) for value in row] for row in result.rows]
     if sources and result.sources:
         cells = [[*row, ", ".join(ids)] for row, ids in zip(cells, result.sources, strict=True)]
-        print_grid([*result.columns, "sources"], cells, width=10_000)
+        print_grid([*result.columns, "sources"], cells, 10_000, "no rows")
     else:
-        print_grid(result.columns, cells)
+        print_grid(result.columns, cells, _CELL, "no rows")
     if sources and not result.sources:
         print_note("note: the rows of this query cannot be traced; select _row where it is needed")
     if result.more:
@@ -178,14 +180,3 @@ def _format_value(value: Any) -> str:
             else f"{value:,.4f}".rstrip("0")
         )
     return str(value)
-
-
-def print_grid(header: Sequence[str], rows: Sequence[Sequence[str]], width: int = _CELL) -> None:
-    """Print rows below a header, in columns as wide as their widest cell."""
-    lines = [[shorten(" ".join(cell.split()), width) for cell in row] for row in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    lines.insert(1, ["-" * size for size in widths])
-    for line in lines:
-        print_line("  ".join(cell.ljust(size) for cell, size in zip(line, widths, strict=True)).rstrip())
-    if not rows:
-        print_line("no rows")

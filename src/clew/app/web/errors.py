@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
@@ -10,6 +9,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from clew.app.web.log import LOG as LOG
 from clew.core.errors import (
     BudgetExceeded,
     ClewError,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI, Request, Response
 
-LOG = logging.getLogger("clew.app.web")
 #: The reply to an error of ours; the traceback goes into the server's log and nowhere else.
 SERVER_FAULT = {"error": "something went wrong in the server", "hint": "Its log says what"}
 

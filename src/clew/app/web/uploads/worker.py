@@ -13,7 +13,6 @@ and the next server continues it."""
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import sys
@@ -27,6 +26,7 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 import clew
+from clew.app.web.log import LOG
 from clew.app.web.uploads.graph_reader import read_uploaded_graph
 from clew.app.web.uploads.spool import DONE, ENCODING, INDEXING, READING, Spool, Upload
 from clew.core.errors import ClewError, ModelError, NotFound, StoreError
@@ -36,7 +36,6 @@ from clew.knowledge_base.source_files import Uploads
 from clew.store.object_store import open_object_store
 from clew.store.remote.store import RemoteStore
 
-LOG = logging.getLogger("clew.app.web")
 #: A file is given up after the process was killed so often while reading it.
 _MAX_TRIES = 3
 #: Files that are committed together to a base in object storage: each commit writes the parts that have changed.
