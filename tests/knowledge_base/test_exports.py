@@ -10,7 +10,14 @@ import pytest
 import clew
 from clew.knowledge_base.grid import Grid, GridCell
 
-FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(A1:A9)", "+1+cmd|'x'!A0", "-5+A1", "＝1+1", '=HYPERLINK("http://evil","x")']
+FORMULAS = [
+    "=cmd|' /C calc'!A0",
+    "@SUM(A1:A9)",
+    "+1+cmd|'x'!A0",
+    "-5+A1",
+    "＝1+1",
+    '=HYPERLINK("http://evil","x")',
+]
 PLAIN = ["-5", "+7", "-1.25", "-3 %", "-1e-5", "-", "1,234", "a=b", "x@y.org"]
 
 

@@ -182,9 +182,9 @@ def _read_triples(roles: Sequence[str], sink: ColumnSink, rows: Sequence[Sequenc
 
 def _strip_identifiers(cells: Sequence[str]) -> list[str]:
     """Return cells without white space around them; none if one is empty or has several lines."""
-    identifiers = clean_names([cell.strip() for cell in cells])
-    is_odd = not all(identifiers) or "\n" in "".join(identifiers)
-    return [] if is_odd else list(identifiers)
+    identifiers = [cell.strip() for cell in cells]
+    names = [] if "\n" in "".join(identifiers) else clean_names(identifiers)
+    return list(names) if all(names) else []
 
 
 def _read_nodes(columns: Sequence[Column], sink: ColumnSink, rows: Sequence[Sequence[str]]) -> bool:
