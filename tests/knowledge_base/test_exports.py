@@ -1,4 +1,4 @@
-"""Tables, grids and ranked answers as files of spreadsheets: no cell is a formula, numbers are those of the document."""
+"""Tables and grids as files of spreadsheets: no cell is a formula, numbers are those of the document."""
 
 import csv
 import json

@@ -112,13 +112,11 @@ def make_workbook(path, names):
 
 def make_documents(folder):
     """Write documents that bring the names in: as their own names, titles, headings, headers, sheets and fields."""
-    files = folder / "files"
-    files.mkdir(parents=True)
+    (folder / "files").mkdir(parents=True)
     for number, name in enumerate(NAMES):
         how = "surrogatepass" if "\ud83d" in name else "surrogateescape"
-        path = os.path.join(os.fsencode(files), f"{name}.txt".encode("utf-8", how))
-        with open(path, "w") as file:
-            file.write(f"The {word(number)} was built in 1871 by Hesper Marrable.\n")
+        path = folder / "files" / os.fsdecode(f"{name}.txt".encode("utf-8", how))
+        path.write_text(f"The {word(number)} was built in 1871 by Hesper Marrable.\n")
     with zipfile.ZipFile(folder / "archive.zip", "w") as archive:
         for number, name in enumerate(TEXTS):
             archive.writestr(f"{name}.txt", f"In the archive lies the {word(number)} of Hesper Marrable.")
@@ -274,13 +272,13 @@ def test_no_command_writes_a_control(terminal) -> None:
     folder, kb, _ = terminal
     with clew.open(kb) as base:
         documents = base.documents()
-        assert len(documents) > 3 * 60
+        assert len(documents) > 3 * len(TEXTS)
         ids = [hit.node.id for hit in base.search("Hesper Marrable", k=200)][:80]
         tables = [table.name for table in base.tables.list()]
         names = [document.name for document in documents]
         pages = [document for document in documents if document.media_type == "text/html"]
-        graph_ids = [f"q{number}" for number in range(0, 60, 7)]
-    shown = [pages[number].key for number in range(0, 60, 5)]
+        graph_ids = [f"q{number}" for number in range(0, len(TEXTS), 7)]
+    shown = [pages[number].key for number in range(0, len(TEXTS), 5)]
     book = next(name for name in names if name.endswith(".xlsx"))
     triples = "#1 >> turns >> tail n01; final answer: #1"
     hostile = NAMES[0]
@@ -322,9 +320,9 @@ def test_no_command_writes_a_control(terminal) -> None:
         ["graph", "list"],
         ["graph", "schema", "people", "--limit", "0"],
         ["graph", "schema", "triples", "--limit", "0"],
-        *(["graph", "show", id, "--graph", "people"] for id in graph_ids),
-        ["graph", "show", hostile, "--graph", "people"],
-        ["graph", "show", f"H {TEXTS[4]}", "--graph", "triples"],
+        *(["graph", "show", "people", id] for id in graph_ids),
+        ["graph", "show", "people", hostile],
+        ["graph", "show", "triples", f"H {TEXTS[4]}"],
         ["graph", "links"],
         ["graph", "query", "people", "SELECT ?s ?p ?o { ?s ?p ?o } LIMIT 400"],
         ["graph", "query", "people", "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o } LIMIT 400"],
@@ -340,7 +338,7 @@ def test_no_command_writes_a_control(terminal) -> None:
         ["ask", "x", "--recipe", f"{hostile}(x=1)"],
         ["ask", "x", "--where", f"author = {hostile}"],
         ["ask", "x", "--documents", hostile],
-        ["graph", "show", "q1", "--graph", hostile],
+        ["graph", "show", hostile, "q1"],
         ["graph", "add", folder / f"{hostile}.csv"],
         ["graph", "query", "people", hostile],
         ["tables", hostile],
