@@ -17,7 +17,7 @@ from email.message import EmailMessage
 import pytest
 
 import clew
-from clew.core.text import has_hidden
+from clew.core.text import clean_name, has_hidden
 from hostile_names import NAMES, TEXTS, hostile_parts
 
 fcntl = pytest.importorskip("fcntl", reason="pseudo-terminals of POSIX")
@@ -282,6 +282,7 @@ def test_no_command_writes_a_control(terminal) -> None:
     book = next(name for name in names if name.endswith(".xlsx"))
     triples = "#1 >> turns >> tail n01; final answer: #1"
     hostile = NAMES[0]
+    (folder / "questions.txt").write_text("Who came to the mill?\n")
     commands = [
         ["list"],
         ["search", "Hesper Marrable mill", "-k", "200"],
@@ -290,7 +291,6 @@ def test_no_command_writes_a_control(terminal) -> None:
         ["ask", f"What is {TEXTS[7]}?"],
         ["ask", "--triples", triples, "--why-not", f"H {TEXTS[3]}", "--graph", "triples"],
         ["ask", "--triples", triples, "--explain", "--graph", "triples"],
-        ["ask", "When did Hesper Marrable come to mill03x?", "--recipe", "drill"],
         ["about", "Hesper Marrable", "--limit", "0"],
         ["about", hostile],
         *(["show", key] for key in shown),
@@ -308,21 +308,20 @@ def test_no_command_writes_a_control(terminal) -> None:
         ["tables", tables[0], "--export", folder / "x\x1b]0;PWNED\x07.csv"],
         ["sql", f"select * from {tables[0]}"],
         ["sql", f"select '{TEXTS[0]}' as \"{TEXTS[1]}\" from {tables[0]}", "--sources"],
-        ["grid", "Who came to the mill?", "--out", folder / "grid\x9b2J.csv"],
+        ["grid", folder / "questions.txt", "-d", "mails.mbox", "--out", folder / "grid\x9b2J.csv"],
         ["info"],
         ["info", "--digest"],
         ["doctor"],
         ["doctor", "--repair"],
         ["estimate", folder / "documents"],
         ["recipes"],
-        ["encoder", "show"],
         ["trash", "list"],
         ["graph", "list"],
-        ["graph", "schema", "people", "--limit", "0"],
-        ["graph", "schema", "triples", "--limit", "0"],
+        ["graph", "schema", "people"],
+        ["graph", "schema", "triples"],
         *(["graph", "show", "people", id] for id in graph_ids),
         ["graph", "show", "people", hostile],
-        ["graph", "show", "triples", f"H {TEXTS[4]}"],
+        ["graph", "show", "triples", f"H {clean_name(TEXTS[4])}"],
         ["graph", "links"],
         ["graph", "query", "people", "SELECT ?s ?p ?o { ?s ?p ?o } LIMIT 400"],
         ["graph", "query", "people", "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o } LIMIT 400"],
@@ -363,7 +362,5 @@ def test_no_command_writes_a_control(terminal) -> None:
         if hostile_parts(text, progress=True)
     }
     assert faults == {}
-    statuses = {
-        " ".join(map(str, words))[:80]: status for words, (_, status) in zip(commands, written, strict=True)
-    }
-    assert not any(b"Traceback" in text for text, _ in written), statuses
+    assert [status for _, status in written].count(0) >= 50
+    assert not any(b"Traceback" in text for text, _ in written)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from typer.core import TyperGroup
 from typer.main import get_command as make_click_command
 
 from clew.app.cli.output import print_note
-from clew.core.errors import BadRows, ClewError
+from clew.core.errors import ClewError
 from clew.core.text import clean_name
 
 EXIT_FAILED, EXIT_USAGE, EXIT_BUDGET, EXIT_INTERRUPTED = 1, 2, 3, 130
@@ -74,8 +75,9 @@ class CommandGroup(TyperGroup):
                 result = super().invoke(ctx)
             sys.stdout.flush()
         except ClewError as error:
-            lines = error.problem.split("\n") if isinstance(error, BadRows) else [error.problem]
-            print_note(f"clew: {lines[0]}", *lines[1:], *([f"      {error.hint}"] if error.hint else []))
+            # A message goes on in indented lines; another break is that of a name in it.
+            text = f"clew: {error.problem}" + (f"\n      {error.hint}" if error.hint else "")
+            print_note(*re.split(r"\n(?=  )", text))
             raise typer.Exit(EXIT_USAGE) from None
         except KeyboardInterrupt:
             print_note("clew: interrupted")
