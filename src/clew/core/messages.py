@@ -1,4 +1,4 @@
-"""Reads what a confined process sends to the process that started it.
+"""What a process that clew started sends back: on a descriptor of its own, and read without calling anything.
 
 A pickle can name any function for its reader to call, so a process that was taken over by what it reads could have
 its parent do what it cannot do itself. Here a pickle is built of dataclasses and errors of named modules, and of
@@ -7,14 +7,36 @@ named types, and of nothing else.
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import is_dataclass
 from io import BytesIO
-from typing import Any
+from typing import Any, BinaryIO
 
 from clew.core.errors import ClewError
+
+#: The line after which a process writes messages alone; what was printed as Python started stands before it.
+OUTPUT_BEGINS = "--- messages of clew ---\n"
+
+
+def take_output() -> BinaryIO:
+    """Return this process's standard output, for messages alone; what a library prints, whether by Python or by C,
+    goes to standard error from then on."""
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    output.write(f"\n{OUTPUT_BEGINS}".encode())
+    output.flush()
+    return output
+
+
+def read_output(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a process that has called :func:`take_output`, without what was printed before."""
+    all_lines = iter(lines)
+    for line in all_lines:
+        if line == OUTPUT_BEGINS:
+            yield from all_lines
 
 
 def read_message(data: bytes, modules: tuple[str, ...], types: frozenset[type]) -> Any:

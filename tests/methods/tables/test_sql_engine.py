@@ -1,12 +1,15 @@
 """SQL over tables: what is read, where it came from, and what is refused."""
 
+import subprocess
+import sys
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
 import pytest
 
-from clew.core.errors import UsageError
+import clew
+from clew.core.errors import MissingExtra, UsageError
 from clew.core.types import Table
 from clew.methods.tables.sql_engine import run_query
 from clew.methods.tables.sql_process import QueryLimits
@@ -118,6 +121,54 @@ def test_a_single_long_value_is_within_the_limits(text):
     """DuckDB neither counts the bytes of such values nor can be interrupted in the midst of one."""
     with pytest.raises(UsageError, match=r"more than 64 MiB of memory|longer than 5 seconds"):
         query(text, memory=64, seconds=5)
+
+
+@pytest.mark.slow
+def test_a_query_of_more_than_three_seconds_gives_its_rows():
+    """DuckDB draws a bar of progress after two seconds, which once went where the rows go."""
+    numbers = 1_000_000
+    result = query(f"select count(*) from range({numbers})")
+    while result.seconds <= 3:
+        numbers *= 4
+        text = f"select count(*) filter (hash(i) % 7 < 7), 'bar' from range({numbers}) t(i)"
+        result = query(text, seconds=300)
+    assert result.rows == ((numbers, "bar"),)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [2.5, 4])
+def test_a_query_is_ended_at_its_own_limit_and_says_which(seconds):
+    with pytest.raises(UsageError, match=f"longer than {seconds:g} seconds"):
+        query("select count(*) from range(1000000000000)", seconds=seconds)
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 1e10, 0, -1])
+def test_a_limit_that_is_none_is_refused(seconds):
+    with pytest.raises(UsageError, match="no time limit of a query"):
+        query("select 1", seconds=seconds)
+
+
+@pytest.mark.slow
+def test_the_command_keeps_to_its_timeout_and_names_what_is_missing(tmp_path):
+    (tmp_path / "tolls.csv").write_text("cargo,toll\ngeese,2\nbarley,5\n")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.add([tmp_path / "tolls.csv"], workers=1)
+    words = [*("--kb", str(tmp_path / "kb")), "--timeout"]
+
+    def run(query, timeout, before=""):
+        program = f"{before}from clew.app.cli.commands import app; app()"
+        return subprocess.run(
+            [sys.executable, "-c", program, "sql", query, *words, timeout], capture_output=True, text=True
+        )
+
+    assert "barley" in run("select * from tolls", "60").stdout
+    for timeout in ("0.5", "2.5"):
+        late = run("select count(*) from range(1000000000000)", timeout)
+        assert late.returncode == 2 and f"took longer than {timeout} seconds" in late.stderr
+    assert "A day at most" in run("select 1", "inf").stderr
+    bare = run("select 1", "10", "import sys; sys.modules['duckdb'] = None; ")
+    problem = MissingExtra("DuckDB, which runs SQL over tables,", "tables")
+    assert bare.returncode == 2 and problem.problem in bare.stderr and problem.hint in bare.stderr
 
 
 def test_a_process_that_fails_is_not_said_to_need_memory(monkeypatch):

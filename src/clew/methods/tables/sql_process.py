@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from clew.core.errors import UsageError
-from clew.core.messages import read_message
+from clew.core.messages import OUTPUT_BEGINS, read_message, take_output
 from clew.parse.documents.limits import MIB, limit_memory
 from clew.parse.documents.sandbox import confine_process
 
@@ -34,6 +34,8 @@ _GRACE_SECONDS, _GRACE_MIB = 2.0, 256
 _OUT_OF_MEMORY = {-getattr(signal, name) for name in ("SIGABRT", "SIGKILL") if hasattr(signal, name)}
 #: Seconds in which the process has to start, on a busy machine, and to take the tables.
 _START_SECONDS = 30.0
+#: No query may run longer; timers of some systems take no more than a few years.
+_DAY = 86_400.0
 #: Characters of one value of a result.
 _VALUE_LENGTH = 10_000
 #: What values of a result may be, beside what Python has built in.
@@ -42,11 +44,15 @@ _VALUE_TYPES = frozenset({date, datetime, time, timedelta, timezone, Decimal, UU
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Limits on a query: ``seconds``, ``memory`` in MiB, and the ``rows`` of its result."""
+    """Limits on a query: ``seconds``, ``memory`` in MiB, and the ``rows`` of its result. Raises UsageError."""
 
     seconds: float = 10.0
     memory: int = 512
     rows: int = 1000
+
+    def __post_init__(self) -> None:
+        if not 0 < self.seconds <= _DAY:
+            raise UsageError(f"no time limit of a query: {self.seconds:g} seconds", "A day at most: 86400")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +107,18 @@ def run_in_process(task: QueryTask) -> QueryRows:
             raise
     if process.returncode == -getattr(signal, "SIGALRM", 0):
         raise _over_time(task.limits)
-    if process.returncode in _OUT_OF_MEMORY or b"MemoryError" in errors or b"bad_alloc" in errors:
+    if process.returncode in _OUT_OF_MEMORY:
         raise _over_memory(task.limits)
     if process.returncode:
+        if b"MemoryError" in errors or b"bad_alloc" in errors:
+            raise _over_memory(task.limits)
         last = (errors.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
         raise UsageError(
             f"the process of the query ended with {process.returncode}: {last[:300]}".rstrip(": ")
         )
     try:
-        result: QueryRows | UsageError = read_message(output, ("clew.core.errors", __name__), _VALUE_TYPES)
+        sent = output.partition(OUTPUT_BEGINS.encode())[2]
+        result: QueryRows | UsageError = read_message(sent, ("clew.core.errors", __name__), _VALUE_TYPES)
     except pickle.UnpicklingError as error:
         raise UsageError(f"the process of the query failed: {error}") from error
     if isinstance(result, UsageError):
@@ -119,6 +128,7 @@ def run_in_process(task: QueryTask) -> QueryRows:
 
 def serve_query() -> None:
     """Run the query that stands on standard input, and write what it gives. The main function of the process."""
+    output = take_output()
     task: QueryTask = pickle.load(sys.stdin.buffer)
     confine_process()
     import duckdb
@@ -139,8 +149,8 @@ def serve_query() -> None:
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     limit_memory((task.limits.memory + _GRACE_MIB) * MIB)
-    _RowPickler(sys.stdout.buffer).dump(_run(connection, task))
-    sys.stdout.flush()
+    _RowPickler(output).dump(_run(connection, task))
+    output.flush()
     # Not to wait for a thread of the engine that still works.
     os._exit(0)
 

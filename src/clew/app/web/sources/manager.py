@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from clew.app.web.errors import LOG, ServerBusy
 from clew.core.errors import NotFound, UsageError
+from clew.core.messages import read_output
 
 FILE = "sources.json"
 #: Sources of one base.
@@ -186,6 +187,7 @@ class SourceManager:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
+            errors="replace",
             start_new_session=True,  # Ctrl-C is the server's
         )
         threading.Thread(target=self._listen, args=(self._process,), daemon=True, name="clew-sources").start()
@@ -194,7 +196,7 @@ class SourceManager:
         """Receive the worker's messages; start another one where there is still something to follow."""
         assert process.stdout is not None and process.stdin is not None
         with process.stdout as lines:
-            for line in lines:
+            for line in read_output(lines):
                 self._receive(json.loads(line))
         code = process.wait()
         with suppress(OSError, ValueError):

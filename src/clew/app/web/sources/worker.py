@@ -16,12 +16,14 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TextIO
 
 import clew
 from clew.core.errors import ClewError
+from clew.core.messages import take_output
 from clew.knowledge_base.ingest.report import Event, Report
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.watch import FolderWatch
@@ -145,9 +147,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this ends
     if hasattr(os, "nice"):
         os.nice(_NICE)
-    # Output of libraries must not mix with our lines.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    out = TextIOWrapper(take_output(), encoding="utf-8")
     commands: SimpleQueue[dict[str, Any]] = SimpleQueue()
     wake = threading.Event()
 

@@ -8,10 +8,10 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from clew.app.web.errors import LOG, RequestRefused, ServerBusy
 from clew.app.web.events import EventChannel
@@ -19,6 +19,7 @@ from clew.app.web.settings import Settings
 from clew.app.web.uploads.multipart import storage_error
 from clew.app.web.uploads.spool import DONE, ENCODING, FINAL_STATES, READING, WAITING, Spool, Upload
 from clew.core.errors import NotFound
+from clew.core.messages import read_output
 
 #: Uploads that have ended and are still listed.
 _LISTED = 500
@@ -261,6 +262,7 @@ class UploadManager:
                 stdout=subprocess.PIPE,
                 text=True,
                 encoding="utf-8",
+                errors="replace",
                 start_new_session=True,  # Ctrl-C is the server's
             )
             self._send(json.dumps(setup))
@@ -272,7 +274,7 @@ class UploadManager:
         """Receive the worker's events; start another worker if it ends by itself."""
         assert process.stdout is not None and process.stdin is not None
         with process.stdout as lines:
-            self._receive(lines)
+            self._receive(read_output(lines))
         code = process.wait()
         with suppress(OSError, ValueError):
             process.stdin.close()
@@ -292,7 +294,7 @@ class UploadManager:
             self._pages[pages["id"]] = pages["done"], pages["total"], began
             self.events[base].send("pages", pages)
 
-    def _receive(self, lines: IO[str]) -> None:
+    def _receive(self, lines: Iterable[str]) -> None:
         for line in lines:
             message = json.loads(line)
             base = message["base"]

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from io import TextIOWrapper
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TextIO
@@ -30,6 +31,7 @@ from clew.app.web.log import LOG
 from clew.app.web.uploads.graph_reader import read_uploaded_graph
 from clew.app.web.uploads.spool import DONE, ENCODING, INDEXING, READING, Spool, Upload
 from clew.core.errors import ClewError, ModelError, NotFound, StoreError
+from clew.core.messages import take_output
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.shared_base import SharedBase
 from clew.knowledge_base.source_files import Uploads
@@ -411,9 +413,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this ends
     if hasattr(os, "nice"):
         os.nice(_NICE)
-    # Output of libraries must not mix with our lines.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    out = TextIOWrapper(take_output(), encoding="utf-8")
     setup = json.loads(sys.stdin.readline())
     commands = ServerCommands()
     workers = []
