@@ -5,11 +5,12 @@ import threading
 
 import pytest
 
-from clew.core.errors import BadCompletion, ModelError, Unavailable
+from clew.core.errors import BadCompletion, ModelError, TimedOut, Unavailable
 from clew.core.prompts.replies import parse_json
 from clew.core.protocols import Prompt
 from clew.models.endpoint import Endpoint
 from clew.models.openai import OpenAIModel
+from raw_server import RawServer, drip, redirect, reply
 from scripted import Reply, ScriptedServer, refusal
 
 SCHEMA = {
@@ -246,6 +247,52 @@ def test_a_reply_far_longer_than_was_asked_for_is_given_up():
         pytest.raises(ModelError, match="of at most 7 tokens"),
     ):
         model_at(server).complete([Prompt("Capital of France?", max_tokens=7)])
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_model_leads_nowhere_else(status):
+    """Where prompts are sent is announced before they are."""
+    with RawServer(lambda r: [reply(b"secret")]) as other:
+        leads = redirect(f"{other.url}/v1/chat/completions", status)
+        with RawServer(lambda r: [leads]) as server:
+            model = OpenAIModel(Endpoint(f"{server.url}/v1#m", f"{server.url}/v1", "m", "key"))
+            with pytest.raises(ModelError, match="redirects to another place"):
+                model.complete([Prompt("Capital of France?")])
+        assert other.connections == 0
+
+
+def test_a_redirect_within_the_host_keeps_the_prompt():
+    body = json.dumps({"choices": [{"message": {"content": "Paris"}, "finish_reason": "stop"}]}).encode()
+
+    def answer(request):
+        if b"/v1/chat" in request.partition(b"\r")[0]:
+            return [redirect("/v2/chat/completions", 307)]
+        return [reply(body if b"POST" in request else b"{}", Content_Type="application/json")]
+
+    with RawServer(answer) as server:
+        model = OpenAIModel(Endpoint(f"{server.url}/v1#m", f"{server.url}/v1", "m", "key"))
+        assert model.complete([Prompt("Capital of France?")])[0].text == "Paris"
+        assert b"Capital of France?" in server.asked[-1] and b"Bearer key" in server.asked[-1]
+        # Prompts of one model go through one connection after the other.
+        before = server.connections
+        model.complete([Prompt("Capital of Spain?")])
+        assert server.connections <= before + 1
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX-Slow: ",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x=",
+    ],
+)
+def test_a_reply_that_comes_byte_by_byte_is_given_up(head):
+    """A limit on the time between two bytes alone would let it go on for ever."""
+    with RawServer(lambda r: drip(head, b" ")) as server:
+        model = OpenAIModel(Endpoint(f"{server.url}/v1#m", f"{server.url}/v1", "m"), timeout=0.5)
+        with pytest.raises(TimedOut, match=r"did not answer within 0\.5 seconds"):
+            model.complete([Prompt("Capital of France?")])
 
 
 def test_a_reply_is_not_unpacked():

@@ -14,6 +14,7 @@ from clew.knowledge_base import registry
 from clew.models import create_language_model
 from clew.retrieve.web import SerpApi
 from hop_base import BORN, QUESTION, reading
+from raw_server import RawServer, endless
 from scripted import ScriptedServer
 from web_server import ENTRY, PAGES, WebServer
 
@@ -142,6 +143,24 @@ def test_what_goes_wrong_is_said_without_the_key(turn, asked, problem, hint):
             SerpApi(server.url, "secret", timeout=0.1, sleep=lambda seconds: None).retrieve(HARKER, 1)
         assert len(server.asked) == asked
     assert hint in raised.value.hint and "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "place", ["http://127.0.0.1:{}/", "//localhost:{}/search.json", "http://2130706433:{}/"]
+)
+def test_a_search_leads_nowhere_else_and_has_an_end(place):
+    with WebServer() as other:
+        leads = (302, {"Location": place.format(other.url.rpartition(":")[2])}, "")
+        with WebServer(script=[leads]) as server:
+            with pytest.raises(RemoteError, match="redirects to another place") as refused:
+                SerpApi(server.url, "secret").retrieve(HARKER, 1)
+            assert "secret" not in str(refused.value)
+        assert other.asked == []
+    with (
+        RawServer(lambda request: endless(b"HTTP/1.1 200 OK\r\n\r\n")) as server,
+        pytest.raises(RemoteError, match="larger than 64"),
+    ):
+        SerpApi(server.url).retrieve(HARKER, 1)
 
 
 def test_a_service_that_is_not_there_and_an_address_that_is_none():

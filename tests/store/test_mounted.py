@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from clew.core.types import Question
 from clew.knowledge_base import registry
 from clew.store.sparql.endpoint import Endpoint, format_literal, is_iri
 from clew.store.sparql.mount_options import MountOptions
+from raw_server import RawServer, drip, endless, redirect, reply
 from sparql_servers import Served, serving, store_turtle
 
 TURTLE = """
@@ -265,6 +267,43 @@ def test_a_timeout_is_reported() -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         with pytest.raises(RemoteError, match="did not answer within"):
             Endpoint(url, timeout=0.05, tries=2, sleep=lambda seconds: None).select("SELECT")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (lambda r: endless(b"HTTP/1.1 200 OK\r\n\r\n"), "larger than 64"),
+        (
+            lambda r: endless(b"HTTP/1.1 200 OK\r\nContent-Length: 1288490188\r\n\r\n", b" " * 65_536),
+            "larger than",
+        ),
+        (lambda r: [reply(gzip.compress(bytes(200_000_000)), Content_Encoding="gzip")], "larger than"),
+        (lambda r: drip(b"HTTP/1.1 200 OK\r\n\r\n", b" "), "did not answer within 0.5"),
+        (lambda r: drip(b"HTTP/1.1 200 OK\r\nX-Slow: "), "did not answer within 0.5"),
+        (lambda r: [reply(b"[" * 100_000)], "other than JSON"),
+    ],
+)
+def test_no_reply_of_an_endpoint_is_without_bounds(answer, problem: str) -> None:
+    with RawServer(answer) as server:
+        endpoint = Endpoint(server.url, timeout=0.5 if "within" in problem else 60.0, tries=1)
+        with pytest.raises(RemoteError, match=problem):
+            endpoint.select("SELECT")
+        assert server.sent < 200 << 20
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("place", ["http://127.0.0.1:{}/meta-data", "http://[::1]:{}/", "//localhost:{}/"])
+def test_an_endpoint_leads_nowhere_inside(status: int, place: str, tmp_path: Path) -> None:
+    """What stood there was once printed as part of the refusal."""
+    with RawServer(lambda r: [reply(b"the secret of another server", "400 No")]) as inner:
+        leads = redirect(place.format(inner.port), status)
+        with RawServer(lambda r: [leads]) as server:
+            words = ["graph", "mount", "far", server.url, "--kb", str(tmp_path / "kb")]
+            result = CliRunner().invoke(app, words)
+            assert result.exit_code == 2 and "secret" not in result.output
+            assert "redirects to another place" in " ".join(result.output.split())
+            assert len(server.asked) == 1
+        assert inner.connections == 0
 
 
 def test_literals_are_escaped() -> None:

@@ -147,6 +147,15 @@ def web_search_endpoint() -> tuple[str, str | None]:
     return environment("CLEW_SERPAPI_URL") or SERPAPI_URL, environment("CLEW_SERPAPI_KEY")
 
 
+def find_proxy(scheme: str, host: str) -> str | None:
+    """Return the address of the proxy for a host, which ``HTTPS_PROXY``, ``HTTP_PROXY`` or ``ALL_PROXY`` names unless
+    ``NO_PROXY`` names the host; None where there is none."""
+    from urllib.request import getproxies, proxy_bypass
+
+    proxies = getproxies()
+    return None if not proxies or proxy_bypass(host) else proxies.get(scheme) or proxies.get("all")
+
+
 def server_token() -> str | None:
     """Return the token of ``clew serve``, ``CLEW_TOKEN``, if there is one."""
     return environment("CLEW_TOKEN")

@@ -11,18 +11,17 @@ import hashlib
 import json
 import sqlite3
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from clew.core.config import cache_path
-from clew.core.errors import BadCompletion, ModelError, UsageError
-from clew.core.text import read_count, sentence_spans
+from clew.core.errors import BadCompletion, ModelError, RemoteError, UsageError
+from clew.core.http_client import Reply, Service
+from clew.core.text import sentence_spans
 from clew.graph.passages import passage_rows
 
 if TYPE_CHECKING:
@@ -94,35 +93,33 @@ class AnnotationService:
         ]
 
     def _request(self, text: str) -> Any:
-        fields = {"lang": self.language, "gcube-token": self.token, "text": text}
-        query = urllib.parse.urlencode({key: value or "" for key, value in fields.items()})
+        service = Service(
+            self.url, self.timeout, self.attempts, float("inf"), pause=self.interval, name=self.name
+        )
+        query = urlencode({"lang": self.language, "gcube-token": self.token or "", "text": text})
         # WAT accepts GET only, TAGME both.
-        data = query.encode() if self.name == "tagme" else None
-        request = urllib.request.Request(self.url if data else f"{self.url}?{query}", data)
-        for attempt in range(self.attempts):
-            self._wait()
-            try:
-                with urllib.request.urlopen(request, timeout=self.timeout) as response:
-                    return json.load(response)
-            except urllib.error.HTTPError as error:
-                problem, pause = self._describe_problem(error), error.headers.get("Retry-After", "")
-            except (OSError, TimeoutError) as error:
-                problem, pause = f"cannot be reached ({error})", ""
-            except ValueError as error:
-                raise BadCompletion(f"{self.name} answered with something other than JSON") from error
-            if attempt + 1 < self.attempts:
-                asked = read_count(pause)
-                time.sleep(self.interval * 2**attempt if asked is None else asked)
-        raise ModelError(f"{self.name} {problem}", "What was annotated so far is kept; run it again later")
+        data, query = (query.encode(), "") if self.name == "tagme" else (None, f"?{query}")
+        headers = {"Content-Type": "application/x-www-form-urlencoded"} if data else {}
+        try:
+            reply = service.ask(data, self._explain_refusal, query=query, headers=headers, before=self._wait)
+        except RemoteError as error:
+            hint = (
+                error.hint
+                if "CLEW_" in error.hint
+                else "What was annotated so far is kept; run it again later"
+            )
+            raise ModelError(error.problem, hint) from error
+        try:
+            return json.loads(reply.data)
+        except (ValueError, RecursionError) as error:
+            raise BadCompletion(f"{self.name} answered with something other than JSON") from error
 
-    def _describe_problem(self, error: urllib.error.HTTPError) -> str:
-        """Return the problem if asking again may help. Raises ModelError if it cannot."""
-        with error:
-            if error.code in {401, 403}:
-                raise ModelError(f"{self.name} refused the token", "Check CLEW_TAGME_TOKEN") from error
-            if error.code != 429 and error.code < 500:
-                raise ModelError(f"{self.name} refused the request (HTTP {error.code})") from error
-            return f"is busy (HTTP {error.code})"
+    def _explain_refusal(self, reply: Reply) -> RemoteError | None:
+        if reply.status in {401, 403}:
+            return RemoteError(f"{self.name} refused the token", "Check CLEW_TAGME_TOKEN")
+        if reply.status != 429 and reply.status < 500:
+            return RemoteError(f"{self.name} refused the request (HTTP {reply.status})")
+        return None
 
     def _wait(self) -> None:
         time.sleep(max(0.0, self._last + self.interval - time.monotonic()))

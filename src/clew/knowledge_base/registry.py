@@ -397,7 +397,7 @@ def embeds_nodes(recipe: Recipe) -> bool:
 
 def web_destination() -> str:
     """Return the address that web searches go to; "" where it is this machine."""
-    from clew.models.endpoint import is_loopback
+    from clew.core.addresses import is_loopback
 
     url, _ = web_search_endpoint()
     parts = urlsplit(url)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import ipaddress
+import time
 import weakref
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from clew.core.errors import ModelError, TimedOut, Unavailable
+from clew.core.addresses import is_loopback
+from clew.core.errors import ModelError, RemoteError, TimedOut, Unavailable
 
 if TYPE_CHECKING:
     import openai
 
+    from clew.core.http_client import Exchange
+
 OPENAI = "https://api.openai.com/v1"
-#: Seconds to wait for a connection; a running server accepts one at once.
-CONNECT = 10.0
 #: Bytes of a reply, and of one line (an event) of a reply that comes in pieces. A thousand tokens are some 300,000
 #: bytes, a batch of embeddings a few million.
 REPLY_BYTES, EVENT_BYTES = 64 << 20, 1 << 20
@@ -41,10 +43,12 @@ class Endpoint:
         """Whether the address is a loopback address."""
         return is_loopback(self.url)
 
-    def connect(self, timeout: float, owner: object) -> openai.OpenAI:
-        """Return a client whose connections are closed when ``owner`` is garbage collected.
+    def connect(self, timeout: float, owner: object = None, total: float | None = None) -> openai.OpenAI:
+        """Return a client whose connections are closed when ``owner`` is garbage collected, if there is one.
 
-        It never retries by itself, so that every call is counted, and reads no reply of more than ``REPLY_BYTES``.
+        It sends by :class:`~clew.core.http_client.HttpClient`, never retries by itself, so that every call is
+        counted, and reads no reply of more than ``REPLY_BYTES``. A reply may take ``timeout`` seconds as a whole, or
+        ``total`` where it comes in pieces.
         """
         import openai
 
@@ -52,47 +56,83 @@ class Endpoint:
             base_url=self.url,
             api_key=self.key or "none",
             max_retries=0,
-            timeout=openai.Timeout(timeout, connect=min(CONNECT, timeout)),
-            http_client=self._bounded_client(),
+            timeout=timeout,
+            http_client=openai.DefaultHttpxClient(
+                transport=self._transport(total or timeout), follow_redirects=False, trust_env=False
+            ),
         )
         if self.url != OPENAI:
             # The SDK reads these from the environment; no other endpoint may see them.
             client.organization = client.project = None
-        weakref.finalize(owner, client.close)
+        if owner is not None:
+            weakref.finalize(owner, client.close)
         return client
 
-    def _bounded_client(self) -> Any:
-        """Return an HTTP client that reads at most ``REPLY_BYTES`` of a reply.
-
-        For a server on this machine it loads no certificates, which would take longer than many replies do. So such a
-        server cannot redirect the client to another machine by HTTPS either.
-        """
-        import ssl
-
+    def _transport(self, total: float) -> Any:
+        """Return what the SDK's client of HTTP sends requests with: ours, in the classes of its library."""
         import openai
 
-        def count(response: Any) -> None:
-            # A few bytes could become any number, and no compression was asked for.
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise self._too_large("compressed a reply though it was asked not to")
-            stream = response.stream
-            # What was asked for decides, not what the reply says that it is. In a prompt the quotes are escaped.
-            is_lines = b'"stream":true' in response.request.content.replace(b" ", b"")
-            pieces = self._count_bytes(stream, is_lines)
-            # Which library the SDK sends its requests with depends on its version; only its own streams are accepted.
-            methods = {
-                "__init__": lambda _: None,
-                "__iter__": lambda _: pieces,
-                "close": lambda _: stream.close(),
-            }
-            response.stream = type("CountedStream", (type(stream),), methods)()
+        from clew.core.http_client import ConnectFailed, HttpClient
 
-        options: dict[str, Any] = {}
-        if self.on_this_machine and urlsplit(self.url).scheme == "http":
-            options["verify"] = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        return openai.DefaultHttpxClient(
-            headers={"Accept-Encoding": "identity"}, event_hooks={"response": [count]}, **options
-        )
+        # Which library that is depends on the version of the SDK.
+        library: Any = import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
+        sender = HttpClient(is_named=True)
+
+        @contextmanager
+        def as_errors_of_library() -> Iterator[None]:
+            try:
+                yield
+            except ConnectFailed as error:
+                raise library.ConnectError(str(error)) from error
+            except TimeoutError as error:
+                raise library.ReadTimeout(str(error)) from error
+            except OSError as error:
+                raise library.ReadError(str(error)) from error
+            except RemoteError as error:
+                raise ModelError(f"{self.url} cannot be used: {error.problem}", error.hint) from error
+
+        class Body(library.SyncByteStream):  # type: ignore[misc, name-defined]
+            def __init__(self, pieces: Iterator[bytes], exchange: Exchange) -> None:
+                self._pieces, self._exchange = pieces, exchange
+
+            def __iter__(self) -> Iterator[bytes]:
+                with as_errors_of_library():
+                    yield from self._pieces
+
+            def close(self) -> None:
+                self._exchange.close()
+
+        class Transport(library.BaseTransport):  # type: ignore[misc, name-defined]
+            def handle_request(_, request: Any) -> Any:  # noqa: N805 - self is the endpoint
+                # What was asked for decides, not what the reply says that it is. In a prompt the quotes are escaped.
+                is_lines = b'"stream":true' in request.content.replace(b" ", b"")
+                pause = request.extensions["timeout"]["read"] or total
+                headers = dict(request.headers)
+                del headers["host"], headers["accept-encoding"]
+                deadline = time.monotonic() + (total if is_lines else pause)
+                with as_errors_of_library():
+                    exchange = sender.open(
+                        str(request.url),
+                        request.method,
+                        request.content,
+                        headers,
+                        deadline=deadline,
+                        pause=pause,
+                    )
+                # A few bytes could become any number, and no compression was asked for.
+                if dict(exchange.headers).get("content-encoding", "identity") != "identity":
+                    exchange.close()
+                    raise self._too_large("compressed a reply though it was asked not to")
+                # One byte more than is allowed, for the error of a model.
+                pieces = self._count_bytes(exchange.pieces(REPLY_BYTES + 1, cut=True), is_lines)
+                return library.Response(
+                    exchange.status, headers=exchange.headers, stream=Body(pieces, exchange)
+                )
+
+            def close(_) -> None:  # noqa: N805
+                sender.close()
+
+        return Transport()
 
     def _count_bytes(self, stream: Iterable[bytes], is_lines: bool) -> Iterator[bytes]:
         """Yield the pieces of a reply. Raises ModelError where they are too many, or one line of events too long."""
@@ -158,15 +198,6 @@ def refusal_text(error: Any) -> str:
     """Return the message of an endpoint's error, at most 500 characters."""
     body = error.body if isinstance(error.body, dict) else {}
     return " ".join(str(body.get("message") or error.message).split())[:500]
-
-
-def is_loopback(url: str) -> bool:
-    """Return whether the host of a URL is this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _retry_after(error: openai.APIStatusError) -> float | None:

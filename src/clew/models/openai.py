@@ -21,7 +21,7 @@ from clew.core.protocols import Completion, Prompt
 from clew.core.text import read_count
 from clew.core.types import Usage
 from clew.models.costs import cost_in_dollars, count_prompt_tokens, count_tokens
-from clew.models.endpoint import CONNECT, Endpoint, refusal_text
+from clew.models.endpoint import Endpoint, refusal_text
 from clew.models.servers import (
     ServerFacts,
     StreamedReply,
@@ -232,7 +232,7 @@ class OpenAIModel:
 
     @cached_property
     def _client(self) -> openai.OpenAI:
-        return self.endpoint.connect(self.timeout, self)
+        return self.endpoint.connect(self.timeout, self, self.settings.total or TOTAL)
 
     def _complete(self, prompt: Prompt, facts: ServerFacts) -> Completion:
         assert self._turns is not None
@@ -411,8 +411,6 @@ class OpenAIModel:
 
     def _stream(self, body: dict[str, Any], tokens: int) -> StreamedReply:
         """Return a reply of a llama.cpp or vLLM server, of at most ``tokens``, read as it is written."""
-        import openai
-
         first = self.settings.first or FIRST_TOKEN
         started = time.perf_counter()
         reply = StreamedReply()
@@ -420,7 +418,7 @@ class OpenAIModel:
             model=self.endpoint.model,
             stream=True,
             stream_options={"include_usage": True},
-            timeout=openai.Timeout(first, connect=min(CONNECT, first)),
+            timeout=first,
             **body,
         ) as stream:
             for chunk in stream:
@@ -444,7 +442,7 @@ class OpenAIModel:
             think=bool(self._thoughts),
             tokens=prompt.max_tokens + self._thoughts,
         )
-        client = self._client.with_options(timeout=openai.Timeout(first, connect=min(CONNECT, first)))
+        client = self._client.with_options(timeout=first)
         url = f"{server_root(self.endpoint.url)}/api/chat"
         kind = openai.Stream[object]
         with client.post(url, body=body, cast_to=kind, stream=True, stream_cls=kind) as stream:

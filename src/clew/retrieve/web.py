@@ -12,17 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from http.client import HTTPException
-from socket import gaierror
 from typing import Any
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import Request, urlopen
 
 from clew.core.component import component
 from clew.core.config import SERPAPI_URL, web_search_endpoint
 from clew.core.errors import RemoteError, UsageError, refuse_password
-from clew.core.text import read_count
+from clew.core.http_client import HttpClient, Reply, Service
 from clew.core.types import PASSAGE, Hit, Node, Question
 
 #: Google returns at most this many results for one search.
@@ -60,6 +56,9 @@ class SerpApi:
     longest_wait: float = 30.0
     sleep: Callable[[float], None] = time.sleep
     _known: dict[tuple[str, int], Sequence[Hit]] = field(default_factory=dict, init=False, repr=False)
+    _client: HttpClient = field(
+        default_factory=lambda: HttpClient(is_named=True), init=False, repr=False, compare=False
+    )
 
     @classmethod
     def build(cls, timeout: float = 20) -> SerpApi:
@@ -102,45 +101,23 @@ class SerpApi:
 
     def _search(self, words: str, number: int) -> Mapping[str, Any]:
         """Return the service's answer. Raises RemoteError."""
-        problem, hint = "", ""
-        for attempt in range(self.tries):
-            if attempt:
-                self.sleep(2.0 ** (attempt - 1))
-            answer, problem, hint = self._search_once(words, number)
-            if answer is not None:
-                return answer
-        raise RemoteError(problem, hint)
-
-    def _search_once(self, words: str, number: int) -> tuple[Mapping[str, Any] | None, str, str]:
-        """Return the answer, or a problem that may pass and a hint. Raises RemoteError for one that will not pass."""
+        service = Service(
+            self.url.rstrip("/"),
+            self.timeout,
+            self.tries,
+            self.longest_wait,
+            away="Is there a network? See CLEW_SERPAPI_URL",
+            sleep=self.sleep,
+            client=self._client,
+        )
         fields = {"engine": "google", "q": words, "num": str(number)} | (
             {"api_key": self.key} if self.key else {}
         )
         # A model may write halves of surrogate pairs, which cannot be part of a URL.
-        query = urlencode(fields, errors="replace")
+        query = f"/search.json?{urlencode(fields, errors='replace')}"
         try:
-            request = Request(f"{self.url.rstrip('/')}/search.json?{query}", headers=_HEADERS)
-            with urlopen(request, timeout=self.timeout) as response:
-                return self._parse(response.read()), "", ""
-        except HTTPError as error:
-            with error:
-                return None, *self._explain_refusal(error)
-        except (TimeoutError, URLError) as error:
-            if isinstance(error, TimeoutError) or isinstance(error.reason, TimeoutError):
-                return None, f"{self.url} did not answer within {self.timeout:g} seconds", "Ask again later"
-            problem = f"{self.url} cannot be reached ({error.reason})"
-            hint = "Is there a network? See CLEW_SERPAPI_URL"
-            if isinstance(error.reason, ConnectionRefusedError | gaierror):
-                # No server or no network: that does not pass in a few seconds, and a person is waiting.
-                raise RemoteError(problem, hint) from error
-            return None, problem, hint
-        except (OSError, HTTPException) as error:
-            return None, f"{self.url} broke off the connection ({error})", "Ask again later"
-
-    def _parse(self, content: bytes) -> Mapping[str, Any]:
-        try:
-            answer = json.loads(content)
-        except ValueError:
+            answer = json.loads(service.ask(None, self._explain_refusal, query=query, headers=_HEADERS).data)
+        except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, Mapping):
             raise RemoteError(
@@ -149,33 +126,22 @@ class SerpApi:
             )
         return answer
 
-    def _explain_refusal(self, error: HTTPError) -> tuple[str, str]:
-        """Return a problem that may pass and a hint; wait as long as the service asks. Raises RemoteError."""
-        message = self._error_message(error)
-        if error.code in {401, 403}:
-            what = "the key" if self.key else "a search without a key"
-            raise RemoteError(f"{self.url} refused {what}{message}", "Check CLEW_SERPAPI_KEY") from error
-        if error.code not in _BUSY:
-            raise RemoteError(f"{self.url} refused the search (HTTP {error.code}){message}") from error
-        if "run out" in message:
-            raise RemoteError(f"{self.url}: the account has no searches left{message}") from error
-        wait = read_count(error.headers.get("Retry-After", ""))
-        if wait is not None:
-            if wait > self.longest_wait:
-                busy = f"{self.url} is busy and asks to wait {wait} seconds"
-                raise RemoteError(busy, "Ask again then") from error
-            self.sleep(wait)
-        return f"{self.url} is busy (HTTP {error.code}){message}", "Ask again later"
-
-    def _error_message(self, error: HTTPError) -> str:
-        """Return the service's message, with dots for the key should it repeat that."""
-        content = error.read(2_000).decode("utf-8", "replace")
+    def _explain_refusal(self, reply: Reply) -> RemoteError | None:
+        """Return the error of a refusal with the service's message, with dots for the key should it repeat that."""
         try:
-            message = str(json.loads(content)["error"])
-        except (ValueError, KeyError, TypeError):
+            message = str(json.loads(reply.data)["error"])
+        except (ValueError, KeyError, TypeError, RecursionError):
             message = ""
-        message = message.replace(self.key, "...") if self.key else message
-        return f": {' '.join(message.split())[:200]}" if message.strip() else ""
+        message = " ".join((message.replace(self.key, "...") if self.key else message).split())[:200]
+        message = f": {message}" if message else ""
+        if reply.status in {401, 403}:
+            what = "the key" if self.key else "a search without a key"
+            return RemoteError(f"{self.url} refused {what}{message}", "Check CLEW_SERPAPI_KEY")
+        if reply.status not in _BUSY:
+            return RemoteError(f"{self.url} refused the search (HTTP {reply.status}){message}")
+        if "run out" in message:
+            return RemoteError(f"{self.url}: the account has no searches left{message}")
+        return None
 
 
 @lru_cache(maxsize=4)

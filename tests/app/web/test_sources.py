@@ -140,6 +140,39 @@ def test_text_is_pasted_and_a_page_that_must_not_be_read_says_why(own) -> None:
     assert own.delete(own.api)[0] == 200
 
 
+@pytest.mark.parametrize(
+    "place", ["http://me:secret@127.0.0.1:9/a", "https://me:secret@example.org", "me:secret@example.org/a"]
+)
+def test_the_password_of_an_address_is_not_stored(own, place, tmp_path) -> None:
+    status, problem = own.post(f"{own.api}/sources", {"kind": "page", "place": place})
+    assert status == 400 and "password" in str(problem) and "secret" not in str(problem)
+    assert own.get(f"{own.api}/sources")[1]["sources"] == []
+    with clew.open(tmp_path / "base", create=True) as base:
+        address = place if "//" in place else f"https://{place}"
+        report = base.add([address], workers=1)
+        assert "password" in report.failed[0].reason and "secret" not in str(report)
+        assert base.documents() == []
+    assert not any(b"secret" in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+
+def test_a_password_that_an_earlier_version_stored_is_removed(tmp_path) -> None:
+    record = {
+        "id": "1",
+        "kind": "page",
+        "place": "http://me:secret@127.0.0.1:9/a",
+        "tags": ["t"],
+        "read": True,
+    }
+    (tmp_path / FILE).write_text(json.dumps([record]))
+    manager = SourceManager({}, lambda base, fresh: None, read_only=False)
+    try:
+        manager.add_base("kb", tmp_path)
+        assert manager.sources("kb")[0]["place"] == "http://127.0.0.1:9/a"
+    finally:
+        manager.close()
+    assert "secret" not in (tmp_path / FILE).read_text()
+
+
 def test_a_damaged_list_of_sources_is_no_reason_not_to_start(tmp_path) -> None:
     (tmp_path / FILE).write_text("[{")
     manager = SourceManager({"kb": tmp_path}, lambda base, fresh: None, read_only=False)

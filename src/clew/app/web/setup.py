@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,12 +12,14 @@ from urllib.parse import urlsplit
 
 from clew.app.web.errors import LOG
 from clew.app.web.settings import ModelChoice, name_models
-from clew.core.errors import ClewError, UsageError
+from clew.core.errors import ClewError, RemoteError, UsageError
+from clew.core.http_client import HttpClient
 from clew.models import OLLAMA, parse_roles, resolve_endpoint
 from clew.models.keys import delete_key, describe_keyring, store_key
 
 if TYPE_CHECKING:
     from clew.app.web.model_pool import ModelPool
+    from clew.models.endpoint import Endpoint
 
 #: Seconds that a server on this machine gets to list its models, and bytes that are read of the list.
 _LOOK_SECONDS, _MAX_LIST = 1.5, 1 << 20
@@ -47,16 +48,14 @@ def find_local_servers(known: Sequence[tuple[str, str]]) -> list[LocalServer]:
 
 def _look_at(title: str, url: str) -> LocalServer | None:
     """Ask a server for its models by the list that all OpenAI-compatible servers have, None where nothing answers."""
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_LOOK_SECONDS)
+    client = HttpClient(is_named=True, max_bytes=_MAX_LIST, max_seconds=_LOOK_SECONDS)
     try:
-        connection.request("GET", "/v1/models", headers={"Accept": "application/json"})
-        reply = connection.getresponse()
-        content = json.loads(reply.read(_MAX_LIST)) if reply.status == 200 else None
-    except (OSError, http.client.HTTPException, ValueError):
+        reply = client.request(f"{url}/v1/models", headers={"Accept": "application/json"})
+        content = json.loads(reply.data) if reply.status == 200 else None
+    except (OSError, RemoteError, ValueError, RecursionError):
         return None
     finally:
-        connection.close()
+        client.close()
     records = content.get("data") if isinstance(content, dict) else None
     if not isinstance(records, list):
         return None
@@ -65,7 +64,7 @@ def _look_at(title: str, url: str) -> LocalServer | None:
     ]
     # A name with a comma, a space or a mark of ours would be read as something else.
     names = [id for id in ids if not set(id) & set(",#? \n") and "embed" not in id.casefold()]
-    is_ollama = urlsplit(OLLAMA).port == parts.port and title == "Ollama"
+    is_ollama = urlsplit(OLLAMA).port == urlsplit(url).port and title == "Ollama"
     models = [f"ollama:{id}" if is_ollama else f"{url}/v1#{id}" for id in names[:_MAX_MODELS]]
     return LocalServer(title, url, tuple(models))
 
@@ -101,9 +100,9 @@ class ModelSetup:
         if model.scheme not in {"openai", "ollama", "http", "https"}:
             raise UsageError(f"'{name}' can only be set on the command line: clew serve --llm")
         if key:
-            url = resolve_endpoint(model, key).url
-            _check_key(resolve_endpoint(model, key).url, key)
-            store_key(url, key)
+            endpoint = resolve_endpoint(model, key)
+            _check_key(endpoint)
+            store_key(endpoint.url, key)
         choice = name_models([name])[0]
         self._pool.check(choice)
         self._set([name, *(other for other in self.names if other != name)])
@@ -136,16 +135,17 @@ class ModelSetup:
             return []
 
 
-def _check_key(url: str, key: str) -> None:
+def _check_key(endpoint: Endpoint) -> None:
     """Raise UsageError where a service refuses a key or cannot be reached. One that lists no models may work."""
     import openai
 
     try:
-        openai.OpenAI(base_url=url, api_key=key, max_retries=0, timeout=_CHECK_SECONDS).models.list()
+        with endpoint.connect(_CHECK_SECONDS) as client:
+            client.models.list()
     except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
         raise UsageError("the service refuses this key", "Is it complete, and for this service?") from error
     except openai.APIConnectionError as error:
-        raise UsageError(f"{url} cannot be reached", "Is the address right?") from error
+        raise UsageError(f"{endpoint.url} cannot be reached", "Is the address right?") from error
     except openai.APIError:
         return
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
+from clew.core.addresses import without_password
 from clew.core.errors import UnreadableFile
 from clew.core.types import (
     MEMBER_SEPARATOR,
@@ -262,7 +263,7 @@ class _AddRun:
             try:
                 yield self.fetcher.fetch(address)
             except UnreadableFile as error:
-                self.record_failure(address, error.reason, locations)
+                self.record_failure(without_password(address), error.reason, locations)
 
     def report_pages(self, path: Path, done: int, total: int) -> None:
         """Report how many pages of a file are read."""

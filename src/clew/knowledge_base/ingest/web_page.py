@@ -1,37 +1,33 @@
 """Fetches one page of the web, as ``clew add https://...`` does: no crawling, within limits, and only where its site
 allows it.
 
-The name of the host is resolved once, and the connection goes to the address that was checked: an address of this
-machine or of a private network is refused, for the page itself, its robots.txt (RFC 9309) and each redirection.
+An address of this machine or of a private network is refused (:mod:`clew.core.http_client`), for the page itself, its
+robots.txt (RFC 9309) and each redirection.
 """
 
 from __future__ import annotations
 
 import codecs
-import http.client
-import ipaddress
-import socket
-import ssl
 import time
-import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from pathlib import PurePath
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
 
-from clew.core.errors import UnreadableFile
+from clew.core.errors import RemoteError, UnreadableFile
+from clew.core.http_client import HttpClient
 from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import document_formats, format_of_suffix
-from clew.parse.documents.limits import MIB, format_size
+from clew.parse.documents.limits import MIB
 
 AGENT = "clew"
-#: The largest page, the longest time for it with its redirections and its robots.txt, and the most redirections.
-MAX_BYTES, MAX_SECONDS, MAX_REDIRECTIONS = 50 * MIB, 30.0, 5
+#: The largest page, and the longest time for it with its redirections and its robots.txt.
+MAX_BYTES, MAX_SECONDS = 50 * MIB, 30.0
 #: RFC 9309 asks for at least 500 KiB of robots.txt; the rest is not read.
 _ROBOTS_BYTES = 500 * 1024
-_CHUNK = 1 << 16
-_REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 def is_page_address(text: str) -> bool:
@@ -59,122 +55,50 @@ class PageFetcher:
 
     def fetch(self, address: str) -> WebPage:
         """Return a page. Raises UnreadableFile with the reason where it cannot or must not be fetched."""
+        client = HttpClient(allow_private=self.allow_private, max_bytes=self.max_bytes)
         deadline = time.monotonic() + self.max_seconds
-        location = address
-        for _ in range(MAX_REDIRECTIONS + 1):
-            _check_scheme(location)
-            self._check_robots(location, deadline)
-            status, headers, data = self._get(location, self.max_bytes, deadline)
-            if status in _REDIRECTIONS and headers.get("location"):
-                location = urljoin(location, headers["location"])
-                continue
-            if status != 200:
-                raise UnreadableFile(
-                    f"the server answered {status} {http.client.responses.get(status, '')}".rstrip()
-                )
-            data = _unpack(data, headers.get("content-encoding", ""), self.max_bytes)
-            return WebPage(address, _file_name(location, headers), _as_stated(data, headers))
-        raise UnreadableFile(f"it is redirected more than {MAX_REDIRECTIONS} times")
+        try:
+            reply = client.request(
+                address, deadline=deadline, check=lambda place: self._check_robots(client, place, deadline)
+            )
+        except TimeoutError as error:
+            raise UnreadableFile(f"it took longer than {self.max_seconds:g} seconds") from error
+        except RemoteError as error:
+            raise UnreadableFile(error.problem, error.hint) from error
+        except OSError as error:
+            raise UnreadableFile(f"{urlsplit(address).hostname} cannot be read: {error}") from error
+        finally:
+            client.close()
+        if reply.status != 200:
+            raise UnreadableFile(
+                f"the server answered {reply.status} {_PHRASES.get(reply.status, '')}".rstrip()
+            )
+        return WebPage(
+            address, _file_name(reply.address, reply.headers), _as_stated(reply.data, reply.headers)
+        )
 
-    def _check_robots(self, address: str, deadline: float) -> None:
+    def _check_robots(self, client: HttpClient, address: str, deadline: float) -> None:
         parts = urlsplit(address)
         site = f"{parts.scheme}://{parts.netloc}"
         if site not in self._robots:
-            self._robots[site] = self._read_robots(site, deadline)
+            self._robots[site] = self._read_robots(client, site, deadline)
         if not self._robots[site].can_fetch(AGENT, address):
             raise UnreadableFile(
                 "its site does not allow programs to read it (robots.txt)", "Save it, and add the file"
             )
 
-    def _read_robots(self, site: str, deadline: float) -> RobotFileParser:
-        location = f"{site}/robots.txt"
-        rules = RobotFileParser(location)
-        for _ in range(MAX_REDIRECTIONS + 1):
-            status, headers, data = self._get(location, _ROBOTS_BYTES, deadline, cut=True)
-            if status in _REDIRECTIONS and headers.get("location"):
-                location = urljoin(location, headers["location"])
-                continue
-            if 400 <= status < 500:
-                rules.allow_all = True  # type: ignore[attr-defined]
-                return rules
-            if status != 200:
-                raise UnreadableFile(
-                    f"whether it may be read is not known: robots.txt of its site answered {status}"
-                )
-            rules.parse(data.decode("utf-8", "replace").splitlines())
-            return rules
-        raise UnreadableFile(
-            "whether it may be read is not known: robots.txt of its site is redirected for ever"
-        )
-
-    def _get(
-        self, address: str, limit: int, deadline: float, *, cut: bool = False
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers in lower case, and body. A body beyond ``limit`` is refused, or ``cut``."""
-        try:
-            parts = urlsplit(address)
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError as error:
-            raise UnreadableFile(f"its address makes no sense: {error}") from error
-        if not parts.hostname:
-            raise UnreadableFile(f"its address makes no sense: {address}")
-        if parts.username or parts.password:
+    def _read_robots(self, client: HttpClient, site: str, deadline: float) -> RobotFileParser:
+        rules = RobotFileParser(f"{site}/robots.txt")
+        reply = replace(client, max_bytes=_ROBOTS_BYTES).request(rules.url, deadline=deadline, cut=True)
+        if 400 <= reply.status < 500:
+            rules.allow_all = True  # type: ignore[attr-defined]
+        elif reply.status != 200:
             raise UnreadableFile(
-                "its address has a user name or password", "The address is stored: give one without"
+                f"whether it may be read is not known: robots.txt of its site answered {reply.status}"
             )
-        try:
-            connection = _open(parts.hostname, port, parts.scheme == "https", deadline, self._check_address)
-            try:
-                target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
-                query = f"?{quote(parts.query, safe=_QUERY)}" if parts.query else ""
-                connection.request(
-                    "GET", target + query, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"}
-                )
-                reply = connection.getresponse()
-                headers = {name.lower(): value for name, value in reply.getheaders()}
-                return reply.status, headers, _read_body(connection, reply, limit, deadline, cut)
-            finally:
-                connection.close()
-        except TimeoutError as error:
-            raise UnreadableFile(f"it took longer than {self.max_seconds:g} seconds") from error
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise UnreadableFile(f"{parts.hostname} cannot be read: {error}") from error
-
-    def _check_address(self, host: str, address: str) -> None:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-        ip = getattr(ip, "ipv4_mapped", None) or ip
-        if not self.allow_private and (not ip.is_global or ip.is_multicast):
-            raise UnreadableFile(
-                f"{host} is on this machine or a private network ({address})",
-                "If it is meant so: --allow-private",
-            )
-
-
-_QUERY = "/?%:@!$&'()*+,;=~-._[]"
-
-
-def _check_scheme(address: str) -> None:
-    if not is_page_address(address):
-        raise UnreadableFile(f"it leads to an address that is not http or https: {address}")
-
-
-def _unpack(data: bytes, encoding: str, limit: int) -> bytes:
-    """Return a body that was packed although that was not asked for. Raises UnreadableFile."""
-    kind = encoding.strip().lower()
-    if kind not in {"gzip", "x-gzip", "deflate"} or not data:
-        return data
-    # Of "deflate" some servers send the raw stream, without the header of zlib.
-    for window in (31,) if "gzip" in kind else (15, -15):
-        unpacker = zlib.decompressobj(window)
-        try:
-            unpacked = unpacker.decompress(data, limit + 1)
-        except zlib.error:
-            continue
-        if len(unpacked) > limit:
-            raise UnreadableFile(f"it is larger than {format_size(limit)}")
-        if unpacker.eof:
-            return unpacked
-    raise UnreadableFile(f"its {kind} packing is damaged")
+        else:
+            rules.parse(reply.data.decode("utf-8", "replace").splitlines())
+        return rules
 
 
 def _as_stated(data: bytes, headers: Mapping[str, str]) -> bytes:
@@ -199,45 +123,6 @@ def _as_stated(data: bytes, headers: Mapping[str, str]) -> bytes:
 
 
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def _open(
-    host: str, port: int, is_secure: bool, deadline: float, check: Callable[[str, str], None]
-) -> http.client.HTTPConnection:
-    """Return a connection to the first address of a host that ``check(host, address)`` accepts."""
-    resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    for *_, place in resolved:
-        check(host, str(place[0]))
-    remaining = max(deadline - time.monotonic(), 0.01)
-    opened = socket.create_connection((str(resolved[0][4][0]), port), timeout=remaining)
-    connection = http.client.HTTPConnection(host, port, timeout=remaining)
-    if is_secure:
-        opened = ssl.create_default_context().wrap_socket(opened, server_hostname=host)
-    connection.sock = opened
-    return connection
-
-
-def _read_body(
-    connection: http.client.HTTPConnection,
-    reply: http.client.HTTPResponse,
-    limit: int,
-    deadline: float,
-    cut: bool,
-) -> bytes:
-    data = bytearray()
-    while len(data) <= limit:
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            raise TimeoutError
-        if connection.sock is not None:
-            connection.sock.settimeout(remaining)
-        chunk = reply.read1(_CHUNK)
-        if not chunk:
-            return bytes(data)
-        data += chunk
-    if cut:
-        return bytes(data[:limit])
-    raise UnreadableFile(f"it is larger than {format_size(limit)}")
 
 
 def _file_name(address: str, headers: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
 """The sources that answer SPARQL: an endpoint on the web, or the folder of an Oxigraph store on this machine.
 
-An endpoint is asked by POST and answers as JSON (SPARQL 1.1 Protocol and Query Results JSON). A folder is opened
+An endpoint is asked by POST and answers as JSON (SPARQL 1.1 Protocol and Query Results JSON), within the limits of
+:mod:`clew.core.http_client`. A folder is opened
 read-only in this process, which needs the extra ``rdf`` (pyoxigraph). Nothing is copied and nothing written; several
 processes may have the folder open like this at once. Nobody may load more into the store while it is open here:
 RocksDB, on which it is built, then promises nothing.
@@ -14,21 +15,21 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
-from urllib.request import Request, urlopen
 
 from clew.core.errors import MissingExtra, RemoteError, UsageError
-from clew.core.text import read_count
+from clew.core.http_client import HttpClient, Reply, Service
 from clew.store.sparql.mount_options import Term
 
-_UNREACHABLE_HINT = "Does it run? Is the URL right?"
 _IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_HEADERS = {"Accept": "application/sparql-results+json", "User-Agent": "clew (graph mount)"}
+_HEADERS = {
+    "Accept": "application/sparql-results+json",
+    "Content-Type": "application/x-www-form-urlencoded",
+    "User-Agent": "clew (graph mount)",
+}
 #: HTTP status codes of a busy endpoint, which may answer the same query later.
 _BUSY = frozenset({429, 502, 503, 504})
 
@@ -64,6 +65,7 @@ class Endpoint:
     max_wait: float = 60.0
     sleep: Callable[[float], None] = time.sleep
     _last: float = field(default=-1e9, init=False)
+    _client: HttpClient = field(default_factory=lambda: HttpClient(is_named=True), init=False)
     _turns: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def select(self, query: str) -> list[dict[str, Term]]:
@@ -79,66 +81,43 @@ class Endpoint:
 
     def query(self, query: str) -> Any:
         """Return the JSON document with which a SELECT or ASK query is answered. Raises RemoteError."""
+        service = Service(
+            self.url,
+            self.timeout,
+            self.tries,
+            self.max_wait,
+            away="Does it run? Is the URL right?",
+            slow="Mount it with a longer --timeout",
+            busy="Try again later, or mount it with an --interval between queries",
+            sleep=self.sleep,
+            client=self._client,
+        )
         with self._turns:
-            problem, hint = "", ""
-            for attempt in range(self.tries):
-                if attempt:
-                    self.sleep(2.0 ** (attempt - 1))
-                answer, problem, hint = self._send_once(query)
-                if not problem:
-                    return answer
-        raise RemoteError(problem, hint)
-
-    def _send_once(self, query: str) -> tuple[Any, str, str]:
-        """Return the answer, or a temporary problem and a hint. Raises RemoteError for a lasting problem."""
-        self.sleep(max(0.0, self._last + self.interval - time.monotonic()))
-        self._last = time.monotonic()
-        try:
-            request = Request(self.url, urlencode({"query": query}).encode(), _HEADERS)
-            with urlopen(request, timeout=self.timeout) as response:
-                content, row_limit = response.read(), response.headers.get("X-SPARQL-MaxRows")
-        except HTTPError as error:
-            with error:
-                return None, *self._read_refusal(error)
-        except (TimeoutError, URLError) as error:
-            if isinstance(error, TimeoutError) or isinstance(error.reason, TimeoutError):
-                problem = f"{self.url} did not answer within {self.timeout:g} seconds"
-                return None, problem, "Mount it with a longer --timeout"
-            problem = f"{self.url} cannot be reached ({error.reason})"
-            if isinstance(error.reason, ConnectionRefusedError):
-                # Nothing listens there: that does not change in a few seconds, and a person is waiting.
-                raise RemoteError(problem, _UNREACHABLE_HINT) from error
-            return None, problem, _UNREACHABLE_HINT
-        except (OSError, HTTPException, ValueError) as error:
-            return None, f"{self.url} cannot be reached ({error})", _UNREACHABLE_HINT
-        if row_limit:
+            data = urlencode({"query": query}).encode()
+            reply = service.ask(data, self._explain_refusal, headers=_HEADERS, before=self._wait)
+        if row_limit := reply.headers.get("x-sparql-maxrows"):
             raise RemoteError(
                 f"{self.url} cut its answer at {row_limit} rows", "The rest would be missing silently"
             )
         try:
-            return json.loads(content), "", ""
-        except ValueError:
+            return json.loads(reply.data)
+        except (ValueError, RecursionError):
             raise RemoteError(
                 f"{self.url} answered with something other than JSON", "Is this the URL of a SPARQL endpoint?"
             ) from None
 
-    def _read_refusal(self, error: HTTPError) -> tuple[str, str]:
-        """Wait as long as the endpoint asks; return the temporary problem and a hint, or raise RemoteError."""
-        if error.code not in _BUSY:
-            message = " ".join(error.read(1000).decode("utf-8", "replace").split())[:200]
-            raise RemoteError(
-                f"{self.url} refused the query (HTTP {error.code}: {message})",
-                "Is this the URL of a SPARQL endpoint?",
-            ) from error
-        seconds = read_count(error.headers.get("Retry-After", ""))
-        if seconds is not None:
-            if seconds > self.max_wait:
-                raise RemoteError(
-                    f"{self.url} is busy and asks to wait {seconds} seconds", "Try again then"
-                ) from error
-            self.sleep(seconds)
-        problem = f"{self.url} is busy (HTTP {error.code})"
-        return problem, "Try again later, or mount it with an --interval between queries"
+    def _wait(self) -> None:
+        self.sleep(max(0.0, self._last + self.interval - time.monotonic()))
+        self._last = time.monotonic()
+
+    def _explain_refusal(self, reply: Reply) -> RemoteError | None:
+        if reply.status in _BUSY:
+            return None
+        message = " ".join(reply.data.decode("utf-8", "replace").split())[:200]
+        return RemoteError(
+            f"{self.url} refused the query (HTTP {reply.status}: {message})",
+            "Is this the URL of a SPARQL endpoint?",
+        )
 
 
 #: The file by which a folder of RocksDB is recognised: it names the newest list of its files.

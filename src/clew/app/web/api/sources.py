@@ -14,7 +14,7 @@ from pydantic import Field
 from clew.app.web.api.questions import Form, Name
 from clew.app.web.server import CurrentBase, CurrentServer, Server
 from clew.app.web.uploads.spool import new_upload
-from clew.core.errors import NotFound, UsageError
+from clew.core.errors import NotFound, UsageError, refuse_password
 from clew.core.text import shorten
 from clew.knowledge_base.ingest.web_page import is_page_address
 
@@ -53,6 +53,7 @@ def add(asked: NewSource, request: Request, server: CurrentServer, base: Current
             raise UsageError(
                 f"'{asked.place}' is no address of a page", "Such as https://example.org/report.html"
             )
+        refuse_password(place, "the address of the page", "The address is stored: give one without")
     source = server.sources.add(base.name, asked.kind, place, asked.tags)
     return {"id": source.id, "place": source.place}
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clew.app.web.errors import LOG, ServerBusy
+from clew.core.addresses import without_password
 from clew.core.errors import NotFound, UsageError
 from clew.core.messages import read_output
 
@@ -63,8 +64,12 @@ class SourceManager:
 
     def add_base(self, name: str, path: Path) -> None:
         """Follow the sources that a base has from before."""
-        self._bases[name] = _Followed(path, _read_sources(path / FILE))
-        if self._bases[name].sources:
+        followed = self._bases[name] = _Followed(path, _read_sources(path / FILE))
+        for id, source in followed.sources.items():
+            if source.kind == "page" and (place := without_password(source.place)) != source.place:
+                followed.sources[id] = replace(source, place=place)  # earlier versions stored it
+                self._save(followed)
+        if followed.sources:
             self._follow(name)
 
     def drop_base(self, name: str) -> None:
