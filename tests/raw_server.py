@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Self
+from typing import BinaryIO, Self
 
 #: What is sent for a request: its head and body are given; pieces are sent as they come, a float is a pause.
 Answer = Callable[[bytes], Iterable[bytes | float]]
@@ -91,9 +91,9 @@ class RawServer:
                         client.sendall(piece)
                         self.sent += len(piece)
 
-    def _read(self, stream: object) -> bytes:
+    def _read(self, stream: BinaryIO) -> bytes:
         lines = []
-        while (line := stream.readline()) not in {b"", b"\r\n"}:  # type: ignore[attr-defined]
+        while (line := stream.readline()) not in {b"", b"\r\n"}:
             lines.append(line)
         length = next((int(x.split(b":")[1]) for x in lines if x.lower().startswith(b"content-length:")), 0)
-        return b"".join(lines) + stream.read(length)  # type: ignore[attr-defined]
+        return b"".join(lines) + stream.read(length)

@@ -32,10 +32,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
+from clew.core.addresses import is_loopback
 from clew.core.component import ENCODER_PLUGINS, load_plugin, plugin_names, plugin_package
 from clew.core.config import environment
 from clew.core.errors import UsageError, refuse_password, unknown_name_error
-from clew.models.endpoint import OPENAI, Endpoint, is_loopback
+from clew.models.endpoint import OPENAI, Endpoint
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder, LanguageModel

@@ -91,7 +91,7 @@ class Endpoint:
             except RemoteError as error:
                 raise ModelError(f"{self.url} cannot be used: {error.problem}", error.hint) from error
 
-        class Body(library.SyncByteStream):  # type: ignore[misc, name-defined]
+        class Body(library.SyncByteStream):  # type: ignore[misc]
             def __init__(self, pieces: Iterator[bytes], exchange: Exchange) -> None:
                 self._pieces, self._exchange = pieces, exchange
 
@@ -102,7 +102,7 @@ class Endpoint:
             def close(self) -> None:
                 self._exchange.close()
 
-        class Transport(library.BaseTransport):  # type: ignore[misc, name-defined]
+        class Transport(library.BaseTransport):  # type: ignore[misc]
             def handle_request(_, request: Any) -> Any:  # noqa: N805 - self is the endpoint
                 # What was asked for decides, not what the reply says that it is. In a prompt the quotes are escaped.
                 is_lines = b'"stream":true' in request.content.replace(b" ", b"")

@@ -88,8 +88,9 @@ class PageFetcher:
             )
 
     def _read_robots(self, client: HttpClient, site: str, deadline: float) -> RobotFileParser:
-        rules = RobotFileParser(f"{site}/robots.txt")
-        reply = replace(client, max_bytes=_ROBOTS_BYTES).request(rules.url, deadline=deadline, cut=True)
+        place = f"{site}/robots.txt"
+        rules = RobotFileParser(place)
+        reply = replace(client, max_bytes=_ROBOTS_BYTES).request(place, deadline=deadline, cut=True)
         if 400 <= reply.status < 500:
             rules.allow_all = True  # type: ignore[attr-defined]
         elif reply.status != 200:
