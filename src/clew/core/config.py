@@ -49,14 +49,6 @@ def knowledge_base_name(place: Path | str) -> str:
     return folder.parent.name if folder.name.startswith(".") else folder.name.removesuffix(".clew")
 
 
-def expand_path(text: str) -> Path:
-    """Return ``text`` as an absolute path. ``~name`` is expanded only where there is a user of that name."""
-    try:
-        return Path(text).expanduser().absolute()
-    except RuntimeError:
-        return Path(text).absolute()
-
-
 def cache_path() -> Path:
     """Return the folder for model caches, outside every base: ``CLEW_CACHE``, else the user's cache folder."""
     folder = environment("CLEW_CACHE")

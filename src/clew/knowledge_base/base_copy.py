@@ -88,8 +88,8 @@ class CopyReport:
 
 
 def copy_base(
-    source: str,
-    target: str,
+    source: str | Path,
+    target: str | Path,
     *,
     take_over: bool = False,
     shards: int | None = None,
@@ -104,6 +104,7 @@ def copy_base(
     process is copying, Damaged where a piece is not what its name says, and MissingExtra.
     """
     progress = progress or (lambda done, total: None)
+    source, target = str(source), str(target)
     if is_object_url(target):
         if is_object_url(source):
             raise UsageError("one of the two must be a folder", f"Copy {source} to a folder first")

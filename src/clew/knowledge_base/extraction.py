@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import BadCompletion, BudgetExceeded, UsageError
 from clew.core.prompts.replies import parse_json
+from clew.core.sources import Sources, list_sources
 from clew.core.types import PASSAGE, GraphInfo, Scope, Usage
 
 if TYPE_CHECKING:
@@ -321,7 +322,11 @@ class GraphExtraction:
     base: KnowledgeBase
     name: str
     llm: LanguageModel | None = None
-    documents: Sequence[str] | None = None
+    documents: Sources | None = None
+
+    def __post_init__(self) -> None:
+        if self.documents is not None:  # an iterator can be read once
+            object.__setattr__(self, "documents", list_sources(self.documents))
 
     def estimate(self) -> ExtractionEstimate:
         """Return what :meth:`run` will send."""
@@ -396,7 +401,7 @@ class GraphExtraction:
             )
         keys = [document.key for document in self.base.documents()]
         if self.documents is not None:
-            chosen = self.base.document_keys(*self.documents)
+            chosen = self.base.document_keys(self.documents)
             keys = [key for key in keys if key in chosen]
         snapshot = self.base.store.snapshot()
         titles = {document.key: document.title for document in snapshot.documents()}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from clew.core.errors import NotFound, UsageError
+from clew.core.sources import Source, Sources, list_paths, list_sources, read_source
 from clew.core.text import fold_name
 from clew.core.types import Entity, GraphInfo
 from clew.knowledge_base.results import EntityDescription, EntityTriples
@@ -88,11 +89,11 @@ class KnowledgeGraphs:
 
     def add(
         self,
-        files: str | Path | Sequence[str | Path] = (),
+        files: Sources = (),
         *,
         name: str | None = None,
-        nodes: Sequence[str | Path] = (),
-        edges: Sequence[str | Path] = (),
+        nodes: Sources = (),
+        edges: Sources = (),
         options: GraphReadOptions | None = None,
         skip_bad: bool = False,
         progress: Progress | None = None,
@@ -106,10 +107,7 @@ class KnowledgeGraphs:
         """
         from clew.knowledge_base import ingest
 
-        tables = ((files,) if isinstance(files, (str, Path)) else files, nodes, edges)
-        graph_files = ingest.GraphFiles(
-            *(tuple(Path(path).expanduser() for path in paths) for paths in tables)
-        )
+        graph_files = ingest.GraphFiles(*map(list_paths, (files, nodes, edges)))
         return ingest.add_graph(
             self._store.graphs,
             name or ingest.name_graph(self._store.graphs, graph_files, options.format if options else ""),
@@ -174,8 +172,8 @@ class KnowledgeGraphs:
         name: str,
         edits: GraphEdits | None = None,
         *,
-        add: Sequence[str | Path] = (),
-        remove: Sequence[str | Path] = (),
+        add: Sources = (),
+        remove: Sources = (),
         options: GraphReadOptions | None = None,
         skip_bad: bool = False,
         progress: Progress | None = None,
@@ -211,8 +209,8 @@ class KnowledgeGraphs:
         ingest.read_edits(
             all_edits,
             iris=iris,
-            add=[Path(path).expanduser() for path in add],
-            remove=[Path(path).expanduser() for path in remove],
+            add=list_paths(add),
+            remove=list_paths(remove),
             options=options or GraphReadOptions(),
             errors=errors,
             progress=progress or ingest.ignore_event,
@@ -229,7 +227,7 @@ class KnowledgeGraphs:
             time.monotonic() - started,
         )
 
-    def mount(self, name: str, url: str, options: MountOptions | None = None) -> MountedGraph:
+    def mount(self, name: str, url: Source, options: MountOptions | None = None) -> MountedGraph:
         """Mount a SPARQL 1.1 endpoint, or the folder of an Oxigraph store, read-only, as a graph of that name.
 
         It is asked when it is needed. Raises UsageError, UnreadableFile for a table of titles that is none,
@@ -237,9 +235,9 @@ class KnowledgeGraphs:
         """
         from clew.store.sparql.mount_options import MountOptions
 
-        return self._store.graphs.mount(name, url, options or MountOptions())
+        return self._store.graphs.mount(name, read_source(url), options or MountOptions())
 
-    def schema(self, question: str, graphs: Sequence[str] = ()) -> Schema:
+    def schema(self, question: str, graphs: Sources = ()) -> Schema:
         """Return the schema that a model is shown when it writes a question as typed triples: the types, relations
         and properties of ``graphs`` (all, if none are named), cut to what the question may need where they are
         many.
@@ -249,7 +247,7 @@ class KnowledgeGraphs:
         from clew.methods.focus.schema import describe_schema
         from clew.triples.linking.relations import GraphRelationLinker
 
-        names = graphs or [graph.name for graph in self.infos()]
+        names = list_sources(graphs) or [graph.name for graph in self.infos()]
         return describe_schema(
             [self.get(name) for name in names], question, GraphRelationLinker(self._encoding.encoder())
         )

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import MissingExtra, UsageError
+from clew.core.sources import Source, Sources, expand_path, list_texts
 from clew.core.text import clean_text, escape_formula
 from clew.core.types import Usage
 
@@ -74,22 +75,24 @@ class Grid:
     def __init__(
         self,
         base: KnowledgeBase,
-        questions: Sequence[str],
-        file: Path,
+        questions: str | Iterable[str],
+        file: Source,
         *,
-        documents: Iterable[str] | None = None,
+        documents: Sources | None = None,
         llm: LanguageModel | None = None,
         recipe: str = "default",
     ) -> None:
         self.base = base
-        self.questions = list(dict.fromkeys(filter(None, (question.strip() for question in questions))))
+        self.questions = list(
+            dict.fromkeys(filter(None, (question.strip() for question in list_texts(questions))))
+        )
         if not self.questions:
             raise UsageError("there is no question", "Write one question a line")
-        keys = None if documents is None else base.document_keys(*documents)
+        keys = None if documents is None else base.document_keys(documents)
         self.documents: list[Document] = [
             item for item in base.documents() if keys is None or item.key in keys
         ]
-        self.file = file
+        self.file = expand_path(file)
         self.llm = llm
         self.recipe = recipe
         self.setting = recipe if llm is None else f"{recipe} with {llm.name}"
@@ -159,9 +162,10 @@ class Grid:
         ]
         return {"questions": self.questions, "rows": rows, "missing": len(self.missing())}
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Source) -> None:
         """Write the grid to a .xlsx file (answers with their quotes as notes, and a sheet of quotes) or a .csv file
         (for each question its answer, quote and place). Raises UsageError for another ending, MissingExtra."""
+        path = expand_path(path)
         if path.suffix.lower() == ".csv":
             self._write_csv(path)
         elif path.suffix.lower() == ".xlsx":

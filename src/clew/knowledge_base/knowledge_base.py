@@ -16,8 +16,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from clew.core.config import DEFAULT_ENCODER, default_encoder, expand_path, knowledge_base_path
+from clew.core.config import DEFAULT_ENCODER, default_encoder, knowledge_base_path
 from clew.core.errors import BaseReplaced, ClewError, NotFound, RemovedMeanwhile, UsageError
+from clew.core.sources import Source, Sources, expand_path, list_sources, list_texts, read_source
 from clew.core.text import clean_name, file_name
 from clew.core.types import (
     EVIDENCE_FOR,
@@ -206,21 +207,23 @@ class KnowledgeBase:
 
     # Documents
 
-    def add(
+    def add(  # noqa: PLR0913 (one keyword for each choice of a person)
         self,
-        paths: Sequence[str | Path],
+        paths: Sources,
         *,
         sync: bool = False,
         checksum: bool = False,
         workers: int | None = None,
         progress: Progress | None = None,
         allow_private: bool = False,
+        anyway: bool = False,
         cluster: Cluster | None = None,
     ) -> Report:
         """Add files and folders (:mod:`clew.knowledge_base.ingest`), and encode new passages if there is an encoder.
 
-        A path may be the address of a page (https://); ``allow_private`` allows one on this machine or a private
-        network.
+        ``paths`` is one path or several. A path may be the address of a page (https://); ``allow_private`` allows one
+        on this machine or a private network. A folder of the whole system and the home folder
+        (:data:`clew.core.sources.SYSTEM_FOLDERS`) are read only with ``anyway``, else UsageError is raised.
 
         ``sync`` also removes documents whose files vanished from the folders; ``checksum`` compares the bytes of
         files whose size and time are unchanged. With a ``cluster`` (:mod:`clew.knowledge_base.cluster`) files are
@@ -240,6 +243,7 @@ class KnowledgeBase:
                 progress=progress or ingest.ignore_event,
                 encoder=self.encoding.encoder,
                 fetcher=PageFetcher(allow_private),
+                anyway=anyway,
                 cluster=cluster,
             )
         finally:
@@ -248,18 +252,18 @@ class KnowledgeBase:
         return report
 
     def estimate(
-        self, paths: Sequence[str | Path], *, sample: int = 3, workers: int | None = None
+        self, paths: Sources, *, sample: int = 3, workers: int | None = None, anyway: bool = False
     ) -> Estimate:
         """Return what adding ``paths`` would bring; see :func:`clew.knowledge_base.ingest.estimate`."""
         from clew.knowledge_base import ingest
 
-        return ingest.estimate(self.store, paths, sample=sample, workers=workers)
+        return ingest.estimate(self.store, paths, sample=sample, workers=workers, anyway=anyway)
 
     def documents(self) -> list[Document]:
         """Return every document, sorted by name."""
         return sorted(self.store.documents(), key=lambda document: (document.name, document.key))
 
-    def tree(self, document: str) -> list[Node]:
+    def tree(self, document: Source) -> list[Node]:
         """Return a document's nodes in reading order, itself first. Raises NotFound, UsageError."""
         return self.store.document_nodes(self.store.document(document).key)
 
@@ -286,21 +290,21 @@ class KnowledgeBase:
             return CitedSource("moved", min(places, key=lambda node: node.page != page))
         return CitedSource("changed" if named else "removed")
 
-    def match_documents(self, text: str) -> DocumentMatches:
+    def match_documents(self, text: Source) -> DocumentMatches:
         """Return the documents that a text names: a path, a folder, a key, or a file name."""
         return DocumentNames(self.documents()).match(text)
 
-    def document_keys(self, *names: str) -> frozenset[str]:
+    def document_keys(self, *names: Sources) -> frozenset[str]:
         """Return the keys of the documents that texts name: paths, folders, keys or file names. Raises NotFound."""
         documents = DocumentNames(self.documents())
         keys: set[str] = set()
-        for name in dict.fromkeys(names):
+        for name in dict.fromkeys(list_sources(*names)):
             matches = documents.match(name).documents
             # The store knows other ways to name a document, and the error for a name that nothing has.
             keys.update([document.key for document, _ in matches] or [self.store.document(name).key])
         return frozenset(keys)
 
-    def select_documents(self, where: str, among: Iterable[str] | None = None) -> frozenset[str]:
+    def select_documents(self, where: str, among: Sources | None = None) -> frozenset[str]:
         """Return the keys of the documents that meet a condition on their fields, of all or of those ``among``.
 
         Raises UsageError with the position of a mistake, NotFound where no document meets it.
@@ -309,12 +313,12 @@ class KnowledgeBase:
 
         keys = select_documents(self.store.documents(), where)
         if among is not None:
-            keys &= frozenset(among)
+            keys &= frozenset(list_sources(among))
         if not keys:
             raise NotFound(f"no document meets '{where}'", "See their fields: clew list --json")
         return keys
 
-    def remove(self, *names: str) -> list[Document]:
+    def remove(self, *names: Sources) -> list[Document]:
         """Remove paths, folders, file names or keys, and return the documents that have no path left. Their earlier
         versions are deleted, too.
 
@@ -322,7 +326,7 @@ class KnowledgeBase:
         """
         paths: set[str] = set()
         documents = DocumentNames(self.documents())
-        for name in names:
+        for name in list_sources(*names):
             matches = documents.match(name)
             if not matches.documents:
                 raise NotFound(f"nothing in this knowledge base is '{name}'", "See: clew list")
@@ -341,16 +345,16 @@ class KnowledgeBase:
         self._update_extracted_graphs()
         return removed
 
-    def tag(self, *names: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+    def tag(self, *names: Sources, add: str | Iterable[str] = (), remove: str | Iterable[str] = ()) -> None:
         """Give tags to documents (paths, folders, keys or file names), or take tags away. ``tag = lease`` in a
         condition finds them, beside those that the files themselves state. Raises NotFound, UsageError."""
-        labels = [" ".join(label.split()) for label in add]
+        labels, old = ([" ".join(label.split()) for label in list_texts(tags)] for tags in (add, remove))
         for label in labels:
             if not label or len(label) > MAX_TAG or "," in label:
                 raise UsageError(f"'{label}' is no tag", f"A tag has 1 to {MAX_TAG} characters and no comma")
         keys = self.document_keys(*names)
         paths = [path for document in self.documents() if document.key in keys for path in document.paths]
-        self.store.tag(paths, labels, [" ".join(label.split()) for label in remove])
+        self.store.tag(paths, labels, old)
 
     def earlier_nodes(self, document: str) -> list[Node]:
         """Return the nodes of a document (a key) that was changed or removed, as it was when a watched folder changed
@@ -373,17 +377,19 @@ class KnowledgeBase:
         *,
         k: int = 10,
         retriever: str = "default",
-        documents: Iterable[str] | None = None,
+        documents: Sources | None = None,
         where: str = "",
     ) -> list[Hit]:
         """Return at most ``k`` hits, best first. ``documents`` (names, paths, folders, keys) restricts the search,
         and so does the condition ``where`` on their fields (:mod:`clew.core.document_filter`)."""
         from clew.knowledge_base.registry import build_retriever
 
+        names = None if documents is None else list_sources(documents)  # once: a question may begin again
+
         def retrieve() -> list[Hit]:
             self._prefetch(question)
             searcher = build_retriever(retriever, self.store, encoder=self.encoding.encoder())
-            return list(searcher.retrieve(self._question(question, documents, where=where), k))
+            return list(searcher.retrieve(self._question(question, names, where=where), k))
 
         return self._run_question(retrieve)
 
@@ -421,9 +427,9 @@ class KnowledgeBase:
         *,
         llm: str | LanguageModel | None = None,
         recipe: str = "default",
-        documents: Iterable[str] | None = None,
+        documents: Sources | None = None,
         where: str = "",
-        graphs: Iterable[str] | None = None,
+        graphs: Sources | None = None,
         chain: str = "",
         evidence_for: int = EVIDENCE_FOR,
         watch: Callable[[Step], None] | None = None,
@@ -441,11 +447,13 @@ class KnowledgeBase:
         from clew.core.trail import TrailRecorder
         from clew.knowledge_base.registry import build_method
 
+        names, chosen = (None if given is None else list_sources(given) for given in (documents, graphs))
+
         def answer() -> Answer:
             self._prefetch(question)
             method = build_method(recipe, self.store, llm=_model(llm), encoder=self.encoding.encoder())
             scoped = replace(
-                self._question(question or chain, documents, graphs, where),
+                self._question(question or chain, names, chosen, where),
                 chain=chain,
                 evidence_for=evidence_for,
             )
@@ -514,9 +522,9 @@ class KnowledgeBase:
         self,
         name: str,
         *,
-        documents: Iterable[str] | None = None,
+        documents: Sources | None = None,
         where: str = "",
-        graphs: Iterable[str] | None = None,
+        graphs: Sources | None = None,
     ) -> NameProfile:
         """Return everything said of a person, company or term: sentences in the order of their dates, other names,
         who it occurs with, and its triples (:mod:`clew.knowledge_base.name_profile`).
@@ -534,7 +542,7 @@ class KnowledgeBase:
             opened = [graph for graph in opened if not graph.is_mounted]
         return describe_name(snapshot, name, documents=scope.documents, graphs=opened)
 
-    def compare(self, before: str, after: str) -> Comparison:
+    def compare(self, before: Source, after: Source) -> Comparison:
         """Return what changed from one document to another: headings, clauses, numbers
         (:mod:`clew.retrieve.structure.comparison`). Documents are named by path, key or file name.
 
@@ -551,7 +559,7 @@ class KnowledgeBase:
         *,
         question: str = "",
         recipe: str = "focus",
-        graphs: Iterable[str] | None = None,
+        graphs: Sources | None = None,
     ) -> list[Exclusion]:
         """Return for each node called ``name`` why it is no answer to a question that is written as typed triples.
 
@@ -565,7 +573,7 @@ class KnowledgeBase:
         return explain_exclusions(self.store, scoped, name, recipe=recipe, encoder=encoder)
 
     def explain(
-        self, triples: str, *, question: str = "", graphs: Iterable[str] | None = None
+        self, triples: str, *, question: str = "", graphs: Sources | None = None
     ) -> list[ExactReading]:
         """Return for each graph what typed triples mean in it: the SPARQL query, how many answers each constraint
         leaves, or which of their names the graph does not have. Nothing is answered.
@@ -592,8 +600,8 @@ class KnowledgeBase:
     def _question(
         self,
         text: str,
-        documents: Iterable[str] | None,
-        graphs: Iterable[str] | None = None,
+        documents: Sources | None,
+        graphs: Sources | None = None,
         where: str = "",
     ) -> Question:
         if not text.strip():
@@ -605,11 +613,11 @@ class KnowledgeBase:
             )
         keys = names = None
         if documents is not None:
-            keys = self.document_keys(*documents)
+            keys = self.document_keys(documents)
         if where.strip():
             keys = self.select_documents(where, keys)
         if graphs is not None:
-            names = frozenset(self.graphs.get(graph).name for graph in graphs)
+            names = frozenset(self.graphs.get(graph).name for graph in list_sources(graphs))
         # Line feeds divide triples; expressions that skip white space take the cube of longer runs.
         text = re.sub(r"\s*\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text.strip()))
         return Question(text, Scope(documents=keys, graphs=names))
@@ -621,7 +629,7 @@ class KnowledgeBase:
         name: str,
         *,
         llm: str | LanguageModel | None = None,
-        documents: Iterable[str] | None = None,
+        documents: Sources | None = None,
         progress: Progress | None = None,
     ) -> ExtractionReport:
         """Extract the triples of every passage by a language model, as the knowledge graph ``name``; see
@@ -634,18 +642,17 @@ class KnowledgeBase:
         from clew.knowledge_base.extraction import GraphExtraction
 
         report = progress or ingest.ignore_event
-        restriction = None if documents is None else tuple(documents)
-        extraction = GraphExtraction(self, name, _model(llm), restriction)
+        extraction = GraphExtraction(self, name, _model(llm), documents)
         return extraction.run(lambda done, total: report(ingest.Event("extract", done, total)))
 
-    def graph_sizes(self, names: Sequence[str]) -> list[GraphSize]:
+    def graph_sizes(self, names: Sources) -> list[GraphSize]:
         """Build graphs over the passages and return their sizes. ``all`` stands for :data:`LOCAL_GRAPHS`."""
         from clew.graph.passages import compute_statistics
         from clew.knowledge_base.registry import build_graph
 
         sizes = []
-        recipes = [recipe for name in names for recipe in (LOCAL_GRAPHS if name == "all" else (name,))]
-        for recipe in recipes:
+        given = list_sources(names)
+        for recipe in (recipe for name in given for recipe in (LOCAL_GRAPHS if name == "all" else (name,))):
             started = perf_counter()
             graph = build_graph(recipe, self.store, encoder=self.encoding.encoder())
             statistics = compute_statistics(self.store.snapshot(), graph)
@@ -742,8 +749,9 @@ class DocumentNames:
                 self._by_path[path] = document
                 self._by_file_name.setdefault(file_name(path), {})[document.key] = document
 
-    def match(self, text: str) -> DocumentMatches:
+    def match(self, source: Source) -> DocumentMatches:
         """Return the documents that a text names: a path, a folder, a key, or a file name."""
+        text = read_source(source)
         # The path of an uploaded file is no path on disk: it is compared as it is written.
         for path in (text, str(expand_path(text))):
             if (document := self._by_path.get(path)) is not None:

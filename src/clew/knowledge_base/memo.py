@@ -7,11 +7,11 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import escape
 
 from clew.core.errors import UsageError
+from clew.core.sources import Source, expand_path
 from clew.core.text import clean_text
 from clew.knowledge_base.basket import PinnedQuote
 
@@ -48,8 +48,9 @@ class Memo:
                 yield "note", quote.note, 0
             yield "quote", quote.text, number
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Source) -> None:
         """Write the memo to a file. Raises UsageError for an ending that is neither .md nor .docx."""
+        path = expand_path(path)
         suffix = path.suffix.lower()
         if suffix not in SUFFIXES:
             raise UsageError(f"cannot write a memo to '{path.name}'", f"Known endings: {', '.join(SUFFIXES)}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from clew.core.config import cache_path
+from clew.core.sources import Sources
 from clew.knowledge_base.results import ReplyCache, RoleCost
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def estimate_question(
     question: str,
     llm: str | None,
     recipe: str = "default",
-    documents: Iterable[str] | None = None,
+    documents: Sources | None = None,
 ) -> list[RoleCost]:
     """Return what asking ``question`` costs for each role that the model of ``llm`` plays; nothing without one.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.core.errors import UsageError
+from clew.core.sources import Sources, list_sources
 from clew.core.types import Usage
 
 if TYPE_CHECKING:
@@ -68,8 +69,12 @@ class SummaryJob:
     summariser: str = "extractive"
     words: int = 64
     llm: LanguageModel | None = None
-    documents: Iterable[str] | None = None
+    documents: Sources | None = None
     usage: Usage = field(default_factory=Usage, init=False)
+
+    def __post_init__(self) -> None:
+        if self.documents is not None:  # an iterator can be read once
+            object.__setattr__(self, "documents", list_sources(self.documents))
 
     def estimate(self) -> SummaryEstimate:
         """Return what :meth:`make` will do."""
@@ -121,7 +126,7 @@ class SummaryJob:
         outlines = Outlines(resources.snapshot, encoder)
         keys = [document.key for document in self.base.documents()]
         if self.documents is not None:
-            chosen = self.base.document_keys(*self.documents)
+            chosen = self.base.document_keys(self.documents)
             keys = [key for key in keys if key in chosen]
         summaries = open_summaries(resources, self.summariser, self.words, self._add_usage)
         return summaries, [section for key in keys for section in outlines.of(key).sections]

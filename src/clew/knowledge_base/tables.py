@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import MissingExtra, NotFound, UsageError, unknown_name_error
+from clew.core.sources import Source, expand_path
 from clew.core.text import clean_text, escape_formula, fold_name
 from clew.parse.data_tables import DataTable, name_tables, series_name, table_from_node
 
@@ -32,7 +33,7 @@ class KnowledgeTables:
         """Return the views by name, each with its number in its document and its node, in order of documents."""
         return {name: (number, node) for name, number, node in name_tables(self._store.table_nodes())}
 
-    def list(self, document: str | None = None) -> list[DataTable]:
+    def list(self, document: Source | None = None) -> list[DataTable]:
         """Return the tables, of one document if it is given. Raises NotFound."""
         key = None if document is None else self._store.document(document).key
         return [
@@ -103,12 +104,12 @@ class KnowledgeTables:
                 boxes[id, column] = box
         return boxes
 
-    def export(self, name: str, path: str | Path) -> DataTable:
+    def export(self, name: str, path: Source) -> DataTable:
         """Write a table to a file: ``.csv`` and ``.xlsx`` as printed, ``.parquet`` as typed columns.
 
         Raises UsageError for another ending, MissingExtra without openpyxl or pyarrow.
         """
-        path = Path(path)
+        path = expand_path(path)
         table = self.get(name)
         suffix = path.suffix.lower()
         if suffix == ".csv":

@@ -13,12 +13,13 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import NotFound
+from clew.core.sources import Sources, expand_path, list_sources
 from clew.core.text import file_name
 from clew.core.types import (
     SECTION,
@@ -70,18 +71,18 @@ class Trash:
         own = base.store.own_path
         self._folder, self._versions = own / TRASH_FOLDER, own / VERSIONS_FOLDER
 
-    def add(self, paths: Sequence[str]) -> list[str]:
+    def add(self, paths: Sources) -> list[str]:
         """Move the documents at ``paths``, and those within these files, to the trash; return their ids there. Raises
         NotFound."""
         locations = self._base.store.locations()
         tags = self._base.store.tags()
-        gone = set(paths)
+        gone = set(list_sources(paths))
         ids = [
             self._write(self._folder, _trash_id(location, key), location, key, tags.get(path, ()))
             for path, (location, key) in sorted(locations.items())
             if path in gone or container_path(path) in gone
         ]
-        self._base.remove(*paths)
+        self._base.remove(*gone)
         return ids
 
     def count(self) -> int:
@@ -106,7 +107,7 @@ class Trash:
                 continue
         return sorted(entries, key=lambda entry: (-entry.when, entry.path))
 
-    def restore(self, *names: str) -> list[str]:
+    def restore(self, *names: Sources) -> list[str]:
         """Put documents back, named by their ids or paths in the trash; return the paths that they have now.
 
         Where the file of a document is there again, it has its own path, else one that begins with
@@ -114,8 +115,8 @@ class Trash:
         """
         entries = self.documents()
         places = []
-        for name in names:
-            absolute = os.path.abspath(Path(name).expanduser())  # noqa: PTH100 - links stay, as when it was added
+        for name in list_sources(*names):
+            absolute = str(expand_path(name))
             chosen = [entry for entry in entries if name in {entry.id, entry.path} or absolute == entry.path]
             if not chosen:
                 raise NotFound(f"nothing in the trash is '{name}'", "See: clew trash list")
@@ -147,10 +148,10 @@ class Trash:
                 file.unlink(missing_ok=True)
         return len(old)
 
-    def delete(self, *ids: str) -> None:
+    def delete(self, *ids: Sources) -> None:
         """Delete documents of the trash for good. Raises NotFound."""
         known = {entry.id for entry in self.documents()}
-        for id in ids:
+        for id in list_sources(*ids):
             if id not in known:
                 raise NotFound(f"nothing in the trash is '{id}'", "See: clew trash list")
             self._delete(id)
@@ -168,17 +169,17 @@ class Trash:
             shutil.copyfile(original, unfinished)
             unfinished.replace(place)
 
-    def keep_versions(self, paths: Iterable[str]) -> None:
+    def keep_versions(self, paths: Sources) -> None:
         """Keep the documents at ``paths`` as they are now, before their files are read again."""
         locations = self._base.store.locations()
-        for path in paths:
+        for path in list_sources(paths):
             if path in locations:
                 location, key = locations[path]
                 self._write(self._versions, key, location, key, ())
 
-    def forget_versions(self, paths: Iterable[str]) -> None:
+    def forget_versions(self, paths: Sources) -> None:
         """Delete the earlier versions of ``paths``."""
-        gone = set(paths)
+        gone = set(list_sources(paths))
         for file in self._versions.glob(f"*{_SUFFIX}"):
             content = _read_or_none(file)
             if content is not None and content["location"]["path"] in gone:

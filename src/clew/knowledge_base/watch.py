@@ -10,15 +10,15 @@ altogether (a drive that is not mounted) empties nothing.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.core.errors import UsageError
+from clew.core.sources import Sources, expand_path, list_sources, refuse_system_folders
 from clew.core.types import Location, container_path
 from clew.knowledge_base.ingest.documents import has_vanished
 from clew.knowledge_base.ingest.plan import scan_paths
@@ -46,24 +46,28 @@ class FolderChanges:
 
 @dataclass(slots=True)
 class FolderWatch:
-    """Watches ``folders`` for a knowledge base; :meth:`run` polls, :meth:`synchronise` does the work of one change.
+    """Watches the folders that are ``given``; :meth:`run` polls, :meth:`synchronise` does the work of one change.
 
     A change is taken up once the folders have been the same for ``quiet`` seconds, or after ``patience`` seconds of
     changes without a pause. What disappears is kept in the trash for ``trash_days``.
     """
 
     base: KnowledgeBase
-    folders: Sequence[Path]
+    given: InitVar[Sources]
     quiet: float = 2.0
     patience: float = 60.0
     trash_days: float = TRASH_DAYS
     workers: int | None = None
+    anyway: bool = False
+    folders: list[Path] = field(init=False)
     _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     _changed_at: float = 0.0
     _pending_since: float | None = 0.0  # the first look is a change: nothing has been seen
 
-    def __post_init__(self) -> None:
-        self.folders = [Path(os.path.abspath(Path(folder).expanduser())) for folder in self.folders]  # noqa: PTH100
+    def __post_init__(self, given: Sources) -> None:
+        self.folders = [expand_path(folder) for folder in list_sources(given)]
+        if not self.anyway:
+            refuse_system_folders(given)
         for folder in self.folders:
             if folder.exists() and not folder.is_dir():
                 raise UsageError(f"{folder} is a file", f"Watch its folder: clew watch {folder.parent}")
@@ -106,7 +110,7 @@ class FolderWatch:
         """
         present = [folder for folder in self.folders if folder.is_dir()]
         self.trash.keep_versions(self.changes().new)
-        report = self.base.add(present, workers=self.workers, progress=progress)
+        report = self.base.add(present, workers=self.workers, progress=progress, anyway=self.anyway)
         changes = self.changes()
         if changes.vanished:
             self.trash.add(changes.vanished)
@@ -152,7 +156,7 @@ class FolderWatch:
 
         missing = [str(folder) for folder in self.folders if not folder.is_dir()]
         present = [folder for folder in self.folders if str(folder) not in missing]
-        scan = scan_paths(present, is_supported, exclude=self.base.path)
+        scan = scan_paths(present, is_supported, exclude=self.base.path, anyway=self.anyway)
         return {file.path: _visit(file) for file in scan.files}, missing
 
 

@@ -20,8 +20,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from clew.core.config import expand_path
 from clew.core.errors import Locked, NotFound, StoreError, UsageError
+from clew.core.sources import Source, expand_path, read_source
 from clew.core.text import clean_name, file_name
 from clew.core.types import Document, GraphInfo, Location, Node, ParsedDocument
 from clew.store import documents
@@ -210,9 +210,9 @@ class Store:
             entries = documents.read_entries(connection)
         return sorted((entry.document for entry in entries), key=lambda document: document.key)
 
-    def document(self, name: str) -> Document:
+    def document(self, name: Source) -> Document:
         """Return the document with this key, path or file name. Raises NotFound, and UsageError if ambiguous."""
-        absolute = str(expand_path(name))
+        name, absolute = read_source(name), str(expand_path(name))
         stored = self.documents()
         for matches in (
             [document for document in stored if document.key == name],

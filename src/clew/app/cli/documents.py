@@ -12,7 +12,7 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_FAILED, EXIT_INTERRUPTED
-from clew.app.cli.options import Json, Kb, On, Workers, announce_text_destination, cluster_session
+from clew.app.cli.options import Anyway, Json, Kb, On, Workers, announce_text_destination, cluster_session
 from clew.app.cli.output import (
     format_count,
     format_duration,
@@ -24,6 +24,7 @@ from clew.app.cli.output import (
     progress_display,
 )
 from clew.core.errors import UsageError
+from clew.core.sources import refuse_system_folders
 from clew.core.text import shorten
 from clew.core.types import container_path, picture_mark
 
@@ -72,6 +73,7 @@ def add(
         bool,
         typer.Option("--allow-private", help="Also fetch pages from this machine and private networks."),
     ] = False,
+    anyway: Anyway = False,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -94,6 +96,8 @@ def add(
     """
     from clew.parse.documents.formats import format_problems
 
+    if not anyway:
+        refuse_system_folders(paths)  # before a knowledge base is made
     with cluster_session(on, workers) as cluster, clew.open(kb, create=True, passages=passages) as base:
         if encoder is not None:
             base.encoding.set(None if encoder == "none" else encoder)
@@ -106,6 +110,7 @@ def add(
                 workers=workers,
                 progress=progress,
                 allow_private=allow_private,
+                anyway=anyway,
                 cluster=cluster,
             )
         folder, suggestion = base.path, base.encoding.suggest()

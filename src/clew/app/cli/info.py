@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +11,7 @@ import typer
 import clew
 from clew.app.cli.command_group import EXIT_FAILED
 from clew.app.cli.documents import failure_lines
-from clew.app.cli.options import Documents, Json, Kb, Llm, Recipe, Retriever, Workers, model_name
+from clew.app.cli.options import Anyway, Documents, Json, Kb, Llm, Recipe, Retriever, Workers, model_name
 from clew.app.cli.output import (
     format_cost,
     format_count,
@@ -244,7 +243,7 @@ def recipes(as_json: Json = False) -> None:
 
 def estimate(
     paths: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(help="Files and folders that you would add.", metavar="PATH...", show_default=False),
     ] = None,
     ask: Annotated[
@@ -259,6 +258,7 @@ def estimate(
         int, typer.Option(min=0, metavar="N", help="Read N files of each type; 0 reads all of them.")
     ] = 3,
     workers: Workers = None,
+    anyway: Anyway = False,
     storage: Annotated[
         bool, typer.Option("--storage", help="Estimate a copy of the knowledge base in object storage.")
     ] = False,
@@ -314,7 +314,7 @@ def estimate(
     if retriever is not None:
         recipe = replace_retriever(recipe, retriever)
     with clew.open(kb) if ask or storage else open_or_empty(kb) as base:
-        addition = base.estimate(paths, sample=sample, workers=workers) if paths else None
+        addition = base.estimate(paths, sample=sample, workers=workers, anyway=anyway) if paths else None
         costs = estimate_question(base, ask, model_name(llm), recipe, documents) if ask else []
         copy = None
         if storage:

@@ -41,6 +41,12 @@ Documents: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Anyway: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--anyway", help="Also read a folder of the whole system, such as / or /etc, or the home folder."
+    ),
+]
 Where: TypeAlias = Annotated[
     str,
     typer.Option(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,8 +10,9 @@ import typer
 import clew
 from clew.app.cli.command_group import EXIT_FAILED, CommandGroup
 from clew.app.cli.documents import failure_lines
-from clew.app.cli.options import Json, Kb, Workers, announce_text_destination
+from clew.app.cli.options import Anyway, Json, Kb, Workers, announce_text_destination
 from clew.app.cli.output import format_count, print_json, print_line, print_note, progress_display
+from clew.core.sources import refuse_system_folders
 
 if TYPE_CHECKING:
     from clew.knowledge_base.ingest.report import Report
@@ -24,7 +24,7 @@ trash_app = typer.Typer(
 
 
 def watch(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders.", show_default=False)],
+    folders: Annotated[list[str], typer.Argument(metavar="FOLDER...", help="Folders.", show_default=False)],
     every: Annotated[
         float, typer.Option(min=0.05, metavar="SECONDS", help="Look at the folders so often.")
     ] = 2.0,
@@ -39,6 +39,7 @@ def watch(
     ] = False,
     once: Annotated[bool, typer.Option("--once", help="Do what is to be done now, and stop.")] = False,
     workers: Workers = None,
+    anyway: Anyway = False,
     kb: Kb = None,
 ) -> None:
     """Keep the knowledge base in step with folders until you stop it (Ctrl-C).
@@ -53,9 +54,11 @@ def watch(
     from clew.knowledge_base.knowledge_base import open_or_empty
     from clew.knowledge_base.watch import FolderWatch
 
+    if not anyway:
+        refuse_system_folders(folders)
     # What would be done is said without making a knowledge base.
     with open_or_empty(kb) if dry_run else clew.open(kb, create=True) as base:
-        watched = FolderWatch(base, folders, quiet, trash_days=trash_days, workers=workers)
+        watched = FolderWatch(base, folders, quiet, trash_days=trash_days, workers=workers, anyway=anyway)
         if dry_run:
             _print_plan(watched.changes())
             return

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.core.addresses import without_password
 from clew.core.errors import UnreadableFile
+from clew.core.sources import Sources, list_sources
 from clew.core.types import (
     MEMBER_SEPARATOR,
     RETRIEVED_KINDS,
@@ -94,7 +95,7 @@ class IngestTarget(Protocol):
 
 def add(  # noqa: PLR0913 (one keyword for each choice of a person)
     base: IngestTarget,
-    paths: Sequence[str | Path],
+    paths: Sources,
     *,
     sync: bool = False,
     checksum: bool = False,
@@ -102,6 +103,7 @@ def add(  # noqa: PLR0913 (one keyword for each choice of a person)
     progress: Progress = ignore_event,
     encoder: Callable[[], Encoder | None] = lambda: None,
     fetcher: PageFetcher | None = None,
+    anyway: bool = False,
     cluster: Cluster | None = None,
 ) -> Report:
     """Add the files at and under ``paths``, and return what happened to each.
@@ -112,13 +114,15 @@ def add(  # noqa: PLR0913 (one keyword for each choice of a person)
     look unchanged. ``workers`` is the number of parsing processes (default: one per core). ``encoder`` is called at
     the end, and returns the encoder for the new passages or None. With a ``cluster``, files are parsed there. A file
     that cannot be read goes to ``Report.failed``. Ctrl-C sets ``Report.interrupted``; the documents so far stay.
+    Raises UsageError for a system folder, unless ``anyway`` is set.
     """
     started = time.monotonic()
-    addresses = [str(path) for path in paths if is_page_address(str(path))]
-    files = [path for path in paths if not is_page_address(str(path))]
+    sources = list_sources(paths)
+    addresses = [source for source in sources if is_page_address(source)]
+    files = [source for source in sources if not is_page_address(source)]
     run = _AddRun(base, Report.empty(), progress, addresses, fetcher or PageFetcher(), cluster)
     try:
-        run.run(files, sync=sync, checksum=checksum, workers=workers)
+        run.run(files, sync=sync, checksum=checksum, workers=workers, anyway=anyway)
         run.encode(encoder())
     except KeyboardInterrupt:
         run.report.interrupted = True
@@ -168,11 +172,13 @@ class _AddRun:
     members: Counter[str] = field(default_factory=Counter)  # files within each file, so far
     members_of: dict[str, list[str]] | None = None
 
-    def run(self, paths: Sequence[str | Path], *, sync: bool, checksum: bool, workers: int | None) -> None:
+    def run(
+        self, paths: Sequence[str], *, sync: bool, checksum: bool, workers: int | None, anyway: bool
+    ) -> None:
         """Add the files, and remove vanished ones if ``sync`` is set."""
         from clew.parse.documents.reader import is_supported
 
-        scan = scan_paths(paths, is_supported, exclude=self.base.path)
+        scan = scan_paths(paths, is_supported, exclude=self.base.path, anyway=anyway)
         locations = self.base.locations()
         plan = plan_files(
             scan.files,

@@ -10,10 +10,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from clew.core.errors import UnreadableFile
+from clew.core.sources import Sources, list_sources
 from clew.core.types import RETRIEVED_KINDS, ROW, TABLE, Location, ParsedDocument
 from clew.knowledge_base.ingest.documents import IngestTarget, outdated_documents
 from clew.knowledge_base.ingest.plan import plan_files, scan_paths
 from clew.knowledge_base.ingest.report import Failure
+from clew.knowledge_base.ingest.web_page import is_page_address
 from clew.parse.documents.limits import LIMITS
 
 
@@ -46,22 +48,33 @@ class Estimate:
 
 
 def estimate(
-    base: IngestTarget, paths: Sequence[str | Path], *, sample: int = 3, workers: int | None = None
+    base: IngestTarget,
+    paths: Sources,
+    *,
+    sample: int = 3,
+    workers: int | None = None,
+    anyway: bool = False,
 ) -> Estimate:
     """Return what adding ``paths`` would bring; nothing is added.
 
-    ``sample`` files of each type, of different sizes, are parsed (0: all files).
+    ``sample`` files of each type, of different sizes, are parsed (0: all files). UsageError is raised for a system
+    folder without ``anyway``. Pages are among ``failed``: they are fetched only to be added.
     """
     from clew.parse.documents.pool import ParsePool
     from clew.parse.documents.reader import is_supported
 
-    scan = scan_paths(paths, is_supported, exclude=base.path)
+    sources = list_sources(paths)
+    files = [source for source in sources if not is_page_address(source)]
+    scan = scan_paths(files, is_supported, exclude=base.path, anyway=anyway)
     plan = plan_files(scan.files, base.locations(), base.documents(), outdated=outdated_documents(base))
     files_of_type: defaultdict[str, list[Location]] = defaultdict(list)
     for file in plan.to_parse:
         files_of_type[_suffix(file.path)].append(file)
     chosen = {file.path: file for files in files_of_type.values() for file in sample_by_size(files, sample)}
-    failed = list(scan.failed)
+    failed = [
+        Failure(page, "a page is fetched only to be added") for page in sources if is_page_address(page)
+    ]
+    failed += scan.failed
     sums = {suffix: _Sums() for suffix in files_of_type}
     # What is in a file counts with that file: an archive of ten mails is eleven documents.
     owners = {Path(name): name for name in chosen}

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clew.core.sources import Sources, expand_path, list_sources, refuse_system_folders, system_folders
 from clew.core.types import Document, Location, container_path
 from clew.knowledge_base.ingest.report import Failure
 from clew.parse.documents.builder import document_key
 
 HIDDEN, UNSUPPORTED, SPECIAL, DANGLING = "hidden", "unsupported type", "not a regular file", "broken link"
+SYSTEM = "link to a system folder"
 
 
 @dataclass(slots=True)
@@ -39,32 +41,38 @@ class Scan:
 
 
 def scan_paths(
-    paths: Sequence[str | Path], supported: Callable[[Path], bool], exclude: Path | None = None
+    paths: Sources,
+    supported: Callable[[Path], bool],
+    exclude: Path | None = None,
+    *,
+    anyway: bool = False,
 ) -> Scan:
     """Return the files at and under ``paths``, without the folder ``exclude`` (the base's own).
 
     In folders, hidden files and those that are not ``supported`` are skipped. A file that is given itself is always
     taken; parsing it says what it is. Each folder is entered once, so links that form a loop end. Real folders are
-    entered before linked ones, so that a file is found at its own path if it has one.
+    entered before linked ones, so that a file is found at its own path if it has one. System folders are entered only
+    with ``anyway``: one that is given raises UsageError, and a link to one is skipped.
     """
-    return _Scanner(supported, exclude).run(paths)
+    if not anyway:
+        refuse_system_folders(paths)
+    return _Scanner(supported, exclude, {} if anyway else system_folders()).run(paths)
 
 
 @dataclass(slots=True)
 class _Scanner:
     supported: Callable[[Path], bool]
     exclude: Path | None
+    guarded: Mapping[tuple[int, int], str]
     scan: Scan = field(default_factory=Scan)
     seen: set[str] = field(default_factory=set)
     entered: set[tuple[int, int]] = field(default_factory=set)
 
-    def run(self, paths: Sequence[str | Path]) -> Scan:
+    def run(self, paths: Sources) -> Scan:
         if self.exclude and self.exclude.is_dir():
             status = self.exclude.stat()
             self.entered.add((status.st_dev, status.st_ino))
-        for name in paths:
-            # Absolute, but links stay: a person knows the file by this path.
-            path = Path(os.path.abspath(Path(name).expanduser()))  # noqa: PTH100
+        for path in map(expand_path, list_sources(paths)):
             try:
                 status = path.stat()
             except OSError as error:
@@ -116,7 +124,9 @@ class _Scanner:
             else:
                 self.scan.failed.append(Failure(entry.path, _reason(error)))
             return
-        if stat.S_ISDIR(status.st_mode):
+        if entry.is_symlink() and (status.st_dev, status.st_ino) in self.guarded:
+            self.scan.skipped[SYSTEM] += 1
+        elif stat.S_ISDIR(status.st_mode):
             (linked if entry.is_symlink() else pending).append(path)
         elif not stat.S_ISREG(status.st_mode):
             self.scan.skipped[SPECIAL] += 1

@@ -15,6 +15,7 @@ from clew.app.web.api.questions import Form, Name
 from clew.app.web.server import CurrentBase, CurrentServer, Server
 from clew.app.web.uploads.spool import new_upload
 from clew.core.errors import NotFound, UsageError, refuse_password
+from clew.core.sources import refuse_system_folders
 from clew.core.text import shorten
 from clew.knowledge_base.ingest.web_page import is_page_address
 
@@ -25,11 +26,15 @@ _MAX_NAME = 60
 
 
 class NewSource(Form):
-    """A source: the path of a folder on this machine, or the address of a page; its documents get ``tags``."""
+    """A source: the path of a folder on this machine, or the address of a page; its documents get ``tags``.
+
+    A folder of the whole system (`/`, `/etc`, ...) and the home folder are followed only with ``anyway``.
+    """
 
     kind: Literal["folder", "page"]
     place: Annotated[str, Field(min_length=1, max_length=2_000)]
     tags: Annotated[list[Name], Field(max_length=20, default_factory=list)]
+    anyway: bool = False
 
 
 @router.get("/sources")
@@ -47,6 +52,8 @@ def add(asked: NewSource, request: Request, server: CurrentServer, base: Current
     if asked.kind == "folder":
         server.require_local_user(request)
         place = str(_check_folder(asked.place, server))
+        if not asked.anyway:
+            refuse_system_folders(place)
     else:
         place = asked.place if "//" in asked.place else f"https://{asked.place}"
         if not is_page_address(place) or not urlsplit(place).hostname:
@@ -54,7 +61,7 @@ def add(asked: NewSource, request: Request, server: CurrentServer, base: Current
                 f"'{asked.place}' is no address of a page", "Such as https://example.org/report.html"
             )
         refuse_password(place, "the address of the page", "The address is stored: give one without")
-    source = server.sources.add(base.name, asked.kind, place, asked.tags)
+    source = server.sources.add(base.name, asked.kind, place, asked.tags, anyway=asked.anyway)
     return {"id": source.id, "place": source.place}
 
 

@@ -29,7 +29,8 @@ _CLOSE_SECONDS = 3.0
 @dataclass(frozen=True, slots=True)
 class Source:
     """A source: ``kind`` is ``folder`` or ``page``, ``place`` its path or address; its documents get ``tags``. A
-    folder that is ``paused`` is not looked at; ``read`` says that a page was read."""
+    folder that is ``paused`` is not looked at, a system folder only with ``anyway``; ``read`` says that a page was
+    read."""
 
     id: str
     kind: Literal["folder", "page"]
@@ -38,6 +39,7 @@ class Source:
     added: float = 0.0
     paused: bool = False
     read: bool = False
+    anyway: bool = False
 
 
 @dataclass(slots=True)
@@ -104,7 +106,15 @@ class SourceManager:
             for source in followed.sources.values()
         ]
 
-    def add(self, base: str, kind: Literal["folder", "page"], place: str, tags: Sequence[str]) -> Source:
+    def add(
+        self,
+        base: str,
+        kind: Literal["folder", "page"],
+        place: str,
+        tags: Sequence[str],
+        *,
+        anyway: bool = False,
+    ) -> Source:
         """Add a source and begin with it. Raises UsageError for a place that is a source already."""
         with self._lock:
             followed = self._sources_of(base)
@@ -113,7 +123,7 @@ class SourceManager:
             for source in followed.sources.values():
                 if source.place == place:
                     raise UsageError(f"{place} is a source of this project already")
-            source = Source(secrets.token_hex(6), kind, place, tuple(tags), time.time())
+            source = Source(secrets.token_hex(6), kind, place, tuple(tags), time.time(), anyway=anyway)
             followed.sources[source.id] = source
             self._save(followed)
         self._follow(base)

@@ -82,7 +82,7 @@ class SourceWorker:
             return
         served.pages.add(id)
         self._set_state(served, id, {"state": "reading"})
-        report = served.base.add([source["place"]], progress=lambda event: None)
+        report = served.base.add(source["place"], progress=lambda event: None)
         self._finish(served, id, source, report)
 
     def _look_at_folder(self, served: _Base, id: str, source: dict[str, Any]) -> None:
@@ -92,7 +92,7 @@ class SourceWorker:
         folder = Path(source["place"])
         watch = served.watches.get(id)
         if watch is None:
-            watch = served.watches[id] = FolderWatch(served.base, [folder], QUIET)
+            watch = served.watches[id] = FolderWatch(served.base, folder, QUIET, anyway=source["anyway"])
         if not folder.is_dir():
             self._set_state(served, id, {"state": "missing"})
             return
