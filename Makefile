@@ -18,8 +18,10 @@ test: .venv/ready-dev ## The test suite: offline, warnings are errors; branch co
 slow: .venv/ready-dev ## The tests that take long: kills at random instants, whole pages of analyses
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow
 
-integrations: build/integrations/ready ## The retrievers of LangChain, LlamaIndex and Haystack with the real packages, in an environment of their own
-	HAYSTACK_TELEMETRY_ENABLED=False build/integrations/bin/python -m pytest -m "slow or not slow" tests/app/test_integrations.py tests/test_api.py
+integrations: build/integrations/ready ## What other programs see of clew: LangChain's own tests, LlamaIndex, Haystack, openai, mcp, schemathesis, all newest
+	HAYSTACK_TELEMETRY_ENABLED=False build/integrations/bin/python -m pytest -m "slow or not slow" \
+	  -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function \
+	  tests/app/test_integrations.py tests/test_api.py tests/app/web/test_chat.py tests/app/web/test_mcp.py tests/app/web/test_schema.py
 
 cluster: build/cluster/ready ## Documents and questions on a real Ray on loopback, in an environment of their own; processes are killed
 	build/cluster/bin/python -m pytest -m "slow or not slow" tests/knowledge_base/test_cluster.py tests/knowledge_base/test_ray.py
@@ -32,7 +34,8 @@ build/cluster/ready: pyproject.toml
 
 build/integrations/ready: pyproject.toml
 	$(PYTHON) -m venv build/integrations
-	build/integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[langchain,llama-index,haystack]" pandas pytest pytest-cov hypothesis
+	build/integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[langchain,llama-index,haystack,serve,graphs]" \
+	  langchain-tests schemathesis pandas pytest pytest-cov hypothesis reportlab python-docx openpyxl
 	touch $@
 
 words: .venv/ready-dev ## Bring the messages of the web app into its catalogues, and print what is not translated; LANGUAGES=it begins another

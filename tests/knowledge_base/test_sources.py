@@ -219,7 +219,7 @@ def test_a_graph_is_named_in_every_form(base) -> None:
     assert len(base.explain(chain, graphs=["b", "g"])) == 2
     shown = str(base.graphs.schema("What is eaten?", "birds"))
     assert shown == str(base.graphs.schema("What is eaten?", ["birds"]))
-    assert [size.name for size in base.graph_sizes("keywords")] == ["keywords"]
+    assert [size.name for size in base.graph_sizes("keywords")] == ["keywords(n=10)"]
 
 
 def test_one_thing_is_named_by_a_path_too(base) -> None:

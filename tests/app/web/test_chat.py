@@ -165,6 +165,83 @@ def test_what_would_give_another_reply_is_refused(client, options, param):
     assert f"'{param}' is not supported" in refused.value.message
 
 
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        ({"temperature": 3}, "decimal_above_max_value", "Expected a value <= 2, but got 3 instead"),
+        ({"temperature": -0.1}, "decimal_below_min_value", "Expected a value >= 0, but got -0.1 instead"),
+        ({"top_p": 1.5}, "decimal_above_max_value", "Expected a value <= 1"),
+        ({"presence_penalty": -3}, "decimal_below_min_value", "Expected a value >= -2"),
+        ({"frequency_penalty": 2.5}, "decimal_above_max_value", "Expected a value <= 2"),
+        ({"max_tokens": 0}, "integer_below_min_value", "Expected a value >= 1, but got 0 instead"),
+        ({"max_completion_tokens": -4}, "integer_below_min_value", "Expected a value >= 1"),
+        ({"max_tokens": "many"}, None, "valid integer"),
+        ({"temperature": "hot"}, None, "valid number"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_as_openai_does(client, options, code, message):
+    ((param, _),) = options.items()
+    with pytest.raises(openai.BadRequestError) as refused:
+        ask_model(client, BORN, **options)
+    error = refused.value
+    assert (error.param, error.code, error.type) == (param, code, "invalid_request_error")
+    assert message in error.message
+    if param in {"temperature", "top_p"}:
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.responses.create(model="clew", input=BORN, **options)
+        assert refused.value.param == param and message in refused.value.message
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 7, 30])
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_a_reply_ends_after_so_many_tokens(client, tokens, name):
+    whole = ask_model(client, BORN)
+    text = whole.choices[0].message.content
+    assert whole.choices[0].finish_reason == "stop"
+    cut = ask_model(client, BORN, **{name: tokens})
+    assert cut.choices[0].message.content == text[: 4 * tokens]
+    assert cut.choices[0].finish_reason == "length"
+    assert cut.clew["answer"] == whole.clew["answer"] and cut.clew["citations"] == whole.clew["citations"]
+    *chunks, last = ask_model(client, BORN, stream=True, **{name: tokens})
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == text[: 4 * tokens]
+    assert last.choices[0].finish_reason == "length"
+    response = client.responses.create(model="clew", input=BORN, max_output_tokens=tokens)
+    assert response.output_text == text[: 4 * tokens] and response.status == "incomplete"
+    assert response.incomplete_details.reason == "max_output_tokens"
+
+
+def test_a_reply_that_is_shorter_is_whole(client):
+    text = ask_model(client, BORN).choices[0].message.content
+    for tokens in (len(text) // 4 + 1, 100_000):
+        reply = ask_model(client, BORN, max_tokens=tokens, max_completion_tokens=100_000)
+        assert reply.choices[0].message.content == text and reply.choices[0].finish_reason == "stop"
+    both = ask_model(client, BORN, max_tokens=9, max_completion_tokens=2)
+    assert both.choices[0].message.content == text[:8]
+
+
+@pytest.mark.parametrize(
+    ("options", "ignored"),
+    [
+        ({}, []),
+        ({"temperature": 0, "top_p": 1, "presence_penalty": 0, "seed": 3, "user": "me"}, []),
+        ({"temperature": 1.5}, ["temperature"]),
+        ({"temperature": 2, "top_p": 0.1}, ["temperature", "top_p"]),
+        ({"frequency_penalty": 1.0, "max_tokens": 50}, ["frequency_penalty"]),
+        ({"reasoning_effort": "high", "extra_body": {"best_of": 3}}, ["reasoning_effort", "best_of"]),
+    ],
+)
+def test_what_has_no_effect_is_named_in_the_reply(client, options, ignored):
+    assert sorted(ask_model(client, BORN, **options).clew["ignored"]) == sorted(ignored)
+    *_, last = ask_model(client, BORN, stream=True, **options)
+    assert sorted(last.clew["ignored"]) == sorted(ignored)
+
+
+def test_a_response_names_what_has_no_effect_too(client):
+    options = {"temperature": 0.3, "instructions": "Be brief.", "metadata": {"a": "b"}}
+    reply = client.responses.create(model="clew", input=BORN, **options)
+    assert sorted(reply.clew["ignored"]) == ["instructions", "temperature"]
+
+
 def test_a_model_that_is_none_is_not_found_streamed_or_not(client):
     for stream in (False, True):
         with pytest.raises(openai.NotFoundError, match="'gpt-4o' does not exist") as missing:

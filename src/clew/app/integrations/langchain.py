@@ -41,7 +41,7 @@ class ClewRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        own = {"k": self.k, "retriever": self.retriever, "documents": self.documents}
+        own: dict[str, Any] = {"k": self.k, "retriever": self.retriever, "documents": self.documents}
         hits = self.base.search(query, **own | options)
         return [
             Document(page_content=hit.node.text, metadata=hit_metadata(hit), id=hit.node.id) for hit in hits

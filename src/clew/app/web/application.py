@@ -21,7 +21,7 @@ from clew.app.web.api import bases, documents, evidence, graphs, grids, question
 from clew.app.web.bases import BaseWarmer, ServedBases
 from clew.app.web.connection import BoundedConnection
 from clew.app.web.embeddings import make_embeddings_routers
-from clew.app.web.errors import install_error_handlers
+from clew.app.web.errors import Problem, describe_errors, install_error_handlers
 from clew.app.web.events import StreamLimiter
 from clew.app.web.grids import GridRunner
 from clew.app.web.guard import RequestGuard, is_for_this_machine
@@ -39,6 +39,8 @@ from clew.app.web.uploads.manager import UploadManager
 from clew.core.errors import UsageError
 
 _STATIC = Path(__file__).parent / "static"
+#: The statuses of errors that a request to the API may be answered with.
+_ERRORS = (400, 401, 403, 404, 408, 409, 413, 414, 415, 421, 422, 429, 500, 502, 503, 507)
 
 
 def make_app(settings: Settings) -> FastAPI:
@@ -64,7 +66,7 @@ def make_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     install_error_handlers(app, error_page)
     for part in (bases, documents, evidence, graphs, grids, questions, setup, sources, uploads):
-        app.include_router(part.router, prefix="/api")
+        app.include_router(part.router, prefix="/api", responses=describe_errors(Problem, *_ERRORS))
     # One thread more than there are places: in it, a question without a place is refused.
     app.state.chat_threads = ThreadPoolExecutor(
         settings.limits.asks + settings.limits.waiting + 1, "clew-chat"

@@ -19,7 +19,7 @@ import numpy as np
 from fastapi import APIRouter, FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.app.web.openai import MODEL_NAME, ChatError, OpenAIRoute
+from clew.app.web.openai import MODEL_NAME, ChatError, make_openai_router
 from clew.app.web.server import Server
 from clew.app.web.settings import Settings
 from clew.core.protocols import Encoder
@@ -68,7 +68,7 @@ def make_embeddings_router(
 
     ``lend_encoder`` gives the encoder for the time of one request, or raises ClewError.
     """
-    router = APIRouter(prefix="/v1", route_class=OpenAIRoute, tags=["OpenAI-compatible"])
+    router = make_openai_router()
 
     def encode(model: str, dimensions: int | None, texts: Sequence[str], query: str | None = None) -> Vectors:
         with lend_encoder() as encoder:

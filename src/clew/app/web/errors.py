@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -43,6 +45,18 @@ _MESSAGES = {
     405: "this address does not take that method",
     400: "the request makes no sense",
 }
+
+
+class Problem(BaseModel):
+    """The body of a reply to a request that failed: the problem, and what can be done about it."""
+
+    error: str
+    hint: str = ""
+
+
+def describe_errors(model: type[BaseModel], *statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return how the description of the API states that replies with these statuses have the form of ``model``."""
+    return {status: {"model": model, "description": HTTPStatus(status).phrase} for status in statuses}
 
 
 class RequestRefused(ClewError):

@@ -8,11 +8,15 @@ the answer is worked on, its steps come as comments, which clients ignore.
 A server has these routes for its first base at ``/v1``, and for each base at ``/api/bases/NAME/v1``. Access control
 and the size of requests are the application's business.
 
-Of a request are read: ``model``, ``messages``, ``stream``, ``stream_options``. Accepted without effect: what tunes
-how a model samples (``temperature``, ``top_p``, ``seed``, penalties, ``max_tokens``) and what only labels a request
-(``user``, ``metadata``). Refused: what would give the reply another form or meaning
-(:data:`UNSUPPORTED_PARAMETERS`). Replies are built of the types of OpenAI's own client. Of a request to
-``/v1/responses``, ``input`` is read in the place of ``messages``; responses are not stored. The last question of a
+Of a request are read: ``model``, ``messages``, ``stream``, ``stream_options``, and ``max_tokens`` (also
+``max_completion_tokens``): the text ends after so many tokens, with the reason ``length``; ``clew`` has all of it.
+What tunes how a model samples (``temperature``, ``top_p``, penalties) has no effect, since an answer is not sampled:
+a value that OpenAI refuses is refused, and another one is named in ``clew.ignored``, as is every parameter that clew
+does not know. What only labels a request (``user``, ``metadata``) is accepted. Refused: what would give the reply
+another form or meaning (:data:`UNSUPPORTED_PARAMETERS`).
+
+Replies are built of the types of OpenAI's own client. Of a request to ``/v1/responses``, ``input`` is read in the place
+of ``messages`` and ``max_output_tokens`` in that of ``max_tokens``; responses are not stored. The last question of a
 conversation is rewritten so that it can be understood without the earlier turns.
 """
 
@@ -27,6 +31,7 @@ from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -44,14 +49,16 @@ from starlette.exceptions import HTTPException
 
 from clew.app.answers.citations import answer_remarks, cite_answer, cited_answer_to_dict, summarise_step
 from clew.app.answers.view import AnswerView, StepView
-from clew.app.web.errors import retry_headers, status_code
+from clew.app.web.errors import Problem, describe_errors, retry_headers, status_code
 from clew.app.web.events import EventStream, stream_steps
 from clew.app.web.method_choices import DEFAULT, evidence_methods, offered_methods
 from clew.app.web.server import Server
 from clew.app.web.settings import Settings
 from clew.core.errors import ClewError
 from clew.core.types import Answer, Step, Usage
+from clew.methods.d3.context_window import truncate
 from clew.methods.follow_ups import StandaloneQuestion, Turn, rewrite_standalone
+from clew.models.costs import count_tokens
 
 #: Parameters that are refused unless they have one of these values, which change nothing.
 UNSUPPORTED_PARAMETERS: Mapping[str, tuple[Any, ...]] = {
@@ -71,6 +78,18 @@ UNSUPPORTED_PARAMETERS: Mapping[str, tuple[Any, ...]] = {
 }
 #: Parameters of a response that would need what clew does not keep or do.
 _UNSUPPORTED_IN_RESPONSES = ("previous_response_id", "conversation", "tools", "background", "prompt")
+#: What tunes how a model samples, with the value that is no wish.
+_SAMPLING = {"temperature": 0, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
+#: Parameters that only label a request, or that every reply is in accord with.
+_LABELS = frozenset(
+    "user metadata store seed safety_identifier prompt_cache_key prompt_cache_retention service_tier include "
+    "parallel_tool_calls truncation".split()
+)
+#: OpenAI's words and codes for a number that is too small or too large.
+_LIMITS = {
+    "greater_than_equal": ("min", "below minimum", ">=", "ge"),
+    "less_than_equal": ("max", "above maximum", "<=", "le"),
+}
 #: The code of an error, by its status.
 _CODES = {400: "bad_request", 404: "not_found", 429: "too_much", 502: "model_error", 503: "unavailable"}
 #: Characters that a question may have.
@@ -102,14 +121,38 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class ChatRequest(BaseModel):
-    """A question in the form of a chat completion; see the module for what becomes of other parameters."""
+class Sampling(BaseModel):
+    """How a model would sample. clew does not: what is asked for here is named in the reply's `clew.ignored`."""
 
     model_config = ConfigDict(extra="allow")
+    temperature: float | None = Field(None, ge=0, le=2, description="No effect: an answer is not sampled.")
+    top_p: float | None = Field(None, ge=0, le=1, description="No effect: an answer is not sampled.")
+
+    def ignored(self) -> tuple[str, ...]:
+        """Return the parameters that were given and have no effect."""
+        known = _LABELS | UNSUPPORTED_PARAMETERS.keys() | set(_UNSUPPORTED_IN_RESPONSES)
+        wishes = {name: getattr(self, name, None) for name in _SAMPLING}
+        others = {name: value for name, value in (self.model_extra or {}).items() if name not in known}
+        given = wishes | others
+        return tuple(name for name in given if given[name] is not None and given[name] != _SAMPLING.get(name))
+
+
+class ChatRequest(Sampling):
+    """A question in the form of a chat completion; see the module for what becomes of other parameters."""
+
     model: str = Field(description="clew, or clew: and a method, such as clew:chain; see /v1/models")
     messages: list[Message] = Field(min_length=1, description="The last user message is the question.")
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+    presence_penalty: float | None = Field(None, ge=-2, le=2, description="No effect.")
+    frequency_penalty: float | None = Field(None, ge=-2, le=2, description="No effect.")
+    max_tokens: int | None = Field(None, ge=1, description="The text ends after so many tokens.")
+    max_completion_tokens: int | None = Field(None, ge=1, description="The same as max_tokens.")
+
+    def limits(self) -> ReplyLimits:
+        """Return where the reply's text ends, and what it says of parameters without effect."""
+        given = [limit for limit in (self.max_tokens, self.max_completion_tokens) if limit is not None]
+        return ReplyLimits(min(given, default=None), self.ignored())
 
     def check_supported(self) -> None:
         """Raise ChatError for a parameter that cannot be honoured."""
@@ -148,13 +191,13 @@ class InputItem(BaseModel):
     content: str | list[Part]
 
 
-class ResponseRequest(BaseModel):
+class ResponseRequest(Sampling):
     """A question in the form of OpenAI's responses; see the module for what becomes of other parameters."""
 
-    model_config = ConfigDict(extra="allow")
     model: str = Field(description="clew, or clew: and a method, such as clew:chain; see /v1/models")
     input: str | list[InputItem] = Field(min_length=1, description="The last user message is the question.")
     stream: bool | None = None
+    max_output_tokens: int | None = Field(None, ge=1, description="The text ends after so many tokens.")
 
     def to_chat(self) -> ChatRequest:
         """Return the request as one for a chat completion. Raises ChatError for what cannot be honoured."""
@@ -168,7 +211,8 @@ class ResponseRequest(BaseModel):
             messages = [Message(role="user", content=self.input)]
         else:
             messages = [Message(role=item.role, content=_chat_content(item.content)) for item in self.input]
-        return ChatRequest(model=self.model, messages=messages, stream=self.stream)
+        options = extra | self.model_dump(include={"model", "stream", "temperature", "top_p"})
+        return ChatRequest(messages=messages, max_tokens=self.max_output_tokens, **options)
 
 
 def _chat_content(content: str | list[Part]) -> str | list[Part]:
@@ -176,6 +220,21 @@ def _chat_content(content: str | list[Part]) -> str | list[Part]:
         return content
     texts = {"input_text", "output_text"}
     return [part.model_copy(update={"type": "text"}) if part.type in texts else part for part in content]
+
+
+class ErrorObject(BaseModel):
+    """What is wrong with a request, as OpenAI says it; ``param`` is the parameter that is at fault."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorReply(BaseModel):
+    """The body of a reply to a request that failed."""
+
+    error: ErrorObject
 
 
 class ChatError(Exception):
@@ -202,6 +261,39 @@ class ChatError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyLimits:
+    """How many tokens the text of a reply has at most, by the rule of four characters, and the parameters of the
+    request that have no effect."""
+
+    tokens: int | None = None
+    ignored: tuple[str, ...] = ()
+
+    def parts(self, view: AnswerView) -> list[str]:
+        """Return the text of a reply in its parts (:func:`reply_parts`), as far as they go."""
+        parts = reply_parts(view)
+        if self.tokens is None:
+            return parts
+        ends = accumulate(map(len, parts))
+        length = len(truncate("".join(parts), self.tokens, count_tokens))
+        return [
+            part[: length - end + len(part)]
+            for part, end in zip(parts, ends, strict=True)
+            if end - len(part) < length
+        ]
+
+    def is_cut(self, view: AnswerView) -> bool:
+        """Return whether a reply is not all that it would be without limits, those of its question included."""
+        return bool(view.stopped) or self.parts(view) != reply_parts(view)
+
+    def clew_field(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
+        """Return the field ``clew`` of a reply: the answer with numbered citations, the question as it was asked, the
+        usage with what finding that question cost, and ``ignored``."""
+        usage = (view.usage + asking).to_dict()
+        about = {"usage": usage, "ignored": list(self.ignored)}
+        return {"question": question, **cited_answer_to_dict(view), **about}
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyBuilder:
     """Builds the reply to one request, as one object or in chunks.
 
@@ -209,13 +301,15 @@ class ReplyBuilder:
     """
 
     model: str
+    limits: ReplyLimits = ReplyLimits()
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
     def completion(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
         """Return the reply as one object. ``clew`` holds the answer with its citations, structured."""
-        message = ChatCompletionMessage(role="assistant", content="".join(reply_parts(view)), refusal=None)
-        choice = Choice(index=0, message=message, logprobs=None, finish_reason=_finish_reason(view))
+        text = "".join(self.limits.parts(view))
+        message = ChatCompletionMessage(role="assistant", content=text, refusal=None)
+        choice = Choice(index=0, message=message, logprobs=None, finish_reason=self._finish_reason(view))
         reply = ChatCompletion(
             id=self.id,
             object="chat.completion",
@@ -224,7 +318,7 @@ class ReplyBuilder:
             choices=[choice],
             usage=_usage(view.usage + asking),
         )
-        return reply.model_dump(exclude_unset=True) | {"clew": clew_field(view, question, asking)}
+        return reply.model_dump(exclude_unset=True) | {"clew": self.limits.clew_field(view, question, asking)}
 
     def role_chunk(self) -> dict[str, Any]:
         """Return the first chunk of a streamed reply, which says who speaks."""
@@ -236,12 +330,15 @@ class ReplyBuilder:
 
     def final_chunk(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
         """Return the chunk that ends a streamed reply, which has ``clew`` as a whole reply does."""
-        chunk = self._chunk(_delta(ChoiceDelta(), _finish_reason(view)))
-        return chunk | {"clew": clew_field(view, question, asking)}
+        chunk = self._chunk(_delta(ChoiceDelta(), self._finish_reason(view)))
+        return chunk | {"clew": self.limits.clew_field(view, question, asking)}
 
     def usage_chunk(self, usage: Usage) -> dict[str, Any]:
         """Return the chunk that says what a streamed reply cost."""
         return self._chunk() | {"usage": _usage(usage).model_dump(exclude_unset=True)}
+
+    def _finish_reason(self, view: AnswerView) -> Literal["length", "stop"]:
+        return "length" if self.limits.is_cut(view) else "stop"
 
     def _chunk(self, *choices: ChunkChoice) -> dict[str, Any]:
         chunk = ChatCompletionChunk(
@@ -259,6 +356,7 @@ class ResponseBuilder:
     """Builds the reply to one request to ``/v1/responses``, as one object or as events, which are numbered."""
 
     model: str
+    limits: ReplyLimits = ReplyLimits()
     id: str = field(default_factory=lambda: f"resp_{uuid4().hex}")
     message_id: str = field(default_factory=lambda: f"msg_{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
@@ -266,10 +364,13 @@ class ResponseBuilder:
 
     def response(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
         """Return the reply as one object. ``clew`` holds the answer with its citations, structured."""
-        message = self._message("".join(reply_parts(view)))
+        message = self._message("".join(self.limits.parts(view)))
         usage = view.usage + asking
-        reply = self._response("incomplete" if view.stopped else "completed", [message])
-        return reply | {"usage": _response_usage(usage), "clew": clew_field(view, question, asking)}
+        reply = self._response("incomplete" if self.limits.is_cut(view) else "completed", [message])
+        return reply | {
+            "usage": _response_usage(usage),
+            "clew": self.limits.clew_field(view, question, asking),
+        }
 
     def opening_events(self) -> Iterator[str]:
         """Yield the events that precede the text."""
@@ -285,11 +386,11 @@ class ResponseBuilder:
 
     def closing_events(self, view: AnswerView, question: str, asking: Usage) -> Iterator[str]:
         """Yield the events that follow the text; the last holds the whole reply."""
-        text = "".join(reply_parts(view))
+        text = "".join(self.limits.parts(view))
         yield self._event("response.output_text.done", **self._place, text=text, logprobs=[])
         yield self._event("response.content_part.done", **self._place, part=_output_text(text))
         yield self._event("response.output_item.done", output_index=0, item=self._message(text))
-        kind = "response.incomplete" if view.stopped else "response.completed"
+        kind = "response.incomplete" if self.limits.is_cut(view) else "response.completed"
         yield self._event(kind, response=self.response(view, question, asking))
 
     def error_event(self, error: ChatError) -> str:
@@ -355,13 +456,6 @@ def reply_parts(view: AnswerView) -> list[str]:
     ]
 
 
-def clew_field(view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
-    """Return the field ``clew`` of a reply: the answer with numbered citations, the question as it was asked, and the
-    usage, with what finding that question cost."""
-    usage = (view.usage + asking).to_dict()
-    return {"question": question, **cited_answer_to_dict(view), "usage": usage}
-
-
 def neutralise_markdown(text: str) -> str:
     """Return a text in which images, links and tags are plain text, so that a Markdown viewer loads nothing."""
     return _TAG.sub("&lt;", _TARGET.sub(r"]\\", text))
@@ -382,10 +476,6 @@ def _text(message: Message, field_name: str) -> str:
         texts = [part.text for part in message.content or []]
     # Halves of surrogate pairs are valid JSON and no text.
     return "\n".join(texts).encode("utf-8", "replace").decode()
-
-
-def _finish_reason(view: AnswerView) -> Literal["length", "stop"]:
-    return "length" if view.stopped else "stop"
 
 
 def _usage(usage: Usage) -> CompletionUsage:
@@ -460,6 +550,19 @@ class _ChatWork:
         return answer
 
 
+def make_openai_router() -> APIRouter:
+    """Return a router without routes, whose errors have the form of OpenAI's, in its description too."""
+    statuses = (400, 404, 429, 502, 503)
+    # The guard of the whole server answers before a route does, in the form of the JSON API.
+    refused = {"model": ErrorReply | Problem, "description": "The server refuses the request"}
+    return APIRouter(
+        prefix="/v1",
+        route_class=OpenAIRoute,
+        tags=["OpenAI-compatible"],
+        responses=describe_errors(ErrorReply, *statuses) | {"default": refused},
+    )
+
+
 def make_chat_router(
     backend: ChatBackend, recipes: Mapping[str, str], executor: Executor | None = None
 ) -> APIRouter:
@@ -470,7 +573,7 @@ def make_chat_router(
     """
     models = {MODEL_NAME: DEFAULT} | {f"{MODEL_NAME}:{name}": recipe for name, recipe in recipes.items()}
     started = int(time.time())
-    router = APIRouter(prefix="/v1", route_class=OpenAIRoute, tags=["OpenAI-compatible"])
+    router = make_openai_router()
 
     def model_to_dict(model: str) -> dict[str, Any]:
         return {"id": model, "object": "model", "created": started, "owned_by": MODEL_NAME}
@@ -499,10 +602,11 @@ def make_chat_router(
         The reply is a chat completion (`stream`: chunks) with one more field, `clew`: `question` as it was asked
         (made to stand alone with the earlier turns, by the language model or by rules), `answer`, `abstained`,
         `confidence`, `alternatives`, `citations` (number, document, page, section, boxes, quotes), `nearest`,
-        `steps`, `usage`. System messages are not read; sampling parameters have no effect; tools, several choices and
-        response formats are refused.
+        `steps`, `usage`, `ignored`. System messages are not read. Of `max_tokens`, the text has at most so many. An
+        answer is not sampled: `temperature` and the like are named in `ignored`, or refused where OpenAI refuses
+        them. Tools, several choices and response formats are refused.
         """
-        work, reply = prepare(asked), ReplyBuilder(asked.model)
+        work, reply = prepare(asked), ReplyBuilder(asked.model, asked.limits())
         usage = asked.stream_options is not None and asked.stream_options.include_usage
         stream = partial(_reply_events, work=work, reply=reply, usage=usage) if asked.stream else None
         return await _respond(request, work, executor, reply.completion, stream)
@@ -514,7 +618,8 @@ def make_chat_router(
         The text is that of the chat completion, and the field `clew` the same. A streamed reply has the usual events;
         the last holds the whole response. Responses are not stored, so `previous_response_id` is refused.
         """
-        work, reply = prepare(asked.to_chat()), ResponseBuilder(asked.model)
+        chat = asked.to_chat()
+        work, reply = prepare(chat), ResponseBuilder(asked.model, chat.limits())
         stream = partial(_response_events, work=work, reply=reply) if asked.stream else None
         return await _respond(request, work, executor, reply.response, stream)
 
@@ -582,7 +687,7 @@ async def _reply_events(
                     yield f": {summarise_step(StepView.from_step(event))}\n\n"
                     continue
                 view = AnswerView.from_answer(event)
-                for part in reply_parts(view):
+                for part in reply.limits.parts(view):
                     yield encode_event(reply.text_chunk(part))
                 yield encode_event(reply.final_chunk(view, work.asked.question, work.asked.usage))
                 if usage:
@@ -605,7 +710,7 @@ async def _response_events(
                     yield f": {summarise_step(StepView.from_step(event))}\n\n"
                     continue
                 view = AnswerView.from_answer(event)
-                for part in reply_parts(view):
+                for part in reply.limits.parts(view):
                     yield reply.text_event(part)
                 for closing in reply.closing_events(view, work.asked.question, work.asked.usage):
                     yield closing
@@ -624,6 +729,12 @@ def _validation_error(error: RequestValidationError) -> ChatError:
     """Return what is wrong with a body that is not a valid request."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
+    if first["type"] in _LIMITS:
+        end, side, sign, name = _LIMITS[first["type"]]
+        limit, kind = first["ctx"][name], "decimal" if isinstance(first["ctx"][name], float) else "integer"
+        expected = f"Expected a value {sign} {limit:g}, but got {first['input']} instead."
+        code = f"{kind}_{side.split()[0]}_{end}_value"
+        return ChatError(f"Invalid '{where}': {kind} {side} value. {expected}", where, code)
     return ChatError(f"{where}: {first['msg']}" if where else str(first["msg"]), where or None)
 
 
