@@ -48,6 +48,33 @@ def test_what_cannot_be_a_folder_to_follow_says_why(own, tmp_path) -> None:
     assert own.get(f"{own.api}/sources")[1] == {"sources": []}
 
 
+def test_a_system_folder_is_followed_only_where_that_is_meant(own, tmp_path, monkeypatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "link").symlink_to("/etc")
+    monkeypatch.setenv("HOME", str(home))
+    for place in ("/", "/etc", "/usr/", "/usr/../var", "/proc", "/sys", "/dev", "~", str(tmp_path / "link")):
+        status, problem = own.post(f"{own.api}/sources", {"kind": "folder", "place": place})
+        assert status == 400 and "folder" in problem["error"] and "anyway" in problem["hint"], place
+    assert own.get(f"{own.api}/sources")[1] == {"sources": []}
+
+
+@pytest.mark.slow
+def test_the_home_folder_is_followed_with_anyway(own, tmp_path, monkeypatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "weir.md").write_text(WEIR)
+    monkeypatch.setenv("HOME", str(home))
+    own.base = own.post("/api/bases", {"title": "Anyway"})[1]["base"]
+    status, reply = own.post(f"{own.api}/sources", {"kind": "folder", "place": "~", "anyway": True})
+    assert status == 202 and reply["place"] == str(home)
+    waited_for(lambda: "weir.md" in names(own))
+    # It is followed in the same way by the server that is started next.
+    kept = [json.loads(file.read_text()) for file in own.settings.projects.glob(f"*/{FILE}")]
+    assert [True] in [[source["anyway"] for source in sources] for sources in kept]
+    assert own.delete(f"{own.api}/sources/{reply['id']}")[0] == 200
+
+
 @pytest.mark.slow
 def test_a_folder_is_followed_with_its_subfolders(own, tmp_path) -> None:
     folder = tmp_path / "papers"

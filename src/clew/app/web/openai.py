@@ -15,9 +15,9 @@ a value that OpenAI refuses is refused, and another one is named in ``clew.ignor
 does not know. What only labels a request (``user``, ``metadata``) is accepted. Refused: what would give the reply
 another form or meaning (:data:`UNSUPPORTED_PARAMETERS`).
 
-Replies are built of the types of OpenAI's own client. Of a request to ``/v1/responses``, ``input`` is read in the place
-of ``messages`` and ``max_output_tokens`` in that of ``max_tokens``; responses are not stored. The last question of a
-conversation is rewritten so that it can be understood without the earlier turns.
+Replies are built of the types of OpenAI's own client. Of a request to ``/v1/responses``, ``input`` is read in the
+place of ``messages`` and ``max_output_tokens`` in that of ``max_tokens``; responses are not stored. The last question
+of a conversation is rewritten so that it can be understood without the earlier turns.
 """
 
 from __future__ import annotations
