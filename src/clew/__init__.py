@@ -2,7 +2,7 @@
 
 >>> import clew
 >>> base = clew.open("notes.clew", create=True)          # doctest: +SKIP
->>> base.add(["notes/"])                                 # doctest: +SKIP
+>>> base.add("notes/")                                   # doctest: +SKIP
 >>> base.ask("When was the bridge opened?").text         # doctest: +SKIP
 """
 

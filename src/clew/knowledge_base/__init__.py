@@ -2,7 +2,7 @@
 
 >>> import clew
 >>> with clew.open("notes.clew", create=True) as base:        # doctest: +SKIP
-...     base.add(["notes/"])
+...     base.add("notes/")
 ...     answer = base.ask("Who leads the laboratory that built the probe?")
 ...     print(answer.text, [hit.node.document_name for hit in answer.evidence])
 """
