@@ -217,7 +217,7 @@ except ImportError:
 
 if RetrieversIntegrationTests is not None:
 
-    class TestStandardRetriever(RetrieversIntegrationTests):
+    class TestStandardRetriever(RetrieversIntegrationTests):  # type: ignore[misc]
         """LangChain's own tests of a retriever."""
 
         @pytest.fixture(autouse=True)
