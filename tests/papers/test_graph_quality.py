@@ -96,4 +96,4 @@ def test_a_figure_needs_its_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra) as error:
         draw_graph_quality({}, "t", tmp_path / "figure")
-    assert "clew[plots]" in error.value.hint
+    assert "[plots]'" in error.value.hint

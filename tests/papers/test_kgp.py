@@ -392,7 +392,7 @@ def test_another_setting_and_other_files_are_not_mixed_in(data, tmp_path):
 def test_what_figures_need_is_said_before_anything_is_measured(data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     shown = run("eval", "graphs", "--data", data, "--out", tmp_path / "out", status=2)
-    assert "clew[plots]" in shown.output and not (tmp_path / "out").exists()
+    assert "[plots]'" in shown.output and not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

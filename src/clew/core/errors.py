@@ -28,6 +28,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from clew.core.installation import format_install_command
+
 
 class ClewError(Exception):
     """A problem and, where there is one, a hint at what to do: ``Problem: value. Hint.``"""
@@ -79,7 +81,7 @@ class MissingExtra(ClewError):
     """An optional package is not installed; ``extra`` is the extra of clew that installs it."""
 
     def __init__(self, part: str, extra: str) -> None:
-        super().__init__(f"{part} is not installed", f"Install it: pip install 'clew[{extra}]'")
+        super().__init__(f"{part} is not installed", f"Install it: {format_install_command(extra)}")
 
 
 class PluginError(ClewError):

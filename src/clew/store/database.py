@@ -45,6 +45,7 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 from clew.core.errors import Damaged, Locked, StoreError
+from clew.core.installation import format_install_command
 
 if TYPE_CHECKING:
     from clew.store.documents import RecordSource
@@ -318,7 +319,7 @@ class Database:
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"this knowledge base was made by a newer clew (format {version}; this one knows {len(MIGRATIONS)})",
-                "Update clew: pip install --upgrade clew",
+                f"Update clew: {format_install_command(upgrade=True)}",
             )
         if version == 0:
             raise _damage_error(self.path, "it contains no knowledge base")

@@ -79,7 +79,7 @@ def keys(app):
 def browser():
     if CHROMIUM is None:
         pytest.skip(ABSENT)
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install 'clew[dev]'")
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[dev]'")
     with chromium() as launched:
         yield launched
 

@@ -19,7 +19,7 @@ RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "
 def axe():
     package = find_spec("axe_playwright_python")
     if package is None or package.origin is None:
-        pytest.skip("axe-core is not installed: pip install 'clew[dev]'")
+        pytest.skip("axe-core is not installed: pip install '.[dev]'")
     return (Path(package.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 
 

@@ -10,6 +10,7 @@ from clew.app.cli.commands import app as commands
 from clew.app.web.guard import allowed_hosts, cookie_name, parse_host, session_value
 from clew.app.web.settings import Settings, name_bases, name_models, new_token
 from clew.core.errors import UsageError
+from clew.core.installation import format_install_command
 from serve_app import ServedApp
 
 TOKEN = "a-token-of-the-tests-0123456789"
@@ -171,7 +172,7 @@ def test_the_command_says_what_is_wrong(tmp_path, monkeypatch) -> None:
     assert not (tmp_path / "kb").exists()
     monkeypatch.setattr(clew.app.web, "_PACKAGES", ("a_package_that_is_not_there",))
     refused = run()
-    assert refused.exit_code == 2 and "pip install 'clew[serve]'" in refused.stderr
+    assert refused.exit_code == 2 and format_install_command("serve") in refused.stderr
 
 
 @pytest.mark.slow

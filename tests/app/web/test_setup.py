@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clew.app.web.setup import LocalServer, find_local_servers
-from clew.core.errors import MissingExtra, UsageError
+from clew.core.errors import UsageError
 from clew.models import keys, parse_roles, resolve_endpoint
 from page_reader import fetch_page
 from scripted import ScriptedServer
@@ -112,23 +112,38 @@ def test_a_key_is_checked_kept_and_sent_to_its_address_alone(own, model, memory,
     assert resolve_endpoint(parse_roles(model.llm)[""]).key == "the-right-key"
     assert resolve_endpoint(parse_roles("https://other.example/v1#m")[""]).key is None
     assert b"the-right-key" not in own.request("GET", "/settings")[2]
-    assert own.get("/api/setup")[1]["keyring"] == {"name": "Memory", "problem": ""}
+    assert own.get("/api/setup")[1]["keyring"] == "Memory"
     assert own.post("/api/setup/models/remove", {"name": model.llm, "key": True})[0] == 200
     assert memory.entries == {}
     status, problem = own.post("/api/setup/models", {"name": "http://127.0.0.1:9/v1#m", "key": "k"})
     assert status == 400 and "cannot be reached" in problem["error"]
 
 
-def test_without_a_keyring_that_is_what_is_told(monkeypatch) -> None:
-    monkeypatch.setattr(keys, "find_spec", lambda name: None)
-    assert "pip install 'clew[keys]'" in keys.describe_keyring()[1]
-    assert keys.read_key("https://a.example") is None and not keys.delete_key("https://a.example")
-    with pytest.raises(MissingExtra):
-        keys.store_key("https://a.example", "k")
+@pytest.mark.parametrize("lacks", ["package", "keyring"])
+def test_without_a_keyring_a_key_is_kept_until_clew_ends(own, own_folder, model, monkeypatch, lacks) -> None:
+    if lacks == "package":
+        monkeypatch.setattr(keys, "find_spec", lambda name: None)
+    else:
+        keyring: Any = pytest.importorskip("keyring", reason="keyring is not installed: pip install '.[dev]'")
+        monkeypatch.setattr(keyring, "get_keyring", import_module("keyring.backends.fail").Keyring)
+    # As if the service were another machine's: a loopback address needs no stored key.
+    monkeypatch.setattr("clew.models.is_loopback", lambda url: False)
+    page = fetch_page(own, "/settings")
+    assert "until clew is ended" in page.text and 'name="key"' in own.request("GET", "/settings")[2].decode()
+    assert own.get("/api/setup")[1]["keyring"] == ""
+    model.key = "the-right-key"
+    status, problem = own.post("/api/setup/models", {"name": model.llm, "key": "a-wrong-key"})
+    assert status == 400 and "refuses this key" in problem["error"]
+    assert own.post("/api/setup/models", {"name": model.llm, "key": "the-right-key"})[0] == 201
+    assert resolve_endpoint(parse_roles(model.llm)[""]).key == "the-right-key"
+    assert resolve_endpoint(parse_roles("https://other.example/v1#m")[""]).key is None
+    assert all("the-right-key" not in path.read_text() for path in own_folder.glob("*.json"))
+    assert own.post("/api/setup/models/remove", {"name": model.llm, "key": True})[0] == 200
+    assert resolve_endpoint(parse_roles(model.llm)[""]).key is None and not keys.delete_key(model.url)
 
 
 def test_the_package_keyring_itself(monkeypatch) -> None:
-    keyring: Any = pytest.importorskip("keyring", reason="keyring is not installed: pip install 'clew[keys]'")
+    keyring: Any = pytest.importorskip("keyring", reason="keyring is not installed: pip install '.[dev]'")
     fail: Any = import_module("keyring.backends.fail")
 
     class Memory(keyring.backend.KeyringBackend):  # type: ignore[misc]
@@ -149,17 +164,23 @@ def test_the_package_keyring_itself(monkeypatch) -> None:
             if self.entries.pop((service, username), None) is None:
                 raise keyring.errors.PasswordDeleteError("no such entry")
 
+    class Refusing(Memory):
+        def set_password(self, service, username, password):
+            raise keyring.errors.PasswordSetError("it is locked")
+
     before = keyring.get_keyring()
     try:
         keyring.set_keyring(Memory())
-        assert keys.describe_keyring() == ("Memory", "")
+        assert keys.name_keyring() == "Memory"
         keys.store_key("https://a.example/v1", "k")
         assert keys.read_key("https://a.example/v2") == "k" and keys.read_key("https://b.example") is None
         assert keys.delete_key("https://a.example") and not keys.delete_key("https://a.example")
         keyring.set_keyring(fail.Keyring())
-        assert "no keyring" in keys.describe_keyring()[1] and keys.read_key("https://a.example") is None
+        assert keys.name_keyring() == "" and keys.read_key("https://a.example") is None
+        keyring.set_keyring(Refusing())
         with pytest.raises(UsageError, match="cannot be kept"):
             keys.store_key("https://a.example", "k")
+        assert keys.read_key("https://a.example") is None
     finally:
         keyring.set_keyring(before)
 

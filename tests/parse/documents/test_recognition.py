@@ -168,11 +168,11 @@ def test_pages_without_text_are_read_and_marked(scripted: Any) -> None:
 def test_without_the_extra_a_hint_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "can_recognise", lambda: False)
     document = parse(mixed_pdf("text", "scan"), "a.pdf")
-    assert document.notes == ("no text on page 2; to read text in pictures: pip install 'clew[ocr]'",)
+    assert document.notes == (f"no text on page 2. {recognition.describe_recognition()}",)
     assert "+ocr" not in document.parser
     with pytest.raises(UnreadableFile) as refused:
         parse(mixed_pdf("scan"), "a.pdf")
-    assert "no text on any of its 1 pages" in refused.value.problem and "clew[ocr]" in refused.value.hint
+    assert "no text on any of its 1 pages" in refused.value.problem and "[ocr]'" in refused.value.hint
 
 
 def test_a_scan_without_text_is_refused(scripted: Any) -> None:

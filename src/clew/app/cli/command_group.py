@@ -33,6 +33,7 @@ from typer.main import get_command as make_click_command
 
 from clew.app.cli.output import print_note
 from clew.core.errors import ClewError
+from clew.core.installation import find_sources
 from clew.core.text import clean_name
 
 EXIT_FAILED, EXIT_USAGE, EXIT_BUDGET, EXIT_INTERRUPTED = 1, 2, 3, 130
@@ -78,6 +79,8 @@ class CommandGroup(TyperGroup):
             # A message goes on in indented lines; another break is that of a name in it.
             text = f"clew: {error.problem}" + (f"\n      {error.hint}" if error.hint else "")
             print_note(*re.split(r"\n(?=  )", text))
+            if "pip install" in error.hint and (sources := find_sources()) not in {None, Path.cwd()}:
+                print_note(f"      In the folder {sources}")
             raise typer.Exit(EXIT_USAGE) from None
         except KeyboardInterrupt:
             print_note("clew: interrupted")

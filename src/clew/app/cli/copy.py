@@ -44,10 +44,10 @@ def copy(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    r"""Copy a knowledge base to another folder or to object storage, and back.
+    """Copy a knowledge base to another folder or to object storage, and back.
 
     Addresses are s3://BUCKET/PREFIX, gs://BUCKET/PREFIX (Google) and az://CONTAINER/PREFIX (Azure); they need
-    pip install 'clew\[scale]'. Credentials come from the environment, as the storage's own tools read them:
+    the extra scale. Credentials come from the environment, as the storage's own tools read them:
     AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT for another storage than Amazon's; for
     Azure AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY; for Google GOOGLE_APPLICATION_CREDENTIALS.
     file:///FOLDER writes the same into a folder, such as one that several machines have mounted.

@@ -78,7 +78,7 @@ def mcp(
     announced on stderr, which assistants keep as a log. A model's key goes into the list of servers as "env":
     {"OPENAI_API_KEY": "..."}. A budget is for all questions together.
 
-    Needs the extra serve: pip install 'clew[serve]'
+    Needs the extra serve.
     """
     folders = _name_folders(kbs)
     if config:

@@ -96,7 +96,7 @@ def serve(
     budget_tokens: BudgetTokens = None,
     budget_money: BudgetMoney = None,
 ) -> None:
-    r"""Start the web app: add documents, ask questions, and see the evidence on the page it comes from.
+    """Start the web app: add documents, ask questions, and see the evidence on the page it comes from.
 
     Without --kb, the projects that were made in the app are served, too.
 
@@ -112,7 +112,7 @@ def serve(
 
       curl -s localhost:8321/api/bases
 
-    Needs the extra serve: pip install 'clew\[serve]'
+    Needs the extra serve.
     """
     from clew.app.web import require_extra
 

@@ -1,4 +1,4 @@
-"""A retriever of Haystack over a knowledge base; ``pip install 'clew[haystack]'``."""
+"""A retriever of Haystack over a knowledge base. Needs the extra ``haystack``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A retriever of LangChain over a knowledge base; ``pip install 'clew[langchain]'``."""
+"""A retriever of LangChain over a knowledge base. Needs the extra ``langchain``."""
 
 from __future__ import annotations
 

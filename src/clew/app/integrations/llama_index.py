@@ -1,4 +1,4 @@
-"""A retriever of LlamaIndex over a knowledge base; ``pip install 'clew[llama-index]'``."""
+"""A retriever of LlamaIndex over a knowledge base. Needs the extra ``llama-index``."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _HOMES = {
     "Settings": "clew.app.web.settings",
 }
 #: The packages of the extra.
-_PACKAGES = ("fastapi", "uvicorn", "python_multipart", "jinja2")
+_PACKAGES = ("fastapi", "uvicorn", "python_multipart", "jinja2", "openpyxl", "keyring")
 
 
 def require_extra() -> None:

@@ -15,7 +15,7 @@ from clew.app.web.settings import ModelChoice, name_models
 from clew.core.errors import ClewError, RemoteError, UsageError
 from clew.core.http_client import HttpClient
 from clew.models import OLLAMA, parse_roles, resolve_endpoint
-from clew.models.keys import delete_key, describe_keyring, store_key
+from clew.models.keys import delete_key, store_key
 
 if TYPE_CHECKING:
     from clew.app.web.model_pool import ModelPool
@@ -89,7 +89,7 @@ class ModelSetup:
         return True
 
     def add(self, name: str, key: str = "") -> ModelChoice:
-        """Choose a model, which becomes the default. Its ``key`` goes to the keyring, and to its address alone.
+        """Choose a model, which becomes the default. Its ``key`` is kept, and sent to its address alone.
 
         Raises UsageError where the name makes no sense, the service refuses the key or cannot be reached.
         """
@@ -148,9 +148,3 @@ def _check_key(endpoint: Endpoint) -> None:
         raise UsageError(f"{endpoint.url} cannot be reached", "Is the address right?") from error
     except openai.APIError:
         return
-
-
-def keyring_state() -> dict[str, str]:
-    """Return the name of the system's keyring, or why there is none."""
-    name, problem = describe_keyring()
-    return {"name": name, "problem": problem}

@@ -176,6 +176,8 @@ class _AddRun:
         self, paths: Sequence[str], *, sync: bool, checksum: bool, workers: int | None, anyway: bool
     ) -> None:
         """Add the files, and remove vanished ones if ``sync`` is set."""
+        from clew.parse.documents.image import KINDS
+        from clew.parse.documents.pdf.recognition import describe_recognition
         from clew.parse.documents.reader import is_supported
 
         scan = scan_paths(paths, is_supported, exclude=self.base.path, anyway=anyway)
@@ -189,6 +191,11 @@ class _AddRun:
         )
         self.report.skipped = dict(scan.skipped)
         self.report.unsupported = sorted(scan.unsupported)
+        suffixes = {suffix for kind in KINDS for suffix in kind.suffixes}
+        pictures = [path for path in self.report.unsupported if PurePath(path).suffix.lower() in suffixes]
+        if pictures:
+            note = f"pictures are left out ({len(pictures)}). {describe_recognition()}"
+            self.report.notes.append((pictures[0], note))
         self.report.unchanged = plan.unchanged
         self.total = len(scan.failed) + len(scan.files) - plan.unchanged + len(self.addresses)
         self.total += sum(map(len, plan.earlier.values()))

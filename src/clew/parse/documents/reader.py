@@ -21,7 +21,7 @@ from clew.parse.documents.encoding import is_binary
 from clew.parse.documents.files import read_bytes
 from clew.parse.documents.formats import DocumentFormat, MemberFile, document_formats, format_of_suffix
 from clew.parse.documents.limits import LIMITS, SIMPLER, Limits, format_size
-from clew.parse.documents.pdf.recognition import HINT
+from clew.parse.documents.pdf.recognition import describe_recognition
 
 #: Bytes at the start of a text file that :attr:`DocumentFormat.matches` is given.
 _TEXT_START = 4_096
@@ -131,7 +131,7 @@ def _unsupported_label(data: bytes) -> str:
 
 def _unsupported_hint(label: str) -> str:
     if label in {"a PNG image", "a JPEG image", "a TIFF image"}:
-        return f"{HINT}, or recognise its text into a PDF and add that"
+        return f"{describe_recognition()}, or recognise its text into a PDF and add that"
     if label.endswith("image"):
         return "Save it as PNG, or recognise its text (OCR) into a PDF, and add that"
     if label.endswith("archive"):

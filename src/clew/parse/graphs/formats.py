@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -71,6 +72,7 @@ class GraphFormat:
     - ``list_files`` returns the files on disk that are read for a path; None: the path itself.
     - ``answer_types`` returns the types of nodes that a file declares to be answers.
     - ``has_iri_ids``: the ids of nodes are IRIs.
+    - ``package`` is a package that the read function needs and clew alone does not bring.
     """
 
     name: str
@@ -81,12 +83,19 @@ class GraphFormat:
     list_files: Callable[[Path], list[Path]] | None = None
     answer_types: Callable[[Path], tuple[str, ...]] | None = None
     has_iri_ids: bool = False
+    package: str = ""
 
 
 def has_rdf_ids(options: str) -> bool:
     """Return whether a graph with these stored options, JSON, was read from files whose ids are IRIs."""
     formats = json.loads(options).get("format", ()) if options.startswith("{") else ()
     return any(form.has_iri_ids for form in graph_formats() if form.name in formats)
+
+
+def readable_suffixes() -> list[str]:
+    """Return the suffixes of the formats that can be read with the packages that are installed."""
+    readable = (form for form in graph_formats() if not form.package or find_spec(form.package))
+    return list(dict.fromkeys(suffix for form in readable for suffix in form.suffixes))
 
 
 @lru_cache(maxsize=1)

@@ -65,4 +65,6 @@ def _read_parquet(
         raise UnreadableFile(f"{path}: {str(error).splitlines()[0]}") from error
 
 
-FORMATS = (GraphFormat("parquet", _read_parquet, (".parquet", ".pq"), ("columns", "kind")),)
+FORMATS = (
+    GraphFormat("parquet", _read_parquet, (".parquet", ".pq"), ("columns", "kind"), package="pyarrow"),
+)

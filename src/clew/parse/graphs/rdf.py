@@ -197,7 +197,14 @@ def _literal_value(text: str, datatype: str) -> Any:
 
 
 def _rdf_format(name: str, syntax: Literal["N_TRIPLES", "TURTLE", "RDF_XML"], *suffixes: str) -> GraphFormat:
-    return GraphFormat(name, partial(_read_rdf, syntax=syntax), suffixes, ("languages",), has_iri_ids=True)
+    return GraphFormat(
+        name,
+        partial(_read_rdf, syntax=syntax),
+        suffixes,
+        ("languages",),
+        has_iri_ids=True,
+        package="pyoxigraph",
+    )
 
 
 FORMATS = (

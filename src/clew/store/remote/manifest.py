@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.errors import Damaged, StoreError
+from clew.core.installation import format_install_command
 from clew.store.object_store import ObjectStore, Version
 
 MANIFEST, WRITER, PIECES = "manifest.json", "writer.json", "pieces"
@@ -109,7 +110,7 @@ def read_manifest(objects: ObjectStore) -> Manifest | None:
     if content.get("format") not in READABLE_FORMATS:
         raise StoreError(
             f"the copy at {objects.url} has the format {content.get('format')}; this clew knows {FORMAT}",
-            "Update clew: pip install --upgrade clew",
+            f"Update clew: {format_install_command(upgrade=True)}",
         )
     try:
         reading = content.get("reading", {"layout": "", "files": []})

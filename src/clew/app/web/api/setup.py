@@ -11,9 +11,10 @@ from pydantic import Field, SecretStr
 from clew.app.web.api.questions import Form
 from clew.app.web.errors import RequestRefused
 from clew.app.web.server import CurrentBase, CurrentServer, Server
-from clew.app.web.setup import ModelSetup, find_local_servers, keyring_state
+from clew.app.web.setup import ModelSetup, find_local_servers
 from clew.core.errors import UsageError
 from clew.models import describe_destination
+from clew.models.keys import name_keyring
 
 router = APIRouter(tags=["set-up"])
 
@@ -32,12 +33,12 @@ def require_setup(request: Request, server: Server) -> ModelSetup:
 @router.get("/setup")
 def look(request: Request, server: CurrentServer) -> dict[str, Any]:
     """Return the models that were chosen, where each one's texts go, the servers of models that run on this machine,
-    and whether the system has a keyring for keys."""
+    and what the system's keyring is called (empty: it has none, and keys are kept until the server ends)."""
     setup = require_setup(request, server)
     return {
         "models": [{"name": name, "goes": describe_destination(name)} for name in setup.names],
         "servers": list(map(asdict, find_local_servers(server.settings.model_servers))),
-        "keyring": keyring_state(),
+        "keyring": name_keyring(),
     }
 
 
@@ -50,7 +51,8 @@ class NewModel(Form):
 
 @router.post("/setup/models", status_code=201)
 def add(asked: NewModel, request: Request, server: CurrentServer) -> dict[str, Any]:
-    """Choose a model, which becomes the default. A key goes to the system's keyring."""
+    """Choose a model, which becomes the default. A key goes to the system's keyring; without one it is kept until
+    the server ends."""
     choice = require_setup(request, server).add(asked.name, asked.key.get_secret_value().strip())
     return {"id": choice.id, "goes": choice.goes, "leaves_machine": choice.leaves}
 

@@ -21,6 +21,7 @@ from clew.core.errors import ClewError
 from clew.core.text import shorten
 from clew.core.types import DOCUMENT, SECTION, TABLE, Document, Node
 from clew.knowledge_base.trash import Trash
+from clew.parse.graphs.formats import readable_suffixes
 
 if TYPE_CHECKING:
     from fastapi.responses import HTMLResponse
@@ -97,6 +98,7 @@ def render_home(
         choices=form_choices(server),
         locked=server.settings.token is not None,
         limits=server.settings.limits,
+        graph_suffixes=readable_suffixes(),
         offers_sample=server.settings.projects is not None,
         suggestions=suggest_questions(base),
         current=[],

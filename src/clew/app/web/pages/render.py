@@ -301,7 +301,7 @@ def omit_command_line(hint: str) -> str:
     """
     if re.search(r"--llm|CLEW_LLM", hint):
         return "It needs a language model, which whoever runs this server can set"
-    return "" if re.search(r"(?<!\w)--\w|\bclew \w+|\bpip install\b|`", hint) else hint
+    return "" if re.search(r"(?<!\w)--\w|\bclew \w+|`", hint) else hint
 
 
 def omit_command_parts(reason: str) -> str:

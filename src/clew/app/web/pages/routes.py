@@ -30,13 +30,14 @@ from clew.app.web.pages.render import PageRoute, document_title, render_page
 from clew.app.web.pages.source import ALL_ROWS, find_places, view_page, view_source
 from clew.app.web.projects import SAMPLE_TITLE, is_deletable
 from clew.app.web.server import CurrentBase, CurrentServer
-from clew.app.web.setup import keyring_state
 from clew.core.config import DEFAULT_ENCODER
 from clew.core.errors import NotFound
+from clew.core.installation import format_install_command
 from clew.core.languages import language_name
 from clew.core.types import PASSAGE, SECTION, TABLE
 from clew.knowledge_base.graphs import entity_triples
 from clew.knowledge_base.trash import TRASH_DAYS, Trash
+from clew.models.keys import name_keyring
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 #: Seconds of delay after a wrong token, which make guessing slow.
@@ -106,9 +107,10 @@ def settings(request: Request, server: CurrentServer) -> HTMLResponse:
         title=gettext("Settings"),
         setup=server.setup if is_own else None,
         models=server.questions.models.choices if is_own else (),
-        keyring=keyring_state() if is_own else {},
+        keyring=name_keyring() if is_own else "",
         projects=projects,
         has_multilingual=has_multilingual(),
+        multilingual_command=format_install_command("multilingual"),
     )
 
 

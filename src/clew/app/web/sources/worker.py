@@ -128,7 +128,8 @@ class SourceWorker:
         served.base.store.tag([*report.added, *report.replaced, *report.located], add=source["tags"])
         failed = [[Path(failure.path).name, failure.reason] for failure in report.failed[:_MAX_FAILURES]]
         state = state or {"state": "failed" if failed else "done"}
-        more = {"failed": failed, "failures": len(report.failed), "changed": True}
+        notes = [[Path(path).name, note] for path, note in report.notes[:_MAX_FAILURES]]
+        more = {"failed": failed, "failures": len(report.failed), "notes": notes, "changed": True}
         self._set_state(served, id, {**state, **more, "error": failed[0][1] if failed else ""})
 
     def _set_state(self, served: _Base, id: str, state: dict[str, Any]) -> None:

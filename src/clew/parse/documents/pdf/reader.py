@@ -28,11 +28,11 @@ from clew.parse.documents.pdf.cells import split_line
 from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, label_levels, read_grid
 from clew.parse.documents.pdf.lines import Line, PageLines, bounding_box, extract_lines
 from clew.parse.documents.pdf.recognition import (
-    HINT,
     MAX_PIXELS,
     SCALE,
     PageTurn,
     can_recognise,
+    describe_recognition,
     recognise_page,
     show_boxes,
 )
@@ -505,10 +505,12 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
     if len(without_text) == count:
         raise UnreadableFile(
             f"no text on any of its {count} pages; it looks scanned",
-            "" if can_recognise() else f"{HINT}, or run it through text recognition (OCR) first",
+            ""
+            if can_recognise()
+            else f"{describe_recognition()}, or run it through text recognition (OCR) first",
         )
     if without_text:
-        hint = "" if can_recognise() else f"; {HINT[0].lower()}{HINT[1:]}"
+        hint = "" if can_recognise() else f". {describe_recognition()}"
         builder.notes.append(f"no text on {_name_pages(without_text)}{hint}")
     _add_pages(pages, turns, _read_outline(document), builder)
     stated = document.get_metadata_dict()

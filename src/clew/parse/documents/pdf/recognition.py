@@ -14,6 +14,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from clew.core.installation import format_install_command
 from clew.core.types import PAGE, Box, ParsedDocument, ParsedNode, Table
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ MAX_PIXELS = 8_000_000
 SECONDS_PER_PAGE = 60.0
 #: Memory that the models and the picture may take, in bytes.
 MEMORY = 1536 << 20
-HINT = "To read text in pictures: pip install 'clew[ocr]'"
 #: Lines that are read with less confidence on average are probably upside down.
 _UPRIGHT_CONFIDENCE = 0.85
 #: A page whose pixels differ less than this from each other is blank.
@@ -46,6 +46,11 @@ _SIZE_TOLERANCE = 0.3
 def can_recognise() -> bool:
     """Return whether text recognition is installed."""
     return find_spec("rapidocr") is not None
+
+
+def describe_recognition() -> str:
+    """Return what to do so that text in pictures is read."""
+    return f"To read text in pictures: {format_install_command('ocr')}"
 
 
 @dataclass(frozen=True, slots=True)
