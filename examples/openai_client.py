@@ -1,7 +1,7 @@
 """Ask a running server with OpenAI's client: an answer with citations, vectors, and texts in order.
 
 clew serve --kb FOLDER          in another terminal
-python examples/openai_client.py [http://127.0.0.1:8000] [QUESTION]
+python examples/openai_client.py [http://127.0.0.1:8321] [QUESTION]
 """
 
 import json
@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 import openai
 
-ADDRESS, QUESTION = "http://127.0.0.1:8000", "What does the hirer pay a day if the lighter is returned late?"
+ADDRESS, QUESTION = "http://127.0.0.1:8321", "What does the hirer pay a day if the lighter is returned late?"
 
 if __name__ == "__main__":
     address, question = [*sys.argv[1:], *(ADDRESS, QUESTION)[len(sys.argv) - 1 :]]
