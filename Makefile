@@ -18,7 +18,8 @@ test: .venv/ready-dev ## The test suite: offline, warnings are errors; branch co
 slow: .venv/ready-dev ## The tests that take long: kills at random instants, whole pages of analyses
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow
 
-integrations: build/integrations/ready ## What other programs see of clew: LangChain's own tests, LlamaIndex, Haystack, openai, mcp, schemathesis, all newest
+integrations: build/integrations/ready build/serve/ready .venv/ready-dev ## What other programs see of clew (LangChain's own tests, LlamaIndex, Haystack, openai, mcp, schemathesis, all newest), and every control of the app with the extra serve alone, in environments of their own
+	$(BIN)/python -m pytest -m "slow or not slow" tests/app/web/test_controls.py
 	HAYSTACK_TELEMETRY_ENABLED=False build/integrations/bin/python -m pytest -m "slow or not slow" \
 	  -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function \
 	  tests/app/test_integrations.py tests/test_api.py tests/app/web/test_chat.py tests/app/web/test_mcp.py tests/app/web/test_schema.py
@@ -30,6 +31,12 @@ build/cluster/ready: pyproject.toml
 	$(PYTHON) -m venv build/cluster
 	build/cluster/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[scale]" "moto[s3]" flask flask-cors pytest pytest-cov hypothesis \
 	  reportlab python-docx openpyxl
+	touch $@
+
+# As README says it, so that nothing is there but what the extra brings; anew for each change of what is installed.
+build/serve/ready: pyproject.toml $(shell find src samples/documents -type f -not -name "*.pyc")
+	$(PYTHON) -m venv build/serve
+	build/serve/bin/python -m pip install --quiet --disable-pip-version-check '.[serve]'
 	touch $@
 
 build/integrations/ready: pyproject.toml

@@ -237,13 +237,12 @@ def test_the_place_of_a_cluster(tmp_path, monkeypatch):
     ):
         with pytest.raises(UsageError, match=problem), connect_cluster(place):
             pass
-    monkeypatch.setattr(clusters, "find_spec", lambda name: None)
+    monkeypatch.setattr("clew.core.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="Ray is not installed"), connect_cluster("ray://127.0.0.1:1"):
         pass
     assert (
         "[scale]'" in run("add", "x", "--on", "ray://127.0.0.1:1", "--kb", tmp_path / "a", status=2).output
     )
-    monkeypatch.setattr(local_cluster, "find_spec", lambda name: None)
     assert "[scale]'" in run("cluster", "up", status=2).output
     assert "no cluster runs" in run("cluster", "down").output
     assert json.loads(run("cluster", "down", "--json").output) == {"stopped": None}

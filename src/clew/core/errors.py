@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -82,6 +83,13 @@ class MissingExtra(ClewError):
 
     def __init__(self, part: str, extra: str) -> None:
         super().__init__(f"{part} is not installed", f"Install it: {format_install_command(extra)}")
+
+
+def require_packages(extra: str, *packages: str, part: str = "") -> None:
+    """Raise MissingExtra for a package of an extra that is not installed, or for the ``part`` that needs it."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtra(part or package, extra)
 
 
 class PluginError(ClewError):

@@ -27,7 +27,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -37,7 +36,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from clew.core.config import reading_limits, set_environment
-from clew.core.errors import ClewError, MissingExtra, RemoteError, UnreadableFile, UsageError
+from clew.core.errors import ClewError, RemoteError, UnreadableFile, UsageError, require_packages
 from clew.core.types import Member
 from clew.knowledge_base.local_cluster import read_local_cluster
 from clew.models import create_encoder
@@ -171,8 +170,7 @@ class RayExecutor:
     """Runs functions as tasks of Ray, through the port of its client (10001)."""
 
     def __init__(self, address: str) -> None:
-        if find_spec("ray") is None or find_spec("grpc") is None:
-            raise MissingExtra("Ray", "scale")
+        require_packages("scale", "ray", "grpc", part="Ray")
         import ray
 
         self._ray, self._address = ray, address

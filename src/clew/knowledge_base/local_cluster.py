@@ -20,11 +20,10 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from clew.core.config import cache_path, environment_with
-from clew.core.errors import MissingExtra, RemoteError, UsageError
+from clew.core.errors import RemoteError, UsageError, require_packages
 
 LOOPBACK = "127.0.0.1"
 #: The port of Ray's client, and MiB of memory for what tasks send and return, unless others are given.
@@ -85,8 +84,7 @@ def start_local_cluster(
 
     Raises UsageError where one runs, or the port is taken; MissingExtra; RemoteError where Ray does not start.
     """
-    if find_spec("ray") is None or find_spec("grpc") is None:
-        raise MissingExtra("Ray", "scale")
+    require_packages("scale", "ray", "grpc", part="Ray")
     if sys.platform == "win32":
         raise UsageError("a local cluster needs Linux or macOS", "Name a cluster elsewhere: ray://HOST:10001")
     if (running := read_local_cluster()) is not None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.errors import BadCompletion, MissingExtra, ModelError, NotFound, unknown_name_error
+from clew.core.errors import BadCompletion, ModelError, NotFound, require_packages, unknown_name_error
 from clew.core.protocols import encoder_batch, encoder_contrast
 from clew.models.endpoint import Endpoint
 from clew.models.wrappers import RetryPolicy, map_threads
@@ -313,10 +313,9 @@ class SentenceTransformerEncoder:
 
     @cached_property
     def _model(self) -> Any:
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError:
-            raise MissingExtra("sentence-transformers", "local") from None
+        require_packages("local", "sentence_transformers")
+        from sentence_transformers import SentenceTransformer
+
         try:
             return SentenceTransformer(str(Path(self.source).expanduser()))
         except (OSError, ValueError) as error:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from clew.core.errors import MissingExtra, ModelError
+from clew.core.errors import ModelError, require_packages
 from clew.core.prompts.replies import schema_instruction
 from clew.core.protocols import Completion, Prompt
 from clew.core.types import Usage
@@ -187,11 +187,9 @@ def choose_device() -> str:
 
 def load_config(source: str) -> Any:
     """Return the configuration of the model of a hub name or folder. Raises ModelError, MissingExtra."""
-    try:
-        import torch  # noqa: F401
-        import transformers
-    except ImportError:
-        raise MissingExtra("transformers", "local") from None
+    require_packages("local", "transformers", "torch")
+    import transformers
+
     try:
         return transformers.AutoConfig.from_pretrained(resolve_source(source))
     except (OSError, ValueError) as error:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.config import cache_path
-from clew.core.errors import MissingExtra, ModelError
+from clew.core.errors import MissingExtra, ModelError, require_packages
 from clew.core.installation import format_install_command
 from clew.models import MULTILINGUAL
 from clew.models.encoders import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE
@@ -199,8 +199,7 @@ def add_update(matrix: Vectors, update: Update, name: str) -> Vectors:
 
 def export_multilingual(weights: Path, folder: Path, update: Update | None = None) -> None:
     """Write the encoder of a packed file, with an update, to a new folder. Raises ModelError, MissingExtra."""
-    if find_spec("onnx") is None:
-        raise MissingExtra("onnx", "multilingual")
+    require_packages("multilingual", "onnx")
     model = PackedModel.read(weights)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         unfinished = Path(scratch) / folder.name

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from clew.core.errors import MissingExtra, ModelError
+from clew.core.errors import ModelError, require_packages
 from clew.models import parse_name
 from clew.models.local import choose_device, load_error, load_model, load_tokenizer, resolve_source
 
@@ -149,10 +149,9 @@ class CrossEncoder:
 
     @cached_property
     def _model(self) -> Any:
-        try:
-            from sentence_transformers import CrossEncoder as Loaded
-        except ImportError:
-            raise MissingExtra("sentence-transformers", "local") from None
+        require_packages("local", "sentence_transformers")
+        from sentence_transformers import CrossEncoder as Loaded
+
         try:
             return Loaded(resolve_source(self.source), device=choose_device())
         except (OSError, ValueError) as error:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clew.core.errors import MissingExtra
+from clew.core.errors import require_packages
 
 #: Colours that can be told apart by people who see few, and in grey by their markers (Okabe and Ito, 2008).
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -180,10 +180,9 @@ def _save_figure(plt: Any, figure: Any, labelled: Any, target: Path) -> list[Pat
 
 def load_pyplot() -> Any:
     """Return matplotlib's interface, drawing to files only. Raises MissingExtra."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise MissingExtra("matplotlib, which draws figures,", "plots") from error
+    require_packages("plots", "matplotlib", part="matplotlib, which draws figures,")
+    import matplotlib
+
     matplotlib.use("agg")
     from matplotlib import pyplot
 

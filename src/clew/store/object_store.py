@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from clew.core.config import data_path
-from clew.core.errors import MissingExtra, NotFound, StoreError, UsageError
+from clew.core.errors import NotFound, StoreError, UsageError, require_packages
 from clew.core.text import shorten
 from clew.store.database import hold_lock
 
@@ -109,11 +109,9 @@ def open_object_store(url: str) -> ObjectStore:
     is_object_url(url)
     if url.startswith("file://"):
         return FolderObjects(Path(url.removeprefix("file://")))
-    try:
-        import obstore
-        import obstore.store
-    except ModuleNotFoundError as error:
-        raise MissingExtra("obstore, the client of object storage,", "scale") from error
+    require_packages("scale", "obstore", part="obstore, the client of object storage,")
+    import obstore.store
+
     try:
         client = obstore.store.from_url(
             url.rstrip("/"),

@@ -17,14 +17,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.core.arrays import union
-from clew.core.errors import MissingExtra, UsageError, unknown_name_error
+from clew.core.errors import UsageError, require_packages, unknown_name_error
 from clew.core.text import build_hop_query, candidate_names, title_names
 from clew.core.types import PASSAGE, Scope
 from clew.evaluate.corpora import pool_paragraphs
@@ -391,9 +390,7 @@ def train_encoder(
     ``report_plan`` receives the plan before the training starts. Equal pairs, model, settings, machine and versions
     give equal weights. Raises UsageError, MissingExtra.
     """
-    for package in ("torch", "sentence_transformers", "accelerate", "datasets", "peft"):
-        if find_spec(package) is None:
-            raise MissingExtra(package, "train")
+    require_packages("train", "torch", "sentence_transformers", "accelerate", "datasets", "peft")
     pairs, settings, held_out = training.pairs, training.settings, training.held_out
     if len(pairs) < settings.batch:
         raise UsageError(

@@ -12,13 +12,12 @@ import json
 import shutil
 import tempfile
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from clew.core.errors import MissingExtra, UsageError, unknown_name_error
+from clew.core.errors import UsageError, require_packages, unknown_name_error
 from clew.models import MULTILINGUAL
 from clew.models.encoders import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE, OnnxEncoder
 from clew.models.multilingual import CONTRAST
@@ -76,9 +75,7 @@ def export_encoder(source: Path | str, folder: Path, form: ExportForm) -> Export
 
     Raises UsageError, MissingExtra.
     """
-    for package in ("torch", "sentence_transformers", "onnx"):
-        if find_spec(package) is None:
-            raise MissingExtra(package, "train")
+    require_packages("train", "torch", "sentence_transformers", "onnx")
     if folder.exists():
         raise UsageError(f"{folder} exists already", "Name a new folder")
     from sentence_transformers import SentenceTransformer

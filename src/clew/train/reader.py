@@ -12,13 +12,12 @@ import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.errors import MissingExtra
+from clew.core.errors import require_packages
 from clew.evaluate.metrics.answers import exact_match, token_f1
 from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, read_tokenizer
 from clew.models.span_reader import (
@@ -165,9 +164,7 @@ def build_model(source: Path | str, dropout: float = 0.0, attention: str = "sdpa
 
     ``attention`` is the implementation that transformers uses; ``eager`` can be exported. Raises MissingExtra.
     """
-    for package in ("torch", "transformers"):
-        if find_spec(package) is None:
-            raise MissingExtra(package, "train")
+    require_packages("train", "torch", "transformers")
     import torch
     from transformers import AutoModel
 

@@ -20,11 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.core.errors import MissingExtra, ModelError, UsageError
+from clew.core.errors import ModelError, UsageError, require_packages
 from clew.core.prompts.templates import load_prompt
 from clew.evaluate.examples import shuffle_examples
 from clew.methods.kgp.guides import GENERATION_PROMPTS
@@ -127,7 +126,7 @@ def train_traverser(
     the training starts. Equal data, model, settings and machine give equal weights, interrupted or not (on a GPU up
     to the rounding of its kernels). A finished training is not repeated. Raises UsageError, ModelError, MissingExtra.
     """
-    _require_extra()
+    require_packages("train", "torch", "transformers", "accelerate", "peft")
     output = TrainingFolder(out, RECORD)
     output.check()
     config = load_config(source)
@@ -166,12 +165,6 @@ def train_traverser(
     save_model(run, tokenizer, out)
     output.finish(record | {FINISHED: after, "steps": run.state.global_step, "versions": package_versions()})
     return TrainingResult(prompt, record["before"], after)
-
-
-def _require_extra() -> None:
-    for package in ("torch", "transformers", "accelerate", "peft"):
-        if find_spec(package) is None:
-            raise MissingExtra(package, "train")
 
 
 def _build_settings(config: Any, changes: Mapping[str, Any]) -> TraverserSettings:

@@ -16,10 +16,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from clew.core.errors import MissingExtra
+from clew.core.errors import require_packages
 from clew.core.text import strip_qualifier
 from clew.core.types import ReaderPassage
 
@@ -75,8 +74,7 @@ class _Clause:
 
 def load_parser() -> Any:
     """Return spaCy's parser of English. Raises MissingExtra."""
-    if find_spec(PARSER) is None:
-        raise MissingExtra("spacy", "parser")
+    require_packages("parser", PARSER, part="spacy")
     return import_module(PARSER).load()
 
 

@@ -22,7 +22,7 @@ from clew.app.cli.options import (
 )
 from clew.app.cli.output import print_json, print_note
 from clew.core.config import knowledge_base_name, knowledge_base_path
-from clew.core.errors import MissingExtra, UsageError
+from clew.core.errors import UsageError, require_packages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,10 +99,9 @@ def _serve(
     from clew.app.web.method_choices import DEFAULT, evidence_methods, validate_recipes
 
     allowed = validate_recipes(recipes or [DEFAULT, *evidence_methods(model is not None)])
-    try:
-        from clew.app.web.mcp.server import serve_stdio
-    except ModuleNotFoundError as error:
-        raise MissingExtra("mcp, which speaks the Model Context Protocol,", "serve") from error
+    require_packages("serve", "mcp", part="mcp, which speaks the Model Context Protocol,")
+    from clew.app.web.mcp.server import serve_stdio
+
     announce_text_destination("questions and passages", model)
     announce_search_destination("questions and the queries made of them", list(allowed))
     for base in bases.values():

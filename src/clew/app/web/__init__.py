@@ -7,10 +7,9 @@ in a process of their own (:mod:`clew.app.web.uploads.worker`)."""
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from clew.core.errors import MissingExtra
+from clew.core.errors import require_packages
 
 if TYPE_CHECKING:
     from clew.app.web.application import make_app
@@ -29,9 +28,7 @@ _PACKAGES = ("fastapi", "uvicorn", "python_multipart", "jinja2", "openpyxl", "ke
 
 def require_extra() -> None:
     """Raise MissingExtra if a package of the extra is not installed."""
-    for package in _PACKAGES:
-        if find_spec(package) is None:
-            raise MissingExtra("the web app", "serve")
+    require_packages("serve", *_PACKAGES, part="the web app")
 
 
 def __getattr__(name: str) -> Any:

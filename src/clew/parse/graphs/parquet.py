@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
-from clew.core.errors import MissingExtra, UnreadableFile
+from clew.core.errors import UnreadableFile, require_packages
 from clew.core.protocols import GraphSink
 from clew.parse.graphs.columns import (
     are_triples,
@@ -33,11 +33,10 @@ def _read_parquet(
 
     Raises UnreadableFile, BadRows, MissingExtra.
     """
-    try:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingExtra("pyarrow, which reads Parquet,", "graphs") from error
+    require_packages("graphs", "pyarrow", part="pyarrow, which reads Parquet,")
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
     size = path.stat().st_size if path.is_file() else 0
     try:
         with ParquetFile(path) as file:

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from clew.core.errors import MissingExtra, UnreadableFile
+from clew.core.errors import UnreadableFile, require_packages
 from clew.core.protocols import GraphSink
 from clew.parse.graphs.files import GraphFile, RowErrors, open_graph_file
 from clew.parse.graphs.formats import GraphFormat, GraphReadOptions
@@ -66,10 +66,9 @@ def _read_rdf(
 ) -> None:
     """Read an RDF file. Raises UnreadableFile, BadRows, MissingExtra."""
     with open_graph_file(path, report_progress) as file:
-        try:
-            import pyoxigraph
-        except ImportError as error:
-            raise MissingExtra("pyoxigraph, which reads RDF,", "rdf") from error
+        require_packages("rdf", "pyoxigraph", part="pyoxigraph, which reads RDF,")
+        import pyoxigraph
+
         reader = _StatementReader(sink, options.languages, errors, path)
         if syntax == "N_TRIPLES":
             quads = _parse_lines(file, errors)

@@ -50,7 +50,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from clew.core.arrays import write_manifest
-from clew.core.errors import MissingExtra, UsageError
+from clew.core.errors import UsageError, require_packages
 from clew.core.text import encode_iri_name, fold_name, parse_number, read_count, scalar_text
 
 if TYPE_CHECKING:
@@ -214,10 +214,9 @@ def delete_stale_stores(derived: Path, digests: Sequence[str], unfinished_age: f
 
 
 def _import_pyoxigraph() -> Any:
-    try:
-        import pyoxigraph
-    except ImportError as error:
-        raise MissingExtra("pyoxigraph, which answers SPARQL,", "rdf") from error
+    require_packages("rdf", "pyoxigraph", part="pyoxigraph, which answers SPARQL,")
+    import pyoxigraph
+
     return pyoxigraph
 
 

@@ -1,0 +1,432 @@
+"""Every control of the app leads somewhere in the installation that README recommends: ``pip install '.[serve]'``.
+
+``make integrations`` makes that environment, build/serve, and runs this: the app runs there, the browser here. A control
+is anything that can be clicked, chosen or filled in. Each one of a kind is used once, on a page that is loaded afresh:
+something has to happen, no request may be refused, and what is downloaded has to be what its name says.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import os
+import re
+import subprocess
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import openpyxl
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[dev]'")
+
+from bad_files import _image_pdf as scanned_pdf
+from scripted import ScriptedServer
+from serve_app import FILES, PATIENCE, QUESTION, SAMPLES, waited_for
+
+ROOT = Path(__file__).parents[3]
+BIN = ROOT / "build" / "serve" / "bin"
+TEMPLATES = ROOT / "src" / "clew" / "app" / "web" / "pages" / "templates"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (BIN / "clew").exists(), reason="no environment with serve alone: make integrations"),
+]
+
+#: Seconds that a press on a control may take to have its effect, at most.
+LONGEST = 20.0
+#: What is written into fields, by their names.
+WORDS = {
+    "question": QUESTION, "called": "Bittern", "name": "Bittern", "words": "lighter", "find": "lighter",
+    "questions": "Who is the hirer?", "page": "1", "tag": "river", "tags": "river", "title": "The quay",
+    "text": "The lamp at Fenner Mouth is lit at dusk.", "where": "type = pdf", "model": "scripted",
+    "key": "the-right-key", "chain": "Heron Queen >> captain >> #1; final answer: #1",
+}  # fmt: skip
+#: The smallest graph that each suffix of the button for graphs can have.
+GRAPHS = {
+    ".csv": b"Bittern,built by,Harl Ness\n", ".txt": b"Bittern,built by,Harl Ness\n", ".tsv": b"Bittern\tbuilt by\tHarl Ness\n",
+    ".tab": b"Bittern\tbuilt by\tHarl Ness\n",
+    ".jsonl": b'{"head": "Bittern", "relation": "built by", "tail": "Harl Ness"}\n',
+    ".ndjson": b'{"head": "Bittern", "relation": "built by", "tail": "Harl Ness"}\n',
+    ".bib": b"@book{a, title={Locks}, author={Ness, Harl}, year={1919}}\n",
+    ".bibtex": b"@book{a, title={Locks}, author={Ness, Harl}, year={1919}}\n",
+    ".ris": b"TY  - BOOK\nTI  - Locks\nAU  - Ness, Harl\nPY  - 1919\nER  - \n",
+}  # fmt: skip
+#: Attributes of controls that appear only with more documents than are here, or while something is under way; and the
+#: tests that press them.
+ELSEWHERE = {"data-list-all": "test_browser_scope.py"}
+
+#: Lists the controls of a page that can be used now: an index, what kind it is, and what it does when it is used.
+LIST = r"""() => {
+  const shape = (text) => (text || "").replace(/[0-9a-f]{12,}|\d+/g, "N").replace(/=[^&#]*/g, "=");
+  const root = document.querySelector("dialog[open]") || document;
+  const controls = root.querySelectorAll("a[href], button, summary, select, input:not([type=hidden]), textarea");
+  return [...controls].map((each, index) => {
+    each.dataset.probe = index;
+    if (each.closest("[hidden], dialog:not([open]), noscript, [aria-disabled=true]") || each.disabled) return null;
+    if (each.closest(".skip") || !(each.checkVisibility() || each.parentElement.closest("details:not([open])"))) return null;
+    const data = Object.keys(each.dataset).filter((name) => name !== "probe").sort();
+    const told = ["pick", "turn", "zoom", "sourceChange", "pinned", "sourceKind", "api"].filter((name) => name in each.dataset);
+    const form = each.form || each.closest("form");
+    const value = each.tagName === "BUTTON" && each.value.length < 12 ? each.value : "";
+    const kind = [
+      each.tagName, each.type || "", each.name || "", each.id.replace(/(d|g|follow)-.*/, "$1"), each.className, value, data.join(" "),
+      told.map((name) => shape(each.dataset[name])).join(" "),
+      each.tagName === "A" ? shape(each.getAttribute("href")) : "",
+      form ? `${form.id} ${form.className} ${form.dataset.sourceKind || ""} ${shape(form.getAttribute("action"))}` : "",
+      each.tagName === "BUTTON" && !data.length && each.name !== "question" ? shape(each.textContent.trim()) : "",
+      each.tagName === "SUMMARY" ? each.parentElement.className : "",
+    ].join("|");
+    return { index, kind, tag: each.tagName, type: each.type || "", data };
+  }).filter(Boolean);
+}"""
+#: Everything that a control may change on a page.
+STATE = r"""() => {
+  const fields = [...document.querySelectorAll("input, select, textarea")].map((each) => `${each.checked}${each.value}`);
+  return [location.href, document.body.innerHTML, fields.join(), document.activeElement?.dataset.probe, scrollY].join();
+}"""
+#: Opens what is closed, so that it loads what it holds.
+OPEN = """() => document.querySelectorAll("details:not([open]):not(.menu)").forEach((each) => (each.open = true))"""
+LOADED = """() => [...document.querySelectorAll("details[data-part]")].every((each) => each.dataset.loaded)"""
+#: Brings a control to where a person would have it: what it is in is open, the form that it sends is filled in.
+READY = r"""(control, words) => {
+  for (let each = control.parentElement?.closest("details"); each; each = each.parentElement?.closest("details")) each.open = true;
+  if (control.tagName === "SUMMARY") control.parentElement.open = false;
+  if (control.type !== "submit" || !control.form) return;
+  const selects = [...control.form.querySelectorAll("select[required]")];
+  selects.forEach((each, number) => (each.selectedIndex = number + 1));
+  for (const each of control.form.querySelectorAll("input, textarea")) {
+    if (["hidden", "checkbox", "radio", "file"].includes(each.type) || each.closest("[hidden]")) continue;
+    if (each.name === "chain" || each.name === "where") continue;
+    each.value = words[`${control.form.dataset.sourceKind || ""} ${each.name}`.trim()] ?? words[each.name] ?? each.value;
+  }
+}"""
+
+
+@dataclass
+class Running:
+    """``clew serve`` of the environment with the extra serve alone."""
+
+    port: int
+    home: Path
+    model: ScriptedServer
+    base: str = "harbour"
+
+    def request(self, method: str, path: str, shape: Any = None) -> Any:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        body = None if shape is None else json.dumps(shape)
+        connection.request(method, path, body, {"Content-Type": "application/json"})
+        reply = connection.getresponse()
+        content = reply.read()
+        assert reply.status < 400, (method, path, content)
+        connection.close()
+        return json.loads(content)
+
+    def call(self, method: str, path: str, shape: Any = None) -> Any:
+        """Call the API of the base."""
+        return self.request(method, f"/api/bases/{self.base}{path}", shape)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("home")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_", "PYTHON", "OPENAI_"))}
+    kept["CLEW_ENCODER"] = "none"  # making vectors needs no package, and takes a while
+    return kept | {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "PATH": f"{BIN}{os.pathsep}{kept['PATH']}"}
+
+
+def run_clew(*words: str | Path, environment: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [BIN / "clew", *map(str, words)], env=environment, cwd=cwd, capture_output=True, text=True
+    )
+
+
+@pytest.fixture(scope="module")
+def running(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A base with all that has a page: documents, a graph, a question, a quote put aside, a table of answers, a
+    document in the trash, a folder that is followed, and an empty project."""
+    folder = tmp_path_factory.mktemp("serve")
+    files = [SAMPLES / name for name in FILES]
+    extra = folder / "note.md"
+    extra.write_text("# Note\n\nThe hirer pays a day.\n")
+    kb = folder / "harbour"
+    added = run_clew("add", *files, extra, "--kb", kb, environment=environment)
+    assert added.returncode == 0, added.stderr
+    graph = ROOT / "samples" / "graphs" / "oskell-people-and-ships.tsv"
+    assert run_clew("graph", "add", graph, "--kb", kb, environment=environment).returncode == 0
+    followed = folder / "papers"
+    followed.mkdir()
+    (followed / "weir.md").write_text("# The weir\n\nThe weir was raised by Ines Harrow.\n")
+    (followed / "plan.png").write_bytes(PNG)
+    scanned_pdf(followed / "scan.pdf")
+    with ScriptedServer() as model:
+        model.key = "the-right-key"
+        process = subprocess.Popen(
+            [BIN / "clew", "serve", "--kb", str(kb), "--port", "0"], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, env={**environment, "OPENAI_BASE_URL": model.url},
+        )  # fmt: skip
+        try:
+            assert process.stdout is not None
+            port = int(re.fullmatch(r"clew: http://127\.0\.0\.1:(\d+)\n", process.stdout.readline())[1])
+            app = Running(port, folder, model)
+            prepare(app, extra.name, followed)
+            yield app
+        finally:
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+
+
+def prepare(app: Running, removed: str, followed: Path) -> None:
+    """Make what the pages show."""
+    asked = app.call("POST", "/questions", {"question": QUESTION})
+    waited_for(lambda: app.call("GET", f"/questions/{asked['id']}").get("state") not in {"waiting", "running"})
+    keys = {line["document"]: line["key"] for line in app.call("GET", "/documents")["documents"]}
+    hits = app.call("POST", "/search", {"question": QUESTION})["hits"]
+    app.call("POST", "/basket", {"node": hits[0]["id"], "text": "", "question": QUESTION})
+    grid = app.call("POST", "/grids", {"questions": ["Who is the hirer?"], "documents": [keys[FILES[0]], keys[FILES[1]]]})
+    waited_for(lambda: app.call("GET", f"/grids/{grid['id']}")["state"] == "ended")
+    app.call("POST", "/documents/tags", {"documents": [keys[FILES[0]]], "add": ["lease"]})
+    app.call("POST", "/documents/remove", {"documents": [keys[removed]]})
+    app.request("POST", "/api/bases", {"title": "The empty one"})
+    app.call("POST", "/sources", {"kind": "folder", "place": str(followed), "tags": []})
+    waited_for(lambda: any(source["state"].get("failed") for source in app.call("GET", "/sources")["sources"]))
+
+
+class Hand:
+    """Uses the controls of pages one after another, each kind once."""
+
+    def __init__(self, browser: Any, app: Running, words: dict[str, str]) -> None:
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.context, self.app, self.words = context, app, words
+        self.page = context.new_page()
+        self.page.set_default_timeout(1000 * LONGEST)
+        self.used: dict[str, str] = {}  # the kind of each control, and the scene where it was used
+        self.later: dict[str, Scene] = {}  # those that remove something
+        self.data: set[str] = set()
+        self.problems: list[str] = []
+        self.downloads: list[Any] = []
+        self.asked = 0
+        self.pending: set[Any] = set()
+        self.popups: list[Any] = []
+        context.on("page", self._watch)
+        self._watch(self.page)
+
+    def _watch(self, page: Any) -> None:
+        if page is not self.page:
+            self.popups.append(page)
+        page.on("framenavigated", lambda frame: self.pending.clear())
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and self.problems.append(message.text))
+        page.on("download", lambda download: self.downloads.append(download))
+        page.on("request", lambda request: self._count(request, 1))
+        page.on("requestfinished", lambda request: self._count(request, -1))
+        page.on("requestfailed", lambda request: self._count(request, -1))
+        page.on("response", lambda reply: reply.status >= 400 and self.problems.append(f"{reply.status} {reply.url}"))
+
+    def _count(self, request: Any, by: int) -> None:
+        if request.resource_type not in {"eventsource", "image"}:
+            self.asked += by > 0
+            if by > 0:
+                self.pending.add(request)
+            else:
+                self.pending.discard(request)
+
+    def settle(self) -> None:
+        """Wait until what was asked for has come; what a page was left for comes no more."""
+        quiet, deadline = 0, time.monotonic() + LONGEST
+        while quiet < 3 and time.monotonic() < deadline:
+            self.page.wait_for_timeout(15)
+            quiet = 0 if self.pending else quiet + 1
+
+    def load(self, scene: Scene) -> list[dict[str, Any]]:
+        """Open a page afresh, with all that it has open; return its controls."""
+        self.pending.clear()
+        self.page.goto(f"http://127.0.0.1:{self.app.port}{scene.path}", wait_until="load")
+        scene.prepare(self.page)
+        if not self.page.locator("dialog[open]").count():
+            self.page.evaluate(OPEN)
+            self.page.wait_for_function(LOADED)
+        self.settle()
+        controls: list[dict[str, Any]] = self.page.evaluate(LIST)
+        return controls
+
+    def look_at(self, scene: Scene) -> None:
+        """Use each control of a page whose kind was not used before; leave those that remove something for later."""
+        controls = self.load(scene)
+        assert controls, scene.path
+        is_fresh = True
+        for kind in dict.fromkeys(control["kind"] for control in controls):
+            if kind in self.used or kind in self.later:
+                continue
+            if removes(kind):
+                self.later[kind] = scene
+                continue
+            if not is_fresh:
+                controls = self.load(scene)
+            control = next((each for each in controls if each["kind"] == kind), None)
+            if control is None:
+                self.problems.append(f"{scene.path}: it is there at one time and not at another: {kind}")
+                continue
+            self.use(scene, control)
+            is_fresh = control["tag"] == "TEXTAREA" or control["type"] in {"text", "search", "number", "password"}
+
+    def use(self, scene: Scene, control: dict[str, Any]) -> None:
+        """Use one control; note what is wrong with what came of it."""
+        kind, page = control["kind"], self.page
+        self.used[kind] = scene.path
+        self.data |= {re.sub(r"([A-Z])", r"-\1", f"data-{name}").lower() for name in control["data"]}
+        place = page.locator(f'[data-probe="{control["index"]}"]')
+        before = len(self.problems)
+        print("   ", round(time.monotonic() % 1000, 1), kind.replace(chr(10), " "), flush=True)
+        try:
+            self.press(control, place)
+        except playwright.Error as error:
+            self.problems.append(str(error).splitlines()[0])
+        self.problems[before:] = [f"{scene.path}: {kind}: {problem}" for problem in self.problems[before:]]
+
+    def press(self, control: dict[str, Any], place: Any) -> None:
+        """Press, choose or fill in a control, and see what comes of it."""
+        page = self.page
+        place.evaluate(READY, self.words)
+        state, asked, downloads, popups = page.evaluate(STATE), self.asked, len(self.downloads), len(self.popups)
+        if control["type"] == "file":
+            place.set_input_files([{"name": "mill.csv", "mimeType": "text/csv", "buffer": b"Mill,burned in,1920\n"}])
+        elif control["tag"] == "SELECT":
+            self.choose_all(place)
+        elif control["tag"] in {"TEXTAREA", "INPUT"} and control["type"] not in {"checkbox", "radio"}:
+            place.fill("2" if control["type"] == "number" else "Bittern")
+        else:
+            place.click()
+        self.settle()
+        if page.locator("#confirm[open]").count():
+            # Nothing happens to what is kept.
+            page.locator("#confirm button[value=no]").click()
+            self.settle()
+            place.click()
+            page.locator("#confirm button[value=yes]").click()
+            self.settle()
+        happened = self.asked > asked or len(self.downloads) > downloads or len(self.popups) > popups
+        if not happened and page.evaluate(STATE) == state:
+            self.problems.append("nothing happens")
+        text = page.inner_text("body")
+        self.problems += re.findall(r"[^\n]*(?:could not be reached|could not be copied|is not installed)[^\n]*", text)
+        for download in self.downloads[downloads:]:
+            check_file(download.suggested_filename, Path(download.path()).read_bytes())
+        for popup in self.popups[popups:]:
+            popup.close()
+
+    def choose_all(self, place: Any) -> None:
+        """Choose the last and the first of a list's options; one of them is another than now."""
+        values = place.evaluate("each => [...each.options].filter((one) => !one.disabled).map((one) => one.value)")
+        place.select_option(values[-1] if place.input_value() != values[-1] else values[0])
+
+
+def removes(kind: str) -> bool:
+    """Return whether a control takes something away that other pages show."""
+    return bool(re.search(r"\b(?:delete|remove|trash|modelRemove)\b|danger|trash/", kind))
+
+
+def check_file(name: str, content: bytes) -> None:
+    """Check that a file is what its name says."""
+    suffix = Path(name).suffix
+    if suffix == ".xlsx":
+        assert openpyxl.load_workbook(io.BytesIO(content)).active.max_row > 1, name
+    elif suffix == ".docx":
+        assert "word/document.xml" in zipfile.ZipFile(io.BytesIO(content)).namelist(), name
+    elif suffix == ".json":
+        assert "error" not in json.loads(content), name
+    else:
+        assert suffix in {".csv", ".md", ".pdf", ".txt", ".html"}, name
+        assert content and b'"error"' not in content, name
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A page, and what is done before its controls are looked for."""
+
+    path: str
+    prepare: Callable[[Any], object] = field(default=lambda page: None)
+
+
+def tick_two(page: Any) -> None:
+    for number in (0, 1):
+        page.locator("#documents input[type=checkbox][value]").nth(number).click()
+    page.wait_for_selector(".picked:not([hidden])")
+
+
+def open_tags(page: Any) -> None:
+    tick_two(page)
+    page.click("[data-pick=tag]")
+    page.wait_for_selector("#tagging[open]")
+
+
+def open_viewer(page: Any) -> None:
+    page.locator("a[data-cite], a[data-source]").first.click()
+    page.wait_for_selector("#viewer:not([hidden]) .source")
+
+
+def choose_service(page: Any) -> None:
+    page.select_option("[name=service]", "other")
+
+
+def list_scenes(app: Running) -> list[Scene]:
+    """Return all kinds of pages, those last that change what other pages show."""
+    base = f"/b/{app.base}"
+    [question, *_] = app.call("GET", "/questions")["questions"]
+    keys = {line["document"]: line["key"] for line in app.call("GET", "/documents")["documents"]}
+    pdf, text, table = (f"{base}/d/{keys[name]}" for name in FILES)
+    [grid, *_] = app.call("GET", "/grids")["grids"]
+    graph = quote(app.call("GET", "/graphs")["graphs"][0]["graph"])
+    empty = next(one["base"] for one in app.request("GET", "/api/bases")["bases"] if one["base"] != app.base)
+    pair = f"before={keys[FILES[0]]}&after={keys[FILES[1]]}"
+    return [
+        Scene("/"), Scene(f"{base}/"), Scene(f"{base}/?find=a&tag=lease"), Scene(f"{base}/", tick_two), Scene(f"{base}/", open_tags),
+        Scene(f"{base}/?words=hirer"),
+        Scene(f"{base}/q/{question['id']}"), Scene(f"{base}/q/{question['id']}", open_viewer),
+        Scene(f"{base}/q/{question['id']}/how"), Scene(f"{base}/q/{question['id']}/cite/1"),
+        Scene(pdf), Scene(pdf, open_viewer), Scene(f"{pdf}?at=3"), Scene(f"{pdf}/find?words=lighter"),
+        Scene(f"{pdf}/page?page=1"), Scene(text), Scene(f"{text}?at=2"), Scene(table), Scene(f"{table}?at=2"),
+        Scene(f"{base}/g/{graph}?called=Bittern"), Scene(f"{base}/about"), Scene(f"{base}/about?name=Bittern"),
+        Scene(f"{base}/changes"), Scene(f"{base}/changes?{pair}"), Scene(f"{base}/basket"),
+        Scene(f"{base}/grids"), Scene(f"{base}/grids/{grid['id']}"), Scene(f"{base}/removed"),
+        Scene("/projects"), Scene("/api/docs"), Scene("/settings"), Scene("/settings", choose_service),
+        # What the settings have chosen can be taken back; the empty project gets the sample documents.
+        Scene("/settings"), Scene(f"/b/{empty}/"), Scene("/projects"),
+    ]  # fmt: skip
+
+
+def test_every_control_leads_somewhere(running: Running, browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("# One\n\nThe first.\n")
+    words = {**WORDS, "folder place": str(tmp_path), "page place": "http://127.0.0.1:9/report", "url": running.model.url}
+    hand = Hand(browser, running, words)
+    for scene in list_scenes(running):
+        start = time.monotonic(); n = len(hand.used)
+        hand.look_at(scene)
+        print(scene.path, len(hand.used) - n, round(time.monotonic() - start, 1), flush=True)
+    for kind, scene in sorted(hand.later.items(), key=lambda item: rank(item[0])):
+        control = next((each for each in hand.load(scene) if each["kind"] == kind), None)
+        if control is None:
+            hand.problems.append(f"{scene.path}: no longer there: {kind}")
+        else:
+            hand.use(scene, control)
+    hand.context.close()
+    assert not hand.problems, "\n".join(hand.problems)
+    assert len(hand.used) > 120, sorted(hand.used)
+    # Every control that a template has was used, as far as its attributes tell them apart.
+    tags = [tag for path in TEMPLATES.glob("*.html") for tag in re.findall(r"<(?:a|button|input|select)\b[^>]*", path.read_text())]
+    named = {name for tag in tags for name in re.findall(r"\b(data-[a-z-]+)", re.sub(r"{%.*?%}|{{.*?}}", " ", tag))}
+    assert sorted(named - hand.data - set(ELSEWHERE)) == []
+
+
+def rank(kind: str) -> int:
+    """Return a later place for a control that takes more away."""
+    order = ("basket", "data-now", "model", "trash", "sources", "grids", "questions", "graphs", "remove", "then")
+    return max((number for number, word in enumerate(order) if word in kind), default=0)
