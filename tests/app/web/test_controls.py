@@ -5,6 +5,7 @@ is anything that can be clicked, chosen or filled in. Each one of a kind is used
 something has to happen, no request may be refused, and what is downloaded has to be what its name says.
 """
 
+# ruff: noqa: E501 - the scripts that are run in the page
 from __future__ import annotations
 
 import http.client
@@ -24,7 +25,9 @@ from urllib.parse import quote
 import openpyxl
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[dev]'")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: pip install '.[dev]'"
+)
 
 from bad_files import _image_pdf as scanned_pdf
 from scripted import ScriptedServer
@@ -37,7 +40,9 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not (BIN / "clew").exists(), reason="no environment with serve alone: make integrations"),
+    pytest.mark.skipif(
+        not (BIN / "clew").exists(), reason="no environment with serve alone: make integrations"
+    ),
 ]
 
 #: Seconds that a press on a control may take to have its effect, at most.
@@ -48,16 +53,6 @@ WORDS = {
     "questions": "Who is the hirer?", "page": "1", "tag": "river", "tags": "river", "title": "The quay",
     "text": "The lamp at Fenner Mouth is lit at dusk.", "where": "type = pdf", "model": "scripted",
     "key": "the-right-key", "chain": "Heron Queen >> captain >> #1; final answer: #1",
-}  # fmt: skip
-#: The smallest graph that each suffix of the button for graphs can have.
-GRAPHS = {
-    ".csv": b"Bittern,built by,Harl Ness\n", ".txt": b"Bittern,built by,Harl Ness\n", ".tsv": b"Bittern\tbuilt by\tHarl Ness\n",
-    ".tab": b"Bittern\tbuilt by\tHarl Ness\n",
-    ".jsonl": b'{"head": "Bittern", "relation": "built by", "tail": "Harl Ness"}\n',
-    ".ndjson": b'{"head": "Bittern", "relation": "built by", "tail": "Harl Ness"}\n',
-    ".bib": b"@book{a, title={Locks}, author={Ness, Harl}, year={1919}}\n",
-    ".bibtex": b"@book{a, title={Locks}, author={Ness, Harl}, year={1919}}\n",
-    ".ris": b"TY  - BOOK\nTI  - Locks\nAU  - Ness, Harl\nPY  - 1919\nER  - \n",
 }  # fmt: skip
 #: Attributes of controls that appear only with more documents than are here, or while something is under way; and the
 #: tests that press them.
@@ -92,6 +87,9 @@ STATE = r"""() => {
   const fields = [...document.querySelectorAll("input, select, textarea")].map((each) => `${each.checked}${each.value}`);
   return [location.href, document.body.innerHTML, fields.join(), document.activeElement?.dataset.probe, scrollY].join();
 }"""
+#: Counts what the scripts of a page are fetching.
+COUNT = """window.fetching = 0; const real = window.fetch;
+window.fetch = (...words) => { window.fetching += 1; return real(...words).finally(() => setTimeout(() => (window.fetching -= 1))); };"""
 #: Opens what is closed, so that it loads what it holds.
 OPEN = """() => document.querySelectorAll("details:not([open]):not(.menu)").forEach((each) => (each.open = true))"""
 LOADED = """() => [...document.querySelectorAll("details[data-part]")].every((each) => each.dataset.loaded)"""
@@ -119,6 +117,14 @@ class Running:
     model: ScriptedServer
     base: str = "harbour"
 
+    def fetch(self, path: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request("GET", path)
+        reply = connection.getresponse()
+        content = reply.read()
+        connection.close()
+        return reply.status, content
+
     def request(self, method: str, path: str, shape: Any = None) -> Any:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         body = None if shape is None else json.dumps(shape)
@@ -137,12 +143,22 @@ class Running:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("home")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_", "PYTHON", "OPENAI_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CLEW_", "PYTHON", "OPENAI_"))
+    }
     kept["CLEW_ENCODER"] = "none"  # making vectors needs no package, and takes a while
-    return kept | {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "PATH": f"{BIN}{os.pathsep}{kept['PATH']}"}
+    return kept | {
+        "HOME": str(home),
+        "XDG_DATA_HOME": str(home / "data"),
+        "PATH": f"{BIN}{os.pathsep}{kept['PATH']}",
+    }
 
 
-def run_clew(*words: str | Path, environment: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def run_clew(
+    *words: str | Path, environment: dict[str, str], cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [BIN / "clew", *map(str, words)], env=environment, cwd=cwd, capture_output=True, text=True
     )
@@ -186,17 +202,23 @@ def running(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactor
 def prepare(app: Running, removed: str, followed: Path) -> None:
     """Make what the pages show."""
     asked = app.call("POST", "/questions", {"question": QUESTION})
-    waited_for(lambda: app.call("GET", f"/questions/{asked['id']}").get("state") not in {"waiting", "running"})
+    waited_for(
+        lambda: app.call("GET", f"/questions/{asked['id']}").get("state") not in {"waiting", "running"}
+    )
     keys = {line["document"]: line["key"] for line in app.call("GET", "/documents")["documents"]}
     hits = app.call("POST", "/search", {"question": QUESTION})["hits"]
     app.call("POST", "/basket", {"node": hits[0]["id"], "text": "", "question": QUESTION})
-    grid = app.call("POST", "/grids", {"questions": ["Who is the hirer?"], "documents": [keys[FILES[0]], keys[FILES[1]]]})
+    grid = app.call(
+        "POST", "/grids", {"questions": ["Who is the hirer?"], "documents": [keys[FILES[0]], keys[FILES[1]]]}
+    )
     waited_for(lambda: app.call("GET", f"/grids/{grid['id']}")["state"] == "ended")
     app.call("POST", "/documents/tags", {"documents": [keys[FILES[0]]], "add": ["lease"]})
     app.call("POST", "/documents/remove", {"documents": [keys[removed]]})
     app.request("POST", "/api/bases", {"title": "The empty one"})
     app.call("POST", "/sources", {"kind": "folder", "place": str(followed), "tags": []})
-    waited_for(lambda: any(source["state"].get("failed") for source in app.call("GET", "/sources")["sources"]))
+    waited_for(
+        lambda: any(source["state"].get("failed") for source in app.call("GET", "/sources")["sources"])
+    )
 
 
 class Hand:
@@ -206,6 +228,7 @@ class Hand:
         context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.context, self.app, self.words = context, app, words
+        context.add_init_script(COUNT)
         self.page = context.new_page()
         self.page.set_default_timeout(1000 * LONGEST)
         self.used: dict[str, str] = {}  # the kind of each control, and the scene where it was used
@@ -229,7 +252,10 @@ class Hand:
         page.on("request", lambda request: self._count(request, 1))
         page.on("requestfinished", lambda request: self._count(request, -1))
         page.on("requestfailed", lambda request: self._count(request, -1))
-        page.on("response", lambda reply: reply.status >= 400 and self.problems.append(f"{reply.status} {reply.url}"))
+        page.on(
+            "response",
+            lambda reply: reply.status >= 400 and self.problems.append(f"{reply.status} {reply.url}"),
+        )
 
     def _count(self, request: Any, by: int) -> None:
         if request.resource_type not in {"eventsource", "image"}:
@@ -244,7 +270,7 @@ class Hand:
         quiet, deadline = 0, time.monotonic() + LONGEST
         while quiet < 3 and time.monotonic() < deadline:
             self.page.wait_for_timeout(15)
-            quiet = 0 if self.pending else quiet + 1
+            quiet = 0 if self.pending or self.page.evaluate("window.fetching") else quiet + 1
 
     def load(self, scene: Scene) -> list[dict[str, Any]]:
         """Open a page afresh, with all that it has open; return its controls."""
@@ -261,7 +287,7 @@ class Hand:
     def look_at(self, scene: Scene) -> None:
         """Use each control of a page whose kind was not used before; leave those that remove something for later."""
         controls = self.load(scene)
-        assert controls, scene.path
+        assert controls, (scene.path, self.page.content()[:500], self.problems)
         is_fresh = True
         for kind in dict.fromkeys(control["kind"] for control in controls):
             if kind in self.used or kind in self.later:
@@ -276,7 +302,12 @@ class Hand:
                 self.problems.append(f"{scene.path}: it is there at one time and not at another: {kind}")
                 continue
             self.use(scene, control)
-            is_fresh = control["tag"] == "TEXTAREA" or control["type"] in {"text", "search", "number", "password"}
+            is_fresh = control["tag"] == "TEXTAREA" or control["type"] in {
+                "text",
+                "search",
+                "number",
+                "password",
+            }
 
     def use(self, scene: Scene, control: dict[str, Any]) -> None:
         """Use one control; note what is wrong with what came of it."""
@@ -285,7 +316,6 @@ class Hand:
         self.data |= {re.sub(r"([A-Z])", r"-\1", f"data-{name}").lower() for name in control["data"]}
         place = page.locator(f'[data-probe="{control["index"]}"]')
         before = len(self.problems)
-        print("   ", round(time.monotonic() % 1000, 1), kind.replace(chr(10), " "), flush=True)
         try:
             self.press(control, place)
         except playwright.Error as error:
@@ -296,9 +326,16 @@ class Hand:
         """Press, choose or fill in a control, and see what comes of it."""
         page = self.page
         place.evaluate(READY, self.words)
-        state, asked, downloads, popups = page.evaluate(STATE), self.asked, len(self.downloads), len(self.popups)
+        state, asked, downloads, popups = (
+            page.evaluate(STATE),
+            self.asked,
+            len(self.downloads),
+            len(self.popups),
+        )
         if control["type"] == "file":
-            place.set_input_files([{"name": "mill.csv", "mimeType": "text/csv", "buffer": b"Mill,burned in,1920\n"}])
+            place.set_input_files(
+                [{"name": "mill.csv", "mimeType": "text/csv", "buffer": b"Mill,burned in,1920\n"}]
+            )
         elif control["tag"] == "SELECT":
             self.choose_all(place)
         elif control["tag"] in {"TEXTAREA", "INPUT"} and control["type"] not in {"checkbox", "radio"}:
@@ -317,7 +354,9 @@ class Hand:
         if not happened and page.evaluate(STATE) == state:
             self.problems.append("nothing happens")
         text = page.inner_text("body")
-        self.problems += re.findall(r"[^\n]*(?:could not be reached|could not be copied|is not installed)[^\n]*", text)
+        self.problems += re.findall(
+            r"[^\n]*(?:could not be reached|could not be copied|is not installed)[^\n]*", text
+        )
         for download in self.downloads[downloads:]:
             check_file(download.suggested_filename, Path(download.path()).read_bytes())
         for popup in self.popups[popups:]:
@@ -325,7 +364,9 @@ class Hand:
 
     def choose_all(self, place: Any) -> None:
         """Choose the last and the first of a list's options; one of them is another than now."""
-        values = place.evaluate("each => [...each.options].filter((one) => !one.disabled).map((one) => one.value)")
+        values = place.evaluate(
+            "each => [...each.options].filter((one) => !one.disabled).map((one) => one.value)"
+        )
         place.select_option(values[-1] if place.input_value() != values[-1] else values[0])
 
 
@@ -405,12 +446,15 @@ def list_scenes(app: Running) -> list[Scene]:
 
 def test_every_control_leads_somewhere(running: Running, browser: Any, tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text("# One\n\nThe first.\n")
-    words = {**WORDS, "folder place": str(tmp_path), "page place": "http://127.0.0.1:9/report", "url": running.model.url}
+    words = {
+        **WORDS,
+        "folder place": str(tmp_path),
+        "page place": "http://127.0.0.1:9/report",
+        "url": running.model.url,
+    }
     hand = Hand(browser, running, words)
     for scene in list_scenes(running):
-        start = time.monotonic(); n = len(hand.used)
         hand.look_at(scene)
-        print(scene.path, len(hand.used) - n, round(time.monotonic() - start, 1), flush=True)
     for kind, scene in sorted(hand.later.items(), key=lambda item: rank(item[0])):
         control = next((each for each in hand.load(scene) if each["kind"] == kind), None)
         if control is None:
@@ -421,12 +465,53 @@ def test_every_control_leads_somewhere(running: Running, browser: Any, tmp_path:
     assert not hand.problems, "\n".join(hand.problems)
     assert len(hand.used) > 120, sorted(hand.used)
     # Every control that a template has was used, as far as its attributes tell them apart.
-    tags = [tag for path in TEMPLATES.glob("*.html") for tag in re.findall(r"<(?:a|button|input|select)\b[^>]*", path.read_text())]
-    named = {name for tag in tags for name in re.findall(r"\b(data-[a-z-]+)", re.sub(r"{%.*?%}|{{.*?}}", " ", tag))}
+    tags = [
+        tag
+        for path in TEMPLATES.glob("*.html")
+        for tag in re.findall(r"<(?:a|button|input|select)\b[^>]*", path.read_text())
+    ]
+    named = {
+        name for tag in tags for name in re.findall(r"\b(data-[a-z-]+)", re.sub(r"{%.*?%}|{{.*?}}", " ", tag))
+    }
     assert sorted(named - hand.data - set(ELSEWHERE)) == []
 
 
 def rank(kind: str) -> int:
     """Return a later place for a control that takes more away."""
-    order = ("basket", "data-now", "model", "trash", "sources", "grids", "questions", "graphs", "remove", "then")
+    order = (
+        "basket",
+        "data-now",
+        "model",
+        "trash",
+        "sources",
+        "grids",
+        "questions",
+        "graphs",
+        "remove",
+        "then",
+    )
     return max((number for number, word in enumerate(order) if word in kind), default=0)
+
+
+def test_what_the_controls_need_is_installed(running: Running, environment: dict[str, str]) -> None:
+    """The table of answers as an Excel file, the field for a key, the graphs that the button offers; and the hints."""
+    [grid, *_] = running.call("GET", "/grids")["grids"]
+    status, content = running.fetch(f"/api/bases/{running.base}/grids/{grid['id']}/file?form=xlsx")
+    assert status == 200 and openpyxl.load_workbook(io.BytesIO(content)).sheetnames == ["answers", "quotes"]
+    settings = running.fetch("/settings")[1].decode()
+    assert 'name="key"' in settings and "pip install &#39;.[multilingual]&#39;" in settings
+    home = running.fetch(f"/b/{running.base}/")[1].decode()
+    offered = re.search(r'id="graph-files"[^>]* accept="([^"]*)"', home)[1].split(",")
+    assert {".csv", ".jsonl"} <= set(offered) and not {".parquet", ".ttl"} & set(offered)
+    assert "pictures are left out (1). To read text in pictures: pip install &#39;.[ocr]&#39;" in home
+    assert "it looks scanned; to read text in pictures: pip install &#39;.[ocr]&#39;" in home
+    chosen = running.request("POST", "/api/setup/models", {"name": running.model.llm, "key": "the-right-key"})
+    assert chosen["id"] == "scripted"
+    running.request("POST", "/api/setup/models/remove", {"name": running.model.llm, "key": True})
+    asked = run_clew(
+        "sql", "SELECT 1", "--kb", running.home / "harbour", environment=environment, cwd=running.home
+    )
+    assert (
+        asked.returncode == 2
+        and f"Install it: pip install '.[tables]'\n      In the folder {ROOT}\n" in asked.stderr
+    )
