@@ -240,9 +240,7 @@ def test_the_place_of_a_cluster(tmp_path, monkeypatch):
     monkeypatch.setattr("clew.core.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="Ray is not installed"), connect_cluster("ray://127.0.0.1:1"):
         pass
-    assert (
-        "[scale]'" in run("add", "x", "--on", "ray://127.0.0.1:1", "--kb", tmp_path / "a", status=2).output
-    )
+    assert "[scale]'" in run("add", "x", "--on", "ray://127.0.0.1:1", "--kb", tmp_path / "a", status=2).output
     assert "[scale]'" in run("cluster", "up", status=2).output
     assert "no cluster runs" in run("cluster", "down").output
     assert json.loads(run("cluster", "down", "--json").output) == {"stopped": None}
