@@ -642,7 +642,7 @@ TARGETS: dict[str, Target] = {
                 b"/api/bases/kb/recipes?model=none",
                 b"/b/kb/?question=What%20is%20x%3F&chain=a%20%3E%3E%20b",
                 b"/b/kb/part/history?words=x",
-                b"/b/kb/part/documents?find=a&tag=b&every=true",
+                b"/b/kb/?find=a&tag=b&every=true",
                 b"/b/kb/d/KEY?at=2&cites=KEY:4.0-3&words=x&rows=10",
                 b"/b/kb/d/PDF/page?page=1&cites=PDF:1.0-3&words=x",
                 b"/b/kb/d/KEY/find?words=x&cites=KEY:4.0-3",

@@ -859,12 +859,21 @@ class Encoding:
             for name, count in self._store.info().encoders.items()
         ]
 
-    def count_missing(self) -> int:
-        """Return how many searchable passages have no vector yet; these are found by their words alone."""
+    def count_missing(self, documents: Iterable[str] | None = None) -> int:
+        """Return how many searchable passages, of some ``documents`` (keys) or of all, have no vector yet; these are
+        found by their words alone."""
+        import numpy as np
+
         encoder = self.encoder()
         if encoder is None:
             return 0
-        return self._store.snapshot().vectors(encoder.name, encoder.dimension).missing_count()
+        snapshot = self._store.snapshot()
+        vectors = snapshot.vectors(encoder.name, encoder.dimension)
+        missing = vectors.missing_count()
+        if documents is None or not missing:
+            return missing
+        rows = np.flatnonzero(snapshot.mask(Scope(documents=frozenset(documents)), RETRIEVED_KINDS))
+        return int((~vectors.vectors(rows).any(axis=1)).sum())
 
     def encode_missing(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Make the missing vectors and return how many. When interrupted, the next call continues.

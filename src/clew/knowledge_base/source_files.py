@@ -47,9 +47,11 @@ class UploadResult:
 
 
 class Uploads:
-    """Adds uploaded files to a base. Each is parsed in a process with limits on time and memory."""
+    """Adds uploaded files to a base. Each is parsed in a process with limits on time and memory; ``meanwhile`` is
+    called now and then while one is, and may add others by another :class:`Uploads`."""
 
     def __init__(self, store: Store, pool: ParsePool, folder: Path) -> None:
+        self.meanwhile: Callable[[], None] | None = None
         self._store = store
         self._pool = pool
         self._folder = folder  # of the files within uploads, while they are read
@@ -64,7 +66,9 @@ class Uploads:
         if "/" in name or "\\" in name or not name.strip(". "):
             raise UsageError(f"'{name}' is no name for a file")
         options = {path: {"name": name, "members": self._folder}}
+        self._pool.on_wait = self.meanwhile
         ((_, outcome),) = self._pool.read_files([path], self._store.passage_unit, options)
+        self._pool.on_wait = None
         if isinstance(outcome, UnreadableFile):
             raise outcome
         place = f"{UPLOAD_PREFIX}{outcome.key}/{name}"

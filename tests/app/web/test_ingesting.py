@@ -97,7 +97,7 @@ def test_a_document_that_is_in_the_base_is_not_read_again_however_often_the_serv
     for _ in range(5):
         later = next_server(work)
         later.read_upload(later.spool.waiting_uploads()[0], SECONDS, MEMORY)
-        assert last_told(later)["state"] == INDEXING and last_told(later)["key"] and not later.reader
+        assert last_told(later)["state"] == INDEXING and last_told(later)["key"] and not later.readers
     later.catch_up()
     assert last_told(later)["state"] == "done" and not work.spool.all_uploads()
     assert not work.spool.data_path(id).exists() and work.base.search("barley")

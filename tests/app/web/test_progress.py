@@ -32,7 +32,7 @@ def shown_uploads(*uploads) -> Elements:
         render_fragment(
             "part-uploads.html",
             base="b",
-            encoding=None,
+            progress=None,
             under_way=[upload for upload in uploads if upload["state"] != "failed"],
             failed=[upload for upload in uploads if upload["state"] == "failed"],
         )

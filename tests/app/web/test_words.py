@@ -86,7 +86,7 @@ def test_no_jargon_outside_advanced(app, own, keys) -> None:
         f"/b/{app.base}/d/{key}?at=1",
         "/nothing",
         f"/b/{app.base}/q/nothing",
-        f"/b/{app.base}/part/uploads?x=",
+        f"/b/{app.base}/part/history?words=x",
     ]
     new = [
         f"/b/{app.base}/{name}" for name in ("removed", "about?name=Bittern", "basket", "part/add", "grids")

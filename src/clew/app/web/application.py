@@ -96,7 +96,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Start what works beside the requests, and end it with the server."""
     settings: Settings = app.state.settings
     served: ServedBases = app.state.bases
-    queue = QuestionQueue(settings, app.state.models)
+    queue = QuestionQueue(
+        settings, app.state.models, lambda base: (upload_manager.progress(base) or {"files": 0})["files"] > 0
+    )
     warmer = BaseWarmer(served, lambda: queue.queue_lengths()["running"] > 0)
     upload_manager = UploadManager(settings, warmer.schedule)
     images = PageImageCache(settings.limits.page_cache)

@@ -102,10 +102,11 @@ class QuestionHistory:
                 (id, time.time(), WAITING, json.dumps(asking, ensure_ascii=False), thread),
             )
 
-    def set_state(self, id: str, state: str) -> None:
-        """Set the state of a question."""
+    def set_state(self, id: str, state: str, *, early: bool = False) -> None:
+        """Set the state of a question; ``early``: note that it was asked before all documents were ready."""
+        change = ", asking = json_set(asking, '$.early', json('true'))" if early else ""
         with self._open() as database:
-            database.execute("UPDATE question SET state = ? WHERE id = ?", (state, id))
+            database.execute(f"UPDATE question SET state = ?{change} WHERE id = ?", (state, id))
 
     def finish(
         self,
@@ -295,4 +296,11 @@ def _entry(row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 #: What a question that an earlier version stored does not say of itself.
-_UNKNOWN: dict[str, Any] = {"documents": None, "graphs": None, "beside": None, "follows": None, "typed": ""}
+_UNKNOWN: dict[str, Any] = {
+    "documents": None,
+    "graphs": None,
+    "beside": None,
+    "follows": None,
+    "typed": "",
+    "early": False,
+}

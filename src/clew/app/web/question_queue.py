@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -112,11 +112,14 @@ class QuestionQueue:
     """Answers questions in its own threads.
 
     ``search_slots`` and ``chat_slots`` limit the searches and chats that other threads answer; ``models`` has the
-    language models.
+    language models; ``is_preparing`` says whether files wait to be read into a base.
     """
 
-    def __init__(self, settings: Settings, models: ModelPool) -> None:
+    def __init__(
+        self, settings: Settings, models: ModelPool, is_preparing: Callable[[str], bool] = lambda base: False
+    ) -> None:
         self.models = models
+        self._is_preparing = is_preparing
         self._limits = settings.limits
         self._pool = ThreadPoolExecutor(self._limits.asks, thread_name_prefix="clew-ask")
         self._jobs: OrderedDict[str, QuestionJob] = OrderedDict()
@@ -219,7 +222,7 @@ class QuestionQueue:
         started = time.perf_counter()
         job.state = history.RUNNING
         try:
-            job.base.history.set_state(job.id, job.state)
+            job.base.history.set_state(job.id, job.state, early=self._is_early(job))
             job.events.send("running", {"id": job.id})
             answer = self._answer(job)
             job.state = history.STOPPED if job.stop_requested else history.DONE
@@ -234,6 +237,16 @@ class QuestionQueue:
             self._finish(job, problem=SERVER_FAULT)
         finally:
             self._seconds += 0.1 * (time.perf_counter() - started - self._seconds)
+
+    def _is_early(self, job: QuestionJob) -> bool:
+        """Return whether documents that a question is asked of cannot be found yet, or by their words alone."""
+        base, documents = job.base.knowledge_base, job.request.documents
+        if base.store.snapshot().pending or (documents is None and self._is_preparing(job.base.name)):
+            return True
+        try:
+            return base.encoding.count_missing(documents) > 0
+        except ClewError:  # the encoder cannot be used: if the question needs it, its answer says so
+            return False
 
     def _answer(self, job: QuestionJob) -> Answer:
         request, number = job.request, 0

@@ -55,8 +55,8 @@ RECOGNITION_TIME_LIMIT = 6 * 3600.0
 SECONDS_PER_MIB = 1.0
 #: Where the classes are of what workers send, beside paths.
 _MESSAGE_MODULES = ("clew.core.types", "clew.core.errors", "clew.parse.")
-#: Seconds between two reports of how far a file is.
-_REPORT_EVERY = 0.5
+#: Seconds between two reports of how far a file is, and between two calls while it is awaited.
+_REPORT_EVERY = _WAIT_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,8 @@ class ParsePool:
     ``confined``: the processes can neither reach a network, nor write files but in ``folder``, nor read files but
     there and those that they are given, where the system can see to it (:mod:`clew.parse.documents.sandbox`). Their
     reader opens what they are given by :func:`clew.parse.documents.files.open_file`. The attribute ``on_pages`` may
-    be set to a function that is called with a path and how many of its pages of how many are read, now and then.
+    be set to a function that is called with a path and how many of its pages of how many are read, now and then, and
+    ``on_wait`` to one that is called about twice a second while a file is read.
     """
 
     def __init__(
@@ -141,6 +142,7 @@ class ParsePool:
         self._memory_limit = int(mebibytes * MIB) if memory_limit is None else memory_limit
         self._processor_limit = seconds if processor_limit is None else processor_limit
         self.on_pages: Callable[[Path, int, int], None] | None = None
+        self.on_wait: Callable[[], None] | None = None
         self._confine = partial(confine_process, folder) if confined else None
         # Where nothing can be confined, a worker may as well open its file.
         self._hands_over = confined and sys.platform == "linux"
@@ -168,7 +170,11 @@ class ParsePool:
         self._assign_files(waiting)
         while busy := [worker for worker in self._workers if worker.path is not None]:
             soonest = min(worker.deadline for worker in busy)
-            ready = set(wait([worker.pipe for worker in busy], max(soonest - time.monotonic(), 0)))
+            pipes, patience = [worker.pipe for worker in busy], max(soonest - time.monotonic(), 0)
+            while self.on_wait is not None and patience > _WAIT_SECONDS and not wait(pipes, _WAIT_SECONDS):
+                self.on_wait()
+                patience = max(soonest - time.monotonic(), 0)
+            ready = set(wait(pipes, patience))
             for worker in busy:
                 path = worker.path
                 if path is None:

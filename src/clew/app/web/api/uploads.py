@@ -90,9 +90,16 @@ def _accept_files(
 
 @router.get("/uploads")
 def uploads(server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """List the uploads that wait, are being read or have ended recently, the oldest first. Failed ones say why."""
+    """List the uploads that wait, are being read or have ended recently, the oldest first. Failed ones say why.
+
+    ``encoding`` has how many passages of how many can be found by their meaning; ``progress`` how many ``files``
+    cannot be asked yet, and the ``share`` of all work that is done, which never falls. Each is null at the end."""
     name = base.name
-    return {"uploads": server.uploads.all_uploads(name), "encoding": server.uploads.encoding_progress(name)}
+    return {
+        "uploads": server.uploads.all_uploads(name),
+        "encoding": server.uploads.encoding_progress(name),
+        "progress": server.uploads.progress(name),
+    }
 
 
 @router.get("/uploads/events", response_class=StreamingResponse)

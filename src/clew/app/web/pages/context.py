@@ -16,8 +16,9 @@ from clew.app.answers.view import table_cells
 from clew.app.web.method_choices import DEFAULT, NEED_MODEL, offered_methods
 from clew.app.web.pages.language import format_day, format_month, gettext, ngettext
 from clew.app.web.pages.render import document_title, render_page
+from clew.app.web.uploads.manager import SEARCHABLE
 from clew.core.document_filter import document_fields
-from clew.core.errors import ClewError
+from clew.core.errors import ClewError, NotFound
 from clew.core.text import shorten
 from clew.core.types import DOCUMENT, SECTION, TABLE, Document, Node
 from clew.knowledge_base.trash import Trash
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 #: The methods of the papers, which stand before the baselines.
 _OWN = ("kgp", "chain", "focus", "drill", "kgp-paper", "drill-paper")
 #: Documents that a page lists at first, and at most; more are found by their names.
-MAX_DOCUMENTS, ALL_DOCUMENTS = 100, 3_000
+_MAX_DOCUMENTS, ALL_DOCUMENTS = 100, 3_000
 #: Questions that a page lists; the older ones are on further pages.
 QUESTIONS_PER_PAGE = 30
 #: Nodes whose texts a page of an answer holds.
@@ -70,11 +71,12 @@ def form_choices(server: Server) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the lists of a page show: documents whose name, title or tags have ``find`` and that have the ``tag``, and
-    questions ``before`` a time or with ``words``."""
+    """What the lists of a page show: documents whose name, title or tags have ``find`` and that have the ``tag``,
+    ``every`` such document or the first ones, and questions ``before`` a time or with ``words``."""
 
     find: str = ""
     tag: str = ""
+    every: bool = False
     before: float | None = None
     words: str = ""
 
@@ -103,7 +105,7 @@ def render_home(
         suggestions=suggest_questions(base),
         current=[],
         **question_lists(base, listing.before, listing.words),
-        **document_lists(server, base, listing.find, listing.tag),
+        **document_lists(server, base, listing),
         **upload_lists(server, base),
         sources=server.sources.sources(base.name),
     )
@@ -200,11 +202,9 @@ def name_day(seconds: float, now: float | None = None) -> str:
 _MAX_TAGS = 30
 
 
-def document_lists(
-    server: Server, base: ServedBase, find: str = "", tag: str = "", shown: int = MAX_DOCUMENTS
-) -> dict[str, Any]:
-    """Return what the lists of documents and graphs show; ``find`` is a part of the documents' names, titles or tags,
-    and ``tag`` is one of their tags; the first ``shown`` are listed."""
+def document_lists(server: Server, base: ServedBase, listing: Listing) -> dict[str, Any]:
+    """Return what the lists of documents and graphs show."""
+    find, tag = listing.find, listing.tag
     documents = base.knowledge_base.documents()
     labels = {document.key: document_fields(document).get("tag", ()) for document in documents}
     counts = Counter(label for names in labels.values() for label in names)
@@ -221,7 +221,7 @@ def document_lists(
         "trashed": 0 if server.settings.read_only else Trash(base.knowledge_base).count(),
         "total": len(documents),
         "found": len(matches),
-        "documents": matches[:shown],
+        "documents": matches[: ALL_DOCUMENTS if listing.every else _MAX_DOCUMENTS],
         "find": find,
         "graphs": base.knowledge_base.graphs.infos(),
         "read_only": server.settings.read_only,
@@ -229,14 +229,13 @@ def document_lists(
 
 
 def upload_lists(server: Server, base: ServedBase) -> dict[str, Any]:
-    """Return the uploads that are under way or could not be read; those that are done are among the documents."""
+    """Return the uploads that are under way or could not be read; those that can be asked are among the documents."""
     uploads: list[dict[str, Any]] = server.uploads.all_uploads(base.name)
-    shown = [upload for upload in uploads if upload["state"] != "done" or upload["notes"]]
+    shown = [upload for upload in uploads if upload["state"] not in SEARCHABLE or upload["notes"]]
     return {
-        "uploads": shown,
         "under_way": [upload for upload in shown if upload["state"] != "failed"],
         "failed": [upload for upload in shown if upload["state"] == "failed"],
-        "encoding": server.uploads.encoding_progress(base.name),
+        "progress": server.uploads.progress(base.name),
     }
 
 
@@ -296,16 +295,50 @@ class PickedSource:
     called: str
 
 
-def picked_sources(base: ServedBase, entry: Mapping[str, Any]) -> tuple[list[PickedSource], int]:
-    """Return what a question was restricted to, as far as it is still there, and how many documents there are."""
+@dataclass(frozen=True, slots=True)
+class NextQuestion:
+    """What a question that follows another, or asks it again, is asked with today: the ``picked`` sources, of
+    ``total`` documents, that are still there (``lost``: how many are not), the ``recipe`` and ``model`` that can still
+    be chosen ("" for the default), and the question that it ``follows``. ``gone_model`` is a model that can no longer
+    be, and ``instead`` the one that answers in its place, "" for none."""
+
+    picked: list[PickedSource]
+    total: int
+    lost: int
+    recipe: str
+    model: str
+    follows: str
+    gone_model: str
+    instead: str
+
+
+def next_question(server: Server, base: ServedBase, entry: Mapping[str, Any]) -> NextQuestion:
+    """Return what goes on from a question, without what was removed since it was asked."""
     documents = {document.key: document for document in base.knowledge_base.documents()}
     picked = [
         PickedSource("documents", key, document_title(documents[key]))
-        for key in entry.get("documents") or ()
+        for key in entry["documents"] or ()
         if key in documents
     ]
-    picked += [PickedSource("graphs", name, name) for name in entry.get("graphs") or ()]
-    return picked, len(documents)
+    graphs = {info.name for info in base.knowledge_base.graphs.infos()}
+    picked += [PickedSource("graphs", name, name) for name in entry["graphs"] or () if name in graphs]
+    asked = len(entry["documents"] or ()) + len(entry["graphs"] or ())
+    follows = ""
+    with suppress(NotFound):  # it was forgotten
+        follows = base.history.get(entry["follows"] or "")["id"]
+    models = [choice.id for choice in server.questions.models.choices]
+    model = entry["model"] or ""
+    is_gone = bool(model) and model not in models
+    return NextQuestion(
+        picked,
+        len(documents),
+        asked - len(picked),
+        entry["recipe"] if entry["recipe"] in offered_methods(server.settings.recipes) else DEFAULT,
+        "" if is_gone else model,
+        follows,
+        model if is_gone else "",
+        models[0] if is_gone and models else "",
+    )
 
 
 def describe_scope(base: ServedBase, entry: Mapping[str, Any]) -> str:

@@ -25,8 +25,8 @@ from clew.app.web.pages.context import (
     describe_scope,
     document_titles,
     form_choices,
+    next_question,
     node_labels,
-    picked_sources,
     question_lists,
     render_home,
 )
@@ -46,14 +46,15 @@ _MAX_EARLIER = 20
 #: Triples of each relation that are shown around a triple.
 _MAX_TRIPLES = 8
 #: Fields of the form that a person may leave empty.
-_OPTIONAL_FIELDS = ("where", "model", "recipe", "beside", "also", "follows", "verbatim")
+_OPTIONAL_FIELDS = ("where", "model", "recipe", "beside", "also", "follows", "verbatim", "page")
 #: Fields that a form may have: one for each document that is ticked.
 _MAX_FIELDS = 20_000
 
 
 @router.post("/ask")
 async def ask_page(request: Request, server: CurrentServer, base: CurrentBase) -> Response:
-    """Ask what the form says, with one method or two. An error is shown above the form, which keeps its words."""
+    """Ask what the form says, with one method or two. An error is shown above the form of the same page,
+    which keeps its words."""
     try:
         fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=_MAX_FIELDS)
     except ValueError as error:
@@ -64,44 +65,62 @@ async def ask_page(request: Request, server: CurrentServer, base: CurrentBase) -
 
 def _submit_form(fields: Mapping[str, list[str]], server: Server, base: ServedBase) -> Response:
     form = {name: fields[name][0] for name in ("question", "chain", *_OPTIONAL_FIELDS) if fields.get(name)}
-    also = form.pop("also", "")
+    also, page = form.pop("also", ""), form.pop("page", "")
     lists = {name: fields[name] for name in ("documents", "graphs") if fields.get(name)}
     try:
         request = Ask.model_validate(form | lists)
         id = ask(request, server, base)["id"]
         if also:
             id = ask(request.model_copy(update={"recipe": also, "beside": id}), server, base)["id"]
+        return RedirectResponse(f"/b/{base.name}/q/{id}", status_code=303)
     except ValidationError as error:
-        return render_home(server, base, form, UsageError(str(error.errors()[0]["msg"])), 422)
+        problem: ClewError = UsageError(str(error.errors()[0]["msg"]))
+        status = 422
     except ClewError as error:
-        return render_home(server, base, form, error, status_code(error))
-    return RedirectResponse(f"/b/{base.name}/q/{id}", status_code=303)
+        problem, status = error, status_code(error)
+    with suppress(NotFound):  # the question of the page was forgotten
+        if page:
+            return render_question(server, base, page, form.get("question", ""), problem, status)
+    return render_home(server, base, form, problem, status)
 
 
 @router.get("/q/{id}")
 def question(id: str, server: CurrentServer, base: CurrentBase) -> HTMLResponse:
     """Show a question while it is answered, or with its answer; beside the one that it is compared with."""
+    return render_question(server, base, id)
+
+
+def render_question(
+    server: Server,
+    base: ServedBase,
+    id: str,
+    typed: str = "",
+    problem: ClewError | None = None,
+    status: int = 200,
+) -> HTMLResponse:
+    """Return the page of a question, with what was ``typed`` on it and the ``problem`` of asking that. Raises
+    NotFound."""
     entries = [server.questions.entry(base, id)]
     if entries[0]["beside"]:
         with suppress(NotFound):  # the other was forgotten: this one stands alone
             entries.insert(0, server.questions.entry(base, entries[0]["beside"]))
     asked = entries[-1]["question"] or entries[-1]["chain"]
-    contexts = [_entry_context(entry, base) for entry in entries]
-    picked, total = picked_sources(base, entries[-1])
+    contexts = [_entry_context(entry, server, base) for entry in entries]
     if len(contexts) > 1:
         for context, other in zip(contexts, reversed(contexts), strict=True):
             context["compared"] = _compare(context["view"], other["view"])
     return render_page(
         "question.html",
+        status=status,
         title=asked,
+        typed=typed,
+        problem=problem,
         base=base.name,
         entries=contexts,
         earlier=_earlier_turns(entries[-1], base),
         asked=asked,
         current=[entry["id"] for entry in entries],
         limits=server.settings.limits,
-        picked=picked,
-        total=total,
         **question_lists(base),
     )
 
@@ -155,15 +174,15 @@ def how(id: str, server: CurrentServer, base: CurrentBase, part: bool = False) -
         walk=walk,
         labels=node_labels(base, ids, view),
         choices=form_choices(server),
+        go_on=next_question(server, base, entry),
     )
 
 
 @router.get("/q/{id}/answer")
 def answer(id: str, server: CurrentServer, base: CurrentBase) -> HTMLResponse:
     """Return what the page of a question shows below it, once it has ended."""
-    return render_page(
-        "part-answer.html", base=base.name, **_entry_context(server.questions.entry(base, id), base)
-    )
+    context = _entry_context(server.questions.entry(base, id), server, base)
+    return render_page("part-answer.html", base=base.name, **context)
 
 
 @router.get("/q/{id}/events", response_class=StreamingResponse)
@@ -297,7 +316,7 @@ def _triples_around(base: ServedBase, graph: str, ends: tuple[str, ...]) -> list
     return []
 
 
-def _entry_context(entry: Mapping[str, Any], base: ServedBase) -> dict[str, Any]:
+def _entry_context(entry: Mapping[str, Any], server: Server, base: ServedBase) -> dict[str, Any]:
     """Return what the template of an answer is given."""
     view = None if entry["answer"] is None else AnswerView.from_dict(entry["answer"])
     page = None
@@ -312,4 +331,8 @@ def _entry_context(entry: Mapping[str, Any], base: ServedBase) -> dict[str, Any]
         "compared": "",
         "titles": {} if view is None else document_titles(base, (item.node.key for item in view.evidence)),
         "scope": describe_scope(base, entry),
+        "go_on": next_question(server, base, entry),
+        # What graphs alone answered waits for no document.
+        "early": entry["early"]
+        and not (view is not None and view.evidence and all(item.node.in_graph for item in view.evidence)),
     }

@@ -16,15 +16,7 @@ from clew.app.answers.view import AnswerView
 from clew.app.web.api.setup import ENCODERS
 from clew.app.web.guard import cookie_name, is_local_user, secrets_equal, session_value
 from clew.app.web.pages import evidence, questions
-from clew.app.web.pages.context import (
-    ALL_DOCUMENTS,
-    MAX_DOCUMENTS,
-    Listing,
-    document_lists,
-    question_lists,
-    render_home,
-    upload_lists,
-)
+from clew.app.web.pages.context import Listing, question_lists, render_home
 from clew.app.web.pages.language import LANGUAGES, gettext, script_words
 from clew.app.web.pages.render import PageRoute, document_title, render_page
 from clew.app.web.pages.source import ALL_ROWS, find_places, view_page, view_source
@@ -139,18 +131,6 @@ def history(base: CurrentBase, words: Annotated[str, Query(max_length=1_000)] = 
     return render_page("part-history.html", base=base.name, current=[], **question_lists(base, None, words))
 
 
-@router.get("/b/{base}/part/documents")
-def documents(
-    server: CurrentServer, base: CurrentBase, find: str = "", tag: str = "", every: bool = False
-) -> HTMLResponse:
-    """Return the lists of documents and graphs of the page of a base, ``every`` document of it."""
-    return render_page(
-        "part-documents.html",
-        base=base.name,
-        **document_lists(server, base, find, tag, ALL_DOCUMENTS if every else MAX_DOCUMENTS),
-    )
-
-
 @router.get("/b/{base}/removed")
 def show_trash(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
     """Show the documents in the trash, which can be put back."""
@@ -166,18 +146,6 @@ def add(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
     """Return the forms for folders, web pages and text."""
     server.require_writable()
     return render_page("part-add.html", base=base.name, home=Path.home())
-
-
-@router.get("/b/{base}/part/sources")
-def sources(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
-    """Return the list of sources of the page of a base."""
-    return render_page("part-sources.html", base=base.name, sources=server.sources.sources(base.name))
-
-
-@router.get("/b/{base}/part/uploads")
-def uploads(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
-    """Return the list of uploads of the page of a base."""
-    return render_page("part-uploads.html", base=base.name, **upload_lists(server, base))
 
 
 @router.get("/b/{base}/d/{key}")

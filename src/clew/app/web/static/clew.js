@@ -175,8 +175,6 @@ async function fill(details) {
   place.innerHTML = await reply.text();
   showMarkedCells(place);
   if (place.querySelector(".walk")) import("./walk.js").then(({ addWalks }) => addWalks(place));
-  const forms = place.querySelectorAll("form[data-choices]");
-  if (forms.length) import("./choices.js").then(({ addChoices }) => forms.forEach((form) => addChoices(form, form.dataset.choices)));
 }
 
 /** Load the viewer when something is first opened in it, and open that. */
@@ -208,17 +206,18 @@ document.addEventListener("toggle", (event) => {
 // What most visits do not need is loaded when it is first used.
 const viewer = document.getElementById("viewer");
 if (viewer) addViewerLater(viewer);
-const form = document.querySelector("#ask[data-choices], .how-parts form[data-choices]");
-if (form) import("./choices.js").then(({ addChoices }) => addChoices(form, form.dataset.choices));
+for (const type of ["focusin", "pointerdown"]) {
+  document.addEventListener(type, (event) => {
+    const form = event.target.closest?.("select[name=recipe], select[name=also]")?.form;
+    if (form?.dataset.choices) import("./choices.js").then(({ showChoices }) => showChoices(form));
+  });
+}
 if (document.querySelector(".walk")) import("./walk.js").then(({ addWalks }) => addWalks(document));
-// The chips are needed once something is chosen, or the list has changed.
+// The chips are needed once something is chosen.
 const home = document.querySelector(".home");
 const loadScope = () => import("./scope.js").then(({ addScope }) => addScope());
 const isChosen = Object.keys(sessionStorage).some((key) => /^clew:(picked|undo)/.test(key));
 if (document.querySelector(".follow .chip") || (home && isChosen)) loadScope();
-else {
-  document.getElementById("documents")?.addEventListener("change", loadScope, { once: true });
-  home?.addEventListener("listed", loadScope, { once: true });
-}
+else document.getElementById("documents")?.addEventListener("change", loadScope, { once: true });
 const sidebar = document.getElementById("history");
 if (sidebar) import("./history.js").then(({ addHistory }) => addHistory(sidebar));

@@ -12,6 +12,9 @@ export function showMarkedCells(root) {
   }
 }
 
+/** Milliseconds before a server that cannot be reached is asked again. */
+const RETRY = 2000;
+
 /** Follow the question of an article until it has ended. */
 export function follow(article) {
   const live = article.querySelector(".live");
@@ -27,14 +30,20 @@ export function follow(article) {
     ended = true;
     events.close();
     const reply = await fetch(`${article.dataset.page}/answer`).catch(() => null);
-    if (!reply || !reply.ok) {
-      state.textContent = gettext("The answer is there: load the page again");
+    // What became of a question that is not there, or not to be seen, its own page says.
+    if (reply && !reply.ok) return location.reload();
+    const html = (await reply?.text().catch(() => ""))?.trim();
+    if (!html) {
+      // The server is being started again, or the question is still being answered.
+      state.textContent = gettext("The connection broke off; trying again");
+      ended = false;
+      setTimeout(end, RETRY);
       return;
     }
     const result = article.querySelector(".result");
     const focused = live.contains(document.activeElement);
     // HTML of our own server, in which every text is escaped.
-    result.innerHTML = await reply.text();
+    result.innerHTML = html;
     live.remove();
     const heading = result.querySelector(".answer-heading, .problem h2");
     document.getElementById("told").textContent = heading ? gettext("%(heading)s below.", { heading: heading.textContent.trim() }) : gettext("Done.");
@@ -70,7 +79,8 @@ export function follow(article) {
     stop.disabled = true;
     state.textContent = gettext("Stopping after this step");
     const reply = await fetch(`${article.dataset.api}/stop`, { method: "POST" }).catch(() => null);
-    if (!reply) {
+    if (reply?.status === 404) end(); // it has ended, or the server has
+    else if (!reply?.ok) {
       stop.disabled = false;
       state.textContent = gettext("The server could not be reached.");
     }

@@ -1,6 +1,7 @@
 // What a question is asked of: documents that are chosen in the list, as chips in the box; tags; removal with undo.
 
 import { problemOf, show, tell } from "./clew.js";
+import { morph } from "./morph.js";
 import { gettext, ngettext } from "./words.js";
 
 /** Chips that are shown one by one; the rest is a number. */
@@ -54,21 +55,22 @@ function addPicking(home) {
     const kinds = [...picked.keys()].map((key) => key.split(" ")[0]);
     const documents = kinds.filter((kind) => kind === "documents").length;
     const scope = box();
-    const total = Number(holder.querySelector("[data-count]").dataset.count);
-    const fresh = document.createElement("span");
-    fresh.className = "what";
-    fresh.textContent = words(documents, kinds.length - documents, total);
-    scope.replaceChildren(fresh);
+    delete scope.dataset.keep;
+    const fresh = scope.cloneNode(false);
+    const asked = document.createElement("span");
+    asked.className = "what";
+    asked.textContent = words(documents, kinds.length - documents, Number(scope.dataset.total));
+    fresh.append(asked);
     let count = 0;
     for (const [key, name] of picked) {
       const chip = chipOf(key, name);
       chip.hidden = ++count > SHOWN;
-      scope.append(" ", chip);
+      fresh.append(" ", chip);
     }
     if (picked.size > SHOWN) {
       const rest = document.createElement("span");
       rest.textContent = ` ${ngettext("and %(num)s more", "and %(num)s more", picked.size - SHOWN)} `;
-      scope.append(rest);
+      fresh.append(rest);
     }
     if (picked.size) {
       const all = document.createElement("button");
@@ -76,8 +78,11 @@ function addPicking(home) {
       all.className = "quiet";
       all.dataset.pick = "clear";
       all.textContent = gettext("Ask all");
-      scope.append(all);
+      fresh.append(all);
     }
+    morph(scope, fresh);
+    // While something is chosen, what is asked is the page's; else the server's words are the same.
+    if (picked.size) scope.dataset.keep = "";
     const bar = holder.querySelector(".picked");
     if (bar) {
       bar.hidden = !documents;

@@ -1,9 +1,9 @@
 // Documents and graphs of a base: dropped in or chosen, sent with their progress, followed until they can be asked.
 
-import { addChoices } from "./choices.js";
+import { morph } from "./morph.js";
 import { gettext } from "./words.js";
 
-/** Milliseconds between looks at lists that change quickly. */
+/** Milliseconds between two looks at a page that changes quickly. */
 const PAUSE = 300;
 /** Files that are sent at a time. */
 const AT_ONCE = 3;
@@ -12,46 +12,57 @@ const loadSources = () => import("./sources.js");
 
 function addShelf(home) {
   const drop = document.getElementById("drop");
-  const refresh = { uploads: refresher("uploads"), sources: refresher("sources"), documents: refresher("documents", () => makeRoom(home)) };
-  home.addEventListener("changed", () => refresh.documents());
+  const refresh = refresher(home);
+  home.addEventListener("changed", refresh);
   home.addEventListener("click", (event) => {
     if (!event.target.closest("[data-list-all]")) return;
-    document.getElementById("documents").dataset.src += "&every=1";
-    refresh.documents();
+    const address = new URL(location.href);
+    address.searchParams.set("every", "true");
+    history.replaceState(null, "", address);
+    refresh();
   });
-  home.addEventListener("sourced", () => refresh.sources());
   if (!drop) return;
-  const sending = sender(document.getElementById("sending"), () => {
-    refresh.uploads();
-    refresh.documents();
-  });
-
-  const files = document.getElementById("files");
-  const graphs = document.getElementById("graph-files");
-  files.addEventListener("change", () => {
-    sending([...files.files], drop.getAttribute("action"));
-    files.value = "";
-  });
-  graphs.addEventListener("change", () => {
-    sending([...graphs.files], drop.dataset.graphs);
-    graphs.value = "";
-  });
+  const sending = sender(document.getElementById("sending"), refresh);
+  for (const [id, address] of [["files", drop.getAttribute("action")], ["graph-files", drop.dataset.graphs]]) {
+    const field = document.getElementById(id);
+    field.addEventListener("change", () => {
+      sending([...field.files], address);
+      field.value = "";
+    });
+  }
   addDropping(drop, (list) => sending(list, drop.getAttribute("action")));
   drop.addEventListener("submit", (event) => event.preventDefault());
 
   follow(drop.dataset.events, refresh);
 }
 
-/** An empty base invites; the first thing in it makes room for questions. What was refused beside it stays in view. */
-async function makeRoom(home) {
-  if (!home.classList.contains("empty")) return;
-  const reply = await fetch(location.href).catch(() => null);
-  if (!reply || !reply.ok) return;
-  const made = new DOMParser().parseFromString(await reply.text(), "text/html").querySelector(".home");
-  if (!made || made.classList.contains("empty") || !home.classList.contains("empty")) return;
-  home.classList.remove("empty");
-  home.querySelector(".first").replaceWith(made.querySelector(".first"));
-  addChoices(document.getElementById("ask"), home.dataset.base);
+/** Return what brings the page in line with the project, soon and not too often: there is one rendering, the server's,
+ * whether the page is loaded or stays open. */
+function refresher(home) {
+  let isBusy = false;
+  let isStale = false;
+  async function refresh() {
+    isStale = true;
+    if (isBusy) return;
+    isBusy = true;
+    while (isStale) {
+      await new Promise((go) => setTimeout(go, PAUSE));
+      isStale = false;
+      await load();
+    }
+    isBusy = false;
+  }
+  async function load() {
+    // The page of a form that was refused has an address of its own.
+    const address = location.pathname === home.dataset.page ? location.href : home.dataset.page;
+    const reply = await fetch(address).catch(() => null);
+    const html = reply?.ok ? await reply.text().catch(() => "") : "";
+    const page = new DOMParser().parseFromString(html, "text/html").getElementById("main");
+    if (!page) return;
+    morph(document.getElementById("main"), page);
+    home.dispatchEvent(new CustomEvent("listed", { bubbles: true }));
+  }
+  return refresh;
 }
 
 /** Follow what becomes of uploads while the page is seen: a browser has six connections for all its tabs together. */
@@ -60,30 +71,16 @@ function follow(address, refresh) {
   const open = () => {
     if (events) return;
     events = new EventSource(address);
-    events.addEventListener("upload", (event) => {
-      refresh.uploads();
-      if (["indexing", "encoding", "done"].includes(JSON.parse(event.data).state)) refresh.documents();
-    });
-    events.addEventListener("encoding", () => refresh.uploads());
-    events.addEventListener("pages", () => refresh.uploads());
-    events.addEventListener("source", (event) => {
-      refresh.sources();
-      if (JSON.parse(event.data).documents) refresh.documents();
-    });
-    events.addEventListener("forgotten", () => refresh.uploads());
+    for (const change of ["upload", "encoding", "pages", "source", "forgotten"]) events.addEventListener(change, refresh);
+    // What happened before it was open was missed.
+    events.addEventListener("open", refresh);
   };
   const close = () => {
     events?.close();
     events = null;
   };
   if (!document.hidden) open();
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) return close();
-    refresh.uploads();
-    refresh.sources();
-    refresh.documents();
-    open();
-  });
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   addEventListener("pagehide", close);
 }
 
@@ -129,7 +126,8 @@ function sender(list, done) {
   }
 
   return (files, address) => {
-    for (const file of files) waiting.push([file, address, lineOf(list, file.name)]);
+    // Who waits for a small file should not wait for large ones.
+    for (const file of files.sort((a, b) => a.size - b.size)) waiting.push([file, address, lineOf(list, file.name)]);
     next();
   };
 }
@@ -209,27 +207,6 @@ function fail(line, error, hint) {
   away.setAttribute("aria-label", gettext("Dismiss: %(name)s", { name: line.querySelector(".name").textContent }));
   away.addEventListener("click", () => line.remove());
   line.append(away, why);
-}
-
-/** Return what loads a list again, soon and not too often, and then calls ``after``; the focus stays where it was. */
-function refresher(id, after) {
-  const holder = document.getElementById(id);
-  let timer = 0;
-  return () => {
-    if (timer) return;
-    timer = setTimeout(async () => {
-      timer = 0;
-      const reply = await fetch(holder.dataset.src).catch(() => null);
-      if (!reply || !reply.ok) return;
-      const html = await reply.text();
-      const focused = holder.contains(document.activeElement) ? document.activeElement.id : "";
-      // HTML of our own server, in which every text is escaped.
-      holder.innerHTML = html;
-      if (focused) document.getElementById(focused)?.focus();
-      await after?.();
-      document.querySelector(".home").dispatchEvent(new CustomEvent("listed"));
-    }, PAUSE);
-  };
 }
 
 document.addEventListener("submit", (event) => {

@@ -33,7 +33,6 @@ export async function addSource(form) {
   form.reset();
   form.closest(".add-more").open = false;
   show(isText ? gettext("The text is being added.") : gettext("It is being read."));
-  home.dispatchEvent(new CustomEvent("sourced"));
   home.dispatchEvent(new CustomEvent("changed"));
 }
 
@@ -41,7 +40,7 @@ export async function changeSource(button) {
   const fields = { pause: { paused: true }, "go-on": { paused: false }, again: { again: true } }[button.dataset.sourceChange];
   const reply = await send("PATCH", button.closest("[data-source-api]").dataset.sourceApi, fields);
   if (!reply?.ok) show(reply ? await problemOf(reply) : gettext("The server could not be reached."));
-  document.querySelector(".home").dispatchEvent(new CustomEvent("sourced"));
+  document.querySelector(".home").dispatchEvent(new CustomEvent("changed"));
 }
 
 /** Offer the folders that a path may go on with. */

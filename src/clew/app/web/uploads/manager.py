@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,28 @@ from clew.app.web.errors import LOG, RequestRefused, ServerBusy
 from clew.app.web.events import EventChannel
 from clew.app.web.settings import Settings
 from clew.app.web.uploads.multipart import storage_error
-from clew.app.web.uploads.spool import DONE, ENCODING, FINAL_STATES, READING, WAITING, Spool, Upload
+from clew.app.web.uploads.spool import DONE, ENCODING, FINAL_STATES, INDEXING, READING, WAITING, Spool, Upload
 from clew.core.errors import NotFound
 from clew.core.messages import read_output
 
 #: Uploads that have ended and are still listed.
 _LISTED = 500
 #: States in which an upload can be found by a search.
-_SEARCHABLE = (ENCODING, DONE)
+SEARCHABLE = (ENCODING, DONE)
 #: Seconds that the worker gets to leave a base alone.
 _CLOSE_SECONDS = 15.0
 #: Seconds before the worker is restarted if it ended by itself: the first time, and at most.
 _FIRST_DELAY, _MAX_DELAY = 1.0, 60.0
+#: Of the work on a document, the share that reading it is; the rest is encoding.
+_READING_SHARE = 0.5
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The uploads that a base works on, by id, until nothing is left; ``share`` of the work was seen to be done."""
+
+    ids: set[str] = field(default_factory=set)
+    share: float = 0.0
 
 
 class UploadManager:
@@ -47,6 +58,7 @@ class UploadManager:
         self._arriving = dict.fromkeys(settings.bases, 0)  # bytes
         self._arrivals = threading.BoundedSemaphore(settings.limits.arriving)
         self._encoding: dict[str, dict[str, int]] = {}
+        self._batches: dict[str, _Batch] = {}
         #: Of each upload that is being read: pages that are done, of how many, and when the first were.
         self._pages: dict[str, tuple[int, int, float]] = {}
         self._lock = threading.Lock()
@@ -64,6 +76,8 @@ class UploadManager:
         if not self._settings.read_only:
             spool.delete_leftovers()
         self._known[name] = OrderedDict((upload.id, upload) for upload in spool.all_uploads())
+        waiting = {upload.id for upload in self._known[name].values() if upload.state not in FINAL_STATES}
+        self._batches[name] = _Batch(waiting)
 
     def add_base(self, name: str, path: Path) -> None:
         """Take uploads into a further base."""
@@ -86,7 +100,16 @@ class UploadManager:
             raise ServerBusy("documents are being added to this project", 10)
         self._closed_bases.pop(name, None)
         self.events[name].close()
-        for known in (self.spools, self.events, self._arriving, self._known, self._paths, self._encoding):
+        by_base = (
+            self.spools,
+            self.events,
+            self._arriving,
+            self._known,
+            self._paths,
+            self._encoding,
+            self._batches,
+        )
+        for known in by_base:
             known.pop(name, None)
 
     def start(self) -> None:
@@ -162,9 +185,11 @@ class UploadManager:
     def all_uploads(self, base: str) -> list[dict[str, Any]]:
         """Return the uploads of a base, the oldest first."""
         with self._lock:
-            return [upload.to_dict() | self._progress(upload) for upload in self._known[base].values()]
+            return [
+                upload.to_dict() | self._reading_progress(upload) for upload in self._known[base].values()
+            ]
 
-    def _progress(self, upload: Upload) -> dict[str, Any]:
+    def _reading_progress(self, upload: Upload) -> dict[str, Any]:
         """Return how far the reading of an upload is: ``pages`` with ``done``, ``total`` and ``seconds_left``, where
         that is known."""
         if upload.id not in self._pages or upload.state != READING:
@@ -176,6 +201,36 @@ class UploadManager:
     def encoding_progress(self, base: str) -> dict[str, int] | None:
         """Return how many passages are encoded, of how many, while the worker encodes; None otherwise."""
         return self._encoding.get(base)
+
+    def progress(self, base: str) -> dict[str, Any] | None:
+        """Return how far the work on all that was uploaded is, None where there is none: how many ``files`` cannot be
+        asked yet, and the ``share`` of the work that is done, which never falls."""
+        encoding = self._encoding.get(base)
+        encoded = encoding["done"] / max(encoding["total"], 1) if encoding is not None else 0.0
+        with self._lock:
+            batch, uploads = self._batches[base], self._batch_uploads(base)
+            if encoding is None and all(upload.state in FINAL_STATES for upload in uploads):
+                return None
+            done = sum(upload.size * self._work_done(upload, encoded) for upload in uploads)
+            total = sum(upload.size for upload in uploads)
+            batch.share = max(batch.share, done / total if total else encoded)
+            files = sum(upload.state not in {*FINAL_STATES, *SEARCHABLE} for upload in uploads)
+            return {"files": files, "share": round(batch.share, 3)}
+
+    def _batch_uploads(self, base: str) -> list[Upload]:
+        known = self._known[base]
+        return [known[id] for id in self._batches[base].ids if id in known]
+
+    def _work_done(self, upload: Upload, encoded: float) -> float:
+        """Return the share of the work on an upload that is done, where ``encoded`` is that of all vectors."""
+        if upload.state in FINAL_STATES:
+            return 1.0
+        if upload.state == ENCODING:
+            return _READING_SHARE + (1 - _READING_SHARE) * encoded
+        if upload.state == INDEXING:
+            return _READING_SHARE
+        done, total, _ = self._pages.get(upload.id, (0, 1, 0.0))
+        return _READING_SHARE * done / max(total, 1)
 
     def forget(self, base: str, id: str) -> None:
         """Forget an upload that has ended or still waits, and cancel one that is being read. Raises NotFound, and
@@ -223,6 +278,12 @@ class UploadManager:
     def _note(self, base: str, upload: Upload) -> None:
         with self._lock:
             known = self._known[base]
+            if upload.state not in FINAL_STATES:
+                if base not in self._encoding and all(
+                    other.state in FINAL_STATES for other in self._batch_uploads(base)
+                ):
+                    self._batches[base] = _Batch()
+                self._batches[base].ids.add(upload.id)
             known[upload.id] = upload
             ended = [other.id for other in known.values() if other.state in FINAL_STATES]
             old = ended[: max(0, len(ended) - _LISTED)]
@@ -236,7 +297,7 @@ class UploadManager:
     def _reading(self, base: str) -> bool:
         with self._lock:
             return any(
-                upload.state not in {*FINAL_STATES, *_SEARCHABLE} for upload in self._known[base].values()
+                upload.state not in {*FINAL_STATES, *SEARCHABLE} for upload in self._known[base].values()
             )
 
     def _send(self, command: str) -> None:
@@ -284,11 +345,13 @@ class UploadManager:
             self._start()
 
     def _note_progress(self, base: str, message: dict[str, Any]) -> None:
-        if progress := message.get("encoding"):
-            self._encoding[base] = progress
-            self.events[base].send("encoding", progress)
-            if progress["done"] >= progress["total"]:
-                self._encoding.pop(base, None)
+        if "encoding" in message:
+            last = self._encoding.pop(base, None)
+            progress = message["encoding"] or (last and last | {"done": last["total"]})
+            if message["encoding"]:
+                self._encoding[base] = progress
+            if progress:
+                self.events[base].send("encoding", progress)
         if pages := message.get("pages"):
             began = self._pages.get(pages["id"], (0, 0, time.monotonic()))[2]
             self._pages[pages["id"]] = pages["done"], pages["total"], began
@@ -322,5 +385,5 @@ class UploadManager:
                 forgotten = upload.id not in self._known[base] and upload.state == WAITING
             if not forgotten:
                 self._note(base, upload)
-            if upload.state in _SEARCHABLE and not self._reading(base):
+            if upload.state in SEARCHABLE and not self._reading(base):
                 self._changed(base)

@@ -119,8 +119,9 @@ class Spool:
         return sorted(uploads, key=lambda upload: (upload.uploaded, upload.id))
 
     def waiting_uploads(self) -> list[Upload]:
-        """Return the files that are still to be read, the oldest first."""
-        return [upload for upload in self.all_uploads() if upload.state not in FINAL_STATES]
+        """Return the files that are still to be read, the smallest first: none waits behind a larger one."""
+        waiting = [upload for upload in self.all_uploads() if upload.state not in FINAL_STATES]
+        return sorted(waiting, key=lambda upload: upload.size)
 
     def record_failure(self, upload: Upload, error: str, hint: str = "") -> Upload:
         """Record why a file cannot be read, and delete it."""

@@ -1,7 +1,8 @@
 """The process that reads uploads into bases: ``python -m clew.app.web.uploads.worker``, started by the server.
 
-It reads the files in the spools one after another, the oldest first. Another process parses each file, with limits on
-time and memory (:mod:`clew.parse.documents.pool`). This process writes, indexes and encodes, so that the server never
+It reads the files in the spools one after another, the smallest first; one that arrives while a larger one is parsed
+is read meanwhile. Another process parses each file, with limits on time and memory
+(:mod:`clew.parse.documents.pool`). This process writes, indexes and encodes, so that the server never
 does and is always free to answer.
 
 The first line of its input names the bases and limits. Each further line is a command: ``look`` (there is something
@@ -58,17 +59,16 @@ class _Interrupted(Exception):
 
 @dataclass(slots=True)
 class ServerCommands:
-    """The commands of the server, and the file that is being read, to restore its record if the server ends.
-    ``cancelled`` are the ids of uploads that are no longer wanted; ``stop_reading`` ends the reading of a file;
-    ``behind`` are the names of bases that the server has written to, and ``changes`` the bases to open or close."""
+    """The commands of the server, and the files that are being read, by id, to restore their records if the server
+    ends; ``stops`` end the reading of each. ``cancelled`` are the ids of uploads that are no longer wanted; ``behind`` are the names of bases that the server has written to, and ``changes`` the bases to open or close."""
 
     wake: threading.Event = field(default_factory=threading.Event)
     may_write: threading.Event = field(default_factory=threading.Event)
-    current_upload: tuple[Spool, Upload] | None = None
+    attempts: dict[str, tuple[Spool, Upload]] = field(default_factory=dict)
+    stops: dict[str, Callable[[], None]] = field(default_factory=dict)
     cancelled: set[str] = field(default_factory=set)
     behind: set[str] = field(default_factory=set)
     changes: SimpleQueue[dict[str, Any]] = field(default_factory=SimpleQueue)
-    stop_reading: Callable[[], None] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -77,20 +77,20 @@ class ServerCommands:
         instead, :meth:`listen` takes the attempt back."""
         with self.lock:
             spool.write_record(replace(upload, tries=upload.tries + 1))
-            self.current_upload = spool, upload
+            self.attempts[upload.id] = spool, upload
         try:
             yield
         finally:
             with self.lock:
-                self.current_upload = None
+                del self.attempts[upload.id]
+                self.stops.pop(upload.id, None)
 
     def cancel(self, id: str) -> None:
         """Give up an upload, and end its reading if it is being read."""
         with self.lock:
             self.cancelled.add(id)
-            is_current = self.current_upload is not None and self.current_upload[1].id == id
-            if is_current and self.stop_reading is not None:
-                self.stop_reading()
+            if (stop := self.stops.get(id)) is not None:
+                stop()
 
     def listen(self, lines: TextIO) -> None:
         """Receive the server's commands until there are no more; then end the process."""
@@ -109,9 +109,9 @@ class ServerCommands:
                 self.cancel(command.removeprefix("cancel "))
             self.wake.set()
         with self.lock:
-            if self.current_upload is not None:
+            for spool, upload in self.attempts.values():
                 with suppress(OSError):
-                    self.current_upload[0].write_record(self.current_upload[1])
+                    spool.write_record(upload)
             os._exit(0)
 
 
@@ -131,7 +131,9 @@ class UploadWorker:
     shared: SharedBase | None = (
         None  # the base, where it lies in object storage; ``base`` is its working copy then
     )
-    reader: Uploads | None = None  # has the parser process, until there is no more work
+    #: Have the parser processes, until there is no more work: one for a file, one for those that are read meanwhile.
+    readers: list[Uploads] = field(default_factory=list)
+    encoded: int = 0  # passages, before encoding was interrupted
     resources: ExitStack = field(default_factory=ExitStack)
 
     def report_upload(self, upload: Upload, state: str = "", **more: Any) -> None:
@@ -203,10 +205,10 @@ class UploadWorker:
         self.send({"base": self.name, "forgotten": upload.id})
 
     def report_pages(self, path: Path, done: int, total: int) -> None:
-        """Tell the server how many pages of the file are read."""
-        current = self.commands.current_upload
-        if current is not None:
-            self.send({"base": self.name, "pages": {"id": current[1].id, "done": done, "total": total}})
+        """Tell the server how many pages of an upload are read. Those of a file within it are not told: their number
+        is not that of the upload."""
+        if path.stem in self.commands.attempts:
+            self.send({"base": self.name, "pages": {"id": path.stem, "done": done, "total": total}})
 
     def has_document(self, key: str) -> bool:
         """Return whether the base has a document; a power cut may have undone its commit."""
@@ -217,17 +219,43 @@ class UploadWorker:
 
     def add_document(self, upload: Upload, seconds: float, memory: int) -> None:
         """Add a document; it is done once it is searchable."""
-        if self.reader is None:
+        place = len(self.commands.attempts) - 1
+        if place == len(self.readers):
             uploads = self.base.files.open_uploads(seconds, memory, self.report_pages)
-            self.reader = self.resources.enter_context(uploads)
-        self.commands.stop_reading = self.reader.cancel
-        result = self.reader.add(self.spool.data_path(upload.id), upload.name)
+            self.readers.append(self.resources.enter_context(uploads))
+        reader = self.readers[place]
+        self.commands.stops[upload.id] = reader.cancel
+        if place == 0 and self.shared is None:
+            reader.meanwhile = lambda: self.read_smaller(upload, seconds, memory)
+        result = reader.add(self.spool.data_path(upload.id), upload.name)
         if self.shared is None:
             self.commands.may_write.wait()
         self.passages += result.passages
         record = replace(upload, key=result.key, notes=result.notes, state=INDEXING)
         self.spool.write_record(record)  # if this process ends now, the file is not read again
         self.mark_committed(record)
+
+    def waiting_uploads(self) -> list[Upload]:
+        """Return the uploads that are neither committed nor being read, the smallest first."""
+        begun = {*self.unindexed, *self.commands.attempts}
+        return [upload for upload in self.spool.waiting_uploads() if upload.id not in begun]
+
+    def read_smaller(self, current: Upload, seconds: float, memory: int) -> None:
+        """Read the documents that wait and are smaller than the one that is being parsed, so that they can be asked
+        before it."""
+        smaller = [
+            upload
+            for upload in self.waiting_uploads()
+            if upload.size < current.size and upload.kind == "document"
+        ]
+        try:
+            for upload in smaller:
+                self.read_upload(upload, seconds, memory)
+            if smaller:
+                self.catch_up()
+        except (StoreError, OSError) as error:  # it is no fault of the current one, and is tried again
+            self.report_trouble(as_store_error(error))
+            time.sleep(_RETRY_AFTER)
 
     def mark_committed(self, upload: Upload) -> None:
         """Note a document that is in the base and not searchable yet."""
@@ -237,9 +265,8 @@ class UploadWorker:
 
     def stop_parser(self) -> None:
         """End the parser process, to free its memory."""
-        self.commands.stop_reading = None
         self.resources.close()
-        self.reader = None
+        self.readers.clear()
 
     def add_graph(self, upload: Upload, seconds: float, memory: int) -> None:
         """Add a graph in a process that can be killed; then nothing is added."""
@@ -261,7 +288,7 @@ class UploadWorker:
             processor_limit=0,
             folder=self.base.path,
         ) as pool:
-            self.commands.stop_reading = pool.cancel
+            self.commands.stops[upload.id] = pool.cancel
             ((_, outcome),) = pool.read_files([path], options={path: arguments})
         if isinstance(outcome, Exception):
             raise outcome
@@ -289,9 +316,11 @@ class UploadWorker:
     def encode_missing(self) -> None:
         """Make the missing vectors, until something more urgent arrives."""
         if self.base.encoding.encoder() is not None:
+            before = self.encoded
 
             def report_progress(done: int, total: int) -> None:
-                self.send({"base": self.name, "encoding": {"done": done, "total": total}})
+                self.encoded = before + done
+                self.send({"base": self.name, "encoding": {"done": self.encoded, "total": before + total}})
                 if not self.commands.may_write.is_set() or self.spool.waiting_uploads():
                     raise _Interrupted
 
@@ -302,6 +331,8 @@ class UploadWorker:
             except ModelError as error:
                 # The documents can be found by words; the next file or server tries again.
                 LOG.warning("%s: %s", self.name, error)
+        self.encoded = 0
+        self.send({"base": self.name, "encoding": None})
         for upload in self.unindexed.values():
             self.report_upload(upload, DONE)
         self.unindexed.clear()
@@ -397,12 +428,13 @@ def _step(worker: UploadWorker, seconds: float, memory: int) -> bool:
     if worker.name in worker.commands.behind:
         worker.commands.behind.discard(worker.name)
         worker.needs_catch_up = True
-    waiting = [upload for upload in worker.spool.waiting_uploads() if upload.id not in worker.unindexed]
+    waiting = worker.waiting_uploads()
     if waiting:
         worker.read_upload(waiting[0], seconds, memory)
-    if worker.needs_catch_up and (worker.passages >= _INDEX_EVERY or len(waiting) <= 1):
+    is_last = not worker.waiting_uploads()
+    if worker.needs_catch_up and (worker.passages >= _INDEX_EVERY or is_last):
         worker.catch_up()
-        if len(waiting) <= 1:
+        if is_last:
             worker.encode_missing()
     return bool(waiting) or worker.needs_catch_up
 
