@@ -39,7 +39,7 @@ KINDS: dict[str, tuple[Path | tuple[str, bytes], str]] = {
 def projects(tmp_path_factory):
     """A server over an empty project for each kind of file."""
     folder = tmp_path_factory.mktemp("kinds")
-    with ServedApp(*(folder / kind for kind in KINDS)) as app:
+    with ServedApp(*(folder / kind for kind in KINDS), encoder="clew:hops") as app:
         yield app
 
 

@@ -72,12 +72,14 @@ def with_models(made_base, tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
     shutil.copytree(made_base, tmp_path / "harbour")
     settings = {"projects": tmp_path / "projects", "own_settings": tmp_path / "settings.json"}
-    with ScriptedServer(lambda request: QUOTING) as model:
-        with ServedApp(tmp_path / "harbour", model_servers=(), **settings) as app:
-            app.models = [f"{model.url}#first", f"{model.url}#second"]
-            for name in app.models:
-                assert app.post("/api/setup/models", {"name": name})[0] == 201
-            yield app
+    with (
+        ScriptedServer(lambda request: QUOTING) as model,
+        ServedApp(tmp_path / "harbour", model_servers=(), **settings) as app,
+    ):
+        app.models = [f"{model.url}#first", f"{model.url}#second"]
+        for name in app.models:
+            assert app.post("/api/setup/models", {"name": name})[0] == 201
+        yield app
 
 
 def remove_model(app, name):
@@ -159,31 +161,33 @@ def test_a_question_whose_source_is_removed_while_it_runs_offers_to_ask_again(
         assert free.wait(PATIENCE)
         return QUOTING
 
-    with ScriptedServer(wait_for_removal) as model:
-        with ServedApp(tmp_path / "harbour", models=[model.llm]) as app:
-            assert app.upload("films.tsv", FILMS, to="graphs")["state"] == "done"
-            keys = [document["key"] for document in app.get(f"{app.api}/documents")[1]["documents"]]
-            asked = {"documents": keys} if gone == "its document" else {"graphs": ["films"]}
-            busy = [app.post(f"{app.api}/questions", {"question": f"{QUESTION} {n}?"})[1] for n in range(4)]
-            # It waits for its turn behind the others.
-            id = app.post(f"{app.api}/questions", {"question": QUESTION, "recipe": "kgp", **asked})[1]["id"]
-            for key in keys if gone == "its document" else ():
-                assert app.delete(f"{app.api}/documents/{key}")[0] == 200
-            if gone == "its graph":
-                assert app.delete(f"{app.api}/graphs/films")[0] == 200
-            free.set()
-            place = f"/b/{app.base}/q/{id}"
-            entry = await_answer(app, place)
-            for question in busy:
-                await_answer(app, f"/b/{app.base}/q/{question['id']}")
-            if entry["answer"] is not None:  # the method could do without it
-                return
-            form = read_form(app, place, "ask-again")
-            assert "Ask again" in form["text"] and "no longer here" in form["text"]
-            status, next_place, _ = send_form(app, form)
-            assert status == 303
-            again = await_answer(app, next_place)
-            assert again["question"] == QUESTION and again["documents"] is None and again["graphs"] is None
+    with (
+        ScriptedServer(wait_for_removal) as model,
+        ServedApp(tmp_path / "harbour", models=[model.llm]) as app,
+    ):
+        assert app.upload("films.tsv", FILMS, to="graphs")["state"] == "done"
+        keys = [document["key"] for document in app.get(f"{app.api}/documents")[1]["documents"]]
+        asked = {"documents": keys} if gone == "its document" else {"graphs": ["films"]}
+        busy = [app.post(f"{app.api}/questions", {"question": f"{QUESTION} {n}?"})[1] for n in range(4)]
+        # It waits for its turn behind the others.
+        id = app.post(f"{app.api}/questions", {"question": QUESTION, "recipe": "kgp", **asked})[1]["id"]
+        for key in keys if gone == "its document" else ():
+            assert app.delete(f"{app.api}/documents/{key}")[0] == 200
+        if gone == "its graph":
+            assert app.delete(f"{app.api}/graphs/films")[0] == 200
+        free.set()
+        place = f"/b/{app.base}/q/{id}"
+        entry = await_answer(app, place)
+        for question in busy:
+            await_answer(app, f"/b/{app.base}/q/{question['id']}")
+        if entry["answer"] is not None:  # the method could do without it
+            return
+        form = read_form(app, place, "ask-again")
+        assert "Ask again" in form["text"] and "no longer here" in form["text"]
+        status, next_place, _ = send_form(app, form)
+        assert status == 303
+        again = await_answer(app, next_place)
+        assert again["question"] == QUESTION and again["documents"] is None and again["graphs"] is None
 
 
 def test_a_question_that_a_server_left_is_asked_again(made_base, tmp_path) -> None:

@@ -297,10 +297,11 @@ class PickedSource:
 
 @dataclass(frozen=True, slots=True)
 class NextQuestion:
-    """What a question that follows another, or asks it again, is asked with today: the ``picked`` sources, of
-    ``total`` documents, that are still there (``lost``: how many are not), the ``recipe`` and ``model`` that can still
-    be chosen ("" for the default), and the question that it ``follows``. ``gone_model`` is a model that can no longer
-    be, and ``instead`` the one that answers in its place, "" for none."""
+    """What a question that follows another, or asks it again, is asked with today.
+
+    It has the ``picked`` sources, of ``total`` documents, that are still there (``lost``: how many are not), the
+    ``recipe`` and ``model`` that can still be chosen ("" for the default), and the question that it ``follows``.
+    ``gone_model`` is a model that can no longer be chosen, ``instead`` the one that answers in its place."""
 
     picked: list[PickedSource]
     total: int

@@ -60,7 +60,8 @@ class _Interrupted(Exception):
 @dataclass(slots=True)
 class ServerCommands:
     """The commands of the server, and the files that are being read, by id, to restore their records if the server
-    ends; ``stops`` end the reading of each. ``cancelled`` are the ids of uploads that are no longer wanted; ``behind`` are the names of bases that the server has written to, and ``changes`` the bases to open or close."""
+    ends; ``stops`` end the reading of each. ``cancelled`` are the ids of uploads that are no longer wanted;
+    ``behind`` are the names of bases that the server has written to, and ``changes`` the bases to open or close."""
 
     wake: threading.Event = field(default_factory=threading.Event)
     may_write: threading.Event = field(default_factory=threading.Event)
