@@ -429,3 +429,32 @@ def test_a_citation_of_a_question_that_was_forgotten_meanwhile_says_so(served, b
     # Only what the server says, not its whole page within this one.
     assert page.locator("main").count() == 1 and not page.locator(".viewer .top").count()
     page.close()
+
+
+def test_a_question_that_a_restart_left_goes_on_with_one_click(
+    made_base, tmp_path, browser, monkeypatch
+) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(made_base, tmp_path / "harbour")
+    reached, free = threading.Event(), threading.Event()
+
+    def wait_for_restart(request):
+        reached.set()
+        assert free.wait(PATIENCE)
+        return {"quotes": [{"source": 1, "text": "shall pay $9"}], "answer": "$9", "abstain": False}
+
+    page = browser.new_page()  # the browser logs that the server cannot be reached
+    page.set_default_timeout(1000 * PATIENCE)
+    with ScriptedServer(wait_for_restart) as model:
+        with ServedApp(tmp_path / "harbour", models=[model.llm]) as app:
+            port = app.port
+            page.goto(f"http://127.0.0.1:{port}/")
+            ask(page, QUESTION, recipe="kgp")
+            assert reached.wait(PATIENCE)
+        with ServedApp(tmp_path / "harbour", models=[model.llm], port=port):
+            free.set()
+            # The open page finds out by itself.
+            with page.expect_navigation(wait_until="load"):
+                page.click(".ask-again button")
+            assert "9" in wait_for_answer(page)
+    page.close()

@@ -17,6 +17,7 @@ from clew.app.web.method_choices import DEFAULT, NEED_MODEL, offered_methods
 from clew.app.web.pages.language import format_day, format_month, gettext, ngettext
 from clew.app.web.pages.render import document_title, render_page
 from clew.app.web.uploads.manager import SEARCHABLE
+from clew.app.web.uploads.spool import INDEXING
 from clew.core.document_filter import document_fields
 from clew.core.errors import ClewError, NotFound
 from clew.core.text import shorten
@@ -229,9 +230,9 @@ def document_lists(server: Server, base: ServedBase, listing: Listing) -> dict[s
 
 
 def upload_lists(server: Server, base: ServedBase) -> dict[str, Any]:
-    """Return the uploads that are under way or could not be read; those that can be asked are among the documents."""
+    """Return the uploads that are under way or could not be read; those that were read are among the documents."""
     uploads: list[dict[str, Any]] = server.uploads.all_uploads(base.name)
-    shown = [upload for upload in uploads if upload["state"] not in SEARCHABLE or upload["notes"]]
+    shown = [upload for upload in uploads if upload["state"] not in {INDEXING, *SEARCHABLE} or upload["notes"]]
     return {
         "under_way": [upload for upload in shown if upload["state"] != "failed"],
         "failed": [upload for upload in shown if upload["state"] == "failed"],
