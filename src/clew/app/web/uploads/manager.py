@@ -346,10 +346,11 @@ class UploadManager:
 
     def _note_progress(self, base: str, message: dict[str, Any]) -> None:
         if "encoding" in message:
-            last = self._encoding.pop(base, None)
-            progress = message["encoding"] or (last and last | {"done": last["total"]})
-            if message["encoding"]:
+            progress: dict[str, int] | None = message["encoding"]
+            if progress:
                 self._encoding[base] = progress
+            elif last := self._encoding.pop(base, None):  # it has ended
+                progress = last | {"done": last["total"]}
             if progress:
                 self.events[base].send("encoding", progress)
         if pages := message.get("pages"):
