@@ -76,10 +76,10 @@ def with_models(made_base, tmp_path, monkeypatch):
         ScriptedServer(lambda request: QUOTING) as model,
         ServedApp(tmp_path / "harbour", model_servers=(), **settings) as app,
     ):
-        app.models = [f"{model.url}#first", f"{model.url}#second"]
-        for name in app.models:
+        names = [f"{model.url}#first", f"{model.url}#second"]
+        for name in names:
             assert app.post("/api/setup/models", {"name": name})[0] == 201
-        yield app
+        yield app, names
 
 
 def remove_model(app, name):
@@ -88,9 +88,9 @@ def remove_model(app, name):
 
 @pytest.mark.parametrize("left", [["second"], []])
 def test_a_conversation_goes_on_after_its_model_is_used_no_more(with_models, left) -> None:
-    app = with_models
+    app, names = with_models
     place, _ = ask_by_form(app, question=QUESTION, model="first", recipe="kgp")
-    for name in app.models:
+    for name in names:
         if name.rpartition("#")[2] not in left:
             remove_model(app, name)
     form = read_form(app, place, "follow")
@@ -106,10 +106,10 @@ def test_a_conversation_goes_on_after_its_model_is_used_no_more(with_models, lef
 
 
 def test_a_page_that_was_open_when_its_model_was_removed_keeps_its_words(with_models) -> None:
-    app = with_models
+    app, names = with_models
     place, _ = ask_by_form(app, question=QUESTION, model="first", recipe="kgp")
     stale = read_form(app, place, "follow")
-    remove_model(app, app.models[0])
+    remove_model(app, names[0])
     status, _, html = send_form(app, stale, question="and a week?")
     reader = Forms()
     reader.feed(html)
