@@ -116,12 +116,8 @@ def read_cell(text: str) -> CellValue:
     scale = _SCALES[after] if is_scale else 1.0
     unit = "%" if "%" in {after, match["percent"]} else match["unit"] or ("" if is_scale else after)
     number = float(digits)
-    return CellValue("number", text, -number if is_negative else number, _name_unit(unit), scale)
-
-
-def _name_unit(unit: str) -> str:
     names = {"us$": "$", "usd": "$", "eur": "€", "gbp": "£", "jpy": "¥", "pt": "points", "pts": "points"}
-    return names.get(unit.lower(), unit)
+    return CellValue("number", text, -number if is_negative else number, names.get(unit.lower(), unit), scale)
 
 
 def read_scale(text: str) -> float | None:

@@ -216,12 +216,18 @@ class Auto:
     (or what else ``requires`` names) is configured, else ``absent``. A recipe with its choice written out goes on
     to the answer.
 
-    ``baseline`` replaces an ``absent`` reader where no trained reader is configured either (``CLEW_READER=none``)."""
+    ``baseline`` replaces an ``absent`` reader where no trained reader is configured either (``CLEW_READER=none``).
+    With the option and the word of ``unless`` the parameter is None, and the choice is not made."""
 
     present: str
     absent: str
     requires: Literal["model", "encoder"] = "model"
     baseline: str = ""
+    unless: tuple[str, str] | None = None
+
+    def is_needed(self, recipe: Recipe) -> bool:
+        """Return whether a recipe does not have the option and word of ``unless``."""
+        return self.unless is None or recipe.option(self.unless[0]) != Recipe(self.unless[1])
 
 
 #: Marks a parameter that is no option.
@@ -448,8 +454,9 @@ class Component:
         """Return what the recipe describes. Raises UsageError for options of the wrong type."""
         recipe = self.complete(recipe)
         for parameter in self.parameters:
-            if parameter.auto is not None and recipe.option(parameter.option) == AUTO:
-                recipe = recipe.with_options(**{parameter.option: resources.choose(parameter.auto)})
+            auto = parameter.auto
+            if auto is not None and auto.is_needed(recipe) and recipe.option(parameter.option) == AUTO:
+                recipe = recipe.with_options(**{parameter.option: resources.choose(auto)})
         factory = getattr(self.target, "build", self.target)
         return factory(
             **{parameter.name: _value(parameter, recipe, resources) for parameter in self.parameters}
@@ -549,6 +556,7 @@ def _parameter(label: str, declared: inspect.Parameter, annotation: Any) -> Para
         if arm not in _SCALARS and arm not in KINDS and get_origin(arm) is not Literal:
             raise TypeError(f"{label} is no option: {arm} (mark it INTERNAL, or write a classmethod build)")
     auto = next((marker for marker in markers if isinstance(marker, Auto)), None)
+    optional = optional and not (auto and auto.unless)
     least = next((marker.least for marker in markers if isinstance(marker, AtLeast)), 1)
     default = _default(declared.default, types) if has_default else AUTO if auto else REQUIRED
     return Parameter(declared.name, "option", types, optional, default, least, auto)
@@ -591,7 +599,8 @@ def _value(parameter: Parameter, recipe: Recipe, resources: Resources) -> Any:
 
 def _option(parameter: Parameter, recipe: Recipe, resources: Resources) -> Any:
     value, label = recipe.option(parameter.option), f"option '{parameter.option}' of '{recipe.name}'"
-    if value is None and parameter.optional:
+    is_unused = parameter.auto is not None and not parameter.auto.is_needed(recipe)
+    if is_unused or (value is None and parameter.optional):
         return None
     if words := _words(parameter.types):
         if isinstance(value, Recipe) and value.name in words:

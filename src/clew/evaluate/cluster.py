@@ -160,7 +160,8 @@ def _open_work(key: str, content: np.ndarray[Any, np.dtype[np.uint8]]) -> Callab
             questions = work.questions
             if work.archive is not None:
                 folder = Path(resources.enter_context(TemporaryDirectory(prefix="clew-eval-")))
-                unpack_base(work.archive, folder)
+                with zipfile.ZipFile(io.BytesIO(work.archive)) as stream:
+                    stream.extractall(folder)
                 questions = replace(questions, corpus=str(folder / "base"))
             corpus = resources.enter_context(open_methods(questions, _load_models(work)))
             if corpus.digest != work.digest:
@@ -202,9 +203,3 @@ def pack_base(store: Store) -> bytes:
             for path in sorted(Path(folder).rglob("*")):
                 archive.write(path, path.relative_to(folder))
         return stream.getvalue()
-
-
-def unpack_base(archive: bytes, folder: Path) -> None:
-    """Write an archived base to ``folder``, as its folder ``base``."""
-    with zipfile.ZipFile(io.BytesIO(archive)) as stream:
-        stream.extractall(folder)

@@ -34,6 +34,8 @@ def answer_record(example: Example, answer: Answer, seconds: float) -> dict[str,
     for the methods that have them.
     """
     gold = GoldEvidence(example)
+    steps = (step for step in answer.trail if isinstance(step, FilledStep))
+    filling = best_filling(step.filling.to_dict() for step in steps if step.filling)
     return {
         "id": example.id,
         "answer": answer.text,
@@ -57,7 +59,7 @@ def answer_record(example: Example, answer: Answer, seconds: float) -> dict[str,
         "usage": answer.usage.to_dict(),
         "retrieval": retrieval_usage(answer).to_dict(),
         "steps": [step.name for step in answer.trail],
-        **_filling_record(answer),
+        **({} if filling is None else {"filling": filling}),
         **focus_record(answer),
         "walk_seconds": _walk_seconds(answer),
         "seconds": round(seconds, 4),
@@ -151,12 +153,6 @@ def _has_checked_triple(ranked: RankedAnswer) -> bool:
     return any(
         check.satisfaction is not None and not _TYPE_TRIPLE.match(check.text) for check in ranked.checks
     )
-
-
-def _filling_record(answer: Answer) -> dict[str, Any]:
-    steps = (step for step in answer.trail if isinstance(step, FilledStep))
-    filling = best_filling(step.filling.to_dict() for step in steps if step.filling)
-    return {} if filling is None else {"filling": filling}
 
 
 def _walk_seconds(answer: Answer) -> float | None:

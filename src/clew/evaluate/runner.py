@@ -67,19 +67,14 @@ class RunFile:
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records, each flushed to disk before the next one is taken from the iterator."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        size = self.whole_size()
+        # The size of the complete lines in bytes.
+        size = 0 if not self.path.exists() else self.path.read_bytes().rfind(b"\n") + 1
         with self.path.open("ab") as stream:
             stream.truncate(size)
             for record in records:
                 stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
                 stream.flush()
                 os.fsync(stream.fileno())
-
-    def whole_size(self) -> int:
-        """Return the size of the complete lines in bytes."""
-        if not self.path.exists():
-            return 0
-        return self.path.read_bytes().rfind(b"\n") + 1
 
 
 def answer_questions(

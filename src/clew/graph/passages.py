@@ -184,10 +184,6 @@ class PostingBlock:
     term_indices: NDArray[np.int32]
     counts: NDArray[np.int32]
 
-    def posting_rows(self) -> NDArray[np.int32]:
-        """Return the row of each posting."""
-        return np.repeat(self.rows.astype(np.int32), np.diff(self.starts))
-
 
 def posting_blocks(snapshot: Snapshot, field: str) -> Iterator[PostingBlock]:
     """Yield the postings of all passages, whole documents at a time."""
@@ -211,7 +207,7 @@ def build_incidence(blocks: Iterable[PostingBlock], keys: Hashes, size: int) -> 
     for block in blocks:
         slots = find_positions(keys, block.vocabulary).astype(np.int32)[block.term_indices]
         is_key = slots >= 0
-        row_parts.append(block.posting_rows()[is_key])
+        row_parts.append(np.repeat(block.rows.astype(np.int32), np.diff(block.starts))[is_key])
         slot_parts.append(slots[is_key])
     return Incidence.from_pairs(keys, np.concatenate(row_parts), np.concatenate(slot_parts), size)
 
@@ -444,16 +440,12 @@ def compute_statistics(
         near = near[is_node[near]]
         degrees += len(near)
         lonely += not len(near)
-        ends += len(near) + _count_one_sided(graph, row, near)
+        # How many of the neighbours ``near`` do not have ``row`` as their neighbour.
+        ends += len(near) + (
+            0 if graph.mutual else sum(row not in graph.neighbours(int(other)) for other in near)
+        )
     scale = count / len(sampled)
     edges, isolated = round(ends / 2 * scale), round(lonely * scale)
     pairs = count * (count - 1) / 2
     density = edges / pairs if pairs else 0.0
     return GraphStatistics(graph.name, count, edges, density, degrees / len(sampled), isolated, len(sampled))
-
-
-def _count_one_sided(graph: Graph, row: int, near: Rows) -> int:
-    """Return how many of the neighbours ``near`` do not have ``row`` as their neighbour."""
-    if graph.mutual:
-        return 0
-    return sum(row not in graph.neighbours(int(other)) for other in near)

@@ -116,7 +116,7 @@ def plan_recipes(settings: EvaluationSettings, variants: Variants) -> Plan:
         [
             read(D3_BASE),
             *(
-                read(D3_BASE.with_options(summariser=_parse_summariser(name)))
+                read(D3_BASE.with_options(summariser=name if ":" in name else parse_recipe(name)))
                 for name in variants.summarisers
             ),
         ],
@@ -142,11 +142,6 @@ def _monot5_option(rerankers: Sequence[Recipe]) -> dict[str, Any]:
     return next(
         ({"monot5": reranker.option("model")} for reranker in rerankers if reranker.name == "monot5"), {}
     )
-
-
-def _parse_summariser(name: str) -> Any:
-    """Return the value of the option ``summariser``: a model name, which has a colon, or a recipe."""
-    return name if ":" in name else parse_recipe(name)
 
 
 TITLE = "Drilling down into the discourse structure: the paper's analyses"
@@ -304,7 +299,7 @@ def _length_section(experiment: Experiment, plan: Plan, runs: Mapping[str, Run])
         for length, ids in classes.items()
     ]
     columns = {"method": "method", "mean tokens of a document": "length", "questions": "questions"}
-    names = _figure_measures(experiment)
+    names = ("retrieved-F1", *(COSTS if experiment.settings.llm else ("seconds",)))
     write_json(experiment.folder, "lengths", {"points": rows})
     figure_files = draw_lines(
         rows,
@@ -346,10 +341,6 @@ def _chunk_section(experiment: Experiment, plan: Plan, runs: Mapping[str, Run]) 
             experiment.folder.path / "chunks",
         ),
     )
-
-
-def _figure_measures(experiment: Experiment) -> tuple[str, ...]:
-    return ("retrieved-F1", *(COSTS if experiment.settings.llm else ("seconds",)))
 
 
 def _retriever_name(recipe: str) -> str:

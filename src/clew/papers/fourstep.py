@@ -26,7 +26,6 @@ from clew.evaluate.metrics import parse_metric
 from clew.evaluate.setup import base_folder
 from clew.knowledge_base import registry
 from clew.knowledge_base.ingest.graphs import GraphFiles, add_graph, default_graph_name
-from clew.papers.fourstep_published import deviations_section, published_section
 from clew.papers.page import (
     Section,
     add_shared_options,
@@ -407,7 +406,8 @@ def write_fourstep_page(experiments: Sequence[Experiment], settings: Settings) -
             "## Errors",
             _losses_section(experiments, list(plan.diagnosed), losses, command).to_markdown(out),
         ]
-    parts += [deviations_section(), published_section()]
+    # Why clew's implementation deviates is in docs/decisions/0014 and 0015. The figures are those of Table 1.
+    parts.append(Path(__file__).with_name("fourstep_published.md").read_text(encoding="utf-8").rstrip())
     return write_page(
         out, "\n\n".join([f"# {TITLE}", environment_table(experiments, command), *parts]) + "\n", TITLE
     )

@@ -93,10 +93,11 @@ def measure_graph_quality(
     pieces_found = frozenset[int]().union(*node_pieces)
     piece_count = len(example.pieces)
     statistics = compute_statistics(snapshot, graph)
+    rows = passage_rows(snapshot)
     return GraphQuality(
         len(snapshot.documents()),
         statistics.nodes,
-        mean_passage_words(snapshot),
+        float(snapshot.postings("text").lengths(rows).mean()) if len(rows) else 0.0,
         statistics.edges,
         statistics.density,
         statistics.mean_degree,
@@ -105,12 +106,6 @@ def measure_graph_quality(
         len(pieces_found) / piece_count,
         sum(map(bool, node_pieces)) / len(node_pieces) if node_pieces else 0.0,
     )
-
-
-def mean_passage_words(snapshot: Snapshot) -> float:
-    """Return the mean number of indexed words of passages and table rows, 0 if there are none."""
-    rows = passage_rows(snapshot)
-    return float(snapshot.postings("text").lengths(rows).mean()) if len(rows) else 0.0
 
 
 def average_quality(qualities: Sequence[GraphQuality]) -> dict[str, float]:

@@ -27,7 +27,6 @@ from clew.evaluate.report import Run
 from clew.evaluate.run_folder import (
     REHEARSED_QUESTIONS,
     Experiment,
-    RunFolder,
     result_file_name,
     run_facts,
     scale_usage,
@@ -252,7 +251,7 @@ def _measure(experiment: Experiment, retrievers: Sequence[str]) -> dict[str, Rec
     with open_stores(questions, settings, experiment.progress("corpus")) as store_for:
         store = store_for(questions.examples[0])
         folder.claim(run_facts(questions, settings, store.digest()))
-        files = {name: _rounds_file(folder, name) for name in retrievers}
+        files = {name: RunFile(folder.path / f"rounds-{result_file_name(name)}") for name in retrievers}
         open_examples = {
             name: [example for example in examples if example.id not in _read_records(file)]
             for name, file in files.items()
@@ -276,10 +275,6 @@ def _run_open(
     for count, example in enumerate(open_examples, total - len(open_examples) + 1):
         yield rounds_record(example, run_rounds(example, retriever, readers))
         report(count, total)
-
-
-def _rounds_file(folder: RunFolder, retriever: str) -> RunFile:
-    return RunFile(folder.path / f"rounds-{result_file_name(retriever)}")
 
 
 def _read_records(file: RunFile) -> Records:

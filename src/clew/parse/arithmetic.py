@@ -294,18 +294,12 @@ def _check_total_column(
     runs += [right[:end] for end in range(2, len(right) + 1)]
     best: ColumnCheck | None = None
     for parts in runs:
-        rows, agreeing = _count_sums(column, parts, numbers, decimals)
+        # In how many rows a column and at least two of its parts have numbers, and in how many they add up.
+        values, whole = numbers[:, parts], numbers[:, column]
+        usable = ~np.isnan(whole) & ((~np.isnan(values)).sum(axis=1) > 1) & (whole != 0)
+        tolerance = 0.51 * 10.0 ** -decimals[:, column] * min(len(parts), 4)
+        fits = np.abs(np.nansum(values, axis=1) - whole) <= tolerance
+        rows, agreeing = int(usable.sum()), int((usable & fits).sum())
         if rows >= _MIN_ROWS and (best is None or agreeing > best.agreeing):
             best = ColumnCheck(column, tuple(parts), agreeing, rows)
     return best
-
-
-def _count_sums(
-    total: int, parts: Sequence[int], numbers: Numbers, decimals: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Return in how many rows a column and at least two of its parts have numbers, and in how many they add up."""
-    values, whole = numbers[:, parts], numbers[:, total]
-    usable = ~np.isnan(whole) & ((~np.isnan(values)).sum(axis=1) > 1) & (whole != 0)
-    tolerance = 0.51 * 10.0 ** -decimals[:, total] * min(len(parts), 4)
-    fits = np.abs(np.nansum(values, axis=1) - whole) <= tolerance
-    return int(usable.sum()), int((usable & fits).sum())

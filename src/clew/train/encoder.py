@@ -429,7 +429,8 @@ def train_encoder(
     model.max_seq_length = window
     model.save_pretrained(str(out / MODEL_FOLDER), create_model_card=False)
     after = held_out.measure(model) if held_out is not None else {}
-    output.finish(output.read() | {FINISHED: after, "versions": _package_versions()})
+    packages = ("clew", "torch", "transformers", "sentence-transformers", "accelerate")
+    output.finish(output.read() | {FINISHED: after, "versions": {name: version(name) for name in packages}})
     return output.read()
 
 
@@ -562,11 +563,6 @@ def _measuring_callback(held_out: HeldOutQuestions | HeldOutNodes, model: Any, o
             output.write(record | {"during": measures})
 
     return MeasureOnSave()
-
-
-def _package_versions() -> dict[str, str]:
-    packages = ("clew", "torch", "transformers", "sentence-transformers", "accelerate")
-    return {name: version(name) for name in packages}
 
 
 #: The number of texts of similar length that are encoded together.

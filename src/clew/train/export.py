@@ -98,7 +98,10 @@ def export_encoder(source: Path | str, folder: Path, form: ExportForm) -> Export
         _write_onnx(model, export_folder / MODEL_FILE)
         convert_weights(export_folder / MODEL_FILE, form.weights)
         model.max_seq_length = settings["max_tokens"]
-        max_distance = _max_distance(model, export_folder, settings["passage_prefix"])
+        prefix = settings["passage_prefix"]
+        encoder = OnnxEncoder(export_folder)
+        expected = np.vstack([model.encode([prefix + text], normalize_embeddings=True) for text in SAMPLES])
+        max_distance = float((1 - (encoder.encode(SAMPLES) * expected).sum(axis=1)).max())
         if max_distance > TOLERANCE[form.weights]:
             raise UsageError(
                 f"the export is {max_distance:.2e} off its source, more than {TOLERANCE[form.weights]:g}: "
@@ -202,9 +205,3 @@ def _store_half(model: Path) -> None:
     for cast in reversed(casts):
         graph.graph.node.insert(0, cast)
     onnx.save(graph, str(model))
-
-
-def _max_distance(model: Any, folder: Path, prefix: str) -> float:
-    encoder = OnnxEncoder(folder)
-    expected = np.vstack([model.encode([prefix + text], normalize_embeddings=True) for text in SAMPLES])
-    return float((1 - (encoder.encode(SAMPLES) * expected).sum(axis=1)).max())

@@ -108,7 +108,7 @@ def collect_examples(data: Sequence[str], held_out: float, seed: int, scale: flo
     kinds: dict[str, list[ReadingExample]] = defaultdict(list)
     measured: list[ReadingExample] = []
     passages = [
-        _linked_passage(record)
+        ReaderPassage(record["link"].removeprefix("/wiki/").replace("_", " "), record["text"])
         for name, path in sources
         if name == "passages"
         for _, record in read_records(path)
@@ -177,10 +177,6 @@ def _add_tatqa(
     for context in contexts[count:]:
         kinds["tatqa"] += tatqa_examples(context, rng)
         kinds["tatqa cells"] += cell_examples(read_tables(context["table"]["table"]), "", 20, rng)
-
-
-def _linked_passage(record: Any) -> ReaderPassage:
-    return ReaderPassage(record["link"].removeprefix("/wiki/").replace("_", " "), record["text"])
 
 
 def _beginning(passage: ReaderPassage) -> str:

@@ -492,118 +492,17 @@ _DATE = rf"(?:\d{{1,2}} {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}} ?, \d{{4}}|{_MONTH
 _NAME = r"(?:[A-Z][\w'’.-]*(?: (?:[A-Z][\w'’.-]*|of|de|van|von|the))* )?[A-Z][\w'’-]+"
 #: Patterns of the first sentences of encyclopaedia articles, the questions that they answer about the title, and what
 #: a table of facts calls the answer.
-_ATTRIBUTES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+_ATTRIBUTES = [
     (
-        rf"\( ?born[^()]{{0,40}}?({_DATE})",
-        ("When was {} born?", "What is {}'s date of birth?", "What year was {} born?"),
-        ("Born", "Date of birth"),
-    ),
-    (
-        rf"\((?:[^()]*; ?)?({_DATE}) ?[–-] ?(?:[^()]*?){_DATE}",
-        ("When was {} born?", "What is the date of birth of {}?"),
-        ("Born", "Date of birth"),
-    ),
-    (
-        rf"\((?:[^()]*; ?)?{_DATE} ?[–-] ?(?:[^()]*?)({_DATE})",
-        ("When did {} die?", "What is the date of death of {}?"),
-        ("Died", "Date of death"),
-    ),
-    (
-        rf"\b(?:was )?born (?:on [^.,]* )?in ({_NAME})",
-        ("Where was {} born?", "What is the place of birth of {}?"),
-        ("Place of birth", "Birthplace"),
-    ),
-    (
-        rf"\bdirected by ({_NAME})",
-        ("Who directed {}?", "Who was the director of {}?"),
-        ("Director", "Directed by"),
-    ),
-    (
-        rf"\bwritten by ({_NAME})",
-        ("Who wrote {}?", "Who is the author of {}?"),
-        ("Author", "Written by"),
-    ),
-    (
-        rf"\bproduced by ({_NAME})",
-        ("Who produced {}?", "Who was the producer of {}?"),
-        ("Producer", "Produced by"),
-    ),
-    (
-        rf"\bstarring ({_NAME})",
-        ("Who starred in {}?", "Who played the lead in {}?"),
-        ("Starring", "Cast"),
-    ),
-    (
-        rf"\bdesigned by ({_NAME})",
-        ("Who designed {}?", "Who was the designer of {}?"),
-        ("Designer", "Designed by"),
-    ),
-    (
-        rf"\bfounded by ({_NAME})",
-        ("Who founded {}?", "Who was the founder of {}?"),
-        ("Founder", "Founded by"),
-    ),
-    (
-        rf"\b(?:founded|established|opened|formed|incorporated) (?:in|on) ({_DATE})",
-        ("When was {} founded?", "In which year was {} established?"),
-        ("Founded", "Established"),
-    ),
-    (
-        rf"\breleased (?:in|on) ({_DATE})",
-        ("When was {} released?", "When did {} come out?"),
-        ("Released", "Release date"),
-    ),
-    (
-        rf"\bpublished (?:in|on) ({_DATE})",
-        ("When was {} published?", "What year was {} published?"),
-        ("Published", "Publication date"),
-    ),
-    (
-        rf"\b(?:is|was) (?:a|an|the) [\w -]{{3,60}}? in ({_NAME}(?: ?, {_NAME})*)",
-        ("Where is {}?", "Where is {} located?", "In which place is {}?"),
-        ("Location", "Country"),
-    ),
-    (
-        rf"\b(?:headquartered|based) in ({_NAME}(?: ?, {_NAME})*)",
-        ("Where is {} based?", "Where is the headquarters of {}?"),
-        ("Headquarters", "Based in"),
-    ),
-    (
-        r"\bpopulation of (?:about |approximately )?([\d,.]+)",
-        ("What is the population of {}?", "How many people live in {}?"),
-        ("Population", "Inhabitants"),
-    ),
-    (
-        rf"\bcapital (?:city )?(?:is|of [\w ]+ is) ({_NAME})",
-        ("What is the capital of {}?",),
-        ("Capital", "Capital city"),
-    ),
-    (
-        rf"\bmarried (?:to )?({_NAME})",
-        ("Who did {} marry?", "Who is the spouse of {}?", "Who was {}'s wife?", "Who was {}'s husband?"),
-        ("Spouse", "Married to"),
-    ),
-    (
-        rf"\b(?:son|daughter) of ({_NAME})",
-        ("Who was the father of {}?", "Whose child was {}?"),
-        ("Parents", "Father"),
-    ),
-    (
-        rf"\bplayed for ({_NAME})",
-        ("Which team did {} play for?",),
-        ("Team", "Club"),
-    ),
-    (
-        rf"\b(?:studied|educated) at ({_NAME})",
-        ("Where did {} study?", "Which school did {} attend?"),
-        ("Education", "Alma mater"),
-    ),
-    (
-        r"\b(?:is|was) an? ((?:[A-Z]\w+[- ])?(?:[a-z]+[- ]){0,3}[a-z]+)(?= who| and|,| \.|\.| from| in)",
-        ("What is {}?", "What kind of thing is {}?"),
-        ("Occupation", "Kind"),
-    ),
-)  # fmt: skip
+        pattern.replace("<name>", _NAME).replace("<date>", _DATE),
+        tuple(questions.split(" | ")),
+        tuple(labels.split(" | ")),
+    )
+    for pattern, questions, labels in (
+        line.split("\t")
+        for line in Path(__file__).with_name("attributes.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    )
+]
 
 
 def attribute_examples(passages: Sequence[ReaderPassage], rng: random.Random) -> Iterator[ReadingExample]:

@@ -72,12 +72,6 @@ class _Clause:
     complements: tuple[tuple[str, _Phrase], ...]
 
 
-def load_parser() -> Any:
-    """Return spaCy's parser of English. Raises MissingExtra."""
-    require_packages("parser", PARSER, part="spacy")
-    return import_module(PARSER).load()
-
-
 def join_tokens(text: str) -> str:
     """Return a text that was split into words and signs ("Pell , born 1870 , 's") as people write it."""
     return _BEFORE_SIGN.sub("", text.replace("``", '"').replace("''", '"'))
@@ -90,7 +84,8 @@ def write_questions(
 
     Raises MissingExtra.
     """
-    parser = load_parser()
+    require_packages("parser", PARSER, part="spacy")
+    parser = import_module(PARSER).load()
     joined = [ReaderPassage(passage.title, _cut_text(join_tokens(passage.text))) for passage in passages]
     for passage, document in zip(joined, parser.pipe((p.text for p in joined), batch_size=64), strict=True):
         name = strip_qualifier(passage.title)

@@ -384,12 +384,9 @@ class _LenientParser:
             self.at = skipped.end()
 
     def _peek(self) -> str:
-        if self._at_end():
+        if self.at >= len(self.text):
             raise _Cut
         return self.text[self.at]
-
-    def _at_end(self) -> bool:
-        return self.at >= len(self.text)
 
 
 def _validate(value: Any, schema: Schema, where: str) -> Any:

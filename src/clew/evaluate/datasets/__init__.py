@@ -99,7 +99,8 @@ class DatasetFile:
         formats that it has instead.
         """
         seen: set[str] = set()
-        wanted = self._split_ids()
+        # The ids of the questions of the split, None for all.
+        wanted = None if self.split is None else frozenset(self.split.read_text(encoding="utf-8").split())
         try:
             for example in self.read(self.path):
                 if example.id in seen:
@@ -116,12 +117,6 @@ class DatasetFile:
 
         if wanted is not None and (missing := wanted - seen):
             raise UsageError(f"{self.split}: no question has the id '{min(missing)}'", f"In {self.path}")
-
-    def _split_ids(self) -> frozenset[str] | None:
-        """Return the ids of the questions of the split, None for all."""
-        if self.split is None:
-            return None
-        return frozenset(self.split.read_text(encoding="utf-8").split())
 
     def digest(self) -> str:
         """Return the SHA-256 of the file and its split in hexadecimal digits."""

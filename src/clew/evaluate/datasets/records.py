@@ -109,7 +109,8 @@ def _read_json_elements(path: Path, stream: IO[str], opening: str, closing: str)
             line += buffer[: buffer.index(opening)].count("\n")
             position, count = buffer.index(opening) + 1, 1
         while count:
-            start = _skip_separators(buffer, position)
+            match = _SEPARATORS.match(buffer, position)
+            start = match.end() if match else position
             if start == len(buffer):
                 break
             if buffer[start] == closing:
@@ -129,11 +130,6 @@ def _read_json_elements(path: Path, stream: IO[str], opening: str, closing: str)
             yield place, record
         if not block:
             raise UsageError(f"{path.name} ends before its '{closing}'", "Is it a whole file?")
-
-
-def _skip_separators(buffer: str, position: int) -> int:
-    match = _SEPARATORS.match(buffer, position)
-    return match.end() if match else position
 
 
 def _decode_element(decode: Any, buffer: str, start: int, opening: str) -> tuple[Any, int]:

@@ -18,7 +18,7 @@ from typing import Annotated
 
 from clew.core.component import AtLeast, component
 from clew.core.errors import BudgetExceeded, UsageError
-from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Retriever, Trail
+from clew.core.protocols import LanguageModel, PromptTemplate, Retriever, Trail
 from clew.core.trail import ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.answering import model_answer, record_stop
@@ -95,7 +95,13 @@ class ChainOfThought:
     def _reason(self, question: Question, hits: Sequence[Hit], recorder: TrailRecorder) -> str:
         """Return the answer of most samples."""
         started = time.perf_counter()
-        completions = self._sample(question, hits)
+        # The model's reasonings; a single one is drawn at temperature 0.
+        contexts = titled_contexts(hits)
+        prompt = self.template.render(question=question.text, contexts="\n\n".join([*contexts, ""]))
+        prompt = make_passages_optional(prompt, contexts)
+        if self.samples > 1:
+            prompt = replace(prompt, temperature=self.temperature)
+        completions = self.model.complete([replace(prompt, sample=number) for number in range(self.samples)])
         answers = [self.parse_reply(completion.text) for completion in completions]
         answer, votes = majority_vote(answers)
         several = len(completions) > 1
@@ -115,12 +121,3 @@ class ChainOfThought:
             )
         )
         return answer
-
-    def _sample(self, question: Question, hits: Sequence[Hit]) -> list[Completion]:
-        """Return the model's reasonings; a single one is drawn at temperature 0."""
-        contexts = titled_contexts(hits)
-        prompt = self.template.render(question=question.text, contexts="\n\n".join([*contexts, ""]))
-        prompt = make_passages_optional(prompt, contexts)
-        if self.samples > 1:
-            prompt = replace(prompt, temperature=self.temperature)
-        return self.model.complete([replace(prompt, sample=number) for number in range(self.samples)])

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from clew.core.component import PromptFile, Recipe, Resources, component
+from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
@@ -92,34 +92,14 @@ class DSP:
 
     retriever: Retriever
     model: LanguageModel
-    template: PromptTemplate
-    predict: PromptTemplate
-    reader: Reader | None
+    template: Annotated[PromptTemplate, PromptFile("dsp-search")]
+    predict: Annotated[PromptTemplate, PromptFile("cot")]
+    reader: Annotated[Reader | None, Auto("cited", "span", baseline="extractive", unless=("final", "model"))]
+    final: Literal["reader", "model"] = "reader"
     k: int = 5
     hops: int = 3
     budget: int = 30
     recipe: str = "dsp"
-
-    @classmethod
-    def build(  # noqa: PLR0913 (the options of the recipe)
-        cls,
-        resources: Resources,
-        recipe: Recipe,
-        retriever: Retriever,
-        model: LanguageModel,
-        template: Annotated[PromptTemplate, PromptFile("dsp-search")],
-        predict: Annotated[PromptTemplate, PromptFile("cot")],
-        reader: Recipe,
-        final: Literal["reader", "model"] = "reader",
-        k: int = 5,
-        hops: int = 3,
-        budget: int = 30,
-    ) -> DSP:
-        """Return the method with a reader that reads in the end, or with the model's own answer."""
-        chosen = None
-        if final == "reader":
-            chosen, recipe = resources.choose_reader(recipe)
-        return cls(retriever, model, template, predict, chosen, k, hops, budget, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer from the passages of all hops."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from clew.core.component import PromptFile, Recipe, Resources, component
+from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import read_text
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
@@ -43,34 +43,14 @@ class IRCoT:
 
     retriever: Retriever
     model: LanguageModel
-    template: PromptTemplate
-    predict: PromptTemplate
-    reader: Reader | None
+    template: Annotated[PromptTemplate, PromptFile("ircot-reason")]
+    predict: Annotated[PromptTemplate, PromptFile("cot")]
+    reader: Annotated[Reader | None, Auto("paper", "span", baseline="extractive", unless=("final", "model"))]
+    final: Literal["reader", "model"] = "reader"
     each: int = 5
     rounds: int = 8
     budget: int = 30
     recipe: str = "ircot"
-
-    @classmethod
-    def build(  # noqa: PLR0913 (the options of the recipe)
-        cls,
-        resources: Resources,
-        recipe: Recipe,
-        retriever: Retriever,
-        model: LanguageModel,
-        template: Annotated[PromptTemplate, PromptFile("ircot-reason")],
-        predict: Annotated[PromptTemplate, PromptFile("cot")],
-        reader: Recipe,
-        final: Literal["reader", "model"] = "reader",
-        each: int = 5,
-        rounds: int = 8,
-        budget: int = 30,
-    ) -> IRCoT:
-        """Return the method with a reader that reads in the end, or with the model's own answer."""
-        chosen = None
-        if final == "reader":
-            chosen, recipe = resources.choose_reader(recipe, "paper")
-        return cls(retriever, model, template, predict, chosen, each, rounds, budget, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in all passages that the reasoning brought up."""
@@ -79,7 +59,12 @@ class IRCoT:
         thoughts: list[str] = []
         query = question.text
         while len(thoughts) <= self.rounds:
-            self._retrieve(question, query, hits, recorder)
+            # Add the passages nearest to ``query`` that are new, within the budget.
+            nearest = retrieve_with_trail(
+                self.retriever, Question(query, question.scope), self.each, recorder, query
+            )
+            new = [hit for hit in nearest if hit.node.id not in hits][: self.budget - len(hits)]
+            hits.update((hit.node.id, hit) for hit in new)
             if len(hits) >= self.budget or len(thoughts) == self.rounds or recorder.should_stop():
                 break
             try:
@@ -98,16 +83,6 @@ class IRCoT:
             except BudgetExceeded as error:
                 record_stop(recorder, error)
         return model_answer(self.reader, question, answer, read, recorder, self.recipe)
-
-    def _retrieve(
-        self, question: Question, query: str, hits: dict[str, Hit], recorder: TrailRecorder
-    ) -> None:
-        """Add the passages nearest to ``query`` that are new, within the budget."""
-        nearest = retrieve_with_trail(
-            self.retriever, Question(query, question.scope), self.each, recorder, query
-        )
-        new = [hit for hit in nearest if hit.node.id not in hits][: self.budget - len(hits)]
-        hits.update((hit.node.id, hit) for hit in new)
 
     def _reason(
         self, question: Question, thoughts: Sequence[str], hits: Sequence[Hit], recorder: TrailRecorder

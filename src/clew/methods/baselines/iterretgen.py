@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from clew.core.component import PromptFile, Recipe, Resources, component
+from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
@@ -40,30 +40,12 @@ class IterRetGen:
 
     retriever: Retriever
     model: LanguageModel
-    template: PromptTemplate
-    reader: Reader | None
+    template: Annotated[PromptTemplate, PromptFile("cot")]
+    reader: Annotated[Reader | None, Auto("cited", "span", baseline="extractive", unless=("final", "model"))]
+    final: Literal["reader", "model"] = "reader"
     k: int = 5
     rounds: int = 2
     recipe: str = "iterretgen"
-
-    @classmethod
-    def build(  # noqa: PLR0913 (the options of the recipe)
-        cls,
-        resources: Resources,
-        recipe: Recipe,
-        retriever: Retriever,
-        model: LanguageModel,
-        template: Annotated[PromptTemplate, PromptFile("cot")],
-        reader: Recipe,
-        final: Literal["reader", "model"] = "reader",
-        k: int = 5,
-        rounds: int = 2,
-    ) -> IterRetGen:
-        """Return the method with a reader that reads in the end, or with the model's own answer."""
-        chosen = None
-        if final == "reader":
-            chosen, recipe = resources.choose_reader(recipe)
-        return cls(retriever, model, template, chosen, k, rounds, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer from the passages of the last iteration."""

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
-from clew.core.component import PromptFile, Recipe, Resources, component
+from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply, is_refusal
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
@@ -148,32 +148,13 @@ class ReAct:
 
     retriever: Retriever
     model: LanguageModel
-    template: PromptTemplate
-    reader: Reader | None
+    template: Annotated[PromptTemplate, PromptFile("react")]
+    reader: Annotated[Reader | None, Auto("cited", "span", baseline="extractive", unless=("final", "model"))]
+    final: Literal["reader", "model"] = "reader"
     k: int = 3
     rounds: int = 7
     budget: int = 30
     recipe: str = "react"
-
-    @classmethod
-    def build(  # noqa: PLR0913 (the options of the recipe)
-        cls,
-        resources: Resources,
-        recipe: Recipe,
-        retriever: Retriever,
-        model: LanguageModel,
-        template: Annotated[PromptTemplate, PromptFile("react")],
-        reader: Recipe,
-        final: Literal["reader", "model"] = "reader",
-        k: int = 3,
-        rounds: int = 7,
-        budget: int = 30,
-    ) -> ReAct:
-        """Return the method with a reader that reads in the end, or with the model's own answer."""
-        chosen = None
-        if final == "reader":
-            chosen, recipe = resources.choose_reader(recipe)
-        return cls(retriever, model, template, chosen, k, rounds, budget, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer from the passages of all searches."""

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from clew.core.component import PromptFile, Recipe, Resources, component
+from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import is_refusal
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
@@ -111,32 +111,13 @@ class SelfAsk:
 
     retriever: Retriever
     model: LanguageModel
-    template: PromptTemplate
-    reader: Reader
+    template: Annotated[PromptTemplate, PromptFile("selfask")]
+    reader: Annotated[Reader, Auto("cited", "span", baseline="extractive")]
     final: Literal["reader", "model"] = "reader"
     k: int = 10
     rounds: int = 5
     budget: int = 30
     recipe: str = "selfask"
-
-    @classmethod
-    def build(  # noqa: PLR0913 (the options of the recipe)
-        cls,
-        resources: Resources,
-        recipe: Recipe,
-        retriever: Retriever,
-        model: LanguageModel,
-        template: Annotated[PromptTemplate, PromptFile("selfask")],
-        reader: Recipe,
-        final: Literal["reader", "model"] = "reader",
-        k: int = 10,
-        rounds: int = 5,
-        budget: int = 30,
-    ) -> SelfAsk:
-        """Return the method with a reader that answers follow-up questions, and the last one too unless the model
-        does."""
-        chosen, recipe = resources.choose_reader(recipe)
-        return cls(retriever, model, template, chosen, final, k, rounds, budget, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in the evidence of all follow-up questions."""

@@ -120,7 +120,7 @@ class Chooser:
     def _drop_summaries(self, entries: Sequence[Entry], room: int, total_tokens: int | None) -> list[Entry]:
         """Return the entries with the summaries that fit."""
         condensed = [replace(entry, summary="") for entry in entries]
-        size_of_names = sum(self._sizes(condensed, range(len(condensed))))
+        size_of_names = sum(self._size(condensed, n, n - 1 if n else None) for n in range(len(condensed)))
         # As many calls as the names need, and no more than ``calls``.
         calls = -(-size_of_names // room)
         allowed = room * (calls if self.calls is None else min(calls, self.calls))
@@ -163,9 +163,6 @@ class Chooser:
             used += size
         yield piece
 
-    def _sizes(self, entries: Sequence[Entry], indexes: range) -> Iterator[int]:
-        return (self._size(entries, n, n - 1 if n else None) for n in indexes)
-
     def _size(self, entries: Sequence[Entry], index: int, before: int | None) -> int:
         return sum(self.window.tokens(line) + 1 for line in self._entry_lines(entries, index, before))
 
@@ -182,19 +179,15 @@ class Chooser:
                 yield entry.summary
             return
         above = entries[before].path if before is not None else ()
-        yield from _ancestors(entry.path, above)
+        # Yield the names of a path, without its last, that are not above it already.
+        shared = 0
+        while shared < min(len(entry.path) - 1, len(above)) and entry.path[shared] == above[shared]:
+            shared += 1
+        for depth in range(shared, len(entry.path) - 1):
+            yield f"{'#' * (depth + 1)} {entry.path[depth]}"
         about = f" ({entry.about})" if entry.about else ""
         yield f"[{index + 1}] {entry.path[-1]}{about}"
         if entry.summary:
             yield entry.summary
         if entry.hint:
             yield f"match: {entry.hint}"
-
-
-def _ancestors(path: Sequence[str], above: Sequence[str]) -> Iterator[str]:
-    """Yield the names of a path, without its last, that are not above it already."""
-    shared = 0
-    while shared < min(len(path) - 1, len(above)) and path[shared] == above[shared]:
-        shared += 1
-    for depth in range(shared, len(path) - 1):
-        yield f"{'#' * (depth + 1)} {path[depth]}"

@@ -194,7 +194,13 @@ class Drill:
             raised = max(k, LIFTED_HITS)
             return [*self._lift_hits(question, hits[:raised], trail), *hits[raised:]][:k]
         sections, kept_hits = self._drill_down(question, hits, trail)
-        paragraphs = self._paragraphs(question, sections, kept_hits)
+        # The paragraphs of sections, and hits, each once, in reading order by document.
+        in_sections = {row for chosen in sections for row in chosen.section.rows}
+        rows = np.union1d(
+            np.array(sorted(in_sections), dtype=np.int64),
+            self.snapshot.rows([hit.node.id for hit in kept_hits]),
+        )
+        paragraphs = self.snapshot.nodes(rows[self.snapshot.mask(question.scope, RETRIEVED_KINDS)[rows]])
         ranked = self._select_paragraphs(question, paragraphs, hits, trail)
         section_of_row = {row: chosen for chosen in reversed(sections) for row in chosen.section.rows}
         return [self._to_hit(node, score, section_of_row) for node, score in ranked[:k]]
@@ -334,17 +340,6 @@ class Drill:
         return entries
 
     # Paragraphs (Section 3.3.2)
-
-    def _paragraphs(
-        self, question: Question, sections: Sequence[ChosenSection], hits: Sequence[Hit]
-    ) -> list[Node]:
-        """Return the paragraphs of sections, and hits, each once, in reading order by document."""
-        in_sections = {row for chosen in sections for row in chosen.section.rows}
-        rows = np.union1d(
-            np.array(sorted(in_sections), dtype=np.int64),
-            self.snapshot.rows([hit.node.id for hit in hits]),
-        )
-        return self.snapshot.nodes(rows[self.snapshot.mask(question.scope, RETRIEVED_KINDS)[rows]])
 
     def _select_paragraphs(
         self, question: Question, paragraphs: Sequence[Node], hits: Sequence[Hit], trail: Trail

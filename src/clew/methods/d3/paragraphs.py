@@ -95,7 +95,10 @@ class PromptSelector:
         if not paragraphs:
             return []
         started = time.perf_counter()
-        shown, shortened = self._choose_shown(question, texts)
+        # Each paragraph as its line in the prompt, and the indexes of those that were cut.
+        lines = [f"{number}: {one_line(text)}" for number, text in enumerate(texts, 1)]
+        # The line break after a line takes at most one token.
+        shown, shortened = truncate_all(lines, self._room(question) - 1, self.window.tokens)
         sizes = [self.window.tokens(line + "\n") for line in shown]
         calls = pack(sizes, self._room(question))
         completions = self.model.complete(
@@ -122,12 +125,6 @@ class PromptSelector:
         )
         trail.add(_with_selected(step, selected, completions, started))
         return selected
-
-    def _choose_shown(self, question: str, texts: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Return each paragraph as its line in the prompt, and the indexes of those that were cut."""
-        lines = [f"{number}: {one_line(text)}" for number, text in enumerate(texts, 1)]
-        # The line break after a line takes at most one token.
-        return truncate_all(lines, self._room(question) - 1, self.window.tokens)
 
     def _room(self, question: str) -> int:
         room = self.window.room(self._prompt(question, []))

@@ -150,7 +150,7 @@ class _TokenWalker:
         while at < len(self.tokens):
             token = self.tokens[at]
             if token.type == "table_open":
-                end = self._closing(at, "table_close")
+                end = next(n for n in range(at, len(self.tokens)) if self.tokens[n].type == "table_close")
                 yield from self._end_list()
                 yield self._table(self.tokens[at:end])
                 at = end
@@ -163,12 +163,14 @@ class _TokenWalker:
             elif token.type in {"fence", "code_block"} and token.content.strip():
                 yield from self._text(token.content.rstrip("\n"))
             elif token.type == "html_block":
-                yield from self._html(token.content)
+                for block in fragment_blocks(token.content):
+                    if self._lists and isinstance(block, Paragraph | Heading):
+                        yield from self._text(block.text)
+                    else:
+                        yield from self._end_list()
+                        yield block
             at += 1
         yield from self._end_list()
-
-    def _closing(self, at: int, kind: str) -> int:
-        return next(n for n in range(at, len(self.tokens)) if self.tokens[n].type == kind)
 
     def _list(self, token: Token) -> Iterator[Block]:
         if token.type.endswith("_close"):
@@ -205,14 +207,6 @@ class _TokenWalker:
         else:
             last = self._items.pop()
             self._items.append(Item(f"{last.text}\n{text}", last.depth, last.marker))
-
-    def _html(self, markup: str) -> Iterator[Block]:
-        for block in fragment_blocks(markup):
-            if self._lists and isinstance(block, Paragraph | Heading):
-                yield from self._text(block.text)
-            else:
-                yield from self._end_list()
-                yield block
 
     def _end_list(self) -> Iterator[Block]:
         if self._items:

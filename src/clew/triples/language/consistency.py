@@ -74,12 +74,8 @@ def best_filling(fillings: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | N
 
 
 def _normalise_triple(triple: Triple, numbers: Mapping[int, str]) -> Triple:
-    head, tail = (_normalise_term(term.fill(numbers)) for term in (triple.head, triple.tail))
+    head, tail = (Term(normalise(term.fill(numbers).text).rstrip(".")) for term in (triple.head, triple.tail))
     return replace(triple, head=head, relation=normalise(triple.relation), tail=tail)
-
-
-def _normalise_term(term: Term) -> Term:
-    return Term(normalise(term.text).rstrip("."))
 
 
 def _unknowns(chain: TypedChain) -> tuple[int, ...]:

@@ -75,16 +75,13 @@ class _Table:
         """Return the distinct bindings of some of the terms."""
         wanted = set(terms)
         columns = tuple(term for term in self.terms if term in wanted)
-        return _Table(columns, _distinct(self.rows[:, [self.terms.index(term) for term in columns]]))
+        rows = self.rows[:, [self.terms.index(term) for term in columns]]
+        return _Table(
+            columns, rows[: min(len(rows), 1)] if rows.shape[1] == 0 else rows[_first_of_equals(rows)]
+        )
 
     def select(self, mask: Mask) -> _Table:
         return _Table(self.terms, self.rows[mask])
-
-
-def _distinct(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    if rows.shape[1] == 0:
-        return rows[: min(len(rows), 1)]
-    return rows[_first_of_equals(rows)]
 
 
 def _first_of_equals(rows: NDArray[np.uint32]) -> NDArray[np.int64]:
