@@ -239,27 +239,21 @@ class ModelTools(Protocol):
 
     def language_model(self, name: str) -> LanguageModel:
         """Return the language model of a name. Raises UsageError."""
-        ...
 
     def reranker(self, name: str) -> Reranker:
         """Return the reranker of a name such as ``monot5:FOLDER``. Raises UsageError."""
-        ...
 
     def span_model(self, name: str) -> SpanModel:
         """Return the trained reader of a name: ``clew:reader`` or ``onnx:FOLDER``. Raises UsageError, NotFound."""
-        ...
 
     def model_settings(self, model: str) -> Mapping[str, str]:
         """Return what a check of a model (``clew doctor --llm``) gave for choices that recipes leave open."""
-        ...
 
     def count_tokens(self, text: str) -> int:
         """Return about how many tokens a text has."""
-        ...
 
     def count_prompt_tokens(self, prompt: Prompt) -> int:
         """Return about how many tokens a prompt has."""
-        ...
 
 
 class Registry(Protocol):
@@ -267,11 +261,9 @@ class Registry(Protocol):
 
     def build(self, kind: str, recipe: Recipe, resources: Resources) -> Any:
         """Return the component of ``kind`` that a recipe names. Raises UsageError."""
-        ...
 
     def has_trait(self, recipe: Recipe, trait: str) -> bool:
         """Return whether a recipe, or any recipe in its options, names a component with a trait."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

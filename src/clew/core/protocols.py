@@ -54,11 +54,9 @@ class Trail(Protocol):
 
     def add(self, step: Step) -> None:
         """Add the next step."""
-        ...
 
     def should_stop(self) -> bool:
         """Return whether the caller wants no more steps; called between steps."""
-        ...
 
 
 class Retriever(Protocol):
@@ -66,7 +64,6 @@ class Retriever(Protocol):
 
     def retrieve(self, question: Question, k: int) -> Sequence[Hit]:
         """Return at most ``k`` hits, best first."""
-        ...
 
 
 class Explorer(Retriever, Protocol):
@@ -74,7 +71,6 @@ class Explorer(Retriever, Protocol):
 
     def explore(self, question: Question, k: int, trail: Trail) -> Sequence[Hit]:
         """Return at most ``k`` hits, best first, and add each step of the search to the trail."""
-        ...
 
 
 class Reader(Protocol):
@@ -82,7 +78,6 @@ class Reader(Protocol):
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the answer. The method fills in its trail and recipe."""
-        ...
 
 
 class Method(Protocol):
@@ -90,7 +85,6 @@ class Method(Protocol):
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer with evidence, trail and usage."""
-        ...
 
 
 # Models
@@ -102,17 +96,14 @@ class SpanModel(Protocol):
     @property
     def name(self) -> str:
         """Canonical name."""
-        ...
 
     def read(
         self, question: str, contexts: Sequence[Sequence[ReaderPassage]], limit: int = 5
     ) -> list[list[Span]]:
         """Return for each context, whose passages are read together, its best spans, best first."""
-        ...
 
     def confidence(self, score: float) -> float:
         """Return the estimated probability, from 0 to 1, that a span of this score is right."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +139,13 @@ class PromptTemplate(Protocol):
     @property
     def name(self) -> str:
         """Name with version, such as ``read-cited.v1``."""
-        ...
 
     @property
     def variables(self) -> frozenset[str]:
         """The variables that the prompt declares."""
-        ...
 
     def render(self, **variables: str) -> Prompt:
         """Return the prompt with its variables filled in. Raises UsageError for other variables."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +164,9 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """Canonical name, such as ``openai:gpt-4o-mini``."""
-        ...
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError."""
-        ...
 
 
 def context_of(model: LanguageModel | None) -> int | None:
@@ -195,22 +181,18 @@ class Encoder(Protocol):
     @property
     def name(self) -> str:
         """Canonical name; vectors are stored under it."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        ...
 
     @property
     def objective(self) -> str:
         """The training objective: ``mdr``, to find the next passage given a question and the passages so far;
         ``dpr``, to find passages that answer a question; "" where it is not known."""
-        ...
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. ``query`` marks questions, for models that differ."""
-        ...
 
 
 @runtime_checkable
@@ -221,7 +203,6 @@ class CalibratedEncoder(Protocol):
     def contrast(self) -> float:
         """By how much the differences of its cosines have to be multiplied to be as large as those of ``clew:hops``;
         1 where it is not known."""
-        ...
 
 
 @runtime_checkable
@@ -231,7 +212,6 @@ class BatchEncoder(Protocol):
     @property
     def batch(self) -> int:
         """How many texts it is best given at a time; 0 for any number."""
-        ...
 
 
 def encoder_contrast(encoder: Encoder | None) -> float:
@@ -250,65 +230,49 @@ class Reranker(Protocol):
     @property
     def name(self) -> str:
         """Canonical name, such as ``monot5:castorini/monot5-base-msmarco``."""
-        ...
 
     def score(self, question: str, texts: Sequence[str]) -> Floats:
         """Return one score per text, (n,), float64; higher is better, comparable for one question only."""
-        ...
 
 
 # Indexes of text and vectors
 
 
-class TermStatistics(Protocol):
-    """Counts of the terms of one field: what ranking formulas need.
+class Postings(Protocol):
+    """The text index of one field: which nodes contain which terms, and how often.
 
-    Only live nodes count, so the statistics are exactly those of a base to which nothing else was ever added.
+    Terms are 64-bit hashes (:func:`clew.core.text.hash_term`). Only live nodes count, so the statistics are exactly
+    those of a base to which nothing else was ever added.
     """
 
     @property
     def node_count(self) -> int:
         """Number of live nodes that have the field (N of the formulas)."""
-        ...
 
     @property
     def average_length(self) -> float:
         """Mean number of terms of a live node."""
-        ...
 
     def lengths(self, rows: Rows) -> NDArray[np.int64]:
         """Return the number of terms of each row, 0 for a row without the field."""
-        ...
 
     def document_frequency(self, terms: Hashes) -> NDArray[np.int64]:
         """Return the number of live nodes that contain each term."""
-        ...
-
-
-class Postings(TermStatistics, Protocol):
-    """The text index of one field: which nodes contain which terms, and how often.
-
-    Terms are 64-bit hashes (:func:`clew.core.text.hash_term`).
-    """
 
     def rows_with(self, term: int) -> tuple[Rows, NDArray[np.int64]]:
         """Return the live rows that contain ``term``, ascending, and how often each does."""
-        ...
 
     def term_matrix(self, rows: Rows) -> tuple[NDArray[np.int64], Hashes, NDArray[np.int64]]:
         """Return the terms of ``rows`` as a sparse matrix: offsets (n + 1), terms, counts."""
-        ...
 
     def prefetch(self, terms: Hashes | None = None, rows: Rows | None = None) -> None:
         """Say which ``terms`` :meth:`rows_with` will be asked for, and of which ``rows`` the terms.
 
         A base in object storage begins to fetch all of them at once, and does not wait; elsewhere nothing happens.
         """
-        ...
 
     def vocabulary(self) -> tuple[Hashes, NDArray[np.int64]]:
         """Return every live term, ascending, and the number of live nodes that contain it."""
-        ...
 
 
 class VectorIndex(Protocol):
@@ -317,22 +281,18 @@ class VectorIndex(Protocol):
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        ...
 
     def missing_count(self) -> int:
         """Return how many retrieved nodes have no vector yet."""
-        ...
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None = None) -> tuple[Rows, Floats]:
         """Return the ``k`` nearest rows by inner product for each query, (q, k), best first, and their scores.
 
         Where fewer than ``k`` exist, rows are -1 and scores -inf. ``allowed`` masks rows of the snapshot.
         """
-        ...
 
     def vectors(self, rows: Rows) -> Vectors:
         """Return the vectors of ``rows``, (n, dimension); zeros for a row without one."""
-        ...
 
 
 class NodeVectors(Protocol):
@@ -343,7 +303,6 @@ class NodeVectors(Protocol):
 
     def rows_without_vectors(self, rows: Rows | None = None) -> Rows:
         """Return the rows (of ``rows``, by default of all nodes) that have no vector, ascending, each once."""
-        ...
 
     def encode_missing(self, rows: Rows, texts: NodeTexts, progress: ProgressCallback | None = None) -> int:
         """Make and store the missing vectors of ``rows``; return the number of nodes that were encoded.
@@ -351,21 +310,18 @@ class NodeVectors(Protocol):
         If it is interrupted, the vectors made so far stay. Raises ModelError, and NotFound where the graph was
         removed meanwhile.
         """
-        ...
 
     def vectors(self, rows: Rows) -> tuple[NDArray[np.int64], Vectors]:
         """Return the vectors of ``rows`` as offsets (n + 1) and vectors (offsets[-1], dimension).
 
         A row has as many vectors as texts, and none where none were made.
         """
-        ...
 
     def search(self, query: Vectors, k: int, allowed: Mask | None = None) -> tuple[Rows, Floats]:
         """Return at most ``k`` rows with the greatest inner product with ``query``, (d,), best first, and scores.
 
         Ties are in the order of rows. For kinds of text of which a node has one.
         """
-        ...
 
 
 # Graphs
@@ -377,24 +333,19 @@ class Graph(Protocol):
     @property
     def name(self) -> str:
         """Canonical name, such as ``keywords(n=20)``."""
-        ...
 
     @property
     def mutual(self) -> bool:
         """Whether every edge goes both ways: true of shared keywords, not of nearest vectors."""
-        ...
 
     def neighbours(self, row: int) -> Rows:
         """Return the rows joined to ``row`` by an edge, ascending, without ``row`` itself."""
-        ...
 
     def strengths(self, row: int, neighbours: Rows) -> Floats:
         """Return the strength of the edge to each neighbour, from 0 to 1; 1 where all edges are alike."""
-        ...
 
     def explain_edge(self, source: int, target: int) -> str:
         """Return what joins two neighbours, for the trail (``keywords: ohio, river``)."""
-        ...
 
 
 class Adjacency(Protocol):
@@ -407,21 +358,17 @@ class Adjacency(Protocol):
     @property
     def heads(self) -> NDArray[np.uint32] | None:
         """The rows with an edge, (h,), or None."""
-        ...
 
     @property
     def starts(self) -> NDArray[np.int64]:
         """Where the tails of each source start, and where the last end, (h + 1,)."""
-        ...
 
     @property
     def tails(self) -> NDArray[np.uint32]:
         """The tails, (edges,)."""
-        ...
 
     def bounds(self, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the tails of each row start and end."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,84 +391,60 @@ class RelationSource(Protocol):
     @property
     def name(self) -> str:
         """The name of the graph."""
-        ...
 
     def relations(self) -> Mapping[str, Relation]:
         """Return the relations by name, with their numbers of edges, types of ends, and examples."""
-        ...
 
 
-class GraphSchema(RelationSource, Protocol):
-    """The types, relations and properties of a graph."""
+class PropertyGraph(RelationSource, Protocol):
+    """An imported graph, or one mounted elsewhere.
+
+    Rows are its own, 0 to ``size`` - 1; ids are ``<graph name>:<external id>``.
+    """
 
     @property
     def is_mounted(self) -> bool:
         """Whether the graph is mounted: it stays elsewhere, is queried there, and nothing of it is stored."""
-        ...
 
     def types(self) -> Mapping[str, int]:
         """Return the node types, with the number of nodes of each."""
-        ...
 
     def properties(self) -> Mapping[str, Property]:
         """Return the properties of nodes, by name; empty where they are not known, as of a mounted graph."""
-        ...
 
     def answer_types(self) -> Sequence[str]:
         """Return the types of nodes that may answer a question, declared when the graph was added; empty for any."""
-        ...
-
-
-class GraphNodes(Protocol):
-    """The nodes of a graph, by row and by id."""
 
     @property
     def size(self) -> int:
         """Number of nodes; of a mounted graph, of those seen so far."""
-        ...
 
     def rows(self, ids: Sequence[str]) -> Rows:
         """Return the row of each id. Raises NotFound."""
-        ...
 
     def ids(self, rows: Rows) -> list[str]:
         """Return the id of each row."""
-        ...
 
     def entities(self, rows: Rows) -> list[Entity]:
         """Return the nodes of ``rows``, in that order. Raises NotFound where the graph was replaced meanwhile."""
-        ...
-
-
-class NodeLookup(Protocol):
-    """Finds nodes of a graph by name, type or property."""
 
     def find_by_name(self, name: str) -> Rows:
         """Return the rows with this name or alias, ascending, compared by :func:`clew.core.text.fold_name`."""
-        ...
 
     def find_similar_names(self, name: str, k: int) -> tuple[Rows, Floats]:
         """Return at most ``k`` rows with the name or alias most similar to ``name``, best first, and the similarity.
 
         Similarity is from 0 to 1, 1 for the rows of :meth:`find_by_name`. Ties are in the order of ids.
         """
-        ...
 
     def rows_of_type(self, type: str) -> Rows:
         """Return the rows of a type, ascending; none for a type that does not occur."""
-        ...
 
     def has_type(self, rows: Rows, type: str) -> Mask:
         """Return which of ``rows`` have a type, (n,)."""
-        ...
 
     def property_values(self, property: str) -> PropertyColumn | None:
         """Return all values of a property, none for one that no node has; None where the graph cannot list them."""
-        ...
-
-
-class GraphEdges(Protocol):
-    """The edges of a graph."""
 
     def neighbours(
         self, rows: Rows, relation: str | None, inverse: bool = False
@@ -530,33 +453,24 @@ class GraphEdges(Protocol):
 
         ``relation`` None: along any relation, each row once. Raises UsageError for an unknown relation.
         """
-        ...
 
     def adjacency(self, relation: str | None, inverse: bool = False) -> Adjacency | None:
         """Return all edges of a relation (None: of any) as arrays, for operations on whole sets.
 
         None where the graph cannot list them; use :meth:`neighbours` then. Raises UsageError as it does.
         """
-        ...
 
     def relations_at(self, rows: Rows) -> list[str]:
         """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""
-        ...
 
     def edge_properties(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return the properties of an edge, one mapping for each time that the edge was given with any."""
-        ...
-
-
-class NodeTextIndex(Protocol):
-    """The indexes of the texts of a graph's nodes. ``kind`` names one of the texts that a node may have."""
 
     def node_vectors(self, encoder: Encoder, kind: str) -> NodeVectors:
-        """Return the vectors of a kind of text; those that are missing can be made by ``encoder``.
+        """Return the vectors of a kind of text, one of those that a node may have; ``encoder`` can make missing ones.
 
         Raises UsageError for a mounted graph: nothing of its nodes is stored.
         """
-        ...
 
     def node_postings(
         self, kind: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None
@@ -565,14 +479,6 @@ class NodeTextIndex(Protocol):
 
         None where there are none and ``texts`` is not given. Raises UsageError for a mounted graph.
         """
-        ...
-
-
-class PropertyGraph(GraphSchema, GraphNodes, NodeLookup, GraphEdges, NodeTextIndex, Protocol):
-    """An imported graph, or one mounted elsewhere.
-
-    Rows are its own, 0 to ``size`` - 1; ids are ``<graph name>:<external id>``.
-    """
 
 
 @runtime_checkable
@@ -582,26 +488,21 @@ class QueriedGraph(Protocol):
     @property
     def type_property(self) -> str:
         """The IRI of the property that gives the types of nodes."""
-        ...
 
     def type_iris(self, type: str) -> list[str]:
         """Return the IRIs of a type."""
-        ...
 
     def relation_iri(self, relation: str) -> str:
         """Return the IRI of a relation."""
-        ...
 
     def iris(self, rows: Rows) -> list[str]:
         """Return the IRI of each row."""
-        ...
 
     def select_nodes(self, query: str) -> Rows:
         """Return the rows of the resources that the one variable of a SELECT query can be, ascending.
 
         Raises RemoteError, and UsageError where there are more than the mount lists.
         """
-        ...
 
 
 class EntityLinker(Protocol):
@@ -621,7 +522,6 @@ class EntityLinker(Protocol):
         Nodes of ``types`` come before others with as good a name. Calls of a model and their cost are added to the
         trail.
         """
-        ...
 
 
 class RelationLinker(Protocol):
@@ -631,7 +531,6 @@ class RelationLinker(Protocol):
         self, graph: RelationSource, phrases: Sequence[str], k: int = 5
     ) -> list[tuple[LinkedRelation, ...]]:
         """Return for each phrase at most ``k`` candidates, best first; each direction counts as one."""
-        ...
 
 
 class GraphSink(Protocol):
@@ -653,17 +552,14 @@ class GraphSink(Protocol):
         Of several names the one with the lowest ``rank`` becomes the name and the others aliases; names of rank 1000
         and above serve only where there is no other, and are never aliases.
         """
-        ...
 
     def add_edge(
         self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
     ) -> None:
         """Add an edge. Adding an edge again adds its properties."""
-        ...
 
     def has_node(self, id: str) -> bool:
         """Return whether :meth:`add_node` was called for this id."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -687,41 +583,34 @@ class ColumnSink(GraphSink, Protocol):
 
     def add_nodes(self, nodes: NodeColumns) -> bool:
         """Add nodes, each as a whole; False, and none is added, where one was added before or is there twice."""
-        ...
 
     def add_edges(self, heads: TextSpans, relations: TextSpans, tails: TextSpans) -> None:
         """Add edges without properties."""
-        ...
 
 
 # The knowledge base
 
 
-class DocumentStore(Protocol):
-    """The documents of a knowledge base, and the values derived from them."""
+class Snapshot(Protocol):
+    """One immutable view of a knowledge base."""
 
     def documents(self) -> Sequence[Document]:
         """Return every document, sorted by key."""
-        ...
 
     def document_rows(self, key: str) -> tuple[int, int]:
         """Return the half-open range of rows of a document, its own row first. Raises NotFound."""
-        ...
 
     def document_text(self, document: str) -> str:
         """Return a document's canonical text, to which spans refer. Raises NotFound."""
-        ...
 
     def document_openings(self, documents: Sequence[str], length: int) -> list[str]:
         """Return the first ``length`` characters of each document's canonical text; "" for one that is gone.
 
         Raises NotFound for a document that the view does not have.
         """
-        ...
 
     def read_derived(self, maker: str, document: str) -> Mapping[str, bytes]:
         """Return the values that ``maker`` stored for parts of a document, by part. Raises NotFound."""
-        ...
 
     def write_derived(self, maker: str, document: str, values: Mapping[str, bytes]) -> bool:
         """Store values for parts of a document, such as summaries of its sections, by part.
@@ -729,39 +618,28 @@ class DocumentStore(Protocol):
         They must be a pure function of the document and the maker's name, and are removed with the document. Return
         False, and store nothing, where the document is gone. Raises StoreError.
         """
-        ...
-
-
-class NodeStore(Protocol):
-    """The nodes of a knowledge base, by row and by id."""
 
     @property
     def size(self) -> int:
         """One more than the largest row: the length of masks and columns."""
-        ...
 
     def rows(self, ids: Sequence[str]) -> Rows:
         """Return the row of each node id. Raises NotFound."""
-        ...
 
     def ids(self, rows: Rows) -> list[str]:
         """Return the node id of each row."""
-        ...
 
     def nodes(self, rows: Rows) -> list[Node]:
         """Return the nodes of ``rows``, in that order. Raises NotFound for one that was removed meanwhile."""
-        ...
 
     def prefetch_nodes(self, rows: Rows) -> None:
         """Say of which rows the nodes will be asked for.
 
         A base in object storage begins to fetch all of them at once, and does not wait; elsewhere nothing happens.
         """
-        ...
 
     def mask(self, scope: Scope, kinds: Sequence[str] | None = None) -> Mask:
         """Return which rows are live, in ``scope`` and of one of ``kinds`` (default: the scope's kinds)."""
-        ...
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return one number per row, -1 where there is none and for rows that are not live.
@@ -769,11 +647,6 @@ class NodeStore(Protocol):
         Columns are ``document`` (first row of the document), ``parent`` (row), ``page`` (1-based) and ``kind`` (index
         into KINDS).
         """
-        ...
-
-
-class SearchIndexes(Protocol):
-    """The text and vector indexes of a knowledge base."""
 
     def postings(self, field: str) -> Postings:
         """Return the text index of a field.
@@ -781,7 +654,6 @@ class SearchIndexes(Protocol):
         Fields are ``text`` (passages and table rows), ``title`` (names of documents, sections and tables) and
         ``mention`` (the names that passages and table rows contain).
         """
-        ...
 
     def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
         """Return the vectors of the encoder named ``encoder``.
@@ -789,33 +661,20 @@ class SearchIndexes(Protocol):
         Where there are none yet, return an empty index with that ``dimension``, or raise NotFound without one: for a
         search that can do nothing without vectors.
         """
-        ...
-
-
-class GraphCollection(Protocol):
-    """The imported and mounted graphs of a knowledge base."""
 
     def graphs(self) -> Sequence[str]:
         """Return the names of the graphs, sorted."""
-        ...
 
     def graph(self, name: str) -> PropertyGraph:
         """Return a graph by its name. Raises UsageError where there is none, Damaged where it cannot be used."""
-        ...
-
-
-class Snapshot(DocumentStore, NodeStore, SearchIndexes, GraphCollection, Protocol):
-    """One immutable view of a knowledge base."""
 
     @property
     def generation(self) -> int:
         """The state of the base that the view shows; grows with every change."""
-        ...
 
     @property
     def pending(self) -> int:
         """Number of documents that were added but are not yet searchable in this view."""
-        ...
 
     def memoize(self, key: str, make: Callable[[], Any], *, documents_only: bool = False) -> Any:
         """Return ``make()``, computed once per generation: for global views such as a graph of passages.
@@ -823,7 +682,6 @@ class Snapshot(DocumentStore, NodeStore, SearchIndexes, GraphCollection, Protoco
         ``documents_only`` declares that the value depends on the documents alone, not on edges, graphs, vectors or
         derived values. It is then also shared with other generations that have the same documents.
         """
-        ...
 
 
 class SnapshotSource(Protocol):
@@ -831,4 +689,3 @@ class SnapshotSource(Protocol):
 
     def snapshot(self) -> Snapshot:
         """Return a view of the base as it is now."""
-        ...

@@ -283,7 +283,6 @@ class NodeRanker(Protocol):
 
     def rank(self, query: str, k: int, among: Rows | None = None) -> RankedRows:
         """Return the ``k`` best of ``among`` (None: of all nodes), best first, ties by id."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

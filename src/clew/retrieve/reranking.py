@@ -41,7 +41,6 @@ class HitReranker(Protocol):
         The first ``matching`` hits (None: all) meet the question's constraints in a graph; they stay above the
         others, which only pad the list.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

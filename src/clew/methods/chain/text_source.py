@@ -33,7 +33,6 @@ class BatchReader(Protocol):
         self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], trail: Trail
     ) -> list[Answer]:
         """Return the answer to each question, from its own hits."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

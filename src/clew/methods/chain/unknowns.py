@@ -109,11 +109,9 @@ class ValueSet(Protocol):
 
     def __len__(self) -> int:
         """Return how many there are."""
-        ...
 
     def candidates(self, most: int) -> tuple[Candidate, ...]:
         """Return the first ``most`` of them, each with the triples that lead to it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +169,9 @@ class KnowledgeSource(Protocol):
     @property
     def name(self) -> str:
         """The name in a recipe: ``kg``, ``text``."""
-        ...
 
     def fill(self, question: Question, hops: Sequence[Hop], trail: Trail) -> list[Filling | None]:
         """Return the values for each hop, None for one that is not known. Raises ModelError, RemoteError."""
-        ...
 
 
 def parse_sources(text: str) -> list[str]:

@@ -52,7 +52,6 @@ class ParagraphSelector(Protocol):
 
     def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
         """Return the relevant ones of ``paragraphs``, best first, and add a step to the trail."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

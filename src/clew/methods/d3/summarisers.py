@@ -50,11 +50,9 @@ class Summariser(Protocol):
     @property
     def name(self) -> str:
         """Canonical name, with everything that decides the words of a summary: summaries are stored under it."""
-        ...
 
     def summarise(self, texts: Sequence[SectionText]) -> list[str]:
         """Return a summary of each section. Raises ModelError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

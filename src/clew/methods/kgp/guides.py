@@ -116,11 +116,9 @@ class Guide(Protocol):
         open_candidates: OpenCandidates,
     ) -> NeighbourScores:
         """Score for each path (rows, seed first) its neighbours and the candidates that ``open_candidates`` adds."""
-        ...
 
     def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
         """Return for each path the share of the question that it leaves open, from 0 to 1."""
-        ...
 
 
 class Expectation(Protocol):
@@ -128,7 +126,6 @@ class Expectation(Protocol):
 
     def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
         """Return one text per path, and what that cost."""
-        ...
 
 
 class Matcher(Protocol):
@@ -138,7 +135,6 @@ class Matcher(Protocol):
         self, texts: Sequence[str], candidates: Sequence[Rows], open_candidates: OpenCandidates
     ) -> list[ScoredRows]:
         """Return for each text its candidates, and those that ``open_candidates`` adds, with their scores."""
-        ...
 
 
 # Expectations
@@ -194,11 +190,9 @@ class LexicalScorer(Protocol):
 
     def scores(self, query: str, rows: Rows) -> Floats:
         """Return the score of each row."""
-        ...
 
     def nearest(self, query: str, k: int, allowed: Mask) -> Rows:
         """Return the best rows, best first."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

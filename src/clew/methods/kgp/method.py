@@ -65,7 +65,6 @@ class StructureFinder(Protocol):
 
     def find(self, question: Question, trail: Trail) -> StructureResult:
         """Return what the question names, with an answer where that is computed; false if it asks about content."""
-        ...
 
 
 #: The paper's own setting (Supplementary 8.2). The counter of Algorithm 1 counts the seeds, so it has to reach 40 for

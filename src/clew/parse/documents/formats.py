@@ -19,7 +19,6 @@ class ParseFunction(Protocol):
 
     def __call__(self, data: bytes, *, unit: PassageUnit, name: str) -> ParsedDocument:
         """Return the document with one passage per ``unit``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

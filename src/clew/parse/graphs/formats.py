@@ -54,7 +54,6 @@ class ReadFunction(Protocol):
         Bad rows go to ``errors``. ``report_progress`` is called now and then with the number of bytes on disk that
         are read.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
