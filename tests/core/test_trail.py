@@ -2,8 +2,8 @@
 
 import time
 
-from clew.core.trail import SearchStep, SectionsStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import Question
+from clew.core.trail import SectionsStep, TrailRecorder, retrieve_with_trail
+from clew.core.types import Question, ShownStep
 
 
 class Explorer:
@@ -16,7 +16,7 @@ class Explorer:
         started = time.perf_counter()
         while time.perf_counter() - started < 0.01:
             pass
-        trail.add(SearchStep(0, seconds=time.perf_counter() - started))
+        trail.add(ShownStep("search", {"hits": 0}, seconds=time.perf_counter() - started))
         trail.add(SectionsStep(0, seconds=0.0))
         return []
 

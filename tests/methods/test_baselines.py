@@ -88,7 +88,7 @@ def test_ircot_ends_after_its_rounds_having_retrieved_for_every_thought(base, op
         method = registry.build_method(f"ircot({options})", base, llm=create_language_model(server.llm))
         answer = method.answer(QUESTION, TrailRecorder())
     assert [step.name for step in answer.trail] == ["retrieve", "reason"] * rounds + ["retrieve", "read"]
-    assert [step.thought for step in answer.trail if step.name == "reason"] == thoughts[:rounds]
+    assert [step.detail["thought"] for step in answer.trail if step.name == "reason"] == thoughts[:rounds]
     retrievals = [step for step in answer.trail if step.name == "retrieve"]
     assert [step.query for step in retrievals] == [QUESTION.text, *thoughts[:rounds]]
     assert all(len(step.hits) == 1 for step in retrievals)

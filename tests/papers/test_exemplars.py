@@ -10,7 +10,7 @@ from clew.core.errors import UsageError
 from clew.core.prompts.templates import load_prompt
 from clew.evaluate.datasets import load_dataset
 from clew.papers.gold_hops import make_exemplars
-from clew.triples.language import parse_chain
+from clew.triples.language.chain import parse_chain
 
 FILMS = [
     ("Low Water", "Emil Szarka", "Saltreach"),

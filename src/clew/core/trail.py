@@ -3,8 +3,9 @@ recorder.
 
 The fields of a step are its results. Renderers show any step through :attr:`~clew.core.types.Step.detail`, which has
 the fields as JSON; code that needs a result takes it from a return value or from the typed field. A new kind of step
-is a frozen dataclass derived from :class:`~clew.core.types.Step` with a ``name``; it needs no registration. The step
-"stopped" stands beside :class:`~clew.core.types.Answer`, which looks for it.
+is a frozen dataclass derived from :class:`~clew.core.types.Step` with a ``name``; it needs no registration. A step
+that is only shown is a :class:`~clew.core.types.ShownStep`. The step "stopped" stands beside
+:class:`~clew.core.types.Answer`, which looks for it.
 
 The names, keys and order of ``detail`` are part of the JSON that clew prints and stores: do not rename them.
 """
@@ -30,22 +31,6 @@ class RetrieveStep(Step):
     query: str | None = None
     round: int | None = None
     count: int = field(default=0, metadata={"key": "hits"})
-
-
-@dataclass(frozen=True, slots=True)
-class SearchStep(Step):
-    """D3 searched all passages. ``count`` is the number of hits; they are not kept in the step."""
-
-    name = "search"
-    count: int = field(metadata={"key": "hits"})
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenStep(Step):
-    """The gold evidence of an evaluation question was taken."""
-
-    name = "golden"
-    count: int = field(metadata={"key": "hits"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,26 +191,6 @@ class ParagraphsStep(Step):
     chosen: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SummariseStep(Step):
-    """``count`` summaries were made. ``not_kept`` says why they could not be stored."""
-
-    name = "summarise"
-    count: int = field(metadata={"key": "made"})
-    summariser: str
-    not_kept: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryFallbackStep(Step):
-    """Sections without a summary by the summariser ``without`` were shown with that of ``instead``."""
-
-    name = "summarise"
-    without: str
-    sections: int
-    instead: str
-
-
 # Plain questions
 
 
@@ -266,15 +231,6 @@ class ChainStep(Step):
     usable: int | None = None
     others: tuple[str, ...] | None = None
     errors: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionsStep(Step):
-    """A model wrote the hops of a chain as questions."""
-
-    name = "questions"
-    prompt: str
-    questions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,19 +315,6 @@ class FilledStep(Step):
     not_found: str | None = None
     does_not_fit: str | None = None
     filling: ChainFilling | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RememberStep(Step):
-    """The model filled the rest of a chain from memory. ``values`` are those that it gave, by unknown (``#1``)."""
-
-    name = "remember"
-    source: str
-    prompt: str
-    chain: str
-    values: Mapping[str, str] = field(metadata={"flat": True})
-    final: str = ""
-    not_as_asked: str | None = None
 
 
 # Focus
@@ -497,14 +440,6 @@ class SortStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class LookInPassagesStep(Step):
-    """Passages were searched for what the graph cannot say of the first answers."""
-
-    name = "look in passages"
-    answers: int
-
-
-@dataclass(frozen=True, slots=True)
 class RankedLine(StepValue):
     """An answer of a ranked list in a line: whether it meets all constraints, and which it misses."""
 
@@ -529,66 +464,6 @@ class RankedStep(Step):
     dropped: Mapping[str, str] | None = None
     answers: tuple[RankedLine, ...] = ()
     taken_as: Mapping[str, str] | None = None
-
-
-# Prompting baselines
-
-
-@dataclass(frozen=True, slots=True)
-class ReasonStep(Step):
-    """A model wrote the next thought."""
-
-    name = "reason"
-    prompt: str | None = None
-    round: int | None = None
-    thought: str = ""
-    final: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FollowUpStep(Step):
-    """Self-Ask: the model asked a follow-up question, or gave its final answer."""
-
-    name = "follow up"
-    prompt: str
-    round: int
-    question: str | None = None
-    final: str | None = None
-    unreadable: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HopStep(Step):
-    """DSP: the model summed up what it knows and wrote the next query."""
-
-    name = "hop"
-    prompt: str
-    hop: int
-    summary: str
-    query: str | None = None
-    unreadable: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ActStep(Step):
-    """ReAct: the model wrote a thought and an action."""
-
-    name = "act"
-    prompt: str
-    round: int
-    thought: str
-    action: str | None = None
-    about: str | None = None
-    unreadable: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LookUpStep(Step):
-    """ReAct: words were looked up in the passages of the last search."""
-
-    name = "look up"
-    words: str
-    observation: str
 
 
 # Reading

@@ -655,6 +655,22 @@ class Step:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ShownStep(Step):
+    """A step that is only shown, since no code needs its results.
+
+    ``results`` has them by the words under which they are shown; one that is None is left out.
+    """
+
+    name: str = field()  # type: ignore[misc] # the name of this step, not of all of its kind
+    results: Mapping[str, Any]
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """The results as JSON."""
+        return {key: _to_json(value) for key, value in self.results.items() if value is not None}
+
+
 def _fields_to_dict(value: StepValue | Step, without: Sequence[str]) -> dict[str, Any]:
     pairs: dict[str, Any] = {}
     for each in fields(value):

@@ -21,8 +21,8 @@ from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import normalise
-from clew.core.trail import HopStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question
+from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.types import Answer, Hit, Question, ShownStep
 from clew.methods.answering import model_answer, predict_answer, record_stop
 from clew.methods.prompting import make_passages_optional, titled_contexts
 
@@ -139,12 +139,15 @@ class DSP:
         if summary:
             state.summaries.append(summary)
         recorder.add(
-            HopStep(
-                self.template.name,
-                len(state.queries) + 1,
-                summary,
-                query=query or None,
-                unreadable=None if query or summary else completion.text,
+            ShownStep(
+                "hop",
+                {
+                    "prompt": self.template.name,
+                    "hop": len(state.queries) + 1,
+                    "summary": summary,
+                    "query": query or None,
+                    "unreadable": None if query or summary else completion.text,
+                },
                 usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )

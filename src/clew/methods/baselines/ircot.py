@@ -19,8 +19,8 @@ from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import read_text
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import sentence_spans
-from clew.core.trail import ReasonStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question
+from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.types import Answer, Hit, Question, ShownStep
 from clew.methods.answering import model_answer, predict_answer, record_stop
 from clew.methods.prompting import make_passages_optional, titled_contexts
 
@@ -99,5 +99,5 @@ class IRCoT:
         spans = sentence_spans(text)
         thought = text[slice(*spans[0])] if spans else ""
         seconds = time.perf_counter() - started
-        recorder.add(ReasonStep(thought=thought, usage=completion.usage, seconds=seconds))
+        recorder.add(ShownStep("reason", {"thought": thought}, usage=completion.usage, seconds=seconds))
         return thought

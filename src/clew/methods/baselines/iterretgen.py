@@ -19,8 +19,8 @@ from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import normalise
-from clew.core.trail import ReasonStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question
+from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.types import Answer, Hit, Question, ShownStep
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.prompting import make_passages_optional, parse_final_answer, titled_contexts
 
@@ -83,7 +83,6 @@ class IterRetGen:
         thought = " ".join(clean_reply(completion.text).split())
         final = parse_final_answer(completion.text)
         seconds = time.perf_counter() - started
-        recorder.add(
-            ReasonStep(self.template.name, round, thought, final, usage=completion.usage, seconds=seconds)
-        )
+        results = {"prompt": self.template.name, "round": round, "thought": thought, "final": final}
+        recorder.add(ShownStep("reason", results, usage=completion.usage, seconds=seconds))
         return thought, final

@@ -13,8 +13,8 @@ from typing import Annotated
 from clew.core.component import Auto, PromptFile, Recipe, component
 from clew.core.errors import UsageError
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.core.trail import GoldenStep, ModelAnswerStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question
+from clew.core.trail import ModelAnswerStep, TrailRecorder, retrieve_with_trail
+from clew.core.types import Answer, Hit, Question, ShownStep
 from clew.methods.answering import read_answer
 
 
@@ -89,5 +89,5 @@ class Golden:
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in the gold evidence."""
         recorder = TrailRecorder.forwarding_to(trail)
-        recorder.add(GoldenStep(len(self.hits), hits=tuple(self.hits)))
+        recorder.add(ShownStep("golden", {"hits": len(self.hits)}, hits=tuple(self.hits)))
         return read_answer(self.reader, question, self.hits, recorder, self.recipe)

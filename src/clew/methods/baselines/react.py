@@ -23,8 +23,8 @@ from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply, is_refusal
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import normalise, sentence_spans
-from clew.core.trail import ActStep, LookUpStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question
+from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.types import Answer, Hit, Question, ShownStep
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.prompting import hit_title, parse_final_answer
 
@@ -184,13 +184,16 @@ class ReAct:
         completion = self.model.complete([prompt])[0]
         reply = parse_reply(completion.text)
         recorder.add(
-            ActStep(
-                self.template.name,
-                len(transcript.steps) + 1,
-                reply.thought,
-                action=reply.action or None,
-                about=reply.argument if reply.action else None,
-                unreadable=None if reply.action else completion.text,
+            ShownStep(
+                "act",
+                {
+                    "prompt": self.template.name,
+                    "round": len(transcript.steps) + 1,
+                    "thought": reply.thought,
+                    "action": reply.action or None,
+                    "about": reply.argument if reply.action else None,
+                    "unreadable": None if reply.action else completion.text,
+                },
                 usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )
@@ -202,7 +205,8 @@ class ReAct:
         if reply.action == LOOKUP:
             started = time.perf_counter()
             observation = transcript.look_up(reply.argument)
-            recorder.add(LookUpStep(reply.argument, observation, seconds=time.perf_counter() - started))
+            results = {"words": reply.argument, "observation": observation}
+            recorder.add(ShownStep("look up", results, seconds=time.perf_counter() - started))
             return observation
         query = Question(reply.argument, question.scope)
         hits = retrieve_with_trail(self.retriever, query, self.k, recorder, query.text)

@@ -22,8 +22,8 @@ from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import is_refusal
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import normalise, shorten_space
-from clew.core.trail import FollowUpStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question
+from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.types import Answer, Hit, Question, ShownStep
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.readers import NOT_FOUND
 
@@ -150,12 +150,15 @@ class SelfAsk:
         reply = parse_reply(completion.text)
         readable = reply.question or reply.final or _NEEDED.match(completion.text)
         recorder.add(
-            FollowUpStep(
-                self.template.name,
-                len(exchange.turns) + 1,
-                question=reply.question or None,
-                final=reply.final or None,
-                unreadable=None if readable else completion.text,
+            ShownStep(
+                "follow up",
+                {
+                    "prompt": self.template.name,
+                    "round": len(exchange.turns) + 1,
+                    "question": reply.question or None,
+                    "final": reply.final or None,
+                    "unreadable": None if readable else completion.text,
+                },
                 usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )

@@ -13,8 +13,8 @@ from clew.core.component import Resources
 from clew.core.prompts.replies import clean_reply, is_refusal
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.core.trail import FillStep, QuestionsStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Usage
+from clew.core.trail import FillStep, TrailRecorder, retrieve_with_trail
+from clew.core.types import Answer, Hit, Question, ShownStep, Usage
 from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop, relation_answer_kind
 from clew.triples.language.chain import Term, Triple
 
@@ -122,7 +122,8 @@ class TextSource:
             for completion, hop in zip(completions, hops, strict=True)
         )
         seconds = time.perf_counter() - started
-        trail.add(QuestionsStep(self.template.name, questions, usage=usage, seconds=seconds))
+        results = {"prompt": self.template.name, "questions": questions}
+        trail.add(ShownStep("questions", results, usage=usage, seconds=seconds))
         return list(questions)
 
 

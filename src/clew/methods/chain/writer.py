@@ -17,8 +17,8 @@ from clew.core.prompts.replies import clean_reply, is_refusal
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Trail
 from clew.core.text import normalise_name
-from clew.core.trail import ChainStep, RememberStep
-from clew.core.types import Question, Usage
+from clew.core.trail import ChainStep
+from clew.core.types import Question, ShownStep, Usage
 from clew.methods.chain.unknowns import Candidate, FilledChain, Filling, is_solvable
 from clew.methods.prompting import sample_prompts
 from clew.triples.language.chain import (
@@ -192,13 +192,16 @@ class Memory:
         final = match["answer"].strip(_AROUND) if match else ""
         final = "" if is_refusal(final) or "#" in final else final
         trail.add(
-            RememberStep(
-                self.name,
-                self.template.name,
-                str(chain),
-                {f"#{number}": value for number, value in values.items()},
-                final,
-                not_as_asked="; ".join(ignored) or None,
+            ShownStep(
+                "remember",
+                {
+                    "source": self.name,
+                    "prompt": self.template.name,
+                    "chain": str(chain),
+                    **{f"#{number}": value for number, value in values.items()},
+                    "final": final,
+                    "not as asked": "; ".join(ignored) or None,
+                },
                 usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )

@@ -35,13 +35,12 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.trail import (
     ChoiceStep,
     DocumentsStep,
-    SearchStep,
     SectionReasons,
     SectionsStep,
     TrailRecorder,
     explore_retriever,
 )
-from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, FallbackStep, Hit, Node, StoppedStep
+from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, FallbackStep, Hit, Node, ShownStep, StoppedStep
 from clew.methods.d3.baselines import CROSS_ENCODER, MONOT5
 from clew.methods.d3.chooser import Choice, Chooser, Entry
 from clew.methods.d3.outline import Outlines, documents
@@ -189,7 +188,7 @@ class Drill:
         """
         started = time.perf_counter()
         hits = explore_retriever(self.search, question, max(k, SEARCH_HITS), trail)
-        trail.add(SearchStep(len(hits), seconds=time.perf_counter() - started))
+        trail.add(ShownStep("search", {"hits": len(hits)}, seconds=time.perf_counter() - started))
         if self.chooser is None and self.selector is None:
             raised = max(k, LIFTED_HITS)
             return [*self._lift_hits(question, hits[:raised], trail), *hits[raised:]][:k]

@@ -29,8 +29,7 @@ from clew.core.text import (
     normalise_name,
     sentence_spans,
 )
-from clew.core.trail import SummariseStep, SummaryFallbackStep
-from clew.core.types import KINDS, PAGE, ROW, TABLE, FallbackStep, Usage
+from clew.core.types import KINDS, PAGE, ROW, TABLE, FallbackStep, ShownStep, Usage
 from clew.methods.d3.segments import word_vectors
 from clew.methods.d3.summarisers import (
     ExtractiveSummariser,
@@ -109,7 +108,8 @@ class Summaries:
         if missing and self.summariser is not None:
             texts = Summaries(self.snapshot, self.fallback).of(missing, trail)
             if trail is not None:
-                trail.add(SummaryFallbackStep(self.name, len(missing), self.fallback.name))
+                results = {"without": self.name, "sections": len(missing), "instead": self.fallback.name}
+                trail.add(ShownStep("summarise", results))
                 used = f"{len(missing):,} sections have none yet and were shown by extracted sentences"
                 trail.add(FallbackStep("summaries", f"{used} (clew summarise writes them)"))
             for section, text in zip(missing, texts, strict=True):
@@ -130,7 +130,8 @@ class Summaries:
             not_kept = try_save_values(self.snapshot, self.name, values) or not_kept
         if trail is not None:
             seconds = time.perf_counter() - started
-            trail.add(SummariseStep(len(missing), self.name, not_kept, seconds=seconds))
+            results = {"made": len(missing), "summariser": self.name, "not kept": not_kept}
+            trail.add(ShownStep("summarise", results, seconds=seconds))
         return summaries
 
     def available(self, sections: Sequence[Section]) -> dict[str, Summary]:

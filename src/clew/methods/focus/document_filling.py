@@ -16,8 +16,7 @@ import numpy as np
 from clew.core.component import Recipe, Resources
 from clew.core.errors import UsageError
 from clew.core.text import fold_name, index_terms, query_terms
-from clew.core.trail import LookInPassagesStep
-from clew.core.types import ConstraintCheck, Hit, Question, RankedAnswer
+from clew.core.types import ConstraintCheck, Hit, Question, RankedAnswer, ShownStep
 from clew.methods.answering import quote_triples
 from clew.methods.chain.graph_source import EntityChoice, GraphSource
 from clew.methods.chain.method import fill_in_order
@@ -176,7 +175,9 @@ class DocumentFiller:
             hits |= dict.fromkeys(hit for _, passages in mentions.values() for hit in passages)
         if hits:
             seconds = time.perf_counter() - started
-            trail.add(LookInPassagesStep(len(searched), hits=tuple(hits), seconds=seconds))
+            trail.add(
+                ShownStep("look in passages", {"answers": len(searched)}, hits=tuple(hits), seconds=seconds)
+            )
         rest = ranking[SEARCHED_ANSWERS:]
         return [*searched, *rest], [*shares, *(0.0 for _ in rest)]
 
