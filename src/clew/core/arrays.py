@@ -2,7 +2,7 @@
 
 Files are written as a whole with their checksums, opened memory-mapped, and listed in a manifest.
 
-The types stand under ``TYPE_CHECKING``: modules that only mention them in signatures do not import numpy.
+Modules that do without numpy mention the types under ``TYPE_CHECKING`` only.
 """
 
 from __future__ import annotations
@@ -16,26 +16,24 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.core.errors import Damaged
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    #: Rows of nodes in a snapshot or graph, and other whole numbers.
-    Rows = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    #: Hashes of terms (:func:`clew.core.text.hash_term`).
-    Hashes = NDArray[np.uint64]
-    #: One flag for each row of a snapshot.
-    Mask = NDArray[np.bool_]
-    #: Unit vectors, (n, dimension).
-    Vectors = NDArray[np.float32]
-    #: Arrays by name; each is a file of its own.
-    Arrays = dict[str, NDArray[np.generic]]
+#: Rows of nodes in a snapshot or graph, and other whole numbers.
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+#: Hashes of terms (:func:`clew.core.text.hash_term`).
+Hashes = NDArray[np.uint64]
+#: One flag for each row of a snapshot.
+Mask = NDArray[np.bool_]
+#: Unit vectors, (n, dimension).
+Vectors = NDArray[np.float32]
+#: Arrays by name; each is a file of its own.
+Arrays = dict[str, NDArray[np.generic]]
 
 Number = TypeVar("Number", bound="np.integer[Any]")
 

@@ -15,13 +15,9 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from clew.core.text import STOPWORDS, candidate_names, hash_term, normalise_name, strip_qualifier, title_names
-from clew.core.types import DOCUMENT, PAGE, PASSAGE, RETRIEVED_KINDS, SECTION, TABLE
-
-if TYPE_CHECKING:
-    from clew.core.types import ParsedNode
+from clew.core.types import DOCUMENT, PAGE, PASSAGE, RETRIEVED_KINDS, SECTION, TABLE, ParsedNode
 
 #: The kinds of keys. An ``INITIAL`` name is one whose capital may only be that of a sentence, a heading or a date: it
 #: counts where the base has the same words as a ``NAME`` or as a title. ``HEADING`` and ``ANCHOR`` are what a section

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.errors import ClewError, RemoteError, UsageError
-from clew.evaluate.runner import answer_example
+from clew.evaluate.runner import MethodFor, QuestionFor, answer_example
 from clew.evaluate.setup import (
     BUILT_CORPORA,
     EvaluationSettings,
@@ -39,7 +39,6 @@ from clew.knowledge_base.cluster import Cluster, Refusal, WorkerLost, check_soft
 if TYPE_CHECKING:
     from clew.core.types import Question
     from clew.evaluate.examples import Example
-    from clew.evaluate.runner import MethodFor, QuestionFor
     from clew.store.store import Store
 
 

@@ -12,18 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.core.errors import UsageError
 from clew.core.text import normalise, sentence_spans
-from clew.core.types import ENTITY, PASSAGE, Location, ParsedNode
+from clew.core.types import ENTITY, PASSAGE, Location, Node, ParsedDocument, ParsedNode
 from clew.evaluate.datasets.records import read_records, require_field
-from clew.evaluate.examples import Paragraph
+from clew.evaluate.examples import Example, Paragraph, Support
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
-
-if TYPE_CHECKING:
-    from clew.core.types import Node, ParsedDocument
-    from clew.evaluate.examples import Example, Support
 
 PARSER = "evaluation/1"
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.core.errors import UsageError
 from clew.core.trail import ExactStep, ExpandStep, FilledStep, PrepareStep, SeedStep, SortStep, SubstituteStep
-from clew.core.types import Usage
+from clew.core.types import Answer, RankedAnswer, Usage
 from clew.evaluate.corpora import GoldEvidence
-from clew.evaluate.examples import Result
+from clew.evaluate.examples import Example, Result
 from clew.triples.language.consistency import best_filling
 from clew.triples.language.typed_parsing import parse_typed
-
-if TYPE_CHECKING:
-    from clew.core.types import Answer, RankedAnswer
-    from clew.evaluate.examples import Example
 
 #: The name of the steps that read evidence; all other steps retrieve it.
 READ_STEP = "read"

@@ -25,7 +25,7 @@ from clew.core.types import Usage
 from clew.evaluate.datasets import file_digest, parse_dataset
 from clew.evaluate.metrics.grading import Grader
 from clew.evaluate.report import Run
-from clew.evaluate.runner import RunFile, answer_questions, grade_answers, read_results
+from clew.evaluate.runner import Progress, RunFile, answer_questions, grade_answers, read_results
 from clew.evaluate.setup import (
     BUILT_CORPORA,
     EvaluationSettings,
@@ -39,7 +39,6 @@ from clew.knowledge_base.registry import ranks_nodes
 if TYPE_CHECKING:
     from clew.core.protocols import LanguageModel
     from clew.evaluate.cluster import ClusterRun
-    from clew.evaluate.runner import Progress
 
 FACTS_FILE = "run.json"
 #: The number of questions that are rehearsed to estimate the cost of a run.

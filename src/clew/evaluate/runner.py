@@ -9,21 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from clew.core.errors import UsageError
+from clew.core.protocols import Method
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Usage
-from clew.evaluate.examples import Result
-from clew.evaluate.metrics.grading import AnswerToGrade
+from clew.evaluate.examples import Example, Result
+from clew.evaluate.metrics.grading import AnswerToGrade, Grader
 from clew.evaluate.records import answer_record, read_result
-
-if TYPE_CHECKING:
-    from clew.core.protocols import Method
-    from clew.evaluate.examples import Example
-    from clew.evaluate.metrics.grading import Grader
 
 #: Answers that are graded in one batch of model calls; an interrupt loses at most that many grades.
 _GRADING_BATCH = 16

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from clew.evaluate.examples import Example, Paragraph
     from clew.evaluate.runner import MethodFor, QuestionFor
     from clew.parse.documents.builder import PassageUnit
-    from clew.store.store import Store
 
 #: The recipe that reads the gold evidence.
 GOLDEN = "golden"

@@ -15,17 +15,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from clew.core.config import cache_path
 from clew.core.errors import BadCompletion, ModelError, RemoteError, UsageError
 from clew.core.http_client import Reply, Service
+from clew.core.protocols import Snapshot
 from clew.core.text import sentence_spans
 from clew.graph.passages import passage_rows
-
-if TYPE_CHECKING:
-    from clew.core.protocols import Snapshot
 
 URLS = {"tagme": "https://tagme.d4science.org/tagme/tag", "wat": "https://wat.d4science.org/wat/tag/tag"}
 #: Characters sent in one request; both services take the text in the address.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import string
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import distinct, find_positions, run_offsets
+from clew.core.arrays import Floats, Hashes, Rows, distinct, find_positions, run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.languages import ENGLISH, FUNCTION_WORDS, document_languages
@@ -27,9 +26,6 @@ from clew.graph.passages import (
     posting_blocks,
     surface_forms,
 )
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Hashes, Rows
 
 #: The bits of a term's count in one passage, and the largest count that fits into them.
 _COUNT_BITS = 16

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import distinct, find_positions, is_member, range_indices
+from clew.core.arrays import Floats, Hashes, Rows, distinct, find_positions, is_member, range_indices
 from clew.core.component import INTERNAL, AtLeast, component
 from clew.core.errors import UsageError, unknown_name_error
 from clew.core.mentions import (
@@ -27,6 +27,7 @@ from clew.core.mentions import (
     REFERENCE,
     number_keys,
 )
+from clew.core.protocols import Snapshot
 from clew.core.types import KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE
 from clew.graph.passages import (
     Incidence,
@@ -40,10 +41,6 @@ from clew.graph.passages import (
     mention_pairs,
     passage_rows,
 )
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Hashes, Rows
-    from clew.core.protocols import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,23 +13,18 @@ import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import distinct, find_positions, is_member, run_offsets
+from clew.core.arrays import Floats, Hashes, Rows, distinct, find_positions, is_member, run_offsets
 from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.languages import ENGLISH
 from clew.core.mentions import FOOTNOTE, INITIAL, LABEL_MASK, NAME, linking_names, mentions
 from clew.core.protocols import Graph, Snapshot
 from clew.core.text import STOPWORDS, add_headings, hash_term, index_terms, title_names
-from clew.core.types import KINDS, RETRIEVED_KINDS, ParsedNode, Scope
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Hashes, Rows
-    from clew.core.types import Node
+from clew.core.types import KINDS, RETRIEVED_KINDS, Node, ParsedNode, Scope
 
 #: Fewer numbers than this are made distinct by sorting, which is then faster than a mask over all rows.
 _SORT_BELOW = 1 << 11

@@ -21,8 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.errors import BadCompletion, ModelError, NotFound, require_packages, unknown_name_error
-from clew.core.protocols import encoder_batch, encoder_contrast
+from clew.core.errors import (
+    BadCompletion,
+    ModelError,
+    NotFound,
+    require_packages,
+    unknown_name_error,
+)
+from clew.core.protocols import Encoder, encoder_batch, encoder_contrast
 from clew.models.endpoint import Endpoint
 from clew.models.wrappers import RetryPolicy, map_threads
 
@@ -30,7 +36,6 @@ if TYPE_CHECKING:
     import openai
 
     from clew.core.arrays import Vectors
-    from clew.core.protocols import Encoder
 
 MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "clew-encoder.json"
 FORMAT = 1

@@ -13,10 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.evaluate.report import build_table, format_table, markdown_table
+from clew.evaluate.report import Run, build_table, format_table, markdown_table
 
 if TYPE_CHECKING:
-    from clew.evaluate.report import Run
     from clew.evaluate.run_folder import Experiment, RunFolder
 
 _STYLE = (

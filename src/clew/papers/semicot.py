@@ -35,8 +35,8 @@ from clew.core.text import query_terms
 from clew.core.values import mentions_name, same_value
 from clew.evaluate.examples import Result
 from clew.evaluate.metrics import parse_metric
-from clew.evaluate.report import is_near_match
-from clew.evaluate.setup import POOLED_CORPORA, load_questions
+from clew.evaluate.report import Run, is_near_match
+from clew.evaluate.setup import POOLED_CORPORA, QuestionSet, load_questions
 from clew.methods.prompting import TEMPERATURE
 from clew.papers.gold_hops import GoldHop, gold_hops
 from clew.papers.page import (
@@ -54,9 +54,7 @@ from clew.papers.semicot_rounds import examples_with_hops, rounds_experiment, ro
 from clew.triples.language.chain import Chain, Limits, Triple, parse_chain
 
 if TYPE_CHECKING:
-    from clew.evaluate.report import Run
     from clew.evaluate.run_folder import Experiment
-    from clew.evaluate.setup import QuestionSet
 
 #: The data sets of the paper (Appendix C: of MuSiQue the 2-hop questions), and whether their paragraphs are pooled.
 #: The others are asked of the web or of a knowledge base.

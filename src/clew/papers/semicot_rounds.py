@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from clew.core.trail import TrailRecorder
-from clew.core.types import Question, Usage
+from clew.core.types import Hit, Question, Usage
 from clew.core.values import same_value
 from clew.evaluate.corpora import GoldEvidence
-from clew.evaluate.examples import Result
+from clew.evaluate.examples import Example, Result
 from clew.evaluate.report import Run
 from clew.evaluate.run_folder import (
     REHEARSED_QUESTIONS,
@@ -40,8 +40,6 @@ from clew.papers.page import Section, points_table, runs_table
 
 if TYPE_CHECKING:
     from clew.core.protocols import LanguageModel, Reader, Retriever
-    from clew.core.types import Hit
-    from clew.evaluate.examples import Example
     from clew.store.store import Store
 
 #: The number of passages for a question, in one round or several, and of a hop's passages for its reader.

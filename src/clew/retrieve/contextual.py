@@ -8,30 +8,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import cosines
+from clew.core.arrays import Floats, Mask, Rows, Vectors, cosines
 from clew.core.component import component
 from clew.core.languages import ENGLISH, document_languages
-from clew.core.protocols import encoder_contrast
+from clew.core.protocols import Encoder, Snapshot, encoder_contrast
 from clew.core.text import candidate_names, hash_term, index_terms, is_stop_term, query_terms
-from clew.core.types import KINDS, RETRIEVED_KINDS, ROW, Scope
+from clew.core.types import KINDS, RETRIEVED_KINDS, ROW, Document, Hit, Question, Scope
 from clew.retrieve.document_fields import match_fields
 from clew.retrieve.lexical import QueryTerms, intersect, row_lengths
 from clew.retrieve.ranking import DECIMALS, as_hits, best_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Floats, Mask, Rows, Vectors
-    from clew.core.protocols import Encoder, Snapshot
-    from clew.core.types import Document, Hit, Question
 
 _SUFFIX = re.compile(r"\.[A-Za-z]\w{0,4}$")
 _SEPARATORS = re.compile(r"[\W_]+")

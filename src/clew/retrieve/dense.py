@@ -7,21 +7,16 @@ multi-hop dense retrieval (MDR; Xiong et al., ICLR 2021) and KNN.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.arrays import cosines
+from clew.core.arrays import Floats, Mask, Rows, cosines
 from clew.core.component import component
+from clew.core.protocols import Encoder, Snapshot
 from clew.core.text import build_hop_query
-from clew.core.types import RETRIEVED_KINDS, Hit
+from clew.core.types import RETRIEVED_KINDS, Hit, Question
 from clew.graph.passages import texts_with_headings
 from clew.retrieve.ranking import as_hits, best_rows
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Mask, Rows
-    from clew.core.protocols import Encoder, Snapshot
-    from clew.core.types import Question
 
 #: Rows that are fetched beyond ``k``, because the vector index ranks by float32 sums and breaks ties by row.
 _SPARE = 10

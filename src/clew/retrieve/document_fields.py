@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from clew.core.text import STOPWORDS, hash_term, index_terms
-from clew.core.types import RETRIEVED_KINDS, Scope
+from clew.core.types import RETRIEVED_KINDS, Document, Scope
 from clew.core.values import MONTHS, month_number
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from clew.core.arrays import Floats
     from clew.core.protocols import Snapshot
-    from clew.core.types import Document
 
 
 class Period(NamedTuple):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from clew.core.component import component
+from clew.core.protocols import Retriever, Trail
 from clew.core.trail import TrailRecorder, explore_retriever
+from clew.core.types import Hit, Question
 from clew.retrieve.ranking import merge_hits
-
-if TYPE_CHECKING:
-    from clew.core.protocols import Retriever, Trail
-    from clew.core.types import Hit, Question
 
 
 @component(

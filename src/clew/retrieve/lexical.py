@@ -11,26 +11,21 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
-from clew.core.arrays import distinct, find_positions, sorted_unique
+from clew.core.arrays import Floats, Hashes, Mask, Rows, distinct, find_positions, sorted_unique
 from clew.core.component import INTERNAL, component
 from clew.core.languages import ENGLISH, document_languages
-from clew.core.protocols import Snapshot
+from clew.core.protocols import Postings, Snapshot
 from clew.core.text import hash_term, query_forms, query_terms
-from clew.core.types import RETRIEVED_KINDS
+from clew.core.types import RETRIEVED_KINDS, Hit, Question
 from clew.retrieve.ranking import as_hits, best_rows, positive_rows
 
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Hashes, Mask, Rows
-    from clew.core.protocols import Postings
-    from clew.core.types import Hit, Question
-
-    Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
-    #: Turns the counts of a term in some rows into gains: ``gain(rows, counts)``.
-    Gain = Callable[[Rows, Counts], Floats]
+Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
+#: Turns the counts of a term in some rows into gains: ``gain(rows, counts)``.
+Gain = Callable[[Rows, Counts], Floats]
 
 
 @dataclass(frozen=True, slots=True)

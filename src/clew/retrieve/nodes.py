@@ -19,24 +19,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from clew.core.arrays import cosines, sorted_unique, union
+from clew.core.arrays import Floats, Rows, Vectors, cosines, sorted_unique, union
 from clew.core.component import component
 from clew.core.errors import unknown_name_error
-from clew.core.protocols import Encoder, Snapshot
+from clew.core.protocols import Encoder, Postings, PropertyGraph, Snapshot, Trail
 from clew.core.text import count_terms
 from clew.core.trail import NodeCounts, RankNodesStep, TrailRecorder
-from clew.core.types import ENTITY, Entity, Hit, Node
+from clew.core.types import ENTITY, Entity, Hit, Node, Question
 from clew.retrieve.lexical import QueryTerms, TermSum, lucene_idf
 from clew.retrieve.ranking import DECIMALS
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Rows, Vectors
-    from clew.core.protocols import Postings, PropertyGraph, Trail
-    from clew.core.types import Question
 
 #: Raise it when documents or chunks are written differently: stored vectors and words are then made again.
 VERSION = 1

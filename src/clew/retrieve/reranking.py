@@ -7,20 +7,15 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from clew.core.component import component
 from clew.core.errors import BadCompletion, BudgetExceeded
 from clew.core.prompts.replies import clean_reply
-from clew.core.prompts.templates import load_prompt
-from clew.core.protocols import LanguageModel, Retriever
+from clew.core.prompts.templates import Template, load_prompt
+from clew.core.protocols import Completion, LanguageModel, Prompt, Retriever, Trail
 from clew.core.trail import RerankStep, TrailRecorder, explore_retriever
-from clew.core.types import ENTITY, Hit, StoppedStep, Usage
-
-if TYPE_CHECKING:
-    from clew.core.prompts.templates import Template
-    from clew.core.protocols import Completion, Prompt, Trail
-    from clew.core.types import Question
+from clew.core.types import ENTITY, Hit, Question, StoppedStep, Usage
 
 #: At most this many candidates are reranked: the paper's ``k_max`` (Section 4).
 K_MAX = 20

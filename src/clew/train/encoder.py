@@ -22,18 +22,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import union
+from clew.core.arrays import Floats, Rows, Vectors, union
 from clew.core.errors import UsageError, require_packages, unknown_name_error
 from clew.core.text import build_hop_query, candidate_names, title_names
 from clew.core.types import PASSAGE, Scope
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import parse_dataset
-from clew.evaluate.examples import shuffle_examples
+from clew.evaluate.examples import Example, shuffle_examples
 from clew.models import MULTILINGUAL
 from clew.retrieve.nodes import NodeTexts, answer_rows_or_all
 from clew.train.evidence_chains import gold_passages
 from clew.train.pairs import (
     NodeQuestion,
+    Objective,
+    Pair,
     Passage,
     add_mined_negatives,
     find_node_questions,
@@ -45,11 +47,8 @@ from clew.train.pairs import (
 from clew.train.training_folder import FINISHED, TrainingFolder, progress_callback
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Rows, Vectors
     from clew.core.protocols import PropertyGraph
-    from clew.evaluate.examples import Example
     from clew.store.store import Store
-    from clew.train.pairs import Objective, Pair
 
 #: The number of first hops to search second hops from, and the depth of the recall.
 FIRST_HOPS, RECALL_DEPTH = 10, 5

@@ -22,6 +22,7 @@ from clew.models import MULTILINGUAL
 from clew.models.multilingual import (
     MATRICES,
     PackedModel,
+    Update,
     add_update,
     build_tokenizer,
     read_update,
@@ -31,7 +32,6 @@ from clew.models.multilingual import (
 
 if TYPE_CHECKING:
     from clew.core.arrays import Vectors
-    from clew.models.multilingual import Update
 
 #: The matrices of a layer by their names in transformers' BERT.
 _BERT_NAMES = {

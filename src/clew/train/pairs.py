@@ -16,18 +16,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.core.arrays import sorted_unique, union
+from clew.core.arrays import Rows, Vectors, sorted_unique, union
 from clew.core.errors import NotFound
 from clew.core.text import add_headings, build_hop_query
 from clew.evaluate.corpora import shuffle_paragraphs
 from clew.retrieve.nodes import NodeTexts, answer_rows_or_all
-from clew.train.evidence_chains import evidence_chains, gold_passages
+from clew.train.evidence_chains import GoldPassage, evidence_chains, gold_passages
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Rows, Vectors
     from clew.core.protocols import PropertyGraph
     from clew.evaluate.examples import Example, Paragraph
-    from clew.train.evidence_chains import GoldPassage
 
 #: The number of queries that are compared with all texts at a time.
 _BLOCK_SIZE = 256

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import ModelError, UsageError, require_packages
-from clew.core.prompts.templates import load_prompt
-from clew.evaluate.examples import shuffle_examples
+from clew.core.prompts.templates import Template, load_prompt
+from clew.evaluate.examples import Example, shuffle_examples
 from clew.methods.kgp.guides import GENERATION_PROMPTS
 from clew.models.local import (
     context_window,
@@ -39,9 +39,7 @@ from clew.train.evidence_chains import GuideStep, guide_steps
 from clew.train.training_folder import FINISHED, TrainingFolder, progress_callback
 
 if TYPE_CHECKING:
-    from clew.core.prompts.templates import Template
     from clew.evaluate.datasets import DatasetFile
-    from clew.evaluate.examples import Example
 
 #: Receives the number of finished steps and their total.
 Progress = Callable[[int, int], None]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from clew.core.protocols import LanguageModel, PromptTemplate
 from clew.core.types import Usage
 from clew.methods.d3.context_window import ContextWindow
 from clew.methods.d3.replies import EntryNames
-
-if TYPE_CHECKING:
-    from clew.core.protocols import LanguageModel, PromptTemplate
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from clew.core.component import AtLeast, Recipe, Resources, component, declarations
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
+from clew.core.protocols import Retriever, Snapshot, Trail
 from clew.core.trail import (
     ChoiceStep,
     DocumentsStep,
@@ -40,18 +41,23 @@ from clew.core.trail import (
     TrailRecorder,
     explore_retriever,
 )
-from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, FallbackStep, Hit, Node, ShownStep, StoppedStep
+from clew.core.types import (
+    PAGE,
+    RETRIEVED_KINDS,
+    TABLE,
+    FallbackStep,
+    Hit,
+    Node,
+    Question,
+    ShownStep,
+    StoppedStep,
+)
 from clew.methods.d3.baselines import CROSS_ENCODER, MONOT5
 from clew.methods.d3.chooser import Choice, Chooser, Entry
-from clew.methods.d3.outline import Outlines, documents
+from clew.methods.d3.outline import Outlines, Section, documents
 from clew.methods.d3.paragraphs import ParagraphSelector, ParagraphStrategy, create_selector, create_window
 from clew.methods.d3.scoring import SectionScorer, SectionScores
 from clew.methods.d3.summaries import DocumentSummaries, Summaries, open_summaries
-
-if TYPE_CHECKING:
-    from clew.core.protocols import Retriever, Snapshot, Trail
-    from clew.core.types import Question
-    from clew.methods.d3.outline import Section
 
 #: This many hits of the search count for documents and sections.
 SEARCH_HITS = 200

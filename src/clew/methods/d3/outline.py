@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.types import KINDS, PAGE, RETRIEVED_KINDS, ROW, SECTION, TABLE
+from clew.core.types import KINDS, PAGE, RETRIEVED_KINDS, ROW, SECTION, TABLE, Document, Node
 from clew.methods.d3.segments import key_phrases, segment_starts, word_vectors
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from clew.core.arrays import Rows, Vectors
     from clew.core.protocols import Encoder, Snapshot
-    from clew.core.types import Document, Node
 
 #: A section of more index terms than this is split into parts.
 MAX_SECTION_TERMS = 1200

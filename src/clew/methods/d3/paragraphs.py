@@ -9,20 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from clew.core.component import Resources
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
-from clew.core.protocols import LanguageModel, PromptTemplate, Reranker, Trail, context_of
+from clew.core.protocols import Completion, LanguageModel, Prompt, PromptTemplate, Reranker, Trail, context_of
 from clew.core.trail import ParagraphsStep
 from clew.core.types import Hit, Node, StoppedStep, Usage
 from clew.methods.d3.context_window import ContextWindow, one_line, pack, truncate_all
 from clew.methods.d3.replies import parse_numbers, parse_verdict
 from clew.methods.d3.summarisers import ExtractiveSummariser, SectionText
-
-if TYPE_CHECKING:
-    from clew.core.protocols import Completion, Prompt
 
 #: Paragraphs with their scores, best first.
 ScoredNodes = list[tuple[Node, float]]

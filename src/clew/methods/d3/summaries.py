@@ -29,7 +29,7 @@ from clew.core.text import (
     normalise_name,
     sentence_spans,
 )
-from clew.core.types import KINDS, PAGE, ROW, TABLE, FallbackStep, ShownStep, Usage
+from clew.core.types import KINDS, PAGE, ROW, TABLE, FallbackStep, Node, ShownStep, Usage
 from clew.methods.d3.segments import word_vectors
 from clew.methods.d3.summarisers import (
     ExtractiveSummariser,
@@ -42,7 +42,6 @@ from clew.methods.d3.summarisers import (
 if TYPE_CHECKING:
     from clew.core.arrays import Vectors
     from clew.core.protocols import Encoder, Snapshot, Trail
-    from clew.core.types import Node
     from clew.methods.d3.outline import Outline, Outlines, Section
 
 #: Sections that are summarised between two writes: a killed process loses no more.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.arrays import sorted_unique
+from clew.core.arrays import Rows, sorted_unique
+from clew.core.protocols import PropertyGraph, Snapshot
 from clew.core.types import ConstraintCheck
 from clew.methods.focus.explanations import find_witnesses
 from clew.methods.focus.pattern_builder import ANY_RELATION_SCORE, PreparedQuestion, exclude_constants
@@ -27,10 +27,6 @@ from clew.triples.engine.patterns import (
 )
 from clew.triples.engine.substitution import substitute
 from clew.triples.linking.entity_alignment import align_entity_with
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Rows
-    from clew.core.protocols import PropertyGraph, Snapshot
 
 #: At most so many candidates of an unknown are looked for in another graph.
 MAX_ALIGNED = 5_000

@@ -11,19 +11,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from clew.core.arrays import is_member
+from clew.core.arrays import Rows, is_member
 from clew.core.errors import UsageError
+from clew.core.protocols import PropertyGraph, Snapshot, Trail
 from clew.core.trail import CandidateSet, ExactStep
 from clew.core.types import ConstraintCheck, Hit, Question
 from clew.methods.focus.explanations import edge_hits, find_answer_edges, find_witnesses, property_evidence
 from clew.retrieve.nodes import answer_rows
 from clew.triples.engine.patterns import Pattern, Predicate, TypedTriple, Variable, restrict_variable
 from clew.triples.engine.substitution import substitute
-from clew.triples.language.chain import NOT
+from clew.triples.language.chain import NOT, TypedChain
 from clew.triples.language.typed_parsing import parse_typed_statements
 from clew.triples.language.wordings import exclude_named_nodes
 from clew.triples.query import Compilation, compile_question, solve_question, write_query
@@ -38,11 +39,6 @@ from clew.triples.query.evaluation import (
     measure_funnel,
 )
 from clew.triples.query.question import Count, EdgePattern, GraphQuestion, Group
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Rows
-    from clew.core.protocols import PropertyGraph, Snapshot, Trail
-    from clew.triples.language.chain import TypedChain
 
 #: Names of answers that the trail shows.
 SHOWN_NAMES = 10

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import is_member
+from clew.core.arrays import Floats, Rows, is_member
 from clew.core.text import scalar_text
 from clew.core.types import ConstraintCheck, Entity, Hit
 from clew.methods.answering import source_passages, triple_hit
@@ -29,7 +29,6 @@ from clew.triples.language.chain import NOT
 from clew.triples.linking.entities import MAX_RELATIONS
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Rows
     from clew.core.protocols import PropertyGraph, Snapshot
     from clew.triples.query.question import EdgePattern
 

@@ -35,11 +35,10 @@ from clew.methods.focus.ranking import (
 )
 from clew.methods.focus.solutions import Solution, SubstitutionEngine, explain_exclusions
 from clew.methods.focus.triples_writer import TriplesWriter, parse_given_triples
-from clew.retrieve.reranking import create_hit_reranker
+from clew.retrieve.reranking import HitReranker, create_hit_reranker
 
 if TYPE_CHECKING:
     from clew.core.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
-    from clew.retrieve.reranking import HitReranker
     from clew.triples.language.chain import TypedChain
 
 

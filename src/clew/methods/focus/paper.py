@@ -34,13 +34,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.core.arrays import sorted_unique, union
+from clew.core.arrays import Rows, sorted_unique, union
 from clew.core.errors import BadCompletion, UsageError
 from clew.core.prompts.replies import parse_json
 from clew.core.prompts.templates import Template, load_prompt
 from clew.core.text import fold_name
 from clew.core.trail import LinkedConstant, PrepareStep, SubstituteStep, TriplesStep
-from clew.core.types import LinkedEntity
+from clew.core.types import LinkedEntity, Question
 from clew.methods.focus.pattern_builder import (
     LEAST,
     DroppedConstraint,
@@ -59,9 +59,7 @@ from clew.triples.language.typed_parsing import parse_typed_statements
 from clew.triples.linking.relation_words import verbalise_relation
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Rows
     from clew.core.protocols import LanguageModel, PropertyGraph, Snapshot, Trail
-    from clew.core.types import Question
     from clew.triples.engine.reference import Neighbours, Node, PreparedTriplet, RawTriplet
 
 #: Nodes spelled like a constant that are looked at for one of C.

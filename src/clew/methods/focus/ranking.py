@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.core.arrays import union
+from clew.core.arrays import Floats, Rows, union
 from clew.core.component import Resources
-from clew.core.trail import RankedLine, RankedStep, SortStep
-from clew.core.types import NEAR_MISS, Answer, ConstraintSummary, Hit, Question, RankedAnswer
+from clew.core.trail import RankedLine, RankedStep, SortStep, TrailRecorder
+from clew.core.types import NEAR_MISS, Answer, ConstraintCheck, ConstraintSummary, Hit, Question, RankedAnswer
 from clew.methods.answering import NEAREST_HITS, no_answer_text, quote_triples
 from clew.retrieve.nodes import (
     EMBEDDING_CAP,
@@ -37,10 +37,7 @@ from clew.triples.engine.patterns import Variable
 from clew.triples.linking.entities import node_degrees
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Rows
     from clew.core.protocols import PropertyGraph, Snapshot, Trail
-    from clew.core.trail import TrailRecorder
-    from clew.core.types import ConstraintCheck
     from clew.methods.chain.unknowns import Candidate
     from clew.methods.focus.exact import ExactAnswers
     from clew.methods.focus.solutions import Solution

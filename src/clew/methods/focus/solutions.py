@@ -28,7 +28,14 @@ from clew.methods.focus.pattern_builder import (
     type_texts,
 )
 from clew.retrieve.nodes import answer_rows
-from clew.triples.engine.patterns import Pattern, Predicate, TypedTriple, Variable, restrict_variable
+from clew.triples.engine.patterns import (
+    Constraint,
+    Pattern,
+    Predicate,
+    TypedTriple,
+    Variable,
+    restrict_variable,
+)
 from clew.triples.engine.relaxation import relax, why_not
 from clew.triples.engine.substitution import Substitution, substitute
 from clew.triples.language.chain import Chain, TypedChain
@@ -36,7 +43,6 @@ from clew.triples.language.chain import Chain, TypedChain
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Mask, Rows
     from clew.core.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
-    from clew.triples.engine.patterns import Constraint
 
 #: Nodes that a name may stand for whose exclusion is explained.
 MAX_EXPLAINED = 3

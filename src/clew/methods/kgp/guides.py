@@ -24,28 +24,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from clew.core.arrays import cosines
+from clew.core.arrays import Floats, Mask, Rows, Vectors, cosines
 from clew.core.component import Recipe, Resources
 from clew.core.errors import unknown_name_error
 from clew.core.prompts.replies import read_text
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Encoder, LanguageModel, PromptTemplate, Retriever, Snapshot
 from clew.core.text import build_hop_query
-from clew.core.types import Usage
+from clew.core.types import Question, Usage
 from clew.graph.passages import texts_with_headings
 from clew.retrieve.contextual import ContextualSearch, Lookahead
 from clew.retrieve.lexical import TfIdf
 
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Mask, Rows, Vectors
-    from clew.core.types import Question
-
-    #: Rows with their scores.
-    ScoredRows = tuple[Rows, Floats]
+#: Rows with their scores.
+ScoredRows = tuple[Rows, Floats]
 
 #: The prompts of ``generated``: one for a model that was not tuned for it, and the two forms in which a model is
 #: tuned (Supplementary 8.1: Listing 1 for LLaMA, the instruction as a prefix for T5).

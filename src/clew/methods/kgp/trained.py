@@ -16,12 +16,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import cosines
+from clew.core.arrays import Floats, Rows, Vectors, cosines
+from clew.core.component import Resources
 from clew.core.errors import UsageError
+from clew.core.protocols import Graph, Retriever
+from clew.core.types import Question
 from clew.graph.mentions import MentionGraph
 from clew.methods.kgp.guides import (
     MDR,
@@ -33,14 +36,6 @@ from clew.methods.kgp.guides import (
 )
 from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.lexical import TfIdf
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Floats, Rows, Vectors
-    from clew.core.component import Resources
-    from clew.core.protocols import Graph, Retriever
-    from clew.core.types import Question
 
 #: Kinds of edges that count beside the strength, with their direction (true: back).
 _EDGES = (("title", False), ("title", True), ("name", False))

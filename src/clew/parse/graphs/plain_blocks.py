@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.core.arrays import TextSpans
 from clew.core.protocols import ColumnSink, GraphSink
 from clew.core.text import has_hidden
 from clew.parse.graphs.columns import HEAD, RELATION, TAIL, Column, are_triples
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Characters of the longest cell, and white space around a cell, up to which a block is read here.
 _MAX_CELL, _MAX_SPACES = 4096, 8

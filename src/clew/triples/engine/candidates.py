@@ -8,21 +8,17 @@ Algorithm 3 (line 2) of 4StepFocus has it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import distinct, is_member, sorted_unique
+from clew.core.arrays import Mask, Number, distinct, is_member, sorted_unique
+from clew.core.protocols import PropertyGraph
+from clew.triples.engine.patterns import Constant, Pattern, Variable
 from clew.triples.engine.predicates import PropertyTest
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Mask, Number
-    from clew.core.protocols import PropertyGraph
-    from clew.triples.engine.patterns import Constant, Pattern, Variable
-
-    RowSet = NDArray[np.uint32]
+RowSet = NDArray[np.uint32]
 
 
 NO_ROWS: RowSet = np.empty(0, dtype=np.uint32)

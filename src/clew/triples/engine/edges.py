@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.arrays import distinct, is_member, run_offsets
-from clew.triples.engine.candidates import NO_ROWS, count_per_run, union, unique_rows
+from clew.core.arrays import Mask, distinct, is_member, run_offsets
+from clew.triples.engine.candidates import NO_ROWS, Candidates, RowSet, count_per_run, union, unique_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Mask
     from clew.core.protocols import Adjacency, PropertyGraph
-    from clew.triples.engine.candidates import Candidates, RowSet
     from clew.triples.engine.patterns import DirectedRelation
 
 #: Edges that are looked at in one go: a bound on memory, 8 bytes each in a few arrays.

@@ -11,16 +11,12 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.arrays import sorted_unique
+from clew.core.arrays import Rows, sorted_unique
 from clew.core.errors import UsageError, unknown_name_error
 from clew.triples.language.chain import NOT, TESTS, Quantifier
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import run_offsets
+from clew.core.arrays import Floats, Mask, run_offsets
 from clew.core.text import fold_name, parse_number, scalar_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.core.arrays import Floats, Mask
     from clew.core.protocols import PropertyColumn, PropertyGraph
     from clew.triples.engine.candidates import RowSet
     from clew.triples.engine.patterns import Predicate

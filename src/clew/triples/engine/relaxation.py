@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from clew.triples.engine.patterns import restrict_variable
+from clew.core.protocols import PropertyGraph
+from clew.triples.engine.patterns import Constraint, Pattern, restrict_variable
 from clew.triples.engine.substitution import Substitution, substitute
-
-if TYPE_CHECKING:
-    from clew.core.protocols import PropertyGraph
-    from clew.triples.engine.patterns import Constraint, Pattern
 
 
 def relax(graph: PropertyGraph, pattern: Pattern) -> Substitution:

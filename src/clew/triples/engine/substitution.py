@@ -23,31 +23,28 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.core.arrays import Mask, Rows
 from clew.core.errors import UsageError
-from clew.triples.engine.candidates import NO_ROWS, Candidates, constant_candidates, variable_candidates
+from clew.core.protocols import PropertyGraph
+from clew.triples.engine.candidates import (
+    NO_ROWS,
+    Candidates,
+    RowSet,
+    constant_candidates,
+    variable_candidates,
+)
 from clew.triples.engine.edges import Edges, split_ranges
-from clew.triples.engine.patterns import TypedTriple, connected_terms, triples_on_cycles
-from clew.triples.language.chain import NOT
+from clew.triples.engine.patterns import Constraint, Pattern, TypedTriple, connected_terms, triples_on_cycles
+from clew.triples.language.chain import NOT, Quantifier
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Mask, Rows
-    from clew.core.protocols import PropertyGraph
-    from clew.triples.engine.candidates import RowSet
-    from clew.triples.engine.patterns import Constraint, Pattern
-    from clew.triples.language.chain import Quantifier
-
-    #: Partial matches: the rows of every bound term, (matches,) each.
-    Matches = dict[str, RowSet]
+#: Partial matches: the rows of every bound term, (matches,) each.
+Matches = dict[str, RowSet]
 
 #: A triple on a cycle is deferred where more than this share of its end's candidates is left.
 _DEFERRED_SHARE = 0.9

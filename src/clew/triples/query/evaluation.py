@@ -10,32 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import distinct, is_member, run_offsets
+from clew.core.arrays import Mask, Rows, distinct, is_member, run_offsets
 from clew.core.errors import UsageError
-from clew.core.protocols import QueriedGraph
+from clew.core.protocols import PropertyGraph, QueriedGraph
 from clew.core.text import parse_number, scalar_text
-from clew.triples.engine.candidates import Candidates, as_set, unique_rows
+from clew.triples.engine.candidates import Candidates, RowSet, as_set, unique_rows
 from clew.triples.engine.edges import Edges
-from clew.triples.engine.patterns import Pattern, TypedTriple, Variable
+from clew.triples.engine.patterns import DirectedRelation, Pattern, Predicate, TypedTriple, Variable
 from clew.triples.engine.predicates import PropertyTest
 from clew.triples.engine.substitution import substitute
 from clew.triples.language.chain import NOT
 from clew.triples.query.mounted import solve_at_source
-from clew.triples.query.question import mentioned_terms
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Mask, Rows
-    from clew.core.protocols import PropertyGraph
-    from clew.triples.engine.candidates import RowSet
-    from clew.triples.engine.patterns import DirectedRelation, Predicate
-    from clew.triples.query.question import Count, EdgePattern, GraphQuestion, Group, Ranking
-
+from clew.triples.query.question import Count, EdgePattern, GraphQuestion, Group, Ranking, mentioned_terms
 
 #: More rows of a table than this are refused: 32 bytes or more each.
 MAX_BINDINGS = 20_000_000

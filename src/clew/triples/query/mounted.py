@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.errors import UsageError
-from clew.core.protocols import QueriedGraph
+from clew.core.protocols import PropertyGraph, QueriedGraph
 from clew.triples.language.chain import NOT
 from clew.triples.query.sparql import QueryWriter
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
-    from clew.core.protocols import PropertyGraph
     from clew.triples.engine.patterns import DirectedRelation, Predicate
     from clew.triples.query.question import EdgePattern, GraphQuestion, Group, Ranking
 

@@ -32,15 +32,23 @@ from clew.core.errors import UsageError
 from clew.core.text import fold_name, parse_number
 from clew.triples.engine.patterns import DirectedRelation, Predicate
 from clew.triples.engine.predicates import PropertyTest
-from clew.triples.language.chain import NOT, Condition, Quantifier, split_outside_quotes, unquote
+from clew.triples.language.chain import (
+    NOT,
+    Condition,
+    Quantifier,
+    Superlative,
+    Term,
+    Triple,
+    TypedChain,
+    split_outside_quotes,
+    unquote,
+)
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.linking.relation_words import verbalise_relation
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import PropertyGraph
-    from clew.triples.engine.patterns import DirectedRelation, Predicate
-    from clew.triples.language.chain import Superlative, Term, Triple, TypedChain
 
 
 _OR = r"\s+or\s+"

@@ -6,19 +6,16 @@ import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pypdfium2 as pdfium
+from numpy.typing import NDArray
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import Box
 from clew.parse.documents.files import open_file
 from clew.parse.documents.pdf.recognition import PageTurn
 from clew.parse.documents.pdf.words import Page, read_page
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: How far letters reach above and below the baseline, in font sizes.
 _ASCENT, _DESCENT = 0.8, 0.22
