@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats
+from clew.core.arrays import Floats
 
 BOOTSTRAP_SAMPLES = 10_000
 #: Samples drawn at a time. It bounds memory; changing it changes the random numbers of a seed.

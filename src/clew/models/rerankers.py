@@ -10,17 +10,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from clew.core.arrays import Floats
 from clew.core.errors import ModelError, require_packages
+from clew.core.protocols import Reranker
 from clew.models import parse_name
 from clew.models.local import choose_device, load_error, load_model, load_tokenizer, resolve_source
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats
-    from clew.core.protocols import Reranker
 
 T = TypeVar("T")
 

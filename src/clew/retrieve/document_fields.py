@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.core.arrays import Floats
+from clew.core.protocols import Snapshot
 from clew.core.text import STOPWORDS, hash_term, index_terms
 from clew.core.types import RETRIEVED_KINDS, Document, Scope
 from clew.core.values import MONTHS, month_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Floats
-    from clew.core.protocols import Snapshot
 
 
 class Period(NamedTuple):

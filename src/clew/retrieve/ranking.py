@@ -5,17 +5,13 @@ The order of hits therefore depends on the documents alone, not on the order in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from clew.core.arrays import Floats, Mask, Rows
+from clew.core.protocols import Snapshot
 from clew.core.types import Hit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clew.core.arrays import Floats, Mask, Rows
-    from clew.core.protocols import Snapshot
 
 #: Scores are rounded to this many decimals before they are compared, so that the order in which floating
 #: point numbers were added cannot decide between nodes.

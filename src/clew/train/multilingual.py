@@ -12,10 +12,11 @@ import json
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from clew.core.arrays import Vectors
 from clew.core.config import cache_path
 from clew.core.errors import UsageError
 from clew.models import MULTILINGUAL
@@ -29,9 +30,6 @@ from clew.models.multilingual import (
     shipped_update,
     weights_file,
 )
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Vectors
 
 #: The matrices of a layer by their names in transformers' BERT.
 _BERT_NAMES = {

@@ -13,11 +13,14 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.core.arrays import Floats
 from clew.core.errors import require_packages
+from clew.core.types import Span
 from clew.evaluate.metrics.answers import exact_match, token_f1
 from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, read_tokenizer
 from clew.models.span_reader import (
@@ -30,15 +33,9 @@ from clew.models.span_reader import (
     verdict_positions,
 )
 from clew.train.export import Weights, convert_weights
+from clew.train.reading_data import ReadingData
+from clew.train.reading_examples import ReadingExample
 from clew.train.training_folder import FINISHED, TrainingFolder
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Floats
-    from clew.core.types import Span
-    from clew.train.reading_data import ReadingData
-    from clew.train.reading_examples import ReadingExample
 
 #: Windows of similar length share a batch: this many batches are sorted by length together.
 _POOL = 50

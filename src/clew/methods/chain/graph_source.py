@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from clew.core.arrays import Rows
 from clew.core.component import Resources
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, RelationSource, Snapshot, Trail
@@ -34,10 +35,6 @@ from clew.triples.linking.relations import (
     has_asked_name,
     load_aliases,
 )
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Rows
-
 
 #: The reasons of links to a node that has the name itself (:mod:`clew.triples.linking.entities`).
 EXACT_LINKS = ("name", "alias")

@@ -10,20 +10,16 @@ Beyond the paper: a table with a caption is an entry under its section and can b
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.arrays import Rows, Vectors
+from clew.core.protocols import Encoder, Snapshot
 from clew.core.types import KINDS, PAGE, RETRIEVED_KINDS, ROW, SECTION, TABLE, Document, Node
 from clew.methods.d3.segments import key_phrases, segment_starts, word_vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from clew.core.arrays import Rows, Vectors
-    from clew.core.protocols import Encoder, Snapshot
 
 #: A section of more index terms than this is split into parts.
 MAX_SECTION_TERMS = 1200

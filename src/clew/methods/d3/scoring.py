@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.core.arrays import Floats, cosines
 from clew.core.languages import document_languages
+from clew.core.protocols import Encoder, Snapshot, Trail
 from clew.core.text import hash_term, index_terms, query_terms
+from clew.core.types import Hit
+from clew.methods.d3.outline import Section
 from clew.methods.d3.summaries import Summaries, try_save_values
-
-if TYPE_CHECKING:
-    from clew.core.protocols import Encoder, Snapshot, Trail
-    from clew.core.types import Hit
-    from clew.methods.d3.outline import Section
 
 #: From this share of the question's words on, a name or summary is given as a reason.
 MIN_MATCH = 0.34

@@ -16,19 +16,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.core.arrays import Floats, Hashes, Rows, Vectors
+from clew.core.protocols import Postings
 from clew.core.text import STOPWORDS, count_terms, stem
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Floats, Hashes, Rows, Vectors
-    from clew.core.protocols import Postings
 
 #: The wanted length of a segment, as a share of the longest allowed.
 WANTED_SHARE = 0.6

@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.arrays import Vectors
 from clew.core.component import Resources
 from clew.core.errors import StoreError, unknown_name_error
 from clew.core.prompts.templates import load_prompt
+from clew.core.protocols import Encoder, Snapshot, Trail
 from clew.core.text import (
     MAX_NAME_WORDS,
     STOPWORDS,
@@ -30,6 +31,7 @@ from clew.core.text import (
     sentence_spans,
 )
 from clew.core.types import KINDS, PAGE, ROW, TABLE, FallbackStep, Node, ShownStep, Usage
+from clew.methods.d3.outline import Outline, Outlines, Section
 from clew.methods.d3.segments import word_vectors
 from clew.methods.d3.summarisers import (
     ExtractiveSummariser,
@@ -38,11 +40,6 @@ from clew.methods.d3.summarisers import (
     Summariser,
     select_covering,
 )
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Vectors
-    from clew.core.protocols import Encoder, Snapshot, Trail
-    from clew.methods.d3.outline import Outline, Outlines, Section
 
 #: Sections that are summarised between two writes: a killed process loses no more.
 BATCH_SIZE = 16

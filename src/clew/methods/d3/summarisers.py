@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from clew.core.arrays import Floats, Vectors
 from clew.core.prompts.replies import read_text
+from clew.core.protocols import Encoder, LanguageModel, Prompt, PromptTemplate
 from clew.core.text import sentence_spans
 from clew.core.types import Usage
 from clew.methods.d3.context_window import truncate
 from clew.methods.d3.segments import text_vectors
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Vectors
-    from clew.core.protocols import Encoder, LanguageModel, Prompt, PromptTemplate
 
 #: Of a section with more paragraphs than this, evenly spaced ones are to be covered.
 MAX_TARGETS = 200

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.arrays import Rows
 from clew.core.component import Recipe, Resources
 from clew.core.errors import UsageError
+from clew.core.protocols import EntityLinker, PropertyGraph, Retriever, Snapshot, Trail
 from clew.core.text import fold_name, index_terms, query_terms
 from clew.core.types import ConstraintCheck, Hit, Question, RankedAnswer, ShownStep
 from clew.methods.answering import quote_triples
@@ -26,10 +27,6 @@ from clew.methods.focus.explanations import find_witnesses
 from clew.methods.focus.pattern_builder import PreparedQuestion
 from clew.triples.engine.patterns import Pattern, connected_terms, restrict_variable
 from clew.triples.language.chain import Chain, TypedChain
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Rows
-    from clew.core.protocols import EntityLinker, PropertyGraph, Retriever, Snapshot, Trail
 
 #: From this linking score on, a node is what a text names.
 MIN_LINK_SCORE = 0.9

@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from clew.core.arrays import Rows
+from clew.core.component import Resources
 from clew.core.errors import UsageError
+from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, Trail
 from clew.core.text import fold_name, parse_number
 from clew.core.trail import LinkedConstant, PrepareStep
 from clew.core.types import LinkedEntity, LinkedRelation, Question
@@ -38,11 +41,6 @@ from clew.triples.linking.nearest_names import LEAST as LEAST_COSINE
 from clew.triples.linking.nearest_names import NearestNames
 from clew.triples.linking.relation_words import verbalise_relation, word_stems
 from clew.triples.linking.relations import RelationLabels
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Rows
-    from clew.core.component import Resources
-    from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, Trail
 
 #: The weight of a type against triples where they contradict each other: models know names better than types.
 TYPE_WEIGHT = 0.8

@@ -6,11 +6,12 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.arrays import Floats, Mask, Rows
 from clew.core.errors import NotFound
+from clew.core.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
 from clew.core.trail import CandidateSet, JoinGraphsStep, PrepareStep, SubstituteStep
 from clew.core.types import ConstraintCheck, Exclusion, Question
 from clew.methods.chain.unknowns import SHOWN_VALUES, Filling
@@ -39,10 +40,6 @@ from clew.triples.engine.patterns import (
 from clew.triples.engine.relaxation import relax, why_not
 from clew.triples.engine.substitution import Substitution, substitute
 from clew.triples.language.chain import Chain, TypedChain
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Mask, Rows
-    from clew.core.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
 
 #: Nodes that a name may stand for whose exclusion is explained.
 MAX_EXPLAINED = 3

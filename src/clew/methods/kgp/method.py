@@ -28,10 +28,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
+from clew.core.arrays import Floats, Mask, Rows
 from clew.core.component import AUTO, Auto, Recipe, Resources, component
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
@@ -55,9 +56,6 @@ from clew.methods.readers.extractive import ContentsReader
 from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.ranking import as_hits
 from clew.retrieve.structure.lookup import StructureReader, StructureResult, StructureSearch
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Mask, Rows
 
 
 class StructureFinder(Protocol):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.arrays import Floats, Rows
+from clew.core.protocols import PropertyGraph
 from clew.triples.engine.patterns import (
     Constant,
     Constraint,
@@ -17,10 +18,6 @@ from clew.triples.engine.patterns import (
     restrict_variable,
 )
 from clew.triples.engine.substitution import substitute
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Floats, Rows
-    from clew.core.protocols import PropertyGraph
 
 
 def constraint_scores(graph: PropertyGraph, pattern: Pattern, rows: Rows) -> Floats:

@@ -11,21 +11,16 @@ with a single hash). The table never denies an edge; the pairs that it lets thro
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.core.arrays import Mask, distinct, is_member, run_offsets
+from clew.core.protocols import Adjacency, PropertyGraph
 from clew.triples.engine.candidates import NO_ROWS, Candidates, RowSet, count_per_run, union, unique_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.core.protocols import Adjacency, PropertyGraph
-    from clew.triples.engine.patterns import DirectedRelation
+from clew.triples.engine.patterns import DirectedRelation
 
 #: Edges that are looked at in one go: a bound on memory, 8 bytes each in a few arrays.
 CHUNK_EDGES = 1 << 20

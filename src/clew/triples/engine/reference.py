@@ -15,12 +15,11 @@ union of the neighbours of several nodes (lines 10 to 13, 15 to 18) is one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from clew.core.arrays import Rows
+from clew.core.arrays import Rows
 
 #: A variable or a constant is its name; the node that a constant was matched to is its row.
 Name: TypeAlias = str

@@ -24,11 +24,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.arrays import Rows
 from clew.core.errors import UsageError
+from clew.core.protocols import PropertyGraph
 from clew.core.text import fold_name, parse_number
 from clew.triples.engine.patterns import DirectedRelation, Predicate
 from clew.triples.engine.predicates import PropertyTest
@@ -45,11 +46,6 @@ from clew.triples.language.chain import (
 )
 from clew.triples.language.wordings import OWN_VALUE
 from clew.triples.linking.relation_words import verbalise_relation
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Rows
-    from clew.core.protocols import PropertyGraph
-
 
 _OR = r"\s+or\s+"
 
