@@ -232,7 +232,9 @@ def document_lists(server: Server, base: ServedBase, listing: Listing) -> dict[s
 def upload_lists(server: Server, base: ServedBase) -> dict[str, Any]:
     """Return the uploads that are under way or could not be read; those that were read are among the documents."""
     uploads: list[dict[str, Any]] = server.uploads.all_uploads(base.name)
-    shown = [upload for upload in uploads if upload["state"] not in {INDEXING, *SEARCHABLE} or upload["notes"]]
+    shown = [
+        upload for upload in uploads if upload["state"] not in {INDEXING, *SEARCHABLE} or upload["notes"]
+    ]
     return {
         "under_way": [upload for upload in shown if upload["state"] != "failed"],
         "failed": [upload for upload in shown if upload["state"] == "failed"],
