@@ -3,8 +3,9 @@
     python tests/kill_points.py OPERATION FOLDER [--step 7] [--all]
 
 The operation runs in a process that is killed at its first such call; then again from the same base, at the second;
-and so on until it comes to its end. After every kill the base must open without help, hold what it held before or
-afterwards, and nothing of what is gone from it; the same operation must then lead to the same base as one that was
+and so on until it comes to its end. After every kill no file of the base may be readable for others; it
+must open without help, hold what it held before or afterwards, settings included, and nothing of what is gone from
+it; the same operation must then lead to the same base as one that was
 never killed, with the same search results. Prints the number of kills. ``--all``: at every system call, whatever it
 does, since pages of files may be mapped. Linux on x86-64.
 """
@@ -182,6 +183,14 @@ def check(folder: Path, state: State, seen: set[str]) -> None:
         assert graphs <= stored, "arrays of a graph that is gone"
 
 
+def check_rights(folder: Path) -> None:
+    """Check that nobody but its owner can read a file of a base."""
+    paths = [folder, *folder.rglob("*")] if folder.exists() else []
+    rights = {str(path.relative_to(folder)): path.stat().st_mode & 0o777 for path in paths}
+    others = {name: oct(mode) for name, mode in rights.items() if mode not in (0o600, 0o700)}
+    assert not others, f"others can read: {others}"
+
+
 def read_results(base: KnowledgeBase) -> list[Any]:
     """Return what searches find: hits and scores, and names in graphs."""
     words = [word_of(1_000 * number + 1) for number in (0, 2, 20, 90, 91)]
@@ -223,6 +232,7 @@ def kill_everywhere(
     files, start, undisturbed, folder = (work / part for part in ("files", "start", "undisturbed", "killed"))
     temporary = work / "temporary"
     temporary.mkdir(parents=True)
+    os.umask(0)
     tempfile.tempdir = str(temporary)
     write_files(files)
     with clew.open(start, create=True) as base:
@@ -249,7 +259,7 @@ def kill_everywhere(
         if outcome.error is not None:
             raise outcome.error
         try:
-            check_killed(operation, folder, files, before, after)
+            check_killed(operation, folder, before, after)
             run(operation, folder, files)  # begun again, it comes to its end
             with clew.open(folder) as base:
                 assert base.store.digest() == digest, "another base than one that was never killed"
@@ -266,13 +276,14 @@ def kill_everywhere(
     raise AssertionError("unreachable")
 
 
-def check_killed(operation: Operation, folder: Path, files: Path, before: State, after: State) -> None:
+def check_killed(operation: Operation, folder: Path, before: State, after: State) -> None:
     """Open a base after a kill and check it."""
+    check_rights(folder)
     if operation.is_new and not Store.exists(folder):
         return
     with clew.open(folder) as base:
         state = read_state(base)
-        assert operation.is_new or is_between(state, before, after), "neither what was before nor afterwards"
+        assert is_between(state, before, after), "neither what was before nor afterwards"
     check(folder, state, before.words())  # what was being added when it was killed was never there
 
 

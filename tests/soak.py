@@ -29,7 +29,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -130,11 +130,11 @@ def words_in(data: bytes) -> set[str]:
 
 @dataclass(frozen=True)
 class State:
-    """What a base holds: of each path and each graph its words; the encoder."""
+    """What a base holds: of each path and each graph its words; its settings."""
 
     documents: dict[str, frozenset[str]] = field(default_factory=dict)
     graphs: dict[str, frozenset[str]] = field(default_factory=dict)
-    encoder: str | None = None
+    settings: dict[str, str] = field(default_factory=lambda: {"passages": "paragraph", "encoder": "none"})
 
     def words(self) -> set[str]:
         """Return all words, those in paths included."""
@@ -143,7 +143,7 @@ class State:
 
     def changed(self, **parts: Any) -> State:
         """Return this with other parts."""
-        return State(**{"documents": self.documents, "graphs": self.graphs, "encoder": self.encoder} | parts)
+        return replace(self, **parts)
 
 
 def read_state(base: KnowledgeBase) -> State:
@@ -154,15 +154,18 @@ def read_state(base: KnowledgeBase) -> State:
             texts[key] = frozenset(words_in(base.store.document_text(key).encode()))
         documents[path] = texts[key]
     graphs: dict[str, set[str]] = {}
+    settings: dict[str, str] = {}
     for line in base.store.dump():
         record = json.loads(line)
+        if "setting" in record:
+            settings[record["setting"]] = record["value"]
         if "graph" in record:
             graphs.setdefault(record["graph"], set()).update(words_in(line.encode()))
-    return State(documents, {name: frozenset(words) for name, words in graphs.items()}, base.encoding.name)
+    return State(documents, {name: frozenset(words) for name, words in graphs.items()}, settings)
 
 
 def is_between(state: State, before: State, after: State) -> bool:
-    """Return whether every path, every graph and the encoder are as they were before, or as they are afterwards."""
+    """Return whether every path, graph and setting is as it was before, or as it is afterwards."""
 
     def agree(own: dict[str, Any], first: dict[str, Any], last: dict[str, Any]) -> bool:
         return all(own.get(key) in (first.get(key), last.get(key)) for key in {*own, *first, *last})
@@ -170,7 +173,7 @@ def is_between(state: State, before: State, after: State) -> bool:
     return (
         agree(state.documents, before.documents, after.documents)
         and agree(state.graphs, before.graphs, after.graphs)
-        and state.encoder in (before.encoder, after.encoder)
+        and agree(state.settings, before.settings, after.settings)
     )
 
 
@@ -360,7 +363,7 @@ class Campaign(RuleBasedStateMachine):
             if name:
                 base.encoding.encode_missing()
 
-        return Operation("encoder", act, self.state.changed(encoder=name))
+        return Operation("encoder", act, self.state.changed(settings=self.state.settings | {"encoder": name}))
 
     def summarising(self) -> Operation:
         return Operation("summarise", lambda base: SummaryJob(base, words=12).make(), self.state)
@@ -458,7 +461,7 @@ class Campaign(RuleBasedStateMachine):
     @rule()
     def run_doctor(self) -> None:
         """Nothing is ever to be repaired but what is made when it is asked for."""
-        later = ("not indexed", "not built yet")
+        later = ("not indexed", "not built yet", "passages have none")
         problems = [
             finding for finding in self.base.doctor() if not any(words in finding.problem for words in later)
         ]

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import Damaged
+from clew.core.files import create_folder, link_file, open_private, replace_file
 
 #: Rows of nodes in a snapshot or graph, and other whole numbers.
 Rows = NDArray[np.int64]
@@ -164,20 +165,18 @@ def write_arrays(
     """
     unfinished = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
+    create_folder(unfinished)
     files: dict[str, list[int | str]] = {}
     for name, array in arrays.items():
         path = unfinished / f"{name}.npy"
-        with path.open("wb") as file:
+        # A file that can be read, too, numpy writes by "write", whose errors say what is wrong; others by "tofile".
+        with open_private(path, "w+b") as file:
             np.save(file, array)
             file.flush()
             os.fsync(file.fileno())
         files[path.name] = [path.stat().st_size, file_checksum(path)]
     for path, entry in unchanged.items():
-        try:
-            os.link(path, unfinished / path.name)
-        except OSError:  # a file system without links
-            shutil.copyfile(path, unfinished / path.name)
+        link_file(path, unfinished / path.name)
         files[path.name] = entry
     shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
@@ -185,14 +184,10 @@ def write_arrays(
 
 
 def link_folder(source: Path, target: Path) -> None:
-    """Make the new folder ``target`` with the files of ``source``, which are never written again: as links where the
-    file system has them, else as copies."""
-    target.mkdir(parents=True)
+    """Make the new folder ``target`` with the files of ``source``, which are never written again."""
+    create_folder(target)
     for path in source.iterdir():
-        try:
-            os.link(path, target / path.name)
-        except OSError:
-            shutil.copyfile(path, target / path.name)
+        link_file(path, target / path.name)
 
 
 def read_arrays(folder: Path, files: dict[str, list[int | str]]) -> Arrays:
@@ -218,9 +213,4 @@ def file_checksum(path: Path) -> str:
 
 def write_manifest(path: Path, content: object) -> None:
     """Replace a manifest atomically, also if the machine stops meanwhile."""
-    unfinished = path.with_suffix(".new")
-    with unfinished.open("w", encoding="utf-8") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    replace_file(path, json.dumps(content))

@@ -26,7 +26,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import Damaged, Locked, NotFound, StoreError, UsageError
+from clew.core.files import create_folder, mend_rights, open_private, replace_file
 from clew.knowledge_base.source_files import link_uploads
 from clew.store.database import hold_lock
 from clew.store.documents import read_counter
@@ -164,7 +165,7 @@ def commit_base(
     """
     with store.temporary_folder() as temporary:
         copy = temporary / "base"
-        copy.mkdir()
+        create_folder(copy)
         divided = 0 if before is None else before.shard_rows
         with store.database.read_transaction() as connection:
             rows = read_counter(connection, "next_row")
@@ -200,15 +201,9 @@ def commit_base(
     return _report(str(store.path), objects.url, digest, described, transferred)
 
 
-@contextmanager
-def hold_copy_lock(folder: Path) -> Iterator[None]:
+def hold_copy_lock(folder: Path) -> AbstractContextManager[None]:
     """Keep other processes on this machine from copying the base in, or to, ``folder``."""
-    with ExitStack() as resources:
-        try:
-            resources.enter_context(hold_lock(folder / _LOCK_FILE, timeout=0))
-        except Locked as error:
-            raise Locked(f"another process is copying {folder}", "Try again when it is done") from error
-        yield
+    return hold_lock(folder / _LOCK_FILE, 0, f"another process is copying {folder}")
 
 
 @contextmanager
@@ -279,9 +274,7 @@ def _write_writers(folder: Path, writers: dict[str, list[str]]) -> None:
     if not writers:
         path.unlink(missing_ok=True)
         return
-    unfinished = path.with_suffix(".new")
-    unfinished.write_text(json.dumps(writers), encoding="utf-8")
-    unfinished.replace(path)
+    replace_file(path, json.dumps(writers))
 
 
 def _describe_files(folder: Path) -> list[StoredFile]:
@@ -353,16 +346,17 @@ def download_base(objects: ObjectStore, folder: Path, progress: Callable[[int, i
     if outside := [file.path for file in files if not is_below(file.path)]:
         raise Damaged(f"the copy at {objects.url} lists a file outside of its folder: {outside[0]}")
     unfinished = folder.with_name(folder.name + UNFINISHED)
-    unfinished.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    create_folder(unfinished)
     with hold_copy_lock(unfinished):
         _delete_other_files(unfinished, {file.path for file in files})
         places: dict[str, list[tuple[Path, int, int]]] = {}
         for file in files:
             path = unfinished / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_folder(path.parent)
             pieces = read_pieces(path, file.ends) if path.exists() else []
             present = [piece_digest(piece) for _, piece in pieces]
-            with path.open("r+b" if path.exists() else "w+b") as stream:
+            with open_private(path, "r+b" if path.exists() else "w+b") as stream:
                 stream.truncate(file.size)
             for number, digest in enumerate(file.pieces):
                 if number >= len(present) or present[number] != digest:
@@ -410,7 +404,8 @@ def _copy_folder(source: Path, folder: Path, progress: Callable[[int, int], None
     _refuse_existing(folder)
     with Store.open(source) as store, hold_copy_lock(source):
         unfinished = folder.with_name(folder.name + UNFINISHED)
-        unfinished.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        create_folder(unfinished)
         with hold_copy_lock(unfinished):
             _delete_other_files(unfinished, set())
             digest = store.write_copy(unfinished)
@@ -434,6 +429,7 @@ def _finish_folder(unfinished: Path, folder: Path, digest: str) -> None:
     if copied != digest:
         raise Damaged(f"the copy in {unfinished} has the digest {copied} instead of {digest}", "Copy again")
     (unfinished / _LOCK_FILE).unlink(missing_ok=True)
+    mend_rights(unfinished.rglob("*"))  # of files that are shared with a base whose own are not mended yet
     if folder.exists():
         folder.rmdir()
     unfinished.rename(folder)

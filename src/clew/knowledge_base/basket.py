@@ -8,7 +8,6 @@ quotes are back when it is (from the trash, or added again: the same bytes have 
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from clew.core.errors import Damaged, NotFound, UsageError
+from clew.core.files import replace_file
 from clew.core.types import RETRIEVED_KINDS, Node
 from clew.store.database import hold_lock
 
@@ -173,14 +173,7 @@ class Basket:
         """Replace the pins by those that ``edit`` makes of them, in one step that other processes wait for."""
         with hold_lock(self._store.path / LOCK):
             lines = [json.dumps(asdict(pin), ensure_ascii=False) for pin in edit(self._read())]
-            part = self._file.with_suffix(".part")
-            part.unlink(missing_ok=True)
-            part.touch(mode=0o600)  # notes are the person's own: nobody else reads them
-            with part.open("w", encoding="utf-8") as file:
-                file.writelines(f"{line}\n" for line in lines)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self._file)
+            replace_file(self._file, "".join(f"{line}\n" for line in lines))
 
 
 def _find_words(text: str, words: str) -> tuple[int, int]:

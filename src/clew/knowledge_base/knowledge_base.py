@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import accumulate
@@ -14,10 +14,20 @@ from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.core.config import DEFAULT_ENCODER, default_encoder, knowledge_base_path
-from clew.core.errors import BaseReplaced, ClewError, NotFound, RemovedMeanwhile, UsageError
+from clew.core.errors import (
+    BaseReplaced,
+    ClewError,
+    Locked,
+    MissingExtra,
+    ModelError,
+    NotFound,
+    RemovedMeanwhile,
+    UsageError,
+)
 from clew.core.installation import format_install_command
 from clew.core.sources import Source, Sources, expand_path, list_sources, list_texts, read_source
 from clew.core.text import clean_name, file_name
@@ -74,14 +84,19 @@ LOCAL_GRAPHS = ("keywords", "mentions", "structure")
 
 
 def open(  # "clew.open" is what people look for
-    path: str | Path | None = None, *, create: bool = False, passages: str | None = None
+    path: str | Path | None = None,
+    *,
+    create: bool = False,
+    passages: str | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> KnowledgeBase:
     """Open the knowledge base in the folder ``path`` (default: ``CLEW_HOME``, else ``./.clew``), or the copy at an
     address of object storage (``s3://bucket/base``), which is read where it lies and cannot be changed there.
 
     ``create`` makes one where there is none, whose passages are of the unit ``passages`` (``paragraph`` or
-    ``sentence``). It has the encoder of ``CLEW_ENCODER``, by default the one that comes with clew. Raises NotFound
-    where there is no knowledge base, and UsageError where it has another unit.
+    ``sentence``). It has the encoder of ``CLEW_ENCODER``, by default the one that comes with clew, and other
+    ``settings`` where they are given; it is made with all of them or not at all. Raises NotFound where there is no
+    knowledge base, and UsageError where it has another unit.
     """
     from clew.store.store import Store
 
@@ -90,10 +105,8 @@ def open(  # "clew.open" is what people look for
         from clew.store.remote.store import RemoteStore
 
         return KnowledgeBase(RemoteStore.open_url(folder))
-    is_new = not Store.exists(folder)
-    store = Store.open(folder, create=create, passages=passages or "paragraph")
-    if is_new:
-        store.set_setting(ENCODER_SETTING, default_encoder())
+    settings = {ENCODER_SETTING: default_encoder(), **settings}
+    store = Store.open(folder, create=create, passages=passages or "paragraph", settings=settings)
     unit = store.passage_unit
     if passages not in {None, unit}:
         store.close()
@@ -704,13 +717,17 @@ class KnowledgeBase:
     def doctor(self, *, repair: bool = True, checksums: bool = True) -> list[Finding]:
         """Check the base and return what is wrong; with ``repair``, rebuild what can be rebuilt.
 
-        Derived data may be missing or damaged; after a removal that was killed half-way, an extracted graph may hold
-        triples of removed documents, and uploaded files may belong to no document.
+        Settings, vectors and other derived data may be missing or damaged; after a removal that was killed half-way,
+        an extracted graph may hold triples of removed documents, and uploaded files may belong to no document.
         """
         from clew.knowledge_base.extraction import drop_removed_documents, measure_staleness
-        from clew.store.store import Finding
+        from clew.store.store import PASSAGES_SETTING, Finding
 
-        findings = self.store.doctor(repair=repair, checksums=checksums)
+        settings = {PASSAGES_SETTING: "paragraph", ENCODER_SETTING: default_encoder()}
+        lacking = self.store.complete_settings(settings, repair=repair)
+        findings = [Finding("settings", f"there is no setting '{name}'", repair) for name in lacking]
+        findings += self.store.doctor(repair=repair, checksums=checksums)
+        findings += self.encoding.check(repair)
         if leftovers := self.files.count_orphaned_uploads(repair):
             findings.append(Finding("uploads", f"{leftovers} kept files belong to no document", repair))
         stale = {graph.name: measure_staleness(self, graph).gone for graph in self.graphs.infos()}
@@ -779,6 +796,19 @@ def _model(llm: str | LanguageModel | None) -> LanguageModel | None:
     return load_language_model(llm)
 
 
+def encoder_setting(name: str) -> str:
+    """Return the name of an encoder, or ``none``, as a base stores it. Raises UsageError or MissingExtra where there
+    is no such encoder."""
+    if name == NO_ENCODER:
+        return name
+    from clew.knowledge_base.registry import load_encoder
+    from clew.models import absolute_name
+
+    load_encoder(name)
+    # A folder's path is stored absolute: the base may be opened from anywhere.
+    return absolute_name(name)
+
+
 class Encoding:
     """The encoder of a knowledge base and its vectors of passages: ``base.encoding``.
 
@@ -826,13 +856,7 @@ class Encoding:
 
         Encodes nothing yet. Raises UsageError or MissingExtra where there is no such encoder.
         """
-        from clew.knowledge_base.registry import load_encoder
-        from clew.models import absolute_name
-
-        self._encoder = load_encoder(name) if name else None
-        # A folder's path is stored absolute: the base may be opened from anywhere.
-        self._loaded = absolute_name(name) if name else ""
-        self._store.set_setting(ENCODER_SETTING, self._loaded or NO_ENCODER)
+        self._store.set_setting(ENCODER_SETTING, encoder_setting(name or NO_ENCODER))
 
     def suggest(self) -> str:
         """Return in a sentence that another encoder finds more in this base, "" where none is known to: most of its
@@ -874,6 +898,24 @@ class Encoding:
             return missing
         rows = np.flatnonzero(snapshot.mask(Scope(documents=frozenset(documents)), RETRIEVED_KINDS))
         return int((~vectors.vectors(rows).any(axis=1)).sum())
+
+    def check(self, repair: bool) -> list[Finding]:
+        """Return what is wrong with the encoder or lacking of its vectors; ``repair`` makes those that need no other
+        machine."""
+        from clew.models import leaves_machine
+        from clew.store.store import Finding
+
+        name = self.name
+        try:
+            missing = self.count_missing()
+            if not name or not missing:
+                return []
+            is_repaired = repair and not leaves_machine(name)
+            if is_repaired:
+                self.encode_missing()
+        except (UsageError, MissingExtra, ModelError, Locked) as error:
+            return [Finding("encoder", f"{name} makes no vectors: {error.problem}", False)]
+        return [Finding("vectors", f"{missing:,} passages have none of {name}", is_repaired)]
 
     def encode_missing(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Make the missing vectors and return how many. When interrupted, the next call continues.

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from clew.core.config import storage_cache_limit
 from clew.core.errors import Damaged, Locked, NotFound
+from clew.core.files import create_folder, replace_file
 from clew.knowledge_base.base_copy import claim_target, commit_base, hold_copy_lock
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.store.object_store import ObjectStore, Version
@@ -63,11 +64,11 @@ class SharedBase:
                 commit_base(base.store, self._objects, before, lambda done, total: None)
             after = read_manifest(self._objects)
             if after is not None:
-                (self._folder / _STATE).write_text(after.copy, encoding="utf-8")
+                replace_file(self._folder / _STATE, after.copy)
 
     def _claim(self, resources: ExitStack, deadline: float) -> None:
         """Become the only writer, until ``resources`` are closed."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        create_folder(self._folder)
         while True:
             try:
                 with ExitStack() as held:
@@ -96,7 +97,7 @@ class SharedBase:
         if outside := [file.path for file in manifest.files if not is_below(file.path)]:
             raise Damaged(f"the copy at {self._objects.url} lists a file outside of its folder: {outside[0]}")
         shutil.rmtree(fetched, ignore_errors=True)
-        fetched.mkdir()
+        create_folder(fetched)
         pieces = PieceCache(self._objects, self._folder / "pieces", storage_cache_limit())
         with closing(pieces):
             pieces.download(manifest.files, fetched, [working] if working.exists() else [])

@@ -7,7 +7,6 @@ and its location is ``upload:<document key>/<name>``: a name is never used as a 
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +17,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 
 from clew.core.errors import NotFound, UnreadableFile, UsageError
+from clew.core.files import copy_file, create_folder, link_file, open_private
 from clew.core.types import MEMBER_SEPARATOR, Location, ParsedDocument, container_path
 
 if TYPE_CHECKING:
@@ -118,10 +118,10 @@ class Uploads:
     def _commit(self, path: Path, place: str, parsed: ParsedDocument) -> str:
         """Commit a document. Its bytes are stored first: after a kill in between, the next upload finds them."""
         copy = upload_path(self._store.path, parsed.key)
-        copy.parent.mkdir(mode=0o700, exist_ok=True)
+        create_folder(copy.parent)
         if not copy.exists():
             part = copy.with_suffix(".part")
-            shutil.copyfile(path, part)
+            copy_file(path, part)
             with part.open("rb+") as file:
                 os.fsync(file.fileno())
             part.replace(copy)
@@ -260,9 +260,9 @@ class SourceFiles:
         keys = _upload_keys(paths)
         notes = self._store.path / FORGOTTEN_UPLOADS
         if keys:
-            notes.mkdir(mode=0o700, parents=True, exist_ok=True)
+            create_folder(notes)
         for key in keys:
-            (notes / key).touch()
+            open_private(notes / key).close()
         yield
         if keys:
             self.finish_forgetting(keys)
@@ -320,11 +320,8 @@ def link_uploads(store: Store, target: Path) -> None:
     for key in keys:
         source, link = upload_path(store.path, key), upload_path(target, key)
         if source.exists():
-            link.parent.mkdir(exist_ok=True)
-            try:
-                link.hardlink_to(source)
-            except OSError:  # another file system
-                shutil.copyfile(source, link)
+            create_folder(link.parent)
+            link_file(source, link)
 
 
 def upload_path(folder: Path, key: str) -> Path:

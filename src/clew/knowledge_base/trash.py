@@ -10,8 +10,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import NotFound
+from clew.core.files import copy_file, create_folder, replace_file
 from clew.core.sources import Sources, expand_path, list_sources
 from clew.core.text import file_name
 from clew.core.types import (
@@ -164,9 +163,9 @@ class Trash:
         """Put the bytes of an upload back, from which its pages are drawn."""
         original, place = self._folder / f"{id}{_ORIGINAL}", upload_path(self._base.path, key)
         if original.exists() and not place.exists():
-            place.parent.mkdir(mode=0o700, exist_ok=True)
+            create_folder(place.parent)
             unfinished = place.with_suffix(".part")
-            shutil.copyfile(original, unfinished)
+            copy_file(original, unfinished)
             unfinished.replace(place)
 
     def keep_versions(self, paths: Sources) -> None:
@@ -207,16 +206,12 @@ class Trash:
             "fields": [list(pair) for pair in parsed.fields],
             "nodes": [_node_to_json(node) for node in parsed.nodes],
         }
-        folder.mkdir(exist_ok=True)
+        create_folder(folder)
         uploaded = upload_path(self._base.path, key)
         if folder == self._folder and location.path.startswith(UPLOAD_PREFIX) and uploaded.exists():
-            shutil.copyfile(uploaded, folder / f"{id}{_ORIGINAL}")
-        unfinished = folder / f"{id}.unfinished"
-        with unfinished.open("wb") as opened:
-            opened.write(gzip.compress(json.dumps(content, ensure_ascii=False).encode()))
-            opened.flush()
-            os.fsync(opened.fileno())
-        unfinished.replace(folder / f"{id}{_SUFFIX}")
+            copy_file(uploaded, folder / f"{id}{_ORIGINAL}")
+        compressed = gzip.compress(json.dumps(content, ensure_ascii=False).encode())
+        replace_file(folder / f"{id}{_SUFFIX}", compressed)
         return id
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from clew.core.config import cache_path
 from clew.core.errors import Damaged, StoreError
+from clew.core.files import open_private
 from clew.core.protocols import Completion, LanguageModel, Prompt, context_of
 from clew.core.types import Usage
 
@@ -106,7 +107,7 @@ class CompletionCache:
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.touch(mode=0o600)
+            open_private(self.path, "ab").close()
             with contextlib.closing(sqlite3.connect(self.path, timeout=_LOCK_TIMEOUT)) as database, database:
                 database.execute("PRAGMA secure_delete = ON")
                 database.execute(_TABLE)

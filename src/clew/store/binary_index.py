@@ -13,11 +13,15 @@ compares one word of many vectors. The last block is padded with zeros.
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from clew.core.files import open_private
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,27 +69,37 @@ class BinaryIndexFile:
 
     def read(self) -> BinaryIndex:
         """Return the codes, memory-mapped."""
-        return BinaryIndex(np.asarray(self._map("r")), self.count)
+        return BinaryIndex(np.asarray(self._map()), self.count)
 
     def write(self, first: int, vectors: Vectors) -> None:
         """Write the codes of ``vectors`` to slots from ``first`` on; ``count`` is the number of slots afterwards."""
-        with self.path.open("ab") as file:
-            file.truncate(self.size)
-        blocks = self._map("r+")
         codes = binary_codes(vectors).T
-        done = 0
-        while done < len(vectors):
-            block, start = divmod(first + done, BLOCK)
-            size = min(BLOCK - start, len(vectors) - done)
-            blocks[block, :, start : start + size] = codes[:, done : done + size]
-            done += size
-        blocks.flush()
+        # Written, not mapped: a mapped file that a full disk cannot hold ends the process without a word.
+        with open_private(self.path, "r+b" if self.path.exists() else "w+b") as file:
+            file.truncate(self.size)
+            done = 0
+            while done < len(vectors):
+                block, start = divmod(first + done, BLOCK)
+                size = min(BLOCK - start, len(vectors) - done)
+                for word, numbers in enumerate(codes):
+                    file.seek(8 * ((block * len(codes) + word) * BLOCK + start))
+                    file.write(numbers[done : done + size].tobytes())
+                done += size
+            file.flush()
+            os.fsync(file.fileno())
 
     def clear_slots(self, slots: NDArray[np.int64]) -> None:
         """Set the codes of ``slots`` to zeros, the code of a vector of zeros."""
-        blocks = self._map("r+")
-        blocks[slots // BLOCK, :, slots % BLOCK] = 0
-        blocks.flush()
+        shape = words_per_code(self.dimension), BLOCK
+        with self.path.open("r+b") as file:
+            for block in np.unique(slots // BLOCK).tolist():
+                file.seek(8 * math.prod(shape) * block)
+                codes = np.frombuffer(bytearray(file.read(8 * math.prod(shape))), dtype="<u8").reshape(shape)
+                codes[:, slots[slots // BLOCK == block] % BLOCK] = 0
+                file.seek(8 * math.prod(shape) * block)
+                file.write(codes.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
 
     def rebuild(self, vectors: Vectors) -> None:
         """Rewrite the file from all vectors; it appears when it is complete."""
@@ -98,16 +112,16 @@ class BinaryIndexFile:
         """Return whether the file contains the codes of ``vectors``; reads all of them."""
         if not self.is_complete():
             return False
-        blocks = self._map("r")
+        blocks = self._map()
         for start in range(0, self.count, BLOCK):
             codes = binary_codes(np.asarray(vectors[start : start + BLOCK])).T
             if not np.array_equal(blocks[start // BLOCK, :, : codes.shape[1]], codes):
                 return False
         return True
 
-    def _map(self, mode: Literal["r", "r+"]) -> np.memmap[Any, np.dtype[np.uint64]]:
+    def _map(self) -> np.memmap[Any, np.dtype[np.uint64]]:
         shape = (-(-self.count // BLOCK), words_per_code(self.dimension), BLOCK)
-        return np.memmap(self.path, np.dtype("<u8"), mode, shape=shape)
+        return np.memmap(self.path, np.dtype("<u8"), "r", shape=shape)
 
 
 @dataclass(frozen=True, slots=True)

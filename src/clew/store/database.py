@@ -45,6 +45,7 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 from clew.core.errors import Damaged, Locked, StoreError
+from clew.core.files import FILE_RIGHTS, guard_disk, open_private, sync_folder, system_error
 from clew.core.installation import format_install_command
 
 if TYPE_CHECKING:
@@ -255,18 +256,24 @@ def _damage_error(path: Path, problem: str) -> Damaged:
 
 
 @contextmanager
-def hold_lock(path: Path, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
-    """Hold the lock file ``path``. Raises Locked after ``timeout`` seconds of waiting.
+def hold_lock(
+    path: Path,
+    timeout: float = LOCK_TIMEOUT,
+    problem: str = "another process is writing to this knowledge base",
+    hint: str = "Try again when it is done",
+) -> Iterator[None]:
+    """Hold the lock file ``path``. Raises Locked, with ``problem`` and ``hint``, after ``timeout`` seconds.
 
-    It is a lock of the kernel, so it is released when its process ends, in whatever way.
+    It is a lock of the kernel, so it is released when its process ends, in whatever way; another thread may release
+    it. What the disk refuses meanwhile is raised as StoreError: whatever writes to a base holds a lock.
     """
     try:
-        with FileLock(path, timeout=timeout):
+        with guard_disk(path.parent), FileLock(path, timeout, FILE_RIGHTS, thread_local=False):
             yield
     except Timeout as error:
-        raise Locked(
-            "another process is writing to this knowledge base", "Try again when it is done"
-        ) from error
+        raise Locked(problem, hint) from error
+    except NotImplementedError as error:  # of filelock, for a file system that knows no locks
+        raise system_error(OSError(errno.ENOLCK, ""), path.parent) from error
 
 
 class Database:
@@ -296,12 +303,16 @@ class Database:
                 return
             for suffix in ("", "-wal", "-shm", "-journal"):
                 Path(f"{unfinished}{suffix}").unlink(missing_ok=True)
+            open_private(unfinished).close()  # SQLite gives its logs the rights of the database
             connection = connect(unfinished, write=True)
             try:
                 _migrate(connection, 0, settings)
+                # On a full disk, closing it does not say that the log was not written into the file.
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             finally:
                 connection.close()
             unfinished.replace(path)
+            sync_folder(folder)
 
     @staticmethod
     def exists(folder: Path) -> bool:
@@ -420,6 +431,7 @@ class Database:
         with translate_errors(self.path):
             connection = connect(self.path, write=False)
             try:
+                open_private(folder / DATABASE_FILE).close()
                 connection.execute("VACUUM INTO ?", (str(folder / DATABASE_FILE),))
             finally:
                 connection.close()
@@ -456,8 +468,7 @@ def refuse_exhaustion(error: Exception) -> None:
     """Raise StoreError for an error that says that this process has too many open files. What cannot be opened for
     that is not missing, and must not be taken for missing."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        place = error.filename or "a file of the knowledge base"
-        raise StoreError(f"{place} cannot be opened: too many open files", _MORE_DESCRIPTORS) from error
+        raise system_error(error, "a file of the knowledge base") from error
 
 
 def count_free_descriptors() -> int:

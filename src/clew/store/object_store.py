@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from clew.core.config import data_path
 from clew.core.errors import NotFound, StoreError, UsageError, require_packages
+from clew.core.files import create_folder
 from clew.core.text import shorten
 from clew.store.database import hold_lock
 
@@ -255,7 +256,7 @@ class FolderObjects:
         """Write an object, in place of one with that name; it appears when it is complete."""
         path = self._folder / name
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_folder(path.parent)
             descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
             try:
                 with os.fdopen(descriptor, "wb") as file:
@@ -273,7 +274,7 @@ class FolderObjects:
     def write_if(self, name: str, content: bytes, version: Version | None) -> bool:
         """Write an object if its version is still ``version`` (None: if there is none); return whether it was."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            create_folder(self._folder)
         except OSError as error:
             raise _storage_error(self.url, error) from error
         with hold_lock(self._folder / _LOCK):

@@ -33,6 +33,7 @@ from clew.core.arrays import (
     write_manifest,
 )
 from clew.core.errors import Damaged
+from clew.core.files import create_folder
 from clew.core.languages import ENGLISH
 from clew.core.mentions import count_mentions
 from clew.core.text import TEXT_VERSION, count_terms
@@ -466,7 +467,7 @@ class SegmentIndex:
 
     def catch_up(self, database: Database, progress: Callable[[int, int], None]) -> int:
         """Index every new document and drop removed ones; return how many documents were indexed."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        create_folder(self.folder)
         with database.read_transaction() as connection:
             without_language = lacks_languages(connection)
         if without_language:
@@ -546,7 +547,7 @@ class SegmentIndex:
     ) -> None:
         """Write what the segments have of the documents ``entries`` to ``target``, in shards of ``shard_rows`` rows
         (None: as here); whole segments are linked."""
-        target.folder.mkdir(parents=True)
+        create_folder(target.folder)
         stored = {(entry.first, entry.stamp) for entry in entries}
         files = {entry["name"]: entry["files"] for entry in self.read_manifest()}
         shard_rows = self.shard_rows if shard_rows is None else shard_rows

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.core.errors import Locked, NotFound, StoreError, UsageError
+from clew.core.files import FILE_RIGHTS, create_folder, mend_rights
 from clew.core.sources import Source, expand_path, read_source
 from clew.core.text import clean_name, file_name
 from clew.core.types import Document, GraphInfo, Location, Node, ParsedDocument
@@ -44,6 +48,11 @@ if TYPE_CHECKING:
 
 PASSAGE_UNITS = ("paragraph", "sentence")
 PASSAGES_SETTING = "passages"
+#: What a base may have in its folder; all else is somebody's own.
+_OWN_FILE = re.compile(
+    r"base\.sqlite.*|.*\.lock|derived|uploads|temporary|spool|grids|trash|versions"
+    r"|(basket|copies|serve|sources)\..*"
+)
 #: The folder, in that of a base, of files that are needed for a while: those within archives and mails.
 _TEMPORARY = "temporary"
 
@@ -106,11 +115,19 @@ class Store:
         self._snapshot_lock = threading.Lock()
 
     @classmethod
-    def open(cls, path: str | Path, *, create: bool = False, passages: str = "paragraph") -> Store:
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        create: bool = False,
+        passages: str = "paragraph",
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> Store:
         """Open the base in ``path``; with ``create``, make one whose passages are paragraphs or sentences.
 
-        Raises NotFound where there is none, StoreError or Damaged where it cannot be used, and UsageError
-        where ``create`` asks for other passages than the base has.
+        It is made with its ``settings``, or not at all; one that is there gets those that it lacks. Raises NotFound
+        where there is none, StoreError or Damaged where it cannot be used, and UsageError where ``create`` asks for
+        other passages than the base has.
         """
         path = Path(path)
         if passages not in PASSAGE_UNITS:
@@ -119,13 +136,18 @@ class Store:
             if not create:
                 raise NotFound(f"no knowledge base at {path}", "Make one: clew add FOLDER")
             try:
-                path.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                create_folder(path)
             except OSError as error:
                 raise StoreError(
                     f"no knowledge base can be made at {path}: {error.strerror or error}"
                 ) from error
-            Database.create(path, {PASSAGES_SETTING: passages})
+            Database.create(path, {PASSAGES_SETTING: passages, **settings})
         store = cls(path, Database(path))
+        if store.database.path.stat().st_mode & 0o777 != FILE_RIGHTS:
+            store.mend_rights()
+        if create:
+            store.complete_settings(settings)
         store._finish_interrupted_removals()
         store._delete_abandoned_folders()
         if create and store.passage_unit != passages and passages != "paragraph":
@@ -162,7 +184,7 @@ class Store:
         parent = self.path / _TEMPORARY
         with ExitStack() as resources:
             with self.database.hold_lock():  # nobody deletes it before its own lock is held
-                parent.mkdir(mode=0o700, exist_ok=True)
+                create_folder(parent)
                 folder = Path(tempfile.mkdtemp(dir=parent))
                 resources.callback(shutil.rmtree, folder, ignore_errors=True)
                 resources.enter_context(hold_lock(folder / _TEMPORARY))
@@ -201,6 +223,23 @@ class Store:
             connection.execute("DELETE FROM setting WHERE name = ?", (name,))
             if value:
                 connection.execute("INSERT INTO setting VALUES (?, ?)", (name, value))
+
+    def complete_settings(self, settings: Mapping[str, str], *, repair: bool = True) -> list[str]:
+        """Store those of ``settings`` that the base lacks, unless ``repair`` is False, and return their names."""
+        lacking = {name: value for name, value in settings.items() if self.get_setting(name) is None}
+        if lacking and repair:
+            with self.database.write_transaction() as connection:
+                connection.executemany("INSERT OR IGNORE INTO setting VALUES (?, ?)", lacking.items())
+        return list(lacking)
+
+    def mend_rights(self, *, repair: bool = True) -> tuple[int, int]:
+        """Take from other users the right to read files of the base; return how many they could read, and how many of
+        these they cannot read any more. The folder itself stays as it is where it has other people's files, too."""
+        # The database comes last: its rights say that those of the others are right.
+        entries = sorted(self.path.iterdir(), key=lambda path: path.name == DATABASE_FILE)
+        own = [path for path in entries if _OWN_FILE.fullmatch(path.name)]
+        folder = [self.path] if len(own) == len(entries) else []
+        return mend_rights(chain(folder, *([path, *path.rglob("*")] for path in own)), repair=repair)
 
     # Reading documents
 
@@ -554,6 +593,10 @@ class Store:
     def doctor(self, repair: bool = True, checksums: bool = True) -> list[Finding]:
         """Check everything; rebuild derived data that is missing or damaged. The truth cannot be rebuilt."""
         findings = [Finding(DATABASE_FILE, problem, False) for problem in self.database.check_integrity()]
+        readable, mended = self.mend_rights(repair=repair)
+        if readable:
+            problem = f"{readable} files and folders have other rights than 600 and 700"
+            findings.append(Finding("rights", problem, mended == readable))
         with self.database.read_transaction() as connection:
             entries = documents.read_entries(connection)
             unscrubbed = documents.read_counter(connection, "scrub")

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.arrays import cosines, find_positions, write_manifest
+from clew.core.files import create_folder, open_private
 from clew.core.protocols import encoder_batch
 from clew.core.text import add_headings, hash_term
 from clew.core.types import RETRIEVED_KINDS, SECTION, ParsedNode
@@ -123,7 +124,7 @@ class VectorFiles:
 
     def append(self, name: str, vectors: Vectors, rows: Rows, texts: NDArray[np.uint64]) -> None:
         """Append slots. They are on disk before the manifest counts them."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        create_folder(self.folder)
         manifest = self.read_manifest() or {"name": name, "dimension": int(vectors.shape[1]), "count": 0}
         count, dimension = manifest["count"], manifest["dimension"]
         for file, array, width in (
@@ -132,7 +133,7 @@ class VectorFiles:
             ("texts.u64", texts.astype("<u8"), 8),
         ):
             path = self.folder / file
-            with path.open("r+b" if path.exists() else "w+b") as stream:
+            with open_private(path, "r+b" if path.exists() else "w+b") as stream:
                 stream.truncate(count * width)
                 stream.seek(count * width)
                 stream.write(np.ascontiguousarray(array).tobytes())
@@ -212,9 +213,12 @@ class VectorFiles:
             return
         blank = np.flatnonzero(removed & (texts != 0))
         if len(blank):
-            writable = np.memmap(self.folder / "vectors.f32", np.dtype("<f4"), "r+", shape=vectors.shape)
-            writable[blank] = 0
-            writable.flush()
+            with (self.folder / "vectors.f32").open("r+b") as stream:
+                for slot in blank.tolist():
+                    stream.seek(slot * vectors[0].nbytes)
+                    stream.write(bytes(vectors[0].nbytes))
+                stream.flush()
+                os.fsync(stream.fileno())
             code_file = self.binary_index_file()
             if code_file is not None and code_file.is_complete():
                 code_file.clear_slots(blank)

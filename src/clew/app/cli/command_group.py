@@ -33,6 +33,7 @@ from typer.main import get_command as make_click_command
 
 from clew.app.cli.output import print_note
 from clew.core.errors import ClewError
+from clew.core.files import is_system_error, system_error
 from clew.core.installation import find_sources
 from clew.core.text import clean_name
 
@@ -42,18 +43,6 @@ ENTRY_POINTS = "clew.commands"
 
 #: The error of words that no command takes: click's, or that of the copy of click in typer.
 _UsageError: Any = typer.BadParameter.__mro__[1]
-#: What to do about errors of the system that are nobody's mistake in the program.
-_SYSTEM_HINTS: dict[int | None, str] = {
-    errno.ENOSPC: "Make room on the disk and try again; nothing that was stored is lost",
-    errno.EDQUOT: "Make room on the disk and try again; nothing that was stored is lost",
-    errno.EFBIG: "A file may not grow so large here: allow larger ones (ulimit -f), or name another --kb FOLDER",
-    errno.EIO: "See what is wrong with the disk, and try again; nothing that was stored is lost",
-    errno.ENOMEM: "Allow this process more memory, or end other programs",
-    errno.EROFS: "Name a folder that can be written to: --kb FOLDER",
-    errno.EACCES: "Name a folder that you may write to: --kb FOLDER",
-    errno.EMFILE: "Allow this process more open files (ulimit -n)",
-    errno.ENFILE: "The system has too many open files: end other programs",
-}
 
 
 class CommandGroup(TyperGroup):
@@ -76,11 +65,7 @@ class CommandGroup(TyperGroup):
                 result = super().invoke(ctx)
             sys.stdout.flush()
         except ClewError as error:
-            # A message goes on in indented lines; another break is that of a name in it.
-            text = f"clew: {error.problem}" + (f"\n      {error.hint}" if error.hint else "")
-            print_note(*re.split(r"\n(?=  )", text))
-            if "pip install" in error.hint and (sources := find_sources()) not in {None, Path.cwd()}:
-                print_note(f"      In the folder {sources}")
+            _print_error(error)
             raise typer.Exit(EXIT_USAGE) from None
         except KeyboardInterrupt:
             print_note("clew: interrupted")
@@ -91,13 +76,12 @@ class CommandGroup(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except MemoryError:
-            print_note("clew: there is not enough memory", f"      {_SYSTEM_HINTS[errno.ENOMEM]}")
+            _print_error(system_error(OSError(errno.ENOMEM, "")))
             raise typer.Exit(EXIT_USAGE) from None
         except OSError as error:
-            if error.errno not in _SYSTEM_HINTS:
+            if not is_system_error(error):
                 raise
-            place = f": {error.filename}" if error.filename else ""
-            print_note(f"clew: {error.strerror}{place}", f"      {_SYSTEM_HINTS[error.errno]}")
+            _print_error(system_error(error))
             raise typer.Exit(EXIT_USAGE) from None
         return result
 
@@ -122,6 +106,14 @@ def _clean_usage_errors() -> Iterator[None]:
     except _UsageError as error:
         error.message = clean_name(error.message)
         raise
+
+
+def _print_error(error: ClewError) -> None:
+    # A message goes on in indented lines; another break is that of a name in it.
+    text = f"clew: {error.problem}" + (f"\n      {error.hint}" if error.hint else "")
+    print_note(*re.split(r"\n(?=  )", text))
+    if "pip install" in error.hint and (sources := find_sources()) not in {None, Path.cwd()}:
+        print_note(f"      In the folder {sources}")
 
 
 def _path(context: Any) -> str:

@@ -94,13 +94,18 @@ def add(
 
       clew add --on local ~/Documents/reports      reads and encodes on a cluster; see clew cluster
     """
+    from clew.knowledge_base.knowledge_base import ENCODER_SETTING, encoder_setting
     from clew.parse.documents.formats import format_problems
 
     if not anyway:
         refuse_system_folders(paths)  # before a knowledge base is made
-    with cluster_session(on, workers) as cluster, clew.open(kb, create=True, passages=passages) as base:
-        if encoder is not None:
-            base.encoding.set(None if encoder == "none" else encoder)
+    settings = {} if encoder is None else {ENCODER_SETTING: encoder_setting(encoder)}
+    with (
+        cluster_session(on, workers) as cluster,
+        clew.open(kb, create=True, passages=passages, settings=settings) as base,
+    ):
+        if encoder is not None:  # of a base that was there
+            base.encoding.set(encoder)
         announce_text_destination("the passages", base.encoding.encoder())
         with progress_display(quiet=as_json) as progress:
             report = base.add(

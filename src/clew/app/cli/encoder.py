@@ -83,7 +83,7 @@ def set_encoder(
       clew encoder set none
     """
     with clew.open(kb) as base:
-        base.encoding.set(None if name == "none" else name)
+        base.encoding.set(name)
         encoded = _encode(base, as_json) if now and name != "none" else 0
         _print_outcome(base, encoded, as_json)
 

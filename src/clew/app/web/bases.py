@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
-
-from filelock import FileLock, Timeout
 
 import clew
 from clew.app.web.errors import LOG
 from clew.app.web.history import QuestionHistory
 from clew.app.web.settings import Settings
 from clew.core.errors import ClewError, Locked, NotFound, StoreError
+from clew.core.files import create_folder
 from clew.core.types import Question
-from clew.knowledge_base.knowledge_base import KnowledgeBase
+from clew.knowledge_base.knowledge_base import ENCODER_SETTING, KnowledgeBase, encoder_setting
 from clew.knowledge_base.registry import build_retriever
 from clew.models import leaves_machine
+from clew.store.database import hold_lock
 from clew.store.object_store import storage_path
 from clew.store.remote.store import RemoteStore
 from clew.store.store import Store
@@ -72,12 +72,12 @@ class ServedBases:
             self.close()
             raise
 
-    def open(self, name: str, path: Path) -> ServedBase:
+    def open(self, name: str, path: Path, title: str = "") -> ServedBase:
         """Open a base, which is created if it does not exist. Raises StoreError, and Locked if another server has
         it."""
         settings = self._settings
         with ExitStack() as stack:
-            base = stack.enter_context(open_served_base(settings, path))
+            base = stack.enter_context(open_served_base(settings, path, title))
             history = stack.enter_context(QuestionHistory(path))
             if not settings.read_only:
                 stack.enter_context(_exclusive(path))
@@ -117,30 +117,20 @@ class ServedBases:
         return name in self._bases
 
 
-@contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
+def _exclusive(folder: Path) -> AbstractContextManager[None]:
     """Hold the lock of the one server that takes uploads into a base. Raises Locked."""
-    # It may be released by another thread than acquired it.
-    lock = FileLock(folder / LOCK, timeout=0, thread_local=False)
-    try:
-        with lock:
-            yield
-    except Timeout as error:
-        raise Locked(
-            f"another clew serve has the knowledge base {folder}",
-            "Stop it, or start this one with --read-only",
-        ) from error
+    problem = f"another clew serve has the knowledge base {folder}"
+    return hold_lock(folder / LOCK, 0, problem, "Stop it, or start this one with --read-only")
 
 
-def open_served_base(settings: Settings, path: Path) -> KnowledgeBase:
+def open_served_base(settings: Settings, path: Path, title: str = "") -> KnowledgeBase:
     """Open a base in a connection of its own; it is created if it does not exist, but not in object storage."""
     if path in settings.addresses:
         return KnowledgeBase(RemoteStore.open_url(settings.addresses[path], path))
-    fresh = not Store.exists(path)
-    base = clew.open(path, create=True)
-    if fresh and settings.encoder is not None:
-        base.encoding.set(None if settings.encoder == "none" else settings.encoder)
-    return base
+    given = {TITLE_SETTING: title} if title else {}
+    if settings.encoder is not None and not Store.exists(path):
+        given[ENCODER_SETTING] = encoder_setting(settings.encoder)
+    return clew.open(path, create=True, settings=given)
 
 
 def find_storage_folder(url: str) -> Path:
@@ -148,7 +138,7 @@ def find_storage_folder(url: str) -> Path:
     each has its own."""
     first = storage_path(url)
     for folder in [first, *(first.with_name(f"{first.name}.{number}") for number in range(2, _MAX_SERVERS))]:
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder)
         with suppress(Locked), _exclusive(folder):
             return folder
     raise Locked(f"{_MAX_SERVERS} servers of this machine have the knowledge base {url}", "Stop some of them")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.app.web.errors import LOG, ServerBusy
 from clew.core.errors import ClewError, NotFound, UsageError
+from clew.core.files import create_folder, open_private, replace_file
 from clew.knowledge_base.grid import Grid
 
 if TYPE_CHECKING:
@@ -71,9 +72,10 @@ class GridRunner:
             raise UsageError(
                 "there are no documents" if not grid.documents else f"a grid has at most {MAX_CELLS:,} cells"
             )
-        folder.mkdir(parents=True)
+        create_folder(folder)
+        open_private(grid.file).close()
         asked = {"questions": grid.questions, "documents": chosen, "asked": time.time()}
-        (folder / "asked.json").write_text(json.dumps(asked, ensure_ascii=False), "utf-8")
+        replace_file(folder / "asked.json", json.dumps(asked, ensure_ascii=False))
         self.go_on(base, id)
         return id
 
@@ -157,7 +159,7 @@ class GridRunner:
         if with_model and "model" not in asked:
             choice = self._queue.models.choice(None)
             asked["model"] = "none" if choice is None else choice.id
-            (folder / "asked.json").write_text(json.dumps(asked, ensure_ascii=False), "utf-8")
+            replace_file(folder / "asked.json", json.dumps(asked, ensure_ascii=False))
         model = self._queue.models.lend(choice, lambda: False)
         return Grid(
             base.knowledge_base, asked["questions"], folder / "cells.jsonl", documents=keys, llm=model

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from clew.core.errors import Damaged, NotFound, StoreError
+from clew.core.files import open_private
 
 FILE = "serve.db"
 #: Seconds to wait for another process that writes.
@@ -261,8 +262,7 @@ class QuestionHistory:
                 ) from error
 
     def _connect(self) -> sqlite3.Connection:
-        if not self.path.exists():
-            self.path.touch(mode=0o600)
+        open_private(self.path, "ab").close()
         database = sqlite3.connect(self.path, timeout=_TIMEOUT, check_same_thread=False)
         try:
             database.execute("PRAGMA journal_mode = WAL")

@@ -13,6 +13,7 @@ from clew.app.web.errors import RequestRefused
 from clew.app.web.settings import free_name
 from clew.app.web.uploads.spool import new_upload
 from clew.core.errors import NotFound, UsageError
+from clew.core.files import create_folder
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -34,9 +35,8 @@ def create_project(app: FastAPI, title: str) -> ServedBase:
     taken = {base.name for base in server.bases.all()}
     taken |= {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     name = free_name(title.lower(), taken)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    base = server.bases.open(name, folder / name)
-    base.knowledge_base.store.set_setting(TITLE_SETTING, title)
+    create_folder(folder)
+    base = server.bases.open(name, folder / name, title)
     server.uploads.add_base(name, folder / name)
     server.sources.add_base(name, folder / name)
     app.state.add_routes([name])

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from clew.app.web.errors import LOG
 from clew.app.web.settings import ModelChoice, name_models
 from clew.core.errors import ClewError, RemoteError, UsageError
+from clew.core.files import create_folder, replace_file
 from clew.core.http_client import HttpClient
 from clew.models import OLLAMA, parse_roles, resolve_endpoint
 from clew.models.keys import delete_key, store_key
@@ -119,10 +120,8 @@ class ModelSetup:
     def _set(self, names: list[str]) -> None:
         self._pool.choose(name_models([*names, *(name for name in self._given if name not in names)]))
         self.names = names
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self._path.with_suffix(".new")
-        fresh.write_text(json.dumps({"models": names}, indent=1), "utf-8")
-        fresh.replace(self._path)
+        create_folder(self._path.parent)
+        replace_file(self._path, json.dumps({"models": names}, indent=1))
 
     def _read(self) -> list[str]:
         try:

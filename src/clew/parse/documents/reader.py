@@ -14,6 +14,7 @@ from io import BytesIO
 from pathlib import Path, PurePath
 
 from clew.core.errors import UnreadableFile
+from clew.core.files import open_private
 from clew.core.text import clean_name
 from clew.core.types import Member, ParsedDocument
 from clew.parse.documents.builder import PassageUnit
@@ -246,7 +247,8 @@ def extract_member(path: Path, *, unit: str = "", name: str, member: Sequence[st
         if file is None:
             raise UnreadableFile(f"holds no '{inner}' any more")
         data, name = file.read(), PurePath(inner).name
-    target.write_bytes(data)
+    with open_private(target) as written:
+        written.write(data)
     return target
 
 
@@ -265,7 +267,8 @@ def _write_members(document: ParsedDocument, data: bytes, name: str, folder: Pat
         place = place or Path(tempfile.mkdtemp(dir=folder))
         path = place / str(number)
         try:
-            path.write_bytes(file.read())
+            with open_private(path) as written:
+                written.write(file.read())
             members.append(Member(file.name, str(path)))
         except UnreadableFile as error:
             members.append(Member(file.name, problem=error.reason))

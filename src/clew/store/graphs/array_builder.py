@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.arrays import range_indices, run_offsets, write_arrays, write_manifest
+from clew.core.files import create_folder
 from clew.core.text import fold_name, fold_names, hash_terms, parse_number, scalar_text
 from clew.store.graphs import tables
 from clew.store.graphs.arrays import MAKER, MANIFEST, DirectedEdges
@@ -327,7 +328,7 @@ class NodeCollector:
         firsts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(hashes) else order
         texts, starts = _reorder_texts(self._texts, self._text_ends, order[firsts])
         self._texts, self._text_ends = bytearray(), array("q", [0])
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder)
         arrays: Arrays = {
             "ids": np.frombuffer(self._ids, dtype=np.uint8),
             "ids.starts": np.frombuffer(self._id_ends, dtype=np.int64),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.arrays import distinct, find_in_runs, run_offsets, sorted_unique, write_arrays, write_manifest
+from clew.core.files import create_folder
 from clew.store.graphs.array_builder import (
     NodeCollector,
     NodeTypes,
@@ -357,7 +358,7 @@ class _NodeUpdate:
             "names.texts": texts,
             "names.starts": starts,
         }
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        create_folder(folder.parent)
         arrays |= update_spelling_index(
             old, name_map, texts, starts, np.searchsorted(all_hashes, inserted), folder.parent
         )

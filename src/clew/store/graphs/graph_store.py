@@ -19,6 +19,7 @@ from clew.core.errors import (
     refuse_password,
     unknown_name_error,
 )
+from clew.core.files import create_folder, guard_disk, mend_rights
 from clew.core.types import GRAPH_EDITED, GraphInfo, GraphSource
 from clew.store.database import LOCK_TIMEOUT, Database, hold_lock
 from clew.store.graphs import tables
@@ -245,11 +246,13 @@ class GraphStore:
         store = rdf_view.read_rdf_store(folder)
         if store is not None:
             return store
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        create_folder(folder.parent)
         # Building may take minutes, so no lock is held meanwhile: if two processes build it, the second is used.
         unfinished = Path(mkdtemp(dir=folder.parent, prefix=f"{folder.name}."))
         try:
-            rdf_view.build_rdf_store(graph, unfinished, progress)
+            with guard_disk(folder):
+                rdf_view.build_rdf_store(graph, unfinished, progress)
+            mend_rights(unfinished.rglob("*"))
             with hold_lock(self._lock):
                 if graph.digest not in self._digests():
                     raise RemovedMeanwhile(

@@ -34,6 +34,7 @@ import numpy as np
 
 from clew.core.arrays import run_offsets
 from clew.core.errors import Damaged
+from clew.core.files import create_folder, open_private
 from clew.store.database import DATABASE_FILE, MIGRATIONS, Database, connect, translate_errors
 from clew.store.documents import StoredRecords, read_entries
 from clew.store.remote.manifest import is_below, is_postings
@@ -81,7 +82,7 @@ def write_reading_files(store: Store, copy: Path, scale: float = 1.0) -> None:
     ``scale`` is that of :func:`ranged_postings`.
     """
     folder = copy / READING
-    folder.mkdir()
+    create_folder(folder)
     _write_tables(copy / DATABASE_FILE, folder / Path(CATALOGUE).name, _CATALOGUE_TABLES)
     with store.database.read_transaction() as connection:
         entries = read_entries(connection)
@@ -90,7 +91,7 @@ def write_reading_files(store: Store, copy: Path, scale: float = 1.0) -> None:
             for entry in entries:
                 packer.add(entry.first, entry.end, StoredRecords(connection))
             _write_arrays(copy / DOCUMENTS, packer.directory())
-    (folder / "segments").mkdir()
+    create_folder(folder / "segments")
     files = [path for path in (copy / "derived").rglob("*") if path.is_file()]
     derived = {path.relative_to(copy).as_posix(): path.stat().st_size for path in files}
     ranged = ranged_postings(derived, scale)
@@ -113,7 +114,7 @@ def write_reading_files(store: Store, copy: Path, scale: float = 1.0) -> None:
 
 
 def _write_archive(copy: Path, name: str, paths: list[str]) -> None:
-    with zipfile.ZipFile(copy / name, "w") as archive:
+    with open_private(copy / name) as file, zipfile.ZipFile(file, "w") as archive:
         for path in sorted(paths):
             # The same time and system for all: the bytes must depend on the content alone.
             part = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
@@ -137,10 +138,10 @@ def unpack_archive(folder: Path, name: str) -> None:
                 with suppress(FileNotFoundError):
                     if target.stat().st_size == part.file_size:
                         continue
-                target.parent.mkdir(parents=True, exist_ok=True)
+                create_folder(target.parent)
                 # A part gets its name when it is complete.
                 unfinished = target.with_name(f".unfinished-{uuid.uuid4().hex}")
-                with archive.open(part) as source, unfinished.open("wb") as written:
+                with archive.open(part) as source, open_private(unfinished) as written:
                     shutil.copyfileobj(source, written)
                 unfinished.replace(target)
     except zipfile.BadZipFile as error:
@@ -150,7 +151,7 @@ def unpack_archive(folder: Path, name: str) -> None:
 def _write_tables(database: Path, target: Path, tables: tuple[str, ...]) -> None:
     """Write a database that has only the content of some tables."""
     folder = target.with_name(f"{target.name}.making")
-    folder.mkdir()
+    create_folder(folder)
     Database.create(folder, {})
     database_file = folder / DATABASE_FILE
     with translate_errors(database_file), closing(connect(database_file, write=True)) as connection:
@@ -161,6 +162,7 @@ def _write_tables(database: Path, target: Path, tables: tuple[str, ...]) -> None
             connection.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table}")
         connection.execute("COMMIT")
         connection.execute("DETACH DATABASE source")
+        open_private(target).close()
         connection.execute("VACUUM INTO ?", (str(target),))
     for path in folder.iterdir():
         path.unlink()
@@ -187,5 +189,5 @@ def _segment_arrays(segment: Segment, ranged: set[str]) -> dict[str, Any]:
 
 
 def _write_arrays(path: Path, arrays: dict[str, Any]) -> None:
-    with path.open("wb") as file:
+    with open_private(path) as file:
         np.savez_compressed(file, **arrays)

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from clew.core.errors import BaseReplaced, Damaged, StoreError
+from clew.core.files import create_folder
 from clew.store.object_store import ObjectStore
 from clew.store.remote.manifest import StoredFile, cut_file, piece_digest, piece_name, read_pieces
 
@@ -108,7 +109,7 @@ class PieceCache:
         try:
             for file in files:
                 target = folder / file.path
-                target.parent.mkdir(parents=True, exist_ok=True)
+                create_folder(target.parent)
                 descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".unfinished-")
                 os.close(descriptor)
                 unfinished[file] = Path(name)
@@ -224,7 +225,7 @@ class PieceCache:
         self._remember(digest, content)
         path = self._path(digest)
         with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_folder(path.parent)
             descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)

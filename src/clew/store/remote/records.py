@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 import numpy as np
 
 from clew.core.arrays import run_offsets
+from clew.core.files import open_private
 from clew.core.types import SECTION
 from clew.store.database import PIECE_LENGTH
 from clew.store.documents import NodeRecord, StoredRecords
@@ -60,7 +61,7 @@ class RecordPacker:
 
     def __enter__(self) -> Self:
         self._records, self._texts, self._opening_file = (
-            self._resources.enter_context(path.open("wb")) for path in self._paths
+            self._resources.enter_context(open_private(path)) for path in self._paths
         )
         return self
 

@@ -25,6 +25,7 @@ from filelock import FileLock
 
 from clew.core.config import cache_path, storage_cache_limit
 from clew.core.errors import BaseReplaced, Damaged, NotFound, StoreError, UsageError
+from clew.core.files import FILE_RIGHTS, copy_file, create_folder
 from clew.core.types import TABLE, Document, Node, Scope
 from clew.store.database import DATABASE_FILE, Database, hold_lock
 from clew.store.documents import DocumentEntry, read_counter, read_entries
@@ -136,9 +137,9 @@ class View:
         """Open a database of the copy, under the name that a database has."""
         folder = self.folder / Path(path).stem
         if not (folder / DATABASE_FILE).exists():
-            folder.mkdir(exist_ok=True)
+            create_folder(folder)
             unfinished = folder / f"{uuid.uuid4().hex}.unfinished"
-            shutil.copyfile(self.folder / path, unfinished)
+            copy_file(self.folder / path, unfinished)
             unfinished.replace(folder / DATABASE_FILE)
         return ReadOnlyDatabase(folder, self.url)
 
@@ -247,7 +248,7 @@ class RemoteStore(Store):
             self._resources.close()
             raise
         folder = folder or storage_path(objects.url)
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder)
         super().__init__(folder, self._view.database)
         self.place = self.url
         self.derived = self._view.derived
@@ -460,11 +461,11 @@ class ViewUse:
         self._folder = folder
         self.replaced = False
         while True:
-            folder.mkdir(parents=True, exist_ok=True)
+            create_folder(folder)
             self._path = folder / f"{os.getpid()}-{uuid.uuid4().hex}.use"
             # It is released by whatever thread drops the view.
-            self._lock = FileLock(self._path, timeout=0, thread_local=False)
-            with suppress(OSError):  # another process deleted the folder in this moment
+            self._lock = FileLock(self._path, 0, FILE_RIGHTS, thread_local=False)
+            with suppress(FileNotFoundError):  # another process deleted the folder in this moment
                 self._lock.acquire()
                 if self._path.exists():
                     return

@@ -29,6 +29,7 @@ import numpy as np
 
 from clew.core.arrays import run_offsets, write_manifest
 from clew.core.errors import NotFound, RemoteError, UnreadableFile, UsageError, unknown_name_error
+from clew.core.files import create_folder
 from clew.core.text import clean_name, iri_label
 from clew.core.types import Entity, Property, Relation
 from clew.store.sparql.endpoint import Endpoint, OxigraphStore, is_iri
@@ -94,7 +95,7 @@ class MountedGraph:
                     self._stored_schema = self._query_schema()
                     wikidata = is_wikidata(self._stored_schema["properties"])
                     self._stored_schema["lookup"] = detect_service(self.endpoint, self._options, wikidata)
-                    self._schema_path.parent.mkdir(parents=True, exist_ok=True)
+                    create_folder(self._schema_path.parent)
                     write_manifest(self._schema_path, self._stored_schema)
             return self._stored_schema
 

@@ -21,6 +21,7 @@ from itertools import islice
 from pathlib import Path
 
 from clew.core.errors import UnreadableFile
+from clew.core.files import create_folder, open_private
 from clew.core.text import fold_name
 from clew.store.sparql.endpoint import is_iri
 
@@ -118,9 +119,10 @@ def _check_database(path: Path) -> None:
 
 def _build_index(path: Path, index: Path) -> None:
     """Build the index of a text file, under another name first, so that an existing one is complete."""
-    index.parent.mkdir(parents=True, exist_ok=True)
+    create_folder(index.parent)
     unfinished = index.with_suffix(f".{os.getpid()}{UNFINISHED_SUFFIX}")
     unfinished.unlink(missing_ok=True)
+    open_private(unfinished).close()
     try:
         with closing(sqlite3.connect(unfinished)) as table:
             table.execute("PRAGMA journal_mode = OFF")

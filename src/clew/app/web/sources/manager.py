@@ -17,6 +17,7 @@ from typing import Any, Literal
 from clew.app.web.errors import LOG, ServerBusy
 from clew.core.addresses import without_password
 from clew.core.errors import NotFound, UsageError
+from clew.core.files import replace_file
 from clew.core.messages import read_output
 
 FILE = "sources.json"
@@ -165,9 +166,8 @@ class SourceManager:
         return self._bases[base]
 
     def _save(self, followed: _Followed) -> None:
-        fresh = followed.path / f"{FILE}.new"
-        fresh.write_text(json.dumps([asdict(source) for source in followed.sources.values()]), "utf-8")
-        fresh.replace(followed.path / FILE)
+        content = json.dumps([asdict(source) for source in followed.sources.values()])
+        replace_file(followed.path / FILE, content)
 
     def _restart(self, base: str) -> None:
         """Make the worker begin anew with a base, and end what it reads now."""

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal
 
 from clew.core.errors import NotFound
+from clew.core.files import create_folder, open_private, replace_file, sync_folder
 from clew.core.text import clean_name
 
 FOLDER = "spool"
@@ -77,9 +78,9 @@ class Spool:
 
     def begin(self) -> tuple[str, BinaryIO]:
         """Return the id of a new file, and the file to write it to."""
-        self.path.mkdir(mode=0o700, exist_ok=True)
+        create_folder(self.path)
         id = secrets.token_hex(12)
-        return id, (self.path / f"{id}.part").open("xb")
+        return id, open_private(self.path / f"{id}.part", "xb")
 
     def accept(self, upload: Upload) -> None:
         """Accept a file that has arrived; after this it survives a power cut."""
@@ -100,13 +101,8 @@ class Spool:
 
     def write_record(self, upload: Upload) -> None:
         """Write the record of a file."""
-        fresh = self.path / f"{upload.id}.new"
-        with fresh.open("w", encoding="utf-8") as file:
-            json.dump(upload.to_dict(), file)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self.path / f"{upload.id}.json")
-        _sync(self.path)
+        replace_file(self.path / f"{upload.id}.json", json.dumps(upload.to_dict()))
+        sync_folder(self.path)
 
     def all_uploads(self) -> list[Upload]:
         """Return the files that wait or could not be read, the oldest first."""
@@ -170,15 +166,3 @@ def display_name(path: str) -> str:
 def new_upload(id: str, kind: Literal["document", "graph"], name: str, size: int) -> Upload:
     """Return the record of an upload that arrives now."""
     return Upload(id, kind, display_name(name), size, time.time())
-
-
-def _sync(folder: Path) -> None:
-    """Make renames in a folder survive a power cut, where the system can."""
-    try:
-        opened = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
-        return
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
