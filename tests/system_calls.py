@@ -36,6 +36,9 @@ WRITES = frozenset({1, 18, 20, 77, 285, 296, 326, 40})
 SYNCS = frozenset({74, 75, 277, 26})
 #: rename, mkdir, rmdir, creat, link, unlink, symlink, chmod, and the same with a folder's descriptor.
 NAMES = frozenset({82, 83, 84, 85, 86, 87, 88, 90, 258, 263, 264, 265, 266, 316})
+#: flock, and fcntl where it locks or unlocks a part of a file (:data:`_LOCKING`).
+LOCKS = frozenset({73, 72})
+_FCNTL, _LOCKING = 72, (6, 7, 37, 38)
 #: With open and openat where they create or cut a file: every call that changes one.
 CHANGING = WRITES | SYNCS | NAMES
 
@@ -198,7 +201,10 @@ class _Tracer:
         if number in (_OPEN, _OPENAT):
             flags = arguments[1 if number == _OPEN else 2]
             return bool(NAMES & counted) and bool(flags & _CREATES) and self._is_inside(None)
-        return number in counted and self._is_inside(arguments[0] if number in WRITES | SYNCS else None)
+        if number == _FCNTL and arguments[1] not in _LOCKING:
+            return False
+        has_descriptor = number in WRITES | SYNCS | LOCKS
+        return number in counted and self._is_inside(arguments[0] if has_descriptor else None)
 
     def _is_inside(self, descriptor: int | None) -> bool:
         folder = self._interference.folder

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 from clew.core.errors import StoreError
@@ -68,6 +69,23 @@ def guard_disk(place: Path) -> Iterator[None]:
         if error.errno not in _DISK_ERRORS:
             raise
         raise system_error(error, place) from error
+
+
+def find_lock_fault(folder: Path) -> StoreError | None:
+    """Return the error for a folder on whose file system no file can be locked; None where files can be."""
+    try:
+        import fcntl
+
+        file = TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
+    except (ImportError, OSError):  # Windows; nothing can be written
+        return None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return StoreError(f"{folder}: {_CANNOT_LOCK[0]}", _CANNOT_LOCK[1])
+    return None
 
 
 # Rights

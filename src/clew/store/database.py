@@ -45,7 +45,7 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 from clew.core.errors import Damaged, Locked, StoreError
-from clew.core.files import FILE_RIGHTS, guard_disk, open_private, sync_folder, system_error
+from clew.core.files import FILE_RIGHTS, find_lock_fault, guard_disk, open_private, sync_folder, system_error
 from clew.core.installation import format_install_command
 
 if TYPE_CHECKING:
@@ -222,6 +222,10 @@ def translate_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         message, code = str(error), error.sqlite_errorname
+        if ("lock" in message or "busy" in message or "LOCK" in code) and (
+            fault := find_lock_fault(path.parent)
+        ):
+            raise fault from error
         if "locked" in message or "busy" in message:
             raise Locked(f"{path} is locked by another program", "Close it and try again") from error
         if code in _REFUSED_WRITES:
@@ -271,9 +275,11 @@ def hold_lock(
         with guard_disk(path.parent), FileLock(path, timeout, FILE_RIGHTS, thread_local=False):
             yield
     except Timeout as error:
-        raise Locked(problem, hint) from error
-    except NotImplementedError as error:  # of filelock, for a file system that knows no locks
-        raise system_error(OSError(errno.ENOLCK, ""), path.parent) from error
+        raise find_lock_fault(path.parent) or Locked(problem, hint) from error
+    except (OSError, NotImplementedError) as error:  # the second is of filelock, for a system without locks
+        if fault := find_lock_fault(path.parent):
+            raise fault from error
+        raise
 
 
 class Database:
