@@ -21,9 +21,6 @@ from clew.core.config import DEFAULT_ENCODER, default_encoder, knowledge_base_pa
 from clew.core.errors import (
     BaseReplaced,
     ClewError,
-    Locked,
-    MissingExtra,
-    ModelError,
     NotFound,
     RemovedMeanwhile,
     UsageError,
@@ -913,7 +910,7 @@ class Encoding:
             is_repaired = repair and not leaves_machine(name)
             if is_repaired:
                 self.encode_missing()
-        except (UsageError, MissingExtra, ModelError, Locked) as error:
+        except ClewError as error:
             return [Finding("encoder", f"{name} makes no vectors: {error.problem}", False)]
         return [Finding("vectors", f"{missing:,} passages have none of {name}", is_repaired)]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import replace
 from pathlib import Path
 
 import clew
 from clew.core.errors import BadRows, ClewError, StoreError, UnreadableFile
+from clew.core.files import is_system_error, system_error
 from clew.knowledge_base.source_files import UPLOAD_PREFIX
 from clew.parse.graphs.formats import GraphReadOptions
-
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def read_uploaded_graph(
@@ -34,9 +32,9 @@ def read_uploaded_graph(
     except StoreError as error:
         return StoreError(error.problem, error.hint)
     except OSError as error:
-        if error.errno not in _DISK_FULL:
+        if not is_system_error(error):
             raise
-        return StoreError(f"the base cannot be written to: {error.strerror or error}", "Is the disk full?")
+        return system_error(error, base)
     except ClewError as error:
         raise UnreadableFile(error.problem, error.hint) from error
     return None
