@@ -101,6 +101,7 @@ _PROBLEMS = (
     mark("%(place)s is a source of this project already"),
     mark("the base cannot be written to: %(reason)s"),
     mark("Is the disk full?"),
+    mark("Make room on the disk and try again; nothing that was stored is lost"),
     mark("the name of a project has 1 to %(limit)s characters"),
     mark("the sample documents are not installed"),
     mark("a grid has at most %(limit)s questions"),

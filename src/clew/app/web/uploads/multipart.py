@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from clew.app.web.errors import RequestRefused
 from clew.app.web.uploads.spool import Spool, display_name
+from clew.core.files import system_error
 from clew.parse.documents.limits import format_size
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ async def receive_upload(
 
 def storage_error(error: OSError) -> RequestRefused:
     """Return the error for an upload that cannot be written."""
-    return RequestRefused(507, f"the upload cannot be stored: {error.strerror or error}", "Is the disk full?")
+    problem = system_error(error)
+    return RequestRefused(507, f"the upload cannot be stored: {problem.problem}", problem.hint)
 
 
 class _Receiver:

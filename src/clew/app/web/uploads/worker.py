@@ -32,6 +32,7 @@ from clew.app.web.log import LOG
 from clew.app.web.uploads.graph_reader import read_uploaded_graph
 from clew.app.web.uploads.spool import DONE, ENCODING, INDEXING, READING, Spool, Upload
 from clew.core.errors import ClewError, ModelError, NotFound, StoreError
+from clew.core.files import system_error
 from clew.core.messages import take_output
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.shared_base import SharedBase
@@ -383,7 +384,8 @@ def as_store_error(error: StoreError | OSError) -> StoreError:
     """Return an error of the disk as a StoreError."""
     if isinstance(error, StoreError):
         return error
-    return StoreError(f"the base cannot be written to: {error.strerror or error}", "Is the disk full?")
+    problem = system_error(error)
+    return StoreError(f"the base cannot be written to: {problem.problem}", problem.hint)
 
 
 def _apply_changes(workers: list[UploadWorker], commands: ServerCommands, out: TextIO) -> None:
