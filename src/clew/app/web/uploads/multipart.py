@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -106,7 +106,7 @@ class _Receiver:
         self._limits = limits
         self._headers: dict[bytes, bytes] = {}
         self._field, self._value = b"", b""
-        self._file: BinaryIO | None = None
+        self._file: IO[bytes] | None = None
         self._arriving: ReceivedFile | None = None
         self._named: str | None = None
         self._content = b""

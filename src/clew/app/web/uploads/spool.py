@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Literal
+from typing import IO, Any, Literal
 
 from clew.core.errors import NotFound
 from clew.core.files import create_folder, open_private, replace_file, sync_folder
@@ -76,7 +76,7 @@ class Spool:
     def __init__(self, folder: Path) -> None:
         self.path = folder / FOLDER
 
-    def begin(self) -> tuple[str, BinaryIO]:
+    def begin(self) -> tuple[str, IO[bytes]]:
         """Return the id of a new file, and the file to write it to."""
         create_folder(self.path)
         id = secrets.token_hex(12)
