@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
@@ -971,6 +971,31 @@ class ConstraintSummary:
     matching_rest: int = 0
 
 
+#: How an answer is given: stated, as one of at most three possible ones, or not at all.
+Way = Literal["answer", "perhaps", "not_found"]
+#: An answer is stated if the estimated probability that it is right is at least so high.
+STATED_FROM = 0.7
+#: So many possible answers are given at most.
+MAX_POSSIBLE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The formal query that gave an answer.
+
+    ``kind`` is ``graph`` (``text`` has typed triples), ``chain`` (a chain of triples) or ``table`` (SQL).
+    ``operation`` is what was asked of it: ``list``, ``count``, ``yes_no``, ``value``, or what SQL computes.
+    """
+
+    kind: Literal["graph", "chain", "table"]
+    text: str
+    operation: str = "list"
+
+    def to_dict(self) -> dict[str, str]:
+        """Return kind, text and operation."""
+        return {"kind": self.kind, "text": self.text, "operation": self.operation}
+
+
 #: How :attr:`Answer.route` names what was asked, where that is not "the" and the name of the method.
 _ROUTE_PLACES = {
     "mixed": "graphs and documents",
@@ -991,7 +1016,11 @@ class Answer:
     nothing but the model's memory. ``ranking`` is a ranked list of answers, best first, those that only fill it up
     included. ``confidence`` is the estimated probability that the text is right, of a reader that estimates it;
     ``alternatives`` are its next best answers, best first. ``formula`` shows how a number was computed from the cells
-    that are quoted, or how values were compared; "" where nothing was computed.
+    that are quoted, or how values were compared; "" where nothing was computed. ``plan`` is the formal query that was
+    run, if one was. ``empty``: that nothing meets the query is the answer.
+
+    ``by_rule``: rules over the words of the question chose the answer or its confidence, and no fitted model judged
+    them. :meth:`weigh` makes of such an answer, and of an unlikely one, a ``possible`` one, which is not stated.
     """
 
     text: str
@@ -1011,6 +1040,45 @@ class Answer:
     confidence: float | None = None
     alternatives: tuple[Alternative, ...] = ()
     formula: str = ""
+    plan: Plan | None = None
+    empty: bool = False
+    by_rule: bool = False
+    possible: bool = False
+
+    def weigh(self) -> Answer:
+        """Return the answer as it is given to a person or a program: it is stated only if it is exact, written by a
+        language model, or likely enough by a fitted confidence. Else ``abstained`` and ``possible`` are true. A
+        confidence that was set by hand is dropped."""
+        if self.abstained:
+            return self
+        confidence = None if self.by_rule else self.confidence
+        possible = self.by_rule or (confidence is not None and confidence < STATED_FROM)
+        return replace(self, confidence=confidence, possible=possible, abstained=possible)
+
+    @property
+    def way(self) -> Way:
+        """How the answer is given. ``perhaps``: ``text`` is the likeliest of the :attr:`perhaps`."""
+        return "perhaps" if self.possible else "not_found" if self.abstained else "answer"
+
+    @property
+    def perhaps(self) -> tuple[Answer, ...]:
+        """The possible answers, likeliest first, where none is stated: this one and its next alternatives."""
+        if not self.possible:
+            return ()
+        others = (
+            Answer(
+                other.text,
+                tuple(hit for hit in self.evidence if hit.node.id == other.quote.node),
+                (other.quote,),
+                abstained=True,
+                reader=self.reader,
+                recipe=self.recipe,
+                confidence=other.confidence,
+                possible=True,
+            )
+            for other in self.alternatives[: MAX_POSSIBLE - 1]
+        )
+        return (self, *others)
 
     @property
     def stop_reason(self) -> str:
@@ -1055,9 +1123,10 @@ class Answer:
         return tuple(CitedQuote(n, quote.text, nodes[quote.node]) for n, quote in enumerate(quotes, 1))
 
     def __str__(self) -> str:
-        """Return the text and below it a line for each citation."""
+        """Return the text, marked as a possible answer where it is one, and below it a line for each citation."""
         lines = [f"[{item.number}] {item.place}: “{item.text}”" for item in self.citations]
-        return "\n".join([self.text, *([""] if lines else []), *lines])
+        text = f"Perhaps: {self.text}" if self.possible else self.text
+        return "\n".join([text, *([""] if lines else []), *lines])
 
     def _repr_html_(self) -> str:
         """Return the answer as a notebook shows it: the text, how sure, and each quote with its place."""
@@ -1068,10 +1137,9 @@ class Answer:
             for item in self.citations
         )
         sure = "" if self.confidence is None else f" <small>{self.confidence:.0%}</small>"
-        return (
-            f'<div dir="auto"><p><strong>{escape(self.text)}</strong>{sure}</p><ol>{"".join(items)}</ol>'
-            f"<small>{escape(self.recipe)}</small></div>"
-        )
+        text = f"<strong>{escape(self.text)}</strong>" if self.way == "answer" else escape(self.text)
+        text = f"Perhaps: {text}" if self.possible else text
+        return f'<div dir="auto"><p>{text}{sure}</p><ol>{"".join(items)}</ol></div>'
 
     def to_pandas(self) -> DataFrame:
         """Return the evidence as a ``pandas.DataFrame``: a row for each hit, best first, with its quotes.
@@ -1088,9 +1156,11 @@ class Answer:
         return pandas.DataFrame(rows, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer with evidence, quotes and trail; ``stopped`` is the budget that ended it, or null."""
-        return {
-            "answer": self.text,
+        """Return the answer with evidence, quotes and trail; ``stopped`` is the budget that ended it, or null.
+        ``abstained`` is true exactly where the ``way`` is not "answer"."""
+        return self._to_reading() | {
+            "way": self.way,
+            "perhaps": [answer._to_reading() for answer in self.perhaps],
             "abstained": self.abstained,
             "stopped": self.stop_reason or None,
             "fallbacks": list(self.fallbacks),
@@ -1098,15 +1168,23 @@ class Answer:
             "reader": self.reader,
             "recipe": self.recipe,
             "evidence": [hit.to_dict() for hit in self.evidence],
-            "quotes": [quote.to_dict() for quote in self.quotes],
-            "confidence": None if self.confidence is None else round(self.confidence, 4),
             "alternatives": [alternative.to_dict() for alternative in self.alternatives],
             "formula": self.formula,
             "rejected": list(self.rejected_quotes),
-            "values": list(self.values),
             "remembered": list(self.from_memory),
             "ranked": [ranked.to_dict() for ranked in self.ranking],
             "substitutions": dict(self.constraints.substitutions) if self.constraints else {},
             "trail": [step.to_dict() for step in self.trail],
             "usage": self.usage.to_dict(),
+        }
+
+    def _to_reading(self) -> dict[str, Any]:
+        """Return what a stated answer and each possible one have in their JSON."""
+        return {
+            "answer": self.text,
+            "values": list(self.values),
+            "quotes": [quote.to_dict() for quote in self.quotes],
+            "confidence": None if self.confidence is None else round(self.confidence, 4),
+            "plan": None if self.plan is None else self.plan.to_dict(),
+            "empty": self.empty,
         }

@@ -51,10 +51,10 @@ class GridCell:
     def from_answer(cls, document: str, question: str, setting: str, answer: Answer) -> GridCell:
         """Return the cell of an answer; empty if it abstains or nothing in the document supports it."""
         quotes = [quote for quote in answer.citations if quote.node.document == document]
-        if answer.abstained or not quotes:
+        if answer.way == "not_found" or not quotes:
             return cls(document, question, setting)
-        first = quotes[0]
-        return cls(document, question, setting, answer.text, answer.confidence, first.text, first.place)
+        first, text = quotes[0], f"Perhaps: {answer.text}" if answer.possible else answer.text
+        return cls(document, question, setting, text, answer.confidence, first.text, first.place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -446,7 +446,8 @@ class KnowledgeBase:
         watch: Callable[[Step], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Answer:
-        """Answer a question from the documents and graphs, or abstain.
+        """Answer a question from the documents and graphs; ``way`` of the answer says whether it is stated, possible
+        ("perhaps") or not found.
 
         ``llm`` is a language model or its name, such as ``openai:gpt-4o-mini``; without it, the answer is a quote
         from the documents. ``documents``, ``where`` (a condition such as ``date >= 2021 and tag = lease``) and
@@ -468,7 +469,7 @@ class KnowledgeBase:
                 chain=chain,
                 evidence_for=evidence_for,
             )
-            return method.answer(scoped, TrailRecorder(watch, stop))
+            return method.answer(scoped, TrailRecorder(watch, stop)).weigh()
 
         return self._run_question(answer, is_free=llm is None)
 

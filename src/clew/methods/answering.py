@@ -26,14 +26,15 @@ CUT_SHORT = "Not answered: it was stopped before there was an answer. The eviden
 
 UNCHECKED_ANSWER = "the model's own words, checked against nothing"
 _ORIGINS = {
-    "extractive": "sentences taken from the evidence; no language model wrote them",
-    "span": "words taken from the evidence by clew's trained reader; no language model wrote them",
+    "extractive": "sentences of the evidence; no language model wrote them",
+    "structure": "from the documents' outline; no language model wrote it",
+    "span": "words of the evidence; no language model wrote them",
     "none": UNCHECKED_ANSWER,
     "model": UNCHECKED_ANSWER,
     "chain": "filled in hop by hop, each hop from the evidence",
     "parts": "each part answered on its own, as the steps say",
-    "tables": "computed from the cells of a table; no language model wrote it",
-    "focus": "what meets the question's triples in the graph, best first",
+    "tables": "computed from table cells; no language model wrote it",
+    "focus": "looked up in the graph, best first",
 }
 
 
@@ -76,6 +77,7 @@ def computed_answer(
         usage=recorder.usage(),
         recipe=recipe,
         abstained=abstained,
+        reader="structure",
         context=tuple(hits),
     )
 
@@ -165,7 +167,7 @@ def describe_origin(
     if reader == "focus" and "read" in ranked_by:
         return "read where no graph has it"
     if reader == "span" and not is_quoted:
-        return "read from the evidence by clew's trained reader; no language model wrote it"
+        return "read from the evidence; no language model wrote it"
     # The name of a model at another address is "address#model".
     return _ORIGINS.get(reader, f"written by {reader.rpartition('#')[2]}, from the evidence")
 

@@ -17,7 +17,7 @@ from clew.core.errors import UsageError
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.text import fold_name
 from clew.core.trail import ChainStep, QuestionReading, ReadingsStep, TrailRecorder, TriplesStep
-from clew.core.types import Answer, Question, RespellStep, Step
+from clew.core.types import Answer, Plan, Question, RespellStep, Step
 from clew.triples.questions import PlainParser, Reading
 from clew.triples.questions.names import Respelling, respell_names
 from clew.triples.questions.paths import NAMES_RELATION
@@ -162,7 +162,11 @@ class GraphQuestions:
             return None  # the chain was filled with other values than the parser compared
         if reading.asks_count:
             text = f"{reading.count:,}: {text}" if reading.count is not None else text
-        return replace(answer, text=text)
+        operation = (
+            "count" if reading.asks_count else "yes_no" if reading.settled in {"yes", "no"} else "list"
+        )
+        plan = Plan("chain" if reading.is_chain else "graph", reading.triples, operation)
+        return replace(answer, text=text, plan=plan, by_rule=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +219,7 @@ def describe_readings(readings: Sequence[Reading]) -> str:
     for number, reading in enumerate(worth, 1):
         size = "" if reading.count is None else f", {reading.count:,} answer{'s' * (reading.count != 1)}"
         option = "--chain" if reading.is_chain else "--triples"
-        lines.append(
-            f"{number}. {option} '{reading.triples}'  ({reading.graph}, {reading.probability:.0%}{size})"
-        )
+        lines.append(f"{number}. {option} '{reading.triples}'  ({reading.graph}{size})")
         if reading.doubts:
             lines.append(f"   {'; '.join(reading.doubts)}")
     return "\n".join(lines)

@@ -252,12 +252,10 @@ class Router:
             hops = ", ".join(f"'{hop}'" for hop in best.hops)
             kind = "type" if best.is_type else "node"
             named = f", and the question names {hops}" if hops else ""
-            reason = (
-                f"'{best.name}' is a {kind} of '{best.graph}'{named} (probability {best.probability:.2f})"
-            )
+            reason = f"'{best.name}' is a {kind} of '{best.graph}'{named}"
             return Decision("graph", f"{reason}{'; ' * bool(best.repair)}{best.repair}", (walk,))
         if table is not None and table.is_sure:
-            reason = f"every word of it has its place in the table '{table.table}': {table.sql}"
+            reason = f"every word of it has its place in the table '{table.table}'"
             return Decision("tables", reason, (*by_triples, walk), table=table)
         nested = self._take_apart(question, graphs) if graphs else None
         if nested is not None:
@@ -265,9 +263,7 @@ class Router:
             reason = f"it is {len(nested.hops)} questions, and a graph may know one of them: {hops}"
             return Decision("mixed", reason, (*by_triples, walk), nested=nested)
         if table is not None and table.is_understood:
-            reason = (
-                f"every word of it has its place in the table '{table.table}', and no row fits: {table.sql}"
-            )
+            reason = f"every word of it has its place in the table '{table.table}', and no row fits"
             return Decision("tables", reason, (*by_triples, walk), table=table)
         if table is not None and self.drill is not None and _COMPUTED.search(question.text):
             reason = f"it asks for a number, and words of it are in the table '{table.table}'"
@@ -407,7 +403,7 @@ def refuse_rows(answer: Answer, reading: TableReading) -> Answer:
     """Return an answer that abstains in place of one that rests on rows of a table alone, where ``reading`` has every
     word of the question in that table and no row fits it. An answer that found nothing says so, too; one that was
     cut short stays as it is."""
-    text = f"{NOT_FOUND}\nNo row of the table '{reading.table}' fits: {reading.sql}"
+    text = f"{NOT_FOUND}\nNo row of the table '{reading.table}' fits."
     if answer.abstained:
         return replace(answer, text=text) if answer.text == NOT_FOUND else answer
     rows = {row.id for row in reading.query.table.rows}
@@ -487,6 +483,7 @@ def join_answers(parts: Sequence[QuestionPart], answers: Sequence[Answer]) -> An
         from_memory=tuple(text for answer in answered for text in answer.from_memory),
         confidence=min(known) if len(known) == len(confidences) else None,
         formula="; ".join(answer.formula for answer in answered if answer.formula),
+        by_rule=any(answer.by_rule for answer in answered),
     )
 
 

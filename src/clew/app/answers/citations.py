@@ -105,7 +105,7 @@ def cite_answer(view: AnswerView) -> CitedAnswer:
     A number stands after the words that it supports where these are in the text, else at the end of the text. An
     extracted answer cites only the evidence that its text is made of, not the other quotations.
     """
-    if view.abstained:
+    if view.way == "not_found":
         nearest = tuple(Citation(item.number, item.node, item.quotes) for item in view.evidence[:_NEAREST])
         return CitedAnswer(view.text, (), nearest, view.nearest)
     supports = [(node, quotes, _end(view.text, node, quotes)) for node, quotes in _supports(view)]
@@ -122,8 +122,16 @@ def cite_answer(view: AnswerView) -> CitedAnswer:
 def render_text(view: AnswerView) -> str:
     """Return the whole answer as plain text: the marked text, its sources, and the remarks."""
     cited = cite_answer(view)
-    parts = (cited.text, cited.source_list(), "\n".join(answer_remarks(view)))
+    parts = (mark_possible(view, cited), cited.source_list(), "\n".join(answer_remarks(view)))
     return "\n\n".join(part for part in parts if part)
+
+
+def mark_possible(view: AnswerView, cited: CitedAnswer) -> str:
+    """Return the marked text; that of a possible answer says so, and lists the next likely ones below."""
+    if view.way != "perhaps":
+        return cited.text
+    others = [f"- or: {_candidate_line(item)}" for item in view.perhaps[1:]]
+    return "\n".join([f"Perhaps: {cited.text}", *others])
 
 
 def answer_remarks(view: AnswerView) -> list[str]:
@@ -133,7 +141,7 @@ def answer_remarks(view: AnswerView) -> list[str]:
     lines += [f"Note: {note}" for note in view.notes]
     if view.stopped:
         lines.append(f"Stopped before the answer was complete: {view.stopped}")
-    if view.abstained:
+    if view.way == "not_found":
         return lines
     sure = "" if view.confidence is None else f"; confidence {format_confidence(view.confidence)}"
     computed = [view.formula] if view.formula else []
@@ -144,8 +152,7 @@ def cited_answer_to_dict(view: AnswerView) -> dict[str, Any]:
     """Return an answer for a program: its JSON, with citations in place of the evidence and the trail in lines."""
     cited = cite_answer(view)
     return {
-        "answer": view.text,
-        "abstained": view.abstained,
+        **{key: view.data.get(key) for key in ("answer", "way", "plan", "perhaps", "empty", "abstained")},
         "stopped": view.stopped or None,
         "how": view.describe_origin(),
         "recipe": view.recipe,
@@ -170,8 +177,11 @@ def mark_answer(support: SupportView) -> str:
 
 
 def _candidate_line(item: AlternativeView) -> str:
-    place = f", {item.support.node.place}" if item.support.node else ""
-    return f"{item.text} ({format_confidence(item.confidence)}){place}: “{mark_answer(item.support)}”"
+    sure = "" if item.confidence is None else f" ({format_confidence(item.confidence)})"
+    places = (
+        f"{support.place and ', '}{support.place}: “{mark_answer(support)}”" for support in item.supports[:1]
+    )
+    return f"{item.text}{sure}{''.join(places)}"
 
 
 def _quote_to_dict(quote: Quote) -> dict[str, Any]:
@@ -179,13 +189,13 @@ def _quote_to_dict(quote: Quote) -> dict[str, Any]:
 
 
 def _alternative_to_dict(item: AlternativeView) -> dict[str, Any]:
-    node = item.support.node
+    (support,) = item.supports
     return {
         "text": item.text,
         "confidence": item.confidence,
-        "id": item.support.quote.node,
-        "place": node.place if node else "",
-        "quote": _quote_to_dict(item.support.quote),
+        "id": support.quote.node,
+        "place": support.place,
+        "quote": _quote_to_dict(support.quote),
     }
 
 

@@ -26,8 +26,10 @@ from clew.core.types import (
     ENTITY,
     EXACT_LIST,
     FILL_LIST,
+    MAX_POSSIBLE,
     MISSES_LIST,
     NEAR_LIST,
+    STATED_FROM,
     TRIPLE,
     Answer,
     Box,
@@ -37,6 +39,7 @@ from clew.core.types import (
     Quote,
     Step,
     Usage,
+    Way,
     picture_mark,
 )
 from clew.methods.answering import describe_origin
@@ -105,14 +108,6 @@ class NodeView:
         """The location of a node in a document; the graph of a triple or an entity."""
         return f"graph {self.document}" if self.in_graph else self.location
 
-    @property
-    def box_text(self) -> str:
-        """The first rectangle in points from the page's top left (``box 72, 310 to 540, 324``), "" for none."""
-        if not self.boxes:
-            return ""
-        box = self.boxes[0]
-        return f"box {box.x0:.0f}, {box.y0:.0f} to {box.x1:.0f}, {box.y1:.0f}"
-
 
 @dataclass(frozen=True, slots=True)
 class HitView:
@@ -169,19 +164,19 @@ class SupportView:
 
     @property
     def place(self) -> str:
-        """Document, page, section and box, as far as they are known."""
-        if self.node is None:
-            return ""
-        return ", ".join(part for part in (self.node.place, self.node.box_text) if part)
+        """Document, page and section, as far as they are known."""
+        return "" if self.node is None else self.node.place
 
 
 @dataclass(frozen=True, slots=True)
 class AlternativeView:
-    """Another possible answer, how sure the reader is of it (0 to 1), and the quotation that it stands in."""
+    """A possible answer, how sure the reader is of it (0 to 1, None where nothing estimates it), and the quotations
+    that it stands in. ``number`` is its place among the alternatives, from 1; 0 for the likeliest answer."""
 
     text: str
-    confidence: float
-    support: SupportView
+    confidence: float | None
+    supports: tuple[SupportView, ...]
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,14 +283,15 @@ class AnswerView:
     those of the evidence. ``substitutions`` has the names of the question that were taken for another name of a
     graph, with that name. ``constraint_summary`` says how the constraints of a question were matched; it is None for
     stored JSON, which has that only in its trail. ``supports`` are the ``quotes`` with their places.
+    ``way`` says how it is given; ``perhaps`` are the possible answers where none is stated.
     ``confidence`` is the estimated probability that the answer is right, None of a reader that estimates none;
-    ``alternatives`` are its next best answers, or the nearest candidates where it abstains. ``formula`` shows how it
-    was computed. ``data`` is the answer's
+    ``alternatives`` are its next best answers, or the nearest candidates where it was not found. ``formula`` shows
+    how it was computed. ``data`` is the answer's
     JSON.
     """
 
     text: str
-    abstained: bool
+    way: Way
     reader: str
     evidence: tuple[Evidence, ...] = ()
     quotes: tuple[Quote, ...] = ()
@@ -303,6 +299,7 @@ class AnswerView:
     confidence: float | None = None
     formula: str = ""
     alternatives: tuple[AlternativeView, ...] = ()
+    perhaps: tuple[AlternativeView, ...] = ()
     ranked: tuple[RankedView, ...] = ()
     steps: tuple[StepView, ...] = ()
     from_memory: tuple[str, ...] = ()
@@ -333,12 +330,20 @@ class AnswerView:
         def support(quote: Quote) -> SupportView:
             return SupportView(quote, known.get(quote.node), numbers.get(quote.node, 0))
 
-        # Answers that an earlier version stored have no confidence and no alternatives.
-        alternatives = tuple(
-            AlternativeView(item["text"], item["confidence"], support(_quote(item["quote"])))
-            for item in data.get("alternatives") or ()
+        # Answers that an earlier version stored have no way, no confidence and no alternatives.
+        confidence, supports = data.get("confidence"), tuple(map(support, quotes))
+        is_weak = confidence is not None and confidence < STATED_FROM
+        way: Way = data.get("way") or (
+            "not_found" if data["abstained"] else "perhaps" if is_weak else "answer"
         )
-        marked = [item.support.quote for item in alternatives] if data["abstained"] else quotes
+        alternatives = tuple(
+            AlternativeView(item["text"], item["confidence"], (support(_quote(item["quote"])),), number)
+            for number, item in enumerate(data.get("alternatives") or (), 1)
+        )
+        likeliest = AlternativeView(data["answer"], confidence, supports)
+        perhaps = (likeliest, *alternatives)[:MAX_POSSIBLE] if way == "perhaps" else ()
+        candidates = perhaps or (alternatives if way == "not_found" else ())
+        marked = [each.quote for item in candidates for each in item.supports] or quotes
         evidence = []
         for number, hit in enumerate(data["evidence"], 1):
             quoted = tuple(quote for quote in marked if quote.node == hit["id"])
@@ -346,14 +351,15 @@ class AnswerView:
             evidence.append(Evidence(node, hit["score"], path, via, number, quoted))
         return cls(
             text=data["answer"],
-            abstained=data["abstained"],
+            way=way,
             reader=data["reader"],
             evidence=tuple(evidence),
             quotes=quotes,
-            supports=tuple(map(support, quotes)),
-            confidence=data.get("confidence"),
+            supports=supports,
+            confidence=confidence,
             formula=data.get("formula", ""),
             alternatives=alternatives,
+            perhaps=perhaps,
             ranked=tuple(map(RankedView.from_dict, data.get("ranked") or ())),
             steps=tuple(StepView.from_dict(step, known) for step in data["trail"]),
             from_memory=tuple(data["remembered"]),
@@ -378,24 +384,24 @@ class AnswerView:
 
     @property
     def heading(self) -> str:
-        """``Answer`` or ``Not answered``."""
-        return "Not answered" if self.abstained else "Answer"
+        """``Answer``, ``Perhaps`` or ``Not answered``."""
+        return {"answer": "Answer", "perhaps": "Perhaps", "not_found": "Not answered"}[self.way]
 
     @property
     def answer_first(self) -> bool:
         """Whether the text is nothing but the words that answer, so that they are shown large, with their quotation
-        below: the answer of a reader that estimates how sure it is."""
-        return self.confidence is not None
+        below: the stated answer of a reader that estimates how sure it is."""
+        return self.way == "answer" and self.confidence is not None
 
     @property
     def nearest(self) -> tuple[AlternativeView, ...]:
         """The nearest candidates of a question that was not answered."""
-        return self.alternatives if self.abstained else ()
+        return self.alternatives if self.way == "not_found" else ()
 
     @property
     def origin(self) -> str:
         """How the text came about, in words; "" where the question was not answered."""
-        return "" if self.abstained else self.describe_origin()
+        return "" if self.way == "not_found" else self.describe_origin()
 
     def describe_origin(self) -> str:
         """Say how the text came about."""

@@ -1,8 +1,6 @@
-"""An answer on a terminal: its text, the evidence with the quoted words marked, ranked answers with the constraints
-they meet, and the trail as a tree. Also ranked answers as a CSV file.
-
-The answer of a reader that marks the words that answer is printed first, with its confidence; below it what it is
-quoted from, and on request its alternatives.
+"""An answer on a terminal: its text or the possible answers, the quoted words with their places, ranked answers with
+the constraints they meet, and a line that says how; on request the trail as a tree. Also ranked answers as a CSV
+file.
 """
 
 from __future__ import annotations
@@ -48,39 +46,46 @@ _AROUND, _LINE, _EVIDENCE = 300, 90, 100
 _MAX_HITS = 4
 
 
-def print_answer(view: AnswerView, limit: int, alternatives: bool = False) -> None:
+def print_answer(view: AnswerView, limit: int, alternatives: bool = False, trail: bool = False) -> None:
     """Print an answer with at most ``limit`` pieces of evidence or ranked answers; ``alternatives``: and its
-    alternatives."""
+    alternatives; ``trail``: and the steps that led to it."""
     out = make_console()
-    out.print(_heading(view))
-    out.print(Padding(_text(view), (0, 0, 1, 2)))
-    if route := view.data.get("route"):
-        out.print(Text(route, style="dim"))
-        out.print()
+    out.print(Text(view.heading, style="bold green" if view.way == "answer" else "bold yellow"))
+    if view.way != "perhaps":
+        out.print(Padding(_text(view), (0, 0, 0, 2)))
     if view.ranked or view.substitutions:
         _print_unmet_constraints(view)
-    if view.ranked:
+    if view.way == "perhaps":
+        _print_perhaps(view, limit)
+    if view.ranked and (trail or view.way != "perhaps"):
         _print_ranked(view, limit)
-    elif view.answer_first and (view.supports or view.nearest):
-        _print_supports(view, limit, alternatives)
-    elif view.evidence:
-        _print_evidence(view, limit)
+    elif view.way != "perhaps" and (view.nearest or (view.answer_first and view.supports)):
+        _print_supports(view, limit)
+    elif view.evidence and not any(item.supports for item in view.perhaps):
+        _print_evidence(view, limit, trail)
+    _print_alternatives(view, alternatives)
     for text in view.from_memory:
         out.print(Text(f"  from the model's memory, without evidence: {text}", style="red"))
     for text in view.rejected:
         out.print(Text(f"  not in its source, so not counted as evidence: “{text}”", style="red"))
     out.print()
-    out.print(_trail(view))
+    out.print(Text(_how(view) + (" (--trail)" if not trail else ""), style="dim"))
+    if trail:
+        if route := view.data.get("route"):
+            out.print(Text(route, style="dim"))
+        out.print(_trail(view))
 
 
-def _heading(view: AnswerView) -> Text:
-    if view.abstained:
-        return Text(view.heading, style="bold yellow")
-    return Text.assemble((view.heading, "bold green"), (f"  ({view.origin})", "dim"))
+def _how(view: AnswerView) -> str:
+    """Say in a line how the answer came about, and what that took."""
+    passages = len({hit.node.id for step in view.steps for hit in step.hits})
+    how = view.origin or f"looked through {format_count(passages, 'passage')}"
+    seconds = format_duration(sum(step.seconds for step in view.steps))
+    return "How: " + "; ".join(part for part in (how, format_cost(view.usage), seconds) if part)
 
 
 def _text(view: AnswerView) -> Text:
-    if view.confidence is None or view.abstained:
+    if view.confidence is None or view.way != "answer":
         return Text(view.text)
     confidence = (f"   confidence {format_confidence(view.confidence)}", "dim")
     return Text.assemble((view.text, "bold"), confidence, f"\n{view.formula}" if view.formula else "")
@@ -89,37 +94,63 @@ def _text(view: AnswerView) -> Text:
 # Evidence
 
 
-def _print_supports(view: AnswerView, limit: int, alternatives: bool) -> None:
-    """Print what an answer is quoted from, and its alternatives or how to see them; or the nearest candidates."""
+def _print_perhaps(view: AnswerView, limit: int) -> None:
+    """Print the possible answers, each with its quotations."""
+    for number, item in enumerate(view.perhaps, 1):
+        _print_candidate(number, item, limit, "" if item.number else view.formula)
+
+
+def _print_supports(view: AnswerView, limit: int) -> None:
+    """Print what an answer is quoted from, or the nearest candidates."""
     out = make_console()
-    if view.abstained:
+    out.print()
+    if view.nearest:
         out.print(Text("Nearest", style="bold"))
         for number, item in enumerate(view.nearest[:limit], 1):
-            _print_alternative(number, item)
+            _print_candidate(number, item, limit)
         return
     out.print(Text("Evidence", style="bold"))
     for number, support in enumerate(view.supports[:limit], 1):
         out.print(Text.assemble(f"{number:>3}. ", (support.place, "bold")))
         _print_quotation(support)
-        for source in view.evidence[support.number - 1 : support.number] if support.number else ():
-            if len(source.path) > 1:
-                out.print(Padding(_thread(source, view.nodes), (0, 0, 0, 5)))
-    if len(view.supports) > limit:
-        out.print(Text(f"     and {len(view.supports) - limit} more; see them with --k", style="dim"))
-    if alternatives and view.alternatives:
-        out.print(Text("Alternatives", style="bold"))
-        for number, item in enumerate(view.alternatives, 1):
-            _print_alternative(number, item)
-    elif view.alternatives:
-        count = format_count(len(view.alternatives), "alternative")
-        out.print(Text(f"     {count} with --alternatives", style="dim"))
+    _print_rest(len(view.supports) - limit)
 
 
-def _print_alternative(number: int, item: AlternativeView) -> None:
-    place = f"  {item.support.place}" if item.support.place else ""
-    confidence = f"  {format_confidence(item.confidence)}"
-    make_console().print(Text.assemble(f"{number:>3}. ", (item.text, "bold"), confidence, (place, "dim")))
-    _print_quotation(item.support)
+def _print_alternatives(view: AnswerView, wanted: bool) -> None:
+    """Print the alternatives that are not printed already, or how to see them."""
+    others = () if view.nearest else view.alternatives[max(0, len(view.perhaps) - 1) :]
+    if not others:
+        return
+    if not wanted:
+        count = format_count(len(others), "alternative")
+        make_console().print(Text(f"     {count} with --alternatives", style="dim"))
+        return
+    make_console().print(Text("Alternatives", style="bold"))
+    for item in others:
+        _print_candidate(item.number, item, 1)
+
+
+def _print_candidate(number: int, item: AlternativeView, limit: int, formula: str = "") -> None:
+    """Print a possible answer, how it was computed, and at most ``limit`` of its quotations."""
+    out = make_console()
+    row = Table.grid(Column(width=5), Column())
+    confidence = "" if item.confidence is None else f"  {format_confidence(item.confidence)}"
+    row.add_row(f"{number:>3}.", Text.assemble(item.text, (confidence, "dim")))
+    out.print(row)
+    before = ""
+    if formula:
+        out.print(Padding(Text(formula, style="dim"), (0, 0, 0, 5)))
+    for support in item.supports[:limit]:
+        if support.place != before:
+            out.print(Padding(Text(support.place, style="dim"), (0, 0, 0, 5)))
+        _print_quotation(support)
+        before = support.place
+    _print_rest(len(item.supports) - limit)
+
+
+def _print_rest(number: int) -> None:
+    if number > 0:
+        make_console().print(Text(f"     and {number} more; see them with --k", style="dim"))
 
 
 def _print_quotation(support: SupportView) -> None:
@@ -132,17 +163,16 @@ def _mark_quotes(pieces: Iterable[TextPiece]) -> Text:
     return Text.assemble(*((piece.text, styles.get((piece.marked, piece.is_answer), "")) for piece in pieces))
 
 
-def _print_evidence(view: AnswerView, limit: int) -> None:
+def _print_evidence(view: AnswerView, limit: int, trail: bool) -> None:
     out = make_console()
-    out.print(Text("What came nearest" if view.abstained else "Evidence", style="bold"))
+    out.print()
+    out.print(Text("What came nearest" if view.way == "not_found" else "Evidence", style="bold"))
     for item in view.evidence[:limit]:
-        place, score = (item.node.place, "bold"), (f"  {item.score:.2g}", "dim")
-        out.print(Text.assemble(f"{item.number:>3}. ", place, score))
+        out.print(Text.assemble(f"{item.number:>3}. ", (item.node.place, "bold")))
         out.print(Padding(_excerpt(item), (0, 0, 0, 5)))
-        if len(item.path) > 1:
+        if trail and len(item.path) > 1:
             out.print(Padding(_thread(item, view.nodes), (0, 0, 0, 5)))
-    if len(view.evidence) > limit:
-        out.print(Text(f"     and {len(view.evidence) - limit} more; see them with --k", style="dim"))
+    _print_rest(len(view.evidence) - limit)
 
 
 def _excerpt(item: Evidence) -> Text:
@@ -188,6 +218,7 @@ def _print_unmet_constraints(view: AnswerView) -> None:
 def _print_ranked(view: AnswerView, limit: int) -> None:
     """Print the first ranked answers: what each meets, by which triples, and what it misses."""
     out = make_console()
+    out.print()
     total = view.constraint_summary.matching if view.constraint_summary else 0
     listed = sum(row.meets_all for row in view.ranked)
     summary = f"{total:,} meet all constraints" if total else "nothing restricts what may answer"

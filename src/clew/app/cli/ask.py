@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -54,7 +55,11 @@ _NO_MODEL = "No language model is set; to have answers written: --llm ollama:lla
 
 QuestionText: TypeAlias = Annotated[
     str,
-    typer.Argument(help="The question, in quotes. Not needed with --chain or --triples.", show_default=False),
+    typer.Argument(
+        help="The question, in quotes; '-' reads it from standard input, as does a pipe without a question. "
+        "Not needed with --chain or --triples.",
+        show_default=False,
+    ),
 ]
 Chain: TypeAlias = Annotated[
     str,
@@ -123,6 +128,10 @@ Alternatives: TypeAlias = Annotated[
     ),
 ]
 
+ShowTrail: TypeAlias = Annotated[
+    bool, typer.Option("--trail", help="Print the steps that led to the answer, and the recipe, too.")
+]
+
 
 def ask(
     question: QuestionText = "",
@@ -142,6 +151,7 @@ def ask(
     pin: Pin = False,
     k: EvidenceLimit = 5,
     alternatives: Alternatives = False,
+    trail: ShowTrail = False,
     budget_calls: BudgetCalls = None,
     budget_tokens: BudgetTokens = None,
     budget_money: BudgetMoney = None,
@@ -152,13 +162,16 @@ def ask(
 ) -> None:
     """Answer a question from your documents and graphs.
 
-    Prints the answer, the evidence it rests on, and the steps that led to it. If the documents do not contain the
-    answer, clew says so; that is not an error (exit status 0). If a budget runs out, clew prints what it has found
-    so far (exit status 3). --alternatives lists the next best answers, --json always has them.
+    Prints the answer, the words it is quoted from with their places, and a line that says how; --trail adds the
+    steps, --json has everything. What clew is not sure of is printed under "Perhaps", at most three possible answers.
+    If the documents do not contain the answer, clew says so; that is not an error (exit status 0). If a budget runs
+    out, clew prints what it has found so far (exit status 3).
 
       clew ask "Which bridge did the founder of Arlen Works design?"
 
       clew ask "What does the table on page 4 say?" -d report.pdf
+
+      echo "Who led the inquiry?" | clew ask
 
     With a language model, answers are written instead of quoted. A budget limits what it may cost:
 
@@ -196,6 +209,9 @@ def ask(
             readings = base.explain(triples, question=question, graphs=graphs)
         _print_readings(readings, as_json)
         return
+    is_piped = sys.stdin is not None and not sys.stdin.isatty()
+    if question == "-" or (is_piped and not (question or chain or triples)):
+        question = _read_question()
     model = configured_model(
         llm,
         budget_calls=budget_calls,
@@ -227,7 +243,7 @@ def ask(
         view = AnswerView.from_answer(answer)
         if pin:
             remarks.append(_pin_quotes(base, answer, question or chain or triples))
-        with _print_answer(view, k, alternatives, as_json) as added_json:
+        with _print_answer(view, k, alternatives, trail, as_json) as added_json:
             if out is not None:
                 _write_file(out, view)
             exclusions, unexplained = _explain_exclusions(base, view, why_not or (), question, recipe, graphs)
@@ -242,6 +258,20 @@ def ask(
     _print_notes(view, [*unexplained, *unordered, *remarks])
     if view.stopped:
         raise typer.Exit(EXIT_BUDGET)
+
+
+def _read_question() -> str:
+    """Return the text on standard input, up to where it is too long for a question. Raises UsageError for bytes that
+    are no text, and where there is no standard input."""
+    from clew.knowledge_base.knowledge_base import MAX_QUESTION
+
+    if not isinstance(sys.stdin, TextIOWrapper):
+        raise UsageError("standard input is closed", 'Give the question: clew ask "QUESTION"')
+    sys.stdin.reconfigure(encoding="utf-8-sig")
+    try:
+        return sys.stdin.read(MAX_QUESTION + 1)
+    except UnicodeDecodeError:
+        raise UsageError("standard input is not text in UTF-8", "Convert it, such as with iconv") from None
 
 
 def _check_explain(triples: str, recipe: str, others: Mapping[str, object]) -> None:
@@ -348,7 +378,7 @@ def _explain_order(view: AnswerView, why: str | None, above: str | None) -> tupl
 
 @contextmanager
 def _print_answer(
-    view: AnswerView, limit: int, alternatives: bool, as_json: bool
+    view: AnswerView, limit: int, alternatives: bool, trail: bool, as_json: bool
 ) -> Iterator[dict[str, Any]]:
     """Print an answer; yield a dictionary for what is to be added to its JSON.
 
@@ -357,7 +387,7 @@ def _print_answer(
     if not as_json:
         from clew.app.cli.answer import print_answer
 
-        print_answer(view, limit, alternatives)
+        print_answer(view, limit, alternatives, trail)
         yield {}
         return
     data = dict(view.data)
@@ -438,7 +468,7 @@ def chat(
                 print_note(f"asked as: {question}")
             with _show_steps(quiet=False) as watch:
                 answer = base.ask(question, llm=model, recipe=recipe, documents=documents, watch=watch)
-            answer_text = "" if answer.abstained else answer.text
+            answer_text = "" if answer.way == "not_found" else answer.text
             print_answer(AnswerView.from_answer(answer), k)
 
 

@@ -18,6 +18,7 @@ They are looked up when no built-in command has the name, or when help is printe
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import re
 import sys
@@ -91,12 +92,29 @@ class CommandGroup(TyperGroup):
         return [*names, *(name for name in _entry_points(_path(ctx)) if name not in names)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command by name; None if there is none."""
+        """Return a command by name, its help ready to be wrapped; None if there is none."""
         command: Any = super().get_command(ctx, cmd_name)
         if command is None and (entry_point := _entry_points(_path(ctx)).get(cmd_name)) is not None:
             command = _load(entry_point, cmd_name)
             self.add_command(command, cmd_name)
+        if command is not None:
+            command.help = join_lines(command.help or "")
         return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, wrapped once, to the width of the terminal."""
+        self.help = join_lines(self.help or "")
+        super().format_help(ctx, formatter)
+
+
+def join_lines(text: str) -> str:
+    r"""Return a text with each paragraph in one line; its first line keeps its indentation.
+
+    >>> join_lines("Adds files\nand folders.\n\n  clew add A\n  B")
+    'Adds files and folders.\n\n  clew add A B'
+    """
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text))
+    return "\n\n".join(re.sub(r"\s*\n\s*", " ", paragraph.rstrip()) for paragraph in paragraphs)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""The application ``clew`` and its commands, in the order in which a newcomer needs them."""
+"""The application ``clew`` and its commands, by task."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import typer
@@ -58,9 +59,9 @@ def clew(
 
     Start with two commands:
 
-      clew add FOLDER               read its PDF, Office, web, mail and text files, tables and more
+      clew add FOLDER           read its files, of many formats
 
-      clew ask "YOUR QUESTION"      print the answer, its evidence, and the steps that led to it
+      clew ask "YOUR QUESTION"  print the answer, its quotes and their places
 
     You do not need a language model. Without one, answers are quoted from your documents; with one (--llm), they are
     written. Everything stays on this machine unless you name a model or service elsewhere; then clew tells you first.
@@ -70,32 +71,53 @@ def clew(
     """
 
 
-app.command("add")(documents.add)
-app.command("ask")(ask.ask)
-app.command("chat")(ask.chat)
-app.command("search")(ask.search)
-app.command("show")(documents.show)
-app.command("about")(about.about)
-app.command("diff")(diff.diff)
-app.command("memo")(memo.memo)
-app.command("list")(documents.list_documents)
-app.command("tables")(tables.list_tables)
-app.command("sql")(tables.sql)
-app.command("grid")(grid.grid)
-app.command("remove")(documents.remove)
-app.command("watch")(watch.watch)
-app.command("info")(info.info)
-app.command("copy")(copy.copy)
-app.command("estimate")(info.estimate)
-app.command("recipes")(info.recipes)
-app.command("serve")(serve.serve)
-app.command("summarise")(enrich.summarise)
-app.command("mcp")(mcp.mcp)
-app.command("annotate")(enrich.annotate)
-app.command("doctor")(info.doctor)
-app.add_typer(watch.trash_app, name="trash")
-app.add_typer(graph.app, name="graph")
-app.add_typer(encoder.app, name="encoder")
-app.add_typer(evaluate.app, name="eval")
-app.add_typer(cluster.app, name="cluster")
-app.add_typer(train.app, name="train")
+#: The commands by task, each with its line in the help.
+_COMMANDS: Mapping[str, Mapping[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
+    "Documents": {
+        "add": (documents.add, "Add files and folders; makes the base if there is none."),
+        "list": (documents.list_documents, "List the documents."),
+        "show": (documents.show, "Show a document as clew read it."),
+        "diff": (diff.diff, "Print what changed between two documents."),
+        "remove": (documents.remove, "Remove documents; the files stay where they are."),
+        "watch": (watch.watch, "Keep the base in step with folders."),
+        "trash": (watch.trash_app, "Documents that disappeared from watched folders."),
+    },
+    "Questions": {
+        "ask": (ask.ask, "Answer a question from documents and graphs."),
+        "chat": (ask.chat, "Ask one question after another."),
+        "search": (ask.search, "Find passages and table rows, best first."),
+        "about": (about.about, "Print everything that is said of a name."),
+        "grid": (grid.grid, "Ask every question of every document: a spreadsheet."),
+        "memo": (memo.memo, "List the quotes put aside, or write them as a memo."),
+    },
+    "Tables and graphs": {
+        "tables": (tables.list_tables, "List the tables, or show one with its columns."),
+        "sql": (tables.sql, "Run a SELECT over the tables."),
+        "graph": (graph.app, "Add knowledge graphs, look into them, remove them."),
+    },
+    "Browser and other programs": {
+        "serve": (serve.serve, "Start the web app, with an API."),
+        "mcp": (mcp.mcp, "Let an AI assistant use the base (MCP)."),
+    },
+    "The knowledge base": {
+        "info": (info.info, "Print its size, contents and state."),
+        "doctor": (info.doctor, "Check and repair it; with --llm, check a model."),
+        "copy": (copy.copy, "Copy it to a folder or to object storage, and back."),
+        "estimate": (info.estimate, "Say what a command would take, without doing it."),
+        "encoder": (encoder.app, "Choose what finds passages by meaning."),
+        "summarise": (enrich.summarise, "Write summaries of sections for the method drill."),
+        "annotate": (enrich.annotate, "Link passages to Wikipedia entities."),
+    },
+    "Methods and experiments": {
+        "recipes": (info.recipes, "List methods, retrievers and readers with options."),
+        "eval": (evaluate.app, "Compare methods on data sets."),
+        "train": (train.app, "Train readers, encoders and guides of walks."),
+        "cluster": (cluster.app, "Start and stop a Ray cluster on this machine."),
+    },
+}
+for _task, _commands in _COMMANDS.items():
+    for _name, (_command, _summary) in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, short_help=_summary, rich_help_panel=_task)
+        else:
+            app.command(_name, short_help=_summary, rich_help_panel=_task)(_command)

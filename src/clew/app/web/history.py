@@ -143,14 +143,15 @@ class QuestionHistory:
         with self._open() as database:
             rows = database.execute(
                 "SELECT id, asked, state, asking, json_extract(answer, '$.answer'), "
-                "json_extract(answer, '$.abstained'), json_extract(answer, '$.usage'), problem "
-                "FROM question WHERE asked < ? ORDER BY asked DESC, id LIMIT ?",
+                "json_extract(answer, '$.abstained'), json_extract(answer, '$.usage'), problem, "
+                "json_extract(answer, '$.way') FROM question WHERE asked < ? ORDER BY asked DESC, id LIMIT ?",
                 (before if before is not None else float("inf"), limit),
             ).fetchall()
         return [
             _entry(row)
             | {
                 "text": row[4],
+                "way": row[8],
                 "abstained": bool(row[5]),
                 "usage": json.loads(row[6]) if row[6] else None,
                 "problem": json.loads(row[7]) if row[7] else None,

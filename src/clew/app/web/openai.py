@@ -47,7 +47,13 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from clew.app.answers.citations import answer_remarks, cite_answer, cited_answer_to_dict, summarise_step
+from clew.app.answers.citations import (
+    answer_remarks,
+    cite_answer,
+    cited_answer_to_dict,
+    mark_possible,
+    summarise_step,
+)
 from clew.app.answers.view import AnswerView, StepView
 from clew.app.web.errors import Problem, describe_errors, retry_headers, status_code
 from clew.app.web.events import EventStream, stream_steps
@@ -451,7 +457,7 @@ def reply_parts(view: AnswerView) -> list[str]:
     below = [part for part in (cited.source_list(), "\n".join(answer_remarks(view))) if part]
     # Two spaces end a line in Markdown, which most clients show; plain text loses nothing.
     return [
-        neutralise_markdown(cited.text),
+        neutralise_markdown(mark_possible(view, cited)),
         *("\n\n" + neutralise_markdown(part).replace("\n", "  \n") for part in below),
     ]
 
@@ -600,11 +606,12 @@ def make_chat_router(
         """Answer the last user message from the base, with numbered citations and the list of their sources.
 
         The reply is a chat completion (`stream`: chunks) with one more field, `clew`: `question` as it was asked
-        (made to stand alone with the earlier turns, by the language model or by rules), `answer`, `abstained`,
-        `confidence`, `alternatives`, `citations` (number, document, page, section, boxes, quotes), `nearest`,
-        `steps`, `usage`, `ignored`. System messages are not read. Of `max_tokens`, the text has at most so many. An
-        answer is not sampled: `temperature` and the like are named in `ignored`, or refused where OpenAI refuses
-        them. Tools, several choices and response formats are refused.
+        (made to stand alone with the earlier turns, by the language model or by rules), `answer`, `way` (`answer`,
+        `perhaps` or `not_found`), `perhaps`, `plan`, `empty`, `abstained`, `confidence`, `alternatives`, `citations`
+        (number, document, page, section, boxes, quotes), `nearest`, `steps`, `usage`, `ignored`. System messages are
+        not read. Of `max_tokens`, the text has at most so many. An answer is not sampled: `temperature` and the like
+        are named in `ignored`, or refused where OpenAI refuses them. Tools, several choices and response formats are
+        refused.
         """
         work, reply = prepare(asked), ReplyBuilder(asked.model, asked.limits())
         usage = asked.stream_options is not None and asked.stream_options.include_usage

@@ -35,7 +35,7 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Reader, Retriever, Trail
 from clew.core.text import strip_qualifier
 from clew.core.trail import ChainFilling, FilledStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Quote
+from clew.core.types import Answer, Hit, Plan, Question, Quote
 from clew.core.values import settle_count, settle_values
 from clew.methods.answering import NEAREST_HITS, no_answer_text, read_answer, record_stop
 from clew.methods.chain.graph_source import EntityChoice, GraphSource
@@ -222,6 +222,7 @@ class ChainMethod:
             context=every_hit,
             values=attempt.values,
             from_memory=attempt.from_memory,
+            plan=Plan("chain", str(attempt.filled.chain)),
         )
         if answer.text:
             return answer
@@ -233,6 +234,7 @@ class ChainMethod:
             abstained=True,
             values=(),
             from_memory=(),
+            plan=None,
         )
 
 

@@ -16,7 +16,16 @@ import numpy as np
 from clew.core.arrays import Floats, Rows, union
 from clew.core.component import Resources
 from clew.core.trail import RankedLine, RankedStep, SortStep, TrailRecorder
-from clew.core.types import NEAR_MISS, Answer, ConstraintCheck, ConstraintSummary, Hit, Question, RankedAnswer
+from clew.core.types import (
+    NEAR_MISS,
+    Answer,
+    ConstraintCheck,
+    ConstraintSummary,
+    Hit,
+    Plan,
+    Question,
+    RankedAnswer,
+)
 from clew.methods.answering import NEAREST_HITS, no_answer_text, quote_triples
 from clew.retrieve.nodes import (
     EMBEDDING_CAP,
@@ -320,7 +329,8 @@ class AnswerList:
     def to_answer(self, record: TrailRecorder, recipe: str) -> Answer:
         """Return the answer with its evidence; its last step is added to the trail."""
         self.ranking.sort(key=lambda answer: (not answer.meets_all, not answer.meets_rest, -answer.hit.score))
-        text, constraints = self._text() or self._empty_text(), self._constraints()
+        values, constraints = self._text(), self._constraints()
+        text = values or self._empty_text()
         # An answer that was read from documents rests on no constraint that was given up or dropped.
         shown = constraints if constraints.triples and not self.read else None
         record.add(
@@ -349,6 +359,8 @@ class AnswerList:
             values=self.values() if text else (),
             ranking=tuple(self.ranking),
             constraints=constraints,
+            plan=Plan("graph", constraints.triples) if text and constraints.triples else None,
+            empty=bool(text) and not values,
         )
 
     def values(self) -> tuple[str, ...]:

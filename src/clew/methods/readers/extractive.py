@@ -110,7 +110,7 @@ class ExtractiveReader:
         evidence = tuple(hits[sentence.hit] for sentence in quoted)
         trail.add(replace(step, hits=evidence, seconds=time.perf_counter() - started))
         text = "\n".join(" ".join(quote.text.split()) for quote in quotes[: len(chosen)])
-        return Answer(text, evidence, quotes)
+        return Answer(text, evidence, quotes, by_rule=True)
 
     def _term_weights(self, question: str) -> dict[str, float]:
         """Return the share of each term in the question's total inverse document frequency."""
@@ -282,8 +282,8 @@ class ContentsReader:
             texts.append(hit.node.text)
             room -= len(hit.node.text)
         seconds = time.perf_counter() - started
-        trail.add(ReadOutcomeStep("extractive", "what the question names", hits=tuple(hits), seconds=seconds))
-        return Answer("\n\n".join(texts), tuple(hits), abstained=not hits)
+        trail.add(ReadOutcomeStep("structure", "what the question names", hits=tuple(hits), seconds=seconds))
+        return Answer("\n\n".join(texts), tuple(hits), abstained=not hits, reader="structure")
 
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?")

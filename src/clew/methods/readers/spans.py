@@ -220,7 +220,7 @@ class SpanAnswerReader:
         trail.add(_rule_step(fact.rule, question, fact.text, fact.confidence, hit, started))
         span = Span(fact.text, "text", 0, fact.start, fact.end, 0.0)
         quote = quote_around(fact.node, span, question.text)
-        return Answer(fact.text, (hit,), (quote,), reader="span", confidence=fact.confidence)
+        return Answer(fact.text, (hit,), (quote,), reader="span", confidence=fact.confidence, by_rule=True)
 
     def _complete_keywords(self, question: Question, trail: Trail) -> Question:
         subjects = {} if self.snapshot is None else named_subjects(question.text, self.snapshot)
@@ -299,7 +299,7 @@ class SpanAnswerReader:
             reading = next((part for part in parts if _is_within(part.quote, reading.quote)), reading)
         trail.add(_rule_step("the row that has every word", question, reading.text, _IN_ROW, hit, started))
         text = reading.text + self._scale_word(reading, hits)
-        return Answer(text, (hit,), (reading.quote,), reader="span", confidence=_IN_ROW)
+        return Answer(text, (hit,), (reading.quote,), reader="span", confidence=_IN_ROW, by_rule=True)
 
     def _scale_word(self, reading: Reading, hits: Sequence[Hit]) -> str:
         """Return the scale of a number that was read in a table's row, in words: " million"; "" for none."""
@@ -327,6 +327,7 @@ class SpanAnswerReader:
             confidence=estimate_probability(calculation),
             values=calculation.values if len(calculation.values) > 1 else (),
             formula=calculation.formula,
+            by_rule=True,
         )
 
     def _calculate(
@@ -342,17 +343,20 @@ class SpanAnswerReader:
     ) -> Answer | None:
         """Return the answer composed of the readings of all sub-questions, None if one of them is not found."""
         readings: list[Reading] = []
+        by_rule = False
         for part in composition.parts:
             values = [reading.text for reading in readings]
             asked, about = (_fill_references(text, values) for text in (part.text, part.about))
             if not about and (calculated := self._calculate(asked, hits, trail)) and calculated.cells:
                 probability = estimate_probability(calculated.calculation)
                 readings.append(Reading(calculated.calculation.text, probability, *calculated.cells[0]))
+                by_rule = True
                 continue
             if not about and (ruled := self._answer_by_rule(replace(whole, text=asked), hits, trail)):
                 readings.append(
                     Reading(ruled.text, ruled.confidence or 0.0, ruled.evidence[0], ruled.quotes[0])
                 )
+                by_rule = True
                 continue
             if about:
                 chosen = select_hits_about(about, hits)[: self.hop_passages]
@@ -378,6 +382,7 @@ class SpanAnswerReader:
             reader="span",
             confidence=min(reading.confidence for reading in readings),
             formula=_comparison(composition, readings),
+            by_rule=by_rule,
         )
 
     def _read_passages(

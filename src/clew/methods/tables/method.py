@@ -20,7 +20,7 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Method, Retriever, Snapshot, Trail
 from clew.core.text import query_terms
 from clew.core.trail import TableQueryStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import KINDS, ROW, TABLE, Answer, FallbackStep, Hit, Question
+from clew.core.types import KINDS, ROW, TABLE, Answer, FallbackStep, Hit, Plan, Question
 from clew.methods.answering import record_stop
 from clew.methods.readers.quotes import quote_cell
 from clew.methods.tables.query import ResultRow, TableArrays, TableQuery
@@ -34,8 +34,6 @@ _MAX_DATA_TABLES = 40
 _SHOWN_TABLES, _TABLE_HITS = 8, 30
 #: Parts of an answer that are printed, and rows that are quoted.
 _PRINTED, _QUOTED = 50, 5
-#: How often a sure reading was right (benchmarks/table_words.py).
-_SURE = 0.9
 
 
 @component(
@@ -179,17 +177,16 @@ class TableQuestions:
             (query.table.rows[place].id, "" if shown is None else query.table.rows[place].cells[shown], shown)
             for place in rows
         ]
-        result = f" = {values[0]}" if len(values) == 1 and not query.names_only else ""
-        formula = f"{query.sql}{result}  ({count:,} row{'s' * (count != 1)})"
-        return self._make_answer(values, formula, cells, "tables", _SURE)
+        formula = f"from {count:,} row{'s' * (count != 1)} of the table '{query.table.name}'"
+        plan = Plan("table", query.sql, query.aggregate)
+        return replace(self._make_answer(values, cells, "tables", plan), formula=formula, by_rule=True)
 
     def _make_answer(
         self,
         values: Sequence[str],
-        formula: str,
         cells: Sequence[tuple[str, str, int | None]],
         reader: str,
-        confidence: float | None,
+        plan: Plan,
     ) -> Answer:
         """Return an answer with the rows that it quotes: (id of the row's node, the cell to mark, its column)."""
         printed = "; ".join(values[:_PRINTED])
@@ -205,8 +202,7 @@ class TableQuestions:
             tuple(dict.fromkeys(quotes)),
             reader=reader,
             values=tuple(values) if len(values) > 1 else (),
-            formula=formula,
-            confidence=confidence,
+            plan=plan,
             context=hits,
             recipe=self.recipe,
         )
@@ -256,7 +252,8 @@ class TableQuestions:
         names = self._table_names()
         shown = [(id, *self._find_cell(id, column, names)) for id, column in quoted]
         assert self.writer is not None
-        return self._make_answer(answer.values, answer.sql, shown, self.writer.model.name, None)
+        plan = Plan("table", answer.sql, "query")
+        return self._make_answer(answer.values, shown, self.writer.model.name, plan)
 
     def _find_cell(self, id: str, column: str, names: dict[str, str]) -> tuple[str, int | None]:
         """Return the text and the number of the column of a row's cell; "" and None where there is none."""

@@ -13,7 +13,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from clew.app.answers.citations import render_text
-from clew.app.answers.view import AlternativeView, AnswerView, SupportView, format_confidence
+from clew.app.answers.view import AnswerView, SupportView, format_confidence
 from clew.app.web import history
 from clew.app.web.events import EventChannel, stream_channel
 from clew.app.web.method_choices import DEFAULT, method_for_triples, resolve_method
@@ -127,9 +127,8 @@ def refuse_long(server: Server, *texts: str) -> None:
 def stand_alone(question: str, before: Mapping[str, Any]) -> str:
     """Return a follow-up made to stand alone by the question of the history that it follows and its answer."""
     answer = before.get("answer") or {}
-    return make_standalone(
-        question, before["question"], "" if answer.get("abstained", True) else answer["answer"]
-    )
+    is_given = answer and (answer.get("way") == "perhaps" or not answer["abstained"])
+    return make_standalone(question, before["question"], answer["answer"] if is_given else "")
 
 
 class FollowUp(Form):
@@ -277,8 +276,8 @@ def render_markdown(entry: Mapping[str, Any]) -> str:
     the answer was reached. Texts of documents are escaped, so they stay text wherever the file is shown."""
     view = AnswerView.from_dict(entry["answer"])
     lines = [f"# {escape_markdown(entry['question'] or entry['chain'])}", ""]
-    if view.answer_first:
-        lines += _format_answer_first(view)
+    if view.confidence is not None or view.perhaps:
+        lines += _format_candidates(view)
     else:
         lines += [*map(escape_markdown, view.text.split("\n")), ""]
     for text in view.from_memory:
@@ -302,24 +301,26 @@ def escape_markdown(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def _format_answer_first(view: AnswerView) -> Iterator[str]:
-    """Yield the answer with its confidence, what it is quoted from, and its alternatives."""
-    if view.abstained:
-        yield from (escape_markdown(view.text), "")
-    else:
+def _format_candidates(view: AnswerView) -> Iterator[str]:
+    """Yield the answer with its confidence, what it is quoted from, and its alternatives; or the possible answers."""
+    if view.answer_first:
         yield from (f"## {escape_markdown(view.text)}", "")
         yield from (f"Confidence: {format_confidence(view.confidence or 0)}", "")
-    for support in view.supports:
-        yield from _format_support(support, "")
-    if view.alternatives:
-        yield from ("### Nearest" if view.abstained else "### Alternatives", "")
-    for number, item in enumerate(view.alternatives, 1):
-        yield from _format_alternative(number, item)
-
-
-def _format_alternative(number: int, item: AlternativeView) -> Iterator[str]:
-    yield from (f"{number}. **{escape_markdown(item.text)}** ({format_confidence(item.confidence)})", "")
-    yield from _format_support(item.support, "   ")
+        for support in view.supports:
+            yield from _format_support(support, "")
+    elif not view.perhaps:
+        yield from (escape_markdown(view.text), "")
+    candidates = view.perhaps or view.alternatives
+    if candidates:
+        heading = {"answer": "### Alternatives", "perhaps": "## Perhaps", "not_found": "### Nearest"}[
+            view.way
+        ]
+        yield from (heading, "")
+    for number, item in enumerate(candidates, 1):
+        sure = "" if item.confidence is None else f" ({format_confidence(item.confidence)})"
+        yield from (f"{number}. {escape_markdown(item.text)}{sure}", "")
+        for support in item.supports:
+            yield from _format_support(support, "   ")
 
 
 def _format_support(support: SupportView, indent: str) -> Iterator[str]:
@@ -360,19 +361,18 @@ def _format_ranked(view: AnswerView) -> Iterator[str]:
 
 def _format_evidence(view: AnswerView) -> Iterator[str]:
     if view.evidence:
-        yield from ("## What came nearest" if view.abstained else "## Evidence", "")
+        yield from ("## What came nearest" if view.way == "not_found" else "## Evidence", "")
     for item in view.evidence:
         yield from (f"{item.number}. **{escape_markdown(item.node.location)}**", "")
         yield from (f"   > {escape_markdown(item.node.text)}", "")
-        for quote in item.quotes if not view.abstained else ():
+        for quote in item.quotes if view.way != "not_found" else ():
             yield from (f"   Quoted: “{escape_markdown(quote.text)}”", "")
 
 
 def _format_origin(entry: Mapping[str, Any], view: AnswerView) -> Iterator[str]:
     """Yield when and how the question was answered, and what that cost."""
     yield f"- asked: {datetime.fromtimestamp(entry['asked'], UTC).isoformat(timespec='seconds')}"
-    yield f"- recipe: {escape_markdown(view.recipe)}"
-    yield f"- reader: {escape_markdown(view.reader)}; model: {escape_markdown(entry['model'] or 'none')}"
+    yield f"- how: {escape_markdown(view.origin or view.heading)}; model: {escape_markdown(entry['model'] or 'none')}"
     if view.stopped:
         yield f"- stopped: {escape_markdown(view.stopped)}"
     if (usage := view.usage).calls:

@@ -90,8 +90,9 @@ PROMPTS = (
         "Answer a question with citations, or say that the documents do not hold the answer.",
         {"question": "a full question"},
         "Answer this question with clew's tool ask, and only from what it returns: {question}\n\n"
-        "Cite the document and page of everything you say, in the tool's own words where it quotes. If the tool "
-        "abstains, say that the documents do not hold the answer, and name what came nearest.",
+        "Cite the document and page of everything you say, in the tool's own words where it quotes. What begins with "
+        "'Perhaps' is not sure: say so. If the tool abstains, say that the documents do not hold the answer, and "
+        "name what came nearest.",
     ),
     PromptText(
         "check",

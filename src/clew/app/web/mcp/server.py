@@ -63,8 +63,8 @@ _LOOKUPS = {"search": run_search, "show": run_show}
 _INSTRUCTIONS = (
     "clew answers questions from the user's own documents and knowledge graphs, with the exact place of "
     "everything it says. Use ask for a question, search to read for yourself, show to see what there is. Cite "
-    "the document and page that a reply names. If ask abstains, the documents do not hold the answer: say so "
-    "instead of guessing."
+    "the document and page that a reply names. A reply that begins with 'Perhaps' is not sure: say so. If ask finds "
+    "nothing, the documents do not hold the answer: say so instead of guessing."
 )
 
 

@@ -15,6 +15,7 @@ from itertools import takewhile
 from types import MappingProxyType
 
 from clew.app.answers.view import (
+    AlternativeView,
     AnswerView,
     CheckView,
     Evidence,
@@ -185,12 +186,13 @@ class SupportBlock:
 
 @dataclass(frozen=True, slots=True)
 class AlternativeBlock:
-    """Another possible answer with its confidence from 0 to 1; ``number`` counts from 1."""
+    """A possible answer with its confidence from 0 to 1, None where nothing estimates it; ``number`` counts the
+    alternatives from 1, 0 is the likeliest answer."""
 
     number: int
     text: str
-    confidence: float
-    block: SupportBlock
+    confidence: float | None
+    blocks: tuple[SupportBlock, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,7 @@ class AnswerPage:
     ranked: tuple[RankedRow, ...]
     supports: tuple[SupportBlock, ...] = ()
     alternatives: tuple[AlternativeBlock, ...] = ()
+    perhaps: tuple[AlternativeBlock, ...] = ()
     search_summary: str = ""
     step_lines: tuple[str, ...] = ()
     origin: str = ""
@@ -279,7 +282,7 @@ def describe_step(step: StepView) -> str:
 
 def describe_words(view: AnswerView) -> str:
     """Say in plain words where the words of an answer come from; "" where there is no answer."""
-    if view.abstained:
+    if view.way == "not_found":
         return ""
     if view.describe_origin().startswith("written by"):
         if view.from_memory:
@@ -362,13 +365,22 @@ def make_answer_page(view: AnswerView, rows: Mapping[str, TableRow] = MappingPro
         view_chain(view.steps),
         tuple(_ranked_rows(view))[:_MAX_ROWS],
         _support_blocks(view.supports, rows) if view.answer_first else (),
-        tuple(
-            AlternativeBlock(number, item.text, item.confidence, _support_block([item.support], rows))
-            for number, item in enumerate(view.alternatives, 1)
-        ),
+        _alternative_blocks(view.alternatives[max(0, len(view.perhaps) - 1) :], rows),
+        _alternative_blocks(view.perhaps, rows),
         describe_search(view),
         tuple(describe_step(step) for step in view.steps),
         describe_words(view),
+    )
+
+
+def _alternative_blocks(
+    items: Sequence[AlternativeView], rows: Mapping[str, TableRow]
+) -> tuple[AlternativeBlock, ...]:
+    return tuple(
+        AlternativeBlock(
+            item.number, item.text, item.confidence, _support_blocks(item.supports, rows)[:_MAX_CITED]
+        )
+        for item in items
     )
 
 
@@ -524,10 +536,10 @@ def _answer_blocks(view: AnswerView) -> tuple[AnswerBlock, ...]:
         if line:
             number = quoted.get(" ".join(line.split()))
             blocks.append(AnswerBlock(line, () if number is None else (number,)))
-    if view.answer_first and not view.abstained:
+    if view.answer_first:
         rests_on = tuple(dict.fromkeys(support.number for support in view.supports if support.number))
         return (AnswerBlock(" ".join(view.text.split()), rests_on),)
-    if view.abstained or any(block.citations for block in blocks):
+    if view.way != "answer" or any(block.citations for block in blocks):
         return tuple(blocks)
     rests_on = tuple(item.number for item in view.evidence if item.quotes)
     rests_on = rests_on or tuple(item.number for item in view.evidence[:_MAX_CITED])

@@ -239,7 +239,9 @@ def cite(
     cited = evidence_blocks[number - 1]
     quotes = cited.evidence.quotes
     if view is not None and alternative:
-        supports = [item.support for item in view.alternatives[alternative - 1 : alternative]]
+        supports = [
+            each for item in view.alternatives[alternative - 1 : alternative] for each in item.supports
+        ]
         quotes = tuple(support.quote for support in supports if support.number == number)
     source: SourceView | None = None
     gone = ""

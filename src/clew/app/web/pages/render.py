@@ -37,8 +37,8 @@ from clew.core.types import Document
 _FEW_SECONDS = 10
 #: Characters of a title that says something.
 _LEAST_TITLE = 4
-#: From which confidence on an answer is called sure, and fairly sure.
-_HIGH, _MIDDLE = 0.75, 0.5
+#: From which confidence on a stated answer need not be checked against its quote.
+_HIGH = 0.75
 #: What a sentence ends with, in any of the languages; "" is no sentence.
 _SENTENCE_ENDS = frozenset({"", ".", "?", "!", "。", "？", "！", "؟"})
 _BACKTICKS = re.compile(r"`{1,2}([^`]+)`{1,2}")
@@ -285,12 +285,12 @@ def format_detail(value: Any) -> str:
 
 
 def grade_confidence(confidence: float) -> str:
-    """Return ``high``, ``middle`` or ``low`` for a confidence from 0 to 1.
+    """Return ``high`` or ``middle`` for the confidence of a stated answer.
 
-    >>> grade_confidence(0.9), grade_confidence(0.6), grade_confidence(0.3)
-    ('high', 'middle', 'low')
+    >>> grade_confidence(0.9), grade_confidence(0.7)
+    ('high', 'middle')
     """
-    return "high" if confidence >= _HIGH else "middle" if confidence >= _MIDDLE else "low"
+    return "high" if confidence >= _HIGH else "middle"
 
 
 def omit_command_line(hint: str) -> str:
