@@ -1,4 +1,4 @@
-"""What ``clew ask`` prints and reads, and how the help is laid out; in processes of their own."""
+"""What ``clew ask`` prints and reads, and how the help is laid out."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import clew
+from clew.app.cli.commands import app
 
 CLEW = Path(sys.executable).with_name("clew")
 #: What a person has no use for: recipes, SQL, boxes, keys of documents and of models.
@@ -46,25 +49,30 @@ def home(tmp_path_factory):
     return folder
 
 
-def start(home, *words, columns=80, stdin=b"", **more):
-    """Run ``clew`` in a process of its own, as in a terminal of so many columns."""
-    environment = os.environ | {"COLUMNS": str(columns), "CLEW_HOME": str(home / "kb")}
-    return subprocess.run(
-        [CLEW, *words], input=stdin, capture_output=True, env=environment, check=False, **more
-    )
+def start(home, *words, stdin=b""):
+    """Run ``clew`` in a process of its own."""
+    environment = os.environ | {"COLUMNS": "80", "CLEW_HOME": str(home / "kb")}
+    return subprocess.run([CLEW, *words], input=stdin, capture_output=True, env=environment, check=False)
+
+
+def printed(home, *words, columns=80):
+    """Run a command in this process, as in a terminal of so many columns; return what it prints."""
+    environment = {"COLUMNS": str(columns), "CLEW_HOME": str(home / "kb")}
+    result = CliRunner().invoke(app, list(words), env=environment)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 @pytest.mark.parametrize("words", QUESTIONS, ids=lambda words: " ".join(words)[:40])
 def test_an_answer_its_quotes_and_a_line_of_how_are_printed(home, words) -> None:
-    shown = start(home, "ask", *words)
-    text = shown.stdout.decode()
-    assert shown.returncode == 0 and not INNER.search(text), text
+    text = printed(home, "ask", *words)
+    assert not INNER.search(text), text
     lines = text.rstrip().splitlines()
     assert lines[0] in {"Answer", "Perhaps", "Not answered"} and lines[-1].startswith("How: ")
     assert lines[-1].endswith(" (--trail)") and len(lines[-1]) <= 80
-    trail = start(home, "ask", *words, "--trail").stdout.decode()
+    trail = printed(home, "ask", *words, "--trail")
     assert trail.startswith(text.split("How: ")[0].split("Ranked")[0].rstrip()) and "\nTrail  " in trail
-    data = json.loads(start(home, "ask", *words, "--json").stdout)
+    data = json.loads(printed(home, "ask", *words, "--json"))
     assert data["recipe"] and data["trail"] and data["recipe"].split("(")[0] in trail
 
 
@@ -126,10 +134,10 @@ def paragraphs(text):
 )
 @pytest.mark.parametrize("columns", [80, 100])
 def test_the_help_is_wrapped_once(home, command, columns) -> None:
-    text = start(home, *command.split(), "--help", columns=columns).stdout.decode()
+    text = printed(home, *command.split(), "--help", columns=columns)
     assert text and all(len(line) <= columns for line in text.splitlines())
     for lines in paragraphs(text):
-        for line, following in zip(lines, lines[1:], strict=False):
+        for line, following in pairwise(lines):
             first = following.split()[0]
             assert len(line) + 1 + len(first) > columns - 5, (line, following)
 
