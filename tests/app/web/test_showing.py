@@ -87,7 +87,7 @@ def test_each_sentence_of_an_extract_has_the_number_of_its_source() -> None:
         ("She built  it.", (1,)),
         ("It was 1901.", (2,)),
     ]
-    assert shown.view.origin.startswith("sentences taken")
+    assert shown.view.origin.startswith("sentences of")
     assert [bool(item.quotes) for item in shown.view.evidence] == [True, True, False]
 
 
