@@ -44,7 +44,7 @@ def test_an_empty_base_shows_the_upload_form_unless_it_is_read_only(tmp_path) ->
 def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) -> None:
     place, page = ask_by_form(app, question=QUESTION, recipe="default", also="", chain="")
     assert "$9 for every day" in page.text and "Looked in" in page.text
-    cites = [item["href"] for item in page.all("a", **{"class": "cite"})]
+    cites = [item["href"] for item in page.all("a", **{"class": "open"})]
     assert cites and cites[0].startswith(f"{place}/cite/")
     # The same without scripts: each citation is a page.
     cited = fetch_page(app, cites[0])
