@@ -35,7 +35,7 @@ def count_entered(arguments: list[str]) -> tuple[int, int]:
             raise
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     functions = {entry for entry in entered if not entry[1].endswith(">")}
     return len({path for path, _ in functions}), len(functions)
 

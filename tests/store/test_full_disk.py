@@ -1,5 +1,6 @@
 """A disk that is really full, and a file system that cannot lock: one true line, and nothing is lost."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -95,7 +96,7 @@ def test_codes_on_a_full_disk_do_not_end_the_process(disk, size):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.3)
-    monkeypatch.setattr(database.hold_lock.__wrapped__, "__defaults__", (0.3, "busy", "Try again"))
+    monkeypatch.setattr(inspect.unwrap(database.hold_lock), "__defaults__", (0.3, "busy", "Try again"))
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("# A\n\nThe mill stands at the river.\n")
     with without_processes():

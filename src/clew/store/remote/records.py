@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -143,7 +143,7 @@ def _resolve_text(record: NodeRecord, document_text: str) -> NodeRecord:
     return replace(record, text=document_text[record.first : record.last])
 
 
-def _write_packed(file: BinaryIO, content: Any) -> int:
+def _write_packed(file: IO[bytes], content: Any) -> int:
     packed = zlib.compress(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode())
     file.write(packed)
     return len(packed)
