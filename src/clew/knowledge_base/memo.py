@@ -72,29 +72,28 @@ class Memo:
     def to_docx(self) -> bytes:
         """Return the memo as a Word file with footnotes. The same quotes give the same bytes."""
         body = "".join(
-            _paragraph(_STYLE_OF[kind], text, _footnote_mark("footnoteReference", number) if number else "")
+            _paragraph(
+                _STYLE_OF[kind], text, _MARK.format(f'footnoteReference w:id="{number}"') if number else ""
+            )
             for kind, text, number in self.blocks()
         )
         notes = "".join(
             f'<w:footnote w:id="{number}">'
-            + _paragraph(
-                "FootnoteText",
-                f" {text}",
-                before='<w:r><w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr><w:footnoteRef/></w:r>',
-            )
+            + _paragraph("FootnoteText", f" {text}", before=_MARK.format("footnoteRef"))
             + "</w:footnote>"
             for number, text in enumerate(self.footnotes(), 1)
         )
-        parts = _PARTS | {
-            "word/document.xml": f"<w:document {_NAMESPACE}><w:body>{body}<w:sectPr/></w:body></w:document>",
-            "word/footnotes.xml": f"<w:footnotes {_NAMESPACE}>{_SEPARATORS}{notes}</w:footnotes>",
+        folder = Path(__file__).parent / "docx"
+        parts = {place: (folder / name).read_text(encoding="utf-8") for place, name in _PARTS.items()} | {
+            "word/document.xml": f"{_HEAD}<w:document {_NAMESPACE}><w:body>{body}<w:sectPr/></w:body></w:document>",
+            "word/footnotes.xml": f"{_HEAD}<w:footnotes {_NAMESPACE}>{_SEPARATORS}{notes}</w:footnotes>",
         }
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, xml in parts.items():
                 entry = zipfile.ZipInfo(name)  # of 1980: no time of writing
                 entry.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(entry, _HEAD + xml)
+                archive.writestr(entry, xml)
         return file.getvalue()
 
     def _by_question(self) -> list[PinnedQuote]:
@@ -115,9 +114,7 @@ def _escape_markdown(text: str) -> str:
 _STYLE_OF = {"title": "Title", "question": "Heading1", "note": "Normal", "quote": "Quote"}
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _NAMESPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-_OFFICE = "application/vnd.openxmlformats-officedocument.wordprocessingml"
-_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_MARK = '<w:r><w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr><w:{}/></w:r>'
 _SEPARATORS = (
     '<w:footnote w:type="separator" w:id="-1"><w:p><w:r><w:separator/></w:r></w:p></w:footnote>'
     '<w:footnote w:type="continuationSeparator" w:id="0"><w:p><w:r><w:continuationSeparator/></w:r></w:p>'
@@ -125,60 +122,13 @@ _SEPARATORS = (
 )
 
 
-def _style(id: str, name: str, looks: str, kind: str = "paragraph") -> str:
-    default = ' w:default="1"' if id == "Normal" else ""
-    based = "" if id == "Normal" or kind != "paragraph" else '<w:basedOn w:val="Normal"/>'
-    return (
-        f'<w:style w:type="{kind}"{default} w:styleId="{id}"><w:name w:val="{name}"/>{based}{looks}</w:style>'
-    )
-
-
-_STYLES = "".join(
-    (
-        _style(
-            "Normal", "Normal", '<w:pPr><w:spacing w:after="160"/></w:pPr><w:rPr><w:sz w:val="22"/></w:rPr>'
-        ),
-        _style("Title", "Title", '<w:rPr><w:b/><w:sz w:val="36"/></w:rPr>'),
-        _style(
-            "Heading1",
-            "heading 1",
-            '<w:pPr><w:keepNext/><w:spacing w:before="320"/><w:outlineLvl w:val="0"/></w:pPr>'
-            '<w:rPr><w:b/><w:sz w:val="26"/></w:rPr>',
-        ),
-        _style("Quote", "Quote", '<w:pPr><w:ind w:left="567" w:right="567"/></w:pPr><w:rPr><w:i/></w:rPr>'),
-        _style("FootnoteText", "footnote text", '<w:rPr><w:sz w:val="18"/></w:rPr>'),
-        _style(
-            "FootnoteReference",
-            "footnote reference",
-            '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>',
-            "character",
-        ),
-    )
-)
+#: The parts that every memo has, by their place in the archive.
 _PARTS = {
-    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    '<Default Extension="xml" ContentType="application/xml"/>'
-    + "".join(
-        f'<Override PartName="/word/{part}.xml" ContentType="{_OFFICE}.{kind}+xml"/>'
-        for part, kind in (("document", "document.main"), ("styles", "styles"), ("footnotes", "footnotes"))
-    )
-    + "</Types>",
-    "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1" '
-    f'Type="{_RELATIONS}/officeDocument" Target="word/document.xml"/></Relationships>',
-    "word/_rels/document.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
-    + "".join(
-        f'<Relationship Id="rId{number}" Type="{_RELATIONS}/{part}" Target="{part}.xml"/>'
-        for number, part in enumerate(("styles", "footnotes"), 1)
-    )
-    + "</Relationships>",
-    "word/styles.xml": f"<w:styles {_NAMESPACE}>{_STYLES}</w:styles>",
+    "[Content_Types].xml": "content-types.xml",
+    "_rels/.rels": "package-relations.xml",
+    "word/_rels/document.xml.rels": "document-relations.xml",
+    "word/styles.xml": "styles.xml",
 }
-
-
-def _footnote_mark(element: str, number: int) -> str:
-    style = '<w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr>'
-    return f'<w:r>{style}<w:{element} w:id="{number}"/></w:r>'
 
 
 def _paragraph(style: str, text: str, after: str = "", before: str = "") -> str:

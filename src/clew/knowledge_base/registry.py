@@ -6,6 +6,7 @@ and entry points name those of plug-ins. ``default`` names the method that measu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -55,72 +56,9 @@ if TYPE_CHECKING:
 
 #: By kind and name, the class: ``module:name``, as entry points write it. Its module is imported when the component
 #: is used. The order is that of ``clew recipes``. A test compares this table with the declarations themselves.
-BUILT_IN: Mapping[str, Mapping[str, str]] = {
-    "recipe": {
-        "router": "clew.methods.router:Router",
-        "graph": "clew.methods.graph_questions:GraphQuestions",
-        "tables": "clew.methods.tables.method:TableQuestions",
-        "mixed": "clew.methods.mixed:MixedQuestions",
-        "kgp": "clew.methods.kgp.method:KGP",
-        "kgp-paper": "clew.methods.kgp.method:KGP",
-        "read": "clew.methods.baselines.plain:RetrieveAndRead",
-        "dpr": "clew.methods.baselines.plain:RetrieveAndRead",
-        "mdr": "clew.methods.baselines.plain:RetrieveAndRead",
-        "none": "clew.methods.baselines.plain:Direct",
-        "golden": "clew.methods.baselines.plain:Golden",
-        "ircot": "clew.methods.baselines.ircot:IRCoT",
-        "selfask": "clew.methods.baselines.selfask:SelfAsk",
-        "chain": "clew.methods.chain.method:ChainMethod",
-        "focus": "clew.methods.focus.method:FocusMethod",
-        "fewshot": "clew.methods.baselines.fewshot:FewShot",
-        "cot": "clew.methods.baselines.cot:ChainOfThought",
-        "iterretgen": "clew.methods.baselines.iterretgen:IterRetGen",
-        "react": "clew.methods.baselines.react:ReAct",
-        "dsp": "clew.methods.baselines.dsp:DSP",
-    },
-    "retriever": {
-        "search": "clew.retrieve.contextual:ContextualSearch",
-        "bm25": "clew.retrieve.lexical:BM25",
-        "tfidf": "clew.retrieve.lexical:TfIdf",
-        "dense": "clew.retrieve.dense:DenseSearch",
-        "twohop": "clew.retrieve.dense:TwoHopSearch",
-        "knn": "clew.retrieve.dense:KnnSearch",
-        "hybrid": "clew.retrieve.hybrid:HybridSearch",
-        "serpapi": "clew.retrieve.web:SerpApi",
-        "kgp": "clew.methods.kgp.method:KGP",
-        "kgp-paper": "clew.methods.kgp.method:KGP",
-        "monot5": "clew.methods.d3.baselines:MonoT5Baseline",
-        "cross-encoder": "clew.methods.d3.baselines:CrossEncoderBaseline",
-        "paragraph": "clew.methods.d3.baselines:ParagraphBaseline",
-        "chunk": "clew.methods.d3.baselines:ChunkBaseline",
-        "map-reduce": "clew.methods.d3.baselines:ParagraphBaseline",
-        "map-reduce-optimised": "clew.methods.d3.baselines:ChunkBaseline",
-        "drill": "clew.methods.d3.method:Drill",
-        "drill-paper": "clew.methods.d3.method:Drill",
-        "vss": "clew.retrieve.nodes:NodeVectorRetriever",
-        "multi-vss": "clew.retrieve.nodes:NodeChunkRetriever",
-        "bm25-nodes": "clew.retrieve.nodes:NodeWordRetriever",
-        "fields": "clew.retrieve.nodes:NodeFieldRetriever",
-        "reranked": "clew.retrieve.reranking:RerankedSearch",
-    },
-    "graph": {
-        "keywords": "clew.graph.keywords:KeywordGraph",
-        "mentions": "clew.graph.mentions:MentionGraph",
-        "knn": "clew.graph.nearest:NearestGraph",
-        "structure": "clew.graph.structure:StructureGraph",
-        "entities": "clew.graph.entities:EntityGraph",
-        "union": "clew.graph.passages:UnionGraph",
-    },
-    "reader": {
-        "extractive": "clew.methods.readers.extractive:ExtractiveReader",
-        "cited": "clew.methods.readers.cited:CitedReader",
-        "paper": "clew.methods.readers.paper:PaperReader",
-        "short": "clew.methods.readers.extractive:ShortReader",
-        "hops": "clew.methods.readers.paper:HopReader",
-        "span": "clew.methods.readers.spans:SpanAnswerReader",
-    },
-}
-
+BUILT_IN: Mapping[str, Mapping[str, str]] = json.loads(
+    (Path(__file__).parent / "components.json").read_text(encoding="utf-8")
+)
 
 #: The entry points of each kind of component.
 PLUGIN_GROUPS: Mapping[str, str] = {

@@ -1,0 +1,1 @@
+INSERT OR IGNORE INTO state VALUES ('leftovers', 0);
