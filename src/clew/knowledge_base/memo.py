@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import escape
 

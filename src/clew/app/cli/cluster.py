@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from clew.app.cli.command_group import CommandGroup
-from clew.app.cli.options import Json
+from clew.app.cli.options import Json, option
 from clew.app.cli.output import format_count, format_size, print_json, print_line
 from clew.knowledge_base.local_cluster import OBJECT_MEMORY, PORT
 
@@ -21,10 +21,7 @@ app = typer.Typer(
 @app.command("up")
 def up(
     cpus: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Do N tasks at a time.", show_default="the cores of this machine"
-        ),
+        int | None, option("N", "Do N tasks at a time.", default="the cores of this machine", min=1)
     ] = None,
     memory: Annotated[
         int,

@@ -10,7 +10,7 @@ import typer
 
 import clew
 from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
-from clew.app.cli.options import Json, Kb, On, announce_text_destination, cluster_session
+from clew.app.cli.options import Json, Kb, On, announce_text_destination, cluster_session, option
 from clew.app.cli.output import (
     format_count,
     format_duration,
@@ -111,22 +111,15 @@ def export_encoder(
             metavar="FORM", help="fp32, half (half the size) or int8 (a quarter of the size, faster)."
         ),
     ] = "fp32",
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The encoder's name.", show_default="the folder's name")
-    ] = None,
+    name: Annotated[str | None, option("NAME", "The encoder's name.", default="the folder's name")] = None,
     max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Cut texts after N tokens.", show_default="where the source does"
-        ),
+        int | None, option("N", "Cut texts after N tokens.", default="where the source does", min=1)
     ] = None,
     query_prefix: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Text put before every question.", show_default="the source's"),
+        str | None, option("TEXT", "Text put before every question.", default="the source's")
     ] = None,
     passage_prefix: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Text put before every passage.", show_default="the source's"),
+        str | None, option("TEXT", "Text put before every passage.", default="the source's")
     ] = None,
 ) -> None:
     """Export a sentence-transformers model as an encoder that runs without torch: onnx:FOLDER.

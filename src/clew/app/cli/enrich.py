@@ -16,6 +16,7 @@ from clew.app.cli.options import (
     announce_text_destination,
     configured_model,
     confirm_cost,
+    option,
 )
 from clew.app.cli.output import (
     format_cost,
@@ -38,12 +39,7 @@ MAX_LISTED_SUMMARIES = 10
 def annotate(
     service: Annotated[str, typer.Option(metavar="NAME", help="The service: wat or tagme.")] = "wat",
     language: Annotated[str, typer.Option(metavar="CODE", help="The language of the passages.")] = "en",
-    url: Annotated[
-        str,
-        typer.Option(
-            metavar="URL", help="The address of another server of the same service.", show_default=False
-        ),
-    ] = "",
+    url: Annotated[str, option("URL", "The address of another server of the same service.")] = "",
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:

@@ -29,6 +29,7 @@ from clew.app.cli.options import (
     configured_model,
     describe_encoder_input,
     model_name,
+    option,
 )
 from clew.app.cli.output import (
     format_cost,
@@ -53,28 +54,19 @@ if TYPE_CHECKING:
 #: Options of commands that build a corpus for each question.
 DocumentCount: TypeAlias = Annotated[
     int | None,
-    typer.Option(
+    option(
+        "N",
+        "The corpus of a question (--corpus question): its gold documents and random ones, N in all.",
+        default="by --sentences",
         min=1,
-        metavar="N",
-        help="The corpus of a question (--corpus question): its gold documents and random ones, N in all.",
-        show_default="by --sentences",
     ),
 ]
 Articles: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Whole articles as JSON lines with title and text; --documents draws from them too.",
-        show_default=False,
-    ),
+    option("FILE", "Whole articles as JSON lines with title and text; --documents draws from them too."),
 ]
 SecondEncoder: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="A second encoder, for the graph knn(vectors=NAME): KNN-ST beside KNN-MDR.",
-        show_default=False,
-    ),
+    str | None, option("NAME", "A second encoder, for the graph knn(vectors=NAME): KNN-ST beside KNN-MDR.")
 ]
 
 
@@ -200,8 +192,7 @@ def run(
         ),
     ],
     recipe: Annotated[
-        list[str] | None,
-        typer.Option("--recipe", "-r", metavar="RECIPE", help="A recipe to compare; may be repeated."),
+        list[str] | None, option("RECIPE", "A recipe to compare; may be repeated.", "--recipe", "-r")
     ] = None,
     corpus: Annotated[
         str,
@@ -211,21 +202,19 @@ def run(
     ] = "pooled",
     pool: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "NAME=PATH",
+            "Another data set whose paragraphs join the pooled corpus; may be repeated.",
             "--pool",
-            metavar="NAME=PATH",
-            help="Another data set whose paragraphs join the pooled corpus; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     graph: Annotated[
         list[str] | None,
-        typer.Option(
-            "--graph",
-            metavar="FILE|URL",
-            help="A graph beside the corpus: a file or folder as clew graph add reads it, or an endpoint as "
+        option(
+            "FILE|URL",
+            "A graph beside the corpus: a file or folder as clew graph add reads it, or an endpoint as "
             "clew graph mount takes it; may be repeated.",
-            show_default=False,
+            "--graph",
         ),
     ] = None,
     triples: Annotated[
@@ -237,10 +226,7 @@ def run(
     ] = Path("runs"),
     llm: Llm = None,
     encoder: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Such as onnx:FOLDER, or none (default: clew:hops).", show_default=False
-        ),
+        str | None, option("NAME", "Such as onnx:FOLDER, or none (default: clew:hops).")
     ] = None,
     passages: Annotated[
         str, typer.Option(metavar="UNIT", help="The unit of search: paragraph or sentence.")
@@ -255,9 +241,7 @@ def run(
     articles: Articles = None,
     beside: SecondEncoder = None,
     where: Where = "",
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Sample N questions.", show_default=False)
-    ] = None,
+    limit: Annotated[int | None, option("N", "Sample N questions.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Seed for sampling questions and negatives.")] = 0,
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Answer N questions at the same time.")
@@ -369,16 +353,13 @@ def grade(
 def report(
     folders: Folders,
     metrics: Metrics = None,
-    baseline: Annotated[
-        str, typer.Option(metavar="RECIPE", help="Show differences from this recipe.", show_default=False)
-    ] = "",
+    baseline: Annotated[str, option("RECIPE", "Show differences from this recipe.")] = "",
     form: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "FORM",
+            "terminal, markdown, latex, csv or json (default: terminal, or markdown into a file or pipe).",
             "--format",
-            metavar="FORM",
-            help="terminal, markdown, latex, csv or json (default: terminal, or markdown into a file or pipe).",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

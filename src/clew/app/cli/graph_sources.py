@@ -24,6 +24,7 @@ from clew.app.cli.options import (
     cluster_session,
     configured_model,
     confirm_cost,
+    option,
 )
 from clew.app.cli.output import (
     format_cost,
@@ -57,34 +58,26 @@ def add(
         list[Path] | None,
         typer.Argument(metavar="FILE...", help="Files that together hold one graph.", show_default=False),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The graph's name.", show_default="the file's name")
-    ] = None,
-    nodes: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="A file with nodes. Repeat for several.", show_default=False),
-    ] = None,
-    edges: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="A file with edges. Repeat for several.", show_default=False),
-    ] = None,
+    name: Annotated[str | None, option("NAME", "The graph's name.", default="the file's name")] = None,
+    nodes: Annotated[list[Path] | None, option("FILE", "A file with nodes. Repeat for several.")] = None,
+    edges: Annotated[list[Path] | None, option("FILE", "A file with edges. Repeat for several.")] = None,
     form: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="FORM",
-            help="The format: bibtex, csl-json, zotero-rdf, csv, tsv, jsonl, parquet, ntriples, turtle, rdfxml or "
+        option(
+            "FORM",
+            "The format: bibtex, csl-json, zotero-rdf, csv, tsv, jsonl, parquet, ntriples, turtle, rdfxml or "
             "stark.",
-            show_default="by the file's name",
+            "--format",
+            default="by the file's name",
         ),
     ] = "",
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="The meaning of a table's columns: head,relation,tail for edges; id,type,name,aliases,text for "
+        option(
+            "NAMES",
+            "The meaning of a table's columns: head,relation,tail for edges; id,type,name,aliases,text for "
             "nodes; other names are properties.",
-            show_default="by the first row, else head,relation,tail",
+            default="by the first row, else head,relation,tail",
         ),
     ] = None,
     header: Annotated[
@@ -102,10 +95,10 @@ def add(
     ] = "en",
     answers: Annotated[
         str | None,
-        typer.Option(
-            metavar="TYPES",
-            help="The types of nodes that can be answers: paper,author.",
-            show_default="as STaRK declares them, else all",
+        option(
+            "TYPES",
+            "The types of nodes that can be answers: paper,author.",
+            default="as STaRK declares them, else all",
         ),
     ] = None,
     skip_bad: SkipBad = False,
@@ -209,44 +202,25 @@ def _import_to_dict(report: GraphReport) -> dict[str, Any]:
 def edit(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The graph's name.", show_default=False)],
     add: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--add",
-            metavar="FILE",
-            help="A file with edges or nodes to add. Repeat for several.",
-            show_default=False,
-        ),
+        list[Path] | None, option("FILE", "A file with edges or nodes to add. Repeat for several.", "--add")
     ] = None,
     remove: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--remove",
-            metavar="FILE",
-            help="A file with edges or nodes to remove. Repeat for several.",
-            show_default=False,
-        ),
+        option("FILE", "A file with edges or nodes to remove. Repeat for several.", "--remove"),
     ] = None,
     remove_node: Annotated[
         list[str] | None,
-        typer.Option(
-            "--remove-node",
-            metavar="ID",
-            help="A node to remove, with its edges. Repeat for several.",
-            show_default=False,
-        ),
+        option("ID", "A node to remove, with its edges. Repeat for several.", "--remove-node"),
     ] = None,
     form: Annotated[
-        str,
-        typer.Option(
-            "--format", metavar="FORM", help="The format of the files.", show_default="by their names"
-        ),
+        str, option("FORM", "The format of the files.", "--format", default="by their names")
     ] = "",
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="The meaning of the columns of tables, as for clew graph add.",
-            show_default="by the first row, else head,relation,tail",
+        option(
+            "NAMES",
+            "The meaning of the columns of tables, as for clew graph add.",
+            default="by the first row, else head,relation,tail",
         ),
     ] = None,
     skip_bad: SkipBad = False,
@@ -341,11 +315,7 @@ def mount(
     ] = 0.0,
     type_property: Annotated[
         str | None,
-        typer.Option(
-            metavar="IRI",
-            help="The property that holds a node's type.",
-            show_default="rdf:type; P31 of a Wikibase",
-        ),
+        option("IRI", "The property that holds a node's type.", default="rdf:type; P31 of a Wikibase"),
     ] = None,
     lookup: Annotated[
         str,
@@ -358,10 +328,9 @@ def mount(
     ] = "auto",
     titles: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A table of titles and ids to look names up in first: two columns (or .gz), or WikiMapper's index.",
-            show_default=False,
+        option(
+            "FILE",
+            "A table of titles and ids to look names up in first: two columns (or .gz), or WikiMapper's index.",
         ),
     ] = None,
     kb: Kb = None,

@@ -11,7 +11,18 @@ import typer
 import clew
 from clew.app.cli.command_group import EXIT_FAILED
 from clew.app.cli.documents import failure_lines
-from clew.app.cli.options import Anyway, Documents, Json, Kb, Llm, Recipe, Retriever, Workers, model_name
+from clew.app.cli.options import (
+    Anyway,
+    Documents,
+    Json,
+    Kb,
+    Llm,
+    Recipe,
+    Retriever,
+    Workers,
+    model_name,
+    option,
+)
 from clew.app.cli.output import (
     format_cost,
     format_count,
@@ -40,12 +51,11 @@ def info(
     ] = False,
     graphs: Annotated[
         list[str] | None,
-        typer.Option(
-            "--graphs",
-            metavar="GRAPH",
-            help="Build this graph and print its size and density: keywords, mentions, structure, "
+        option(
+            "GRAPH",
+            "Build this graph and print its size and density: keywords, mentions, structure, "
             "'keywords(n=20)', or all. Repeat for several.",
-            show_default=False,
+            "--graphs",
         ),
     ] = None,
     kb: Kb = None,
@@ -145,13 +155,7 @@ def doctor(
         bool, typer.Option("--checksums/--quick", help="Check the contents of every file, or only its size.")
     ] = True,
     llm: Annotated[
-        str | None,
-        typer.Option(
-            "--llm",
-            metavar="MODEL",
-            help="Check this language model instead, with twenty short prompts.",
-            show_default=False,
-        ),
+        str | None, option("MODEL", "Check this language model instead, with twenty short prompts.", "--llm")
     ] = None,
     kb: Kb = None,
     as_json: Json = False,
@@ -246,10 +250,7 @@ def estimate(
         list[str] | None,
         typer.Argument(help="Files and folders that you would add.", metavar="PATH...", show_default=False),
     ] = None,
-    ask: Annotated[
-        str | None,
-        typer.Option("--ask", metavar="QUESTION", help="A question that you would ask.", show_default=False),
-    ] = None,
+    ask: Annotated[str | None, option("QUESTION", "A question that you would ask.", "--ask")] = None,
     llm: Llm = None,
     recipe: Recipe = "default",
     retriever: Retriever = None,
@@ -262,27 +263,16 @@ def estimate(
     storage: Annotated[
         bool, typer.Option("--storage", help="Estimate a copy of the knowledge base in object storage.")
     ] = False,
-    passages: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="With --storage: for a base of N passages.", show_default=False
-        ),
-    ] = None,
-    shards: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="With --storage: as in clew copy --shards.", show_default=False
-        ),
-    ] = None,
+    passages: Annotated[int | None, option("N", "With --storage: for a base of N passages.", min=1)] = None,
+    shards: Annotated[int | None, option("N", "With --storage: as in clew copy --shards.", min=1)] = None,
     price: Annotated[
         list[str] | None,
-        typer.Option(
-            "--price",
-            metavar="NAME=DOLLARS",
-            help="With --storage: storage (a GB for a month; 0.023), put and get (a thousand requests; 0.005 and "
+        option(
+            "NAME=DOLLARS",
+            "With --storage: storage (a GB for a month; 0.023), put and get (a thousand requests; 0.005 and "
             "0.0004), out (a GB that leaves the storage; 0.09), cpu (an hour of one CPU; 0.0408). Repeat for "
             "several.",
-            show_default=False,
+            "--price",
         ),
     ] = None,
     kb: Kb = None,

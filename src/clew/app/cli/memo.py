@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import clew
-from clew.app.cli.options import Json, Kb
+from clew.app.cli.options import Json, Kb, option
 from clew.app.cli.output import format_count, print_json, print_line, print_note
 from clew.core.errors import UsageError
 from clew.core.text import shorten
@@ -23,31 +23,16 @@ _WIDTH = 200
 def memo(
     pin: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ID",
-            help="Put this passage or table row aside; clew search --json prints ids. Repeat for several.",
-            show_default=False,
+        option(
+            "ID", "Put this passage or table row aside; clew search --json prints ids. Repeat for several."
         ),
     ] = None,
-    quote: Annotated[
-        str,
-        typer.Option(metavar="WORDS", help="Of the passage of --pin only these words.", show_default=False),
-    ] = "",
-    question: Annotated[
-        str, typer.Option(metavar="TEXT", help="The heading under which --pin goes.", show_default=False)
-    ] = "",
-    note: Annotated[
-        str, typer.Option(metavar="TEXT", help="Your own words above the quote of --pin.", show_default=False)
-    ] = "",
-    unpin: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="Take a quote out, by its id in the list.", show_default=False),
-    ] = None,
+    quote: Annotated[str, option("WORDS", "Of the passage of --pin only these words.")] = "",
+    question: Annotated[str, option("TEXT", "The heading under which --pin goes.")] = "",
+    note: Annotated[str, option("TEXT", "Your own words above the quote of --pin.")] = "",
+    unpin: Annotated[list[str] | None, option("ID", "Take a quote out, by its id in the list.")] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Take all quotes out.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the memo: .docx or .md.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "Write the memo: .docx or .md.", "--out")] = None,
     title: Annotated[str, typer.Option(metavar="TEXT", help="The title of the memo.")] = "Memo",
     kb: Kb = None,
     as_json: Json = False,

@@ -20,25 +20,30 @@ if TYPE_CHECKING:
     from clew.core.types import Usage
     from clew.knowledge_base.cluster import Cluster
 
+
+def option(metavar: str, help: str, *names: str, default: str = "", **limits: float) -> Any:
+    """Return an option with a value; ``default`` is what ``--help`` calls its default, "" for nothing."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=default or False, **limits)  # type: ignore[arg-type]
+
+
 Kb: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "FOLDER",
+        "The folder of the knowledge base, or the address of a copy: s3://BUCKET/PREFIX.",
         "--kb",
         "-b",
-        metavar="FOLDER",
-        help="The folder of the knowledge base, or the address of a copy: s3://BUCKET/PREFIX.",
-        show_default="$CLEW_HOME, else ./.clew",
+        default="$CLEW_HOME, else ./.clew",
     ),
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 Documents: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "DOCUMENT",
+        "Search only this document or folder, by file name, path or key. Repeat for several.",
         "--documents",
         "-d",
-        metavar="DOCUMENT",
-        help="Search only this document or folder, by file name, path or key. Repeat for several.",
-        show_default=False,
     ),
 ]
 Anyway: TypeAlias = Annotated[
@@ -49,23 +54,22 @@ Anyway: TypeAlias = Annotated[
 ]
 Where: TypeAlias = Annotated[
     str,
-    typer.Option(
+    option(
+        "CONDITION",
+        'Search only documents whose fields meet this: "date >= 2021 and tag = lease". Fields: author, date, '
+        "tag, folder, kind, language, name, title, pages.",
         "--where",
         "-w",
-        metavar="CONDITION",
-        help='Search only documents whose fields meet this: "date >= 2021 and tag = lease". Fields: author, date, '
-        "tag, folder, kind, language, name, title, pages.",
-        show_default=False,
     ),
 ]
 Llm: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--llm",
-        metavar="MODEL",
-        help="The language model: openai:gpt-4o-mini, ollama:llama3.1, http://localhost:8000/v1#name or "
+    option(
+        "MODEL",
+        "The language model: openai:gpt-4o-mini, ollama:llama3.1, http://localhost:8000/v1#name or "
         "replay:file.jsonl. For different models per role, repeat: guide=ollama:llama3.1.",
-        show_default="$CLEW_LLM, else none",
+        "--llm",
+        default="$CLEW_LLM, else none",
     ),
 ]
 Recipe: TypeAlias = Annotated[
@@ -80,64 +84,39 @@ Recipe: TypeAlias = Annotated[
 ]
 Retriever: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "NAME",
+        "The retriever that the method searches with, if it lets you choose; see clew recipes.",
         "--retriever",
-        metavar="NAME",
-        help="The retriever that the method searches with, if it lets you choose; see clew recipes.",
-        show_default=False,
     ),
 ]
 Graphs: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--graph",
-        "-g",
-        metavar="NAME",
-        help="Search only this graph. Repeat for several.",
-        show_default=False,
-    ),
+    list[str] | None, option("NAME", "Search only this graph. Repeat for several.", "--graph", "-g")
 ]
 Workers: TypeAlias = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Read files in N processes.", show_default="one per core"),
+    int | None, option("N", "Read files in N processes.", default="one per core", min=1)
 ]
 On: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "local|ray://HOST:PORT",
+        "Do the work on a Ray cluster (extra scale): that of this machine (clew cluster up) or another.",
         "--on",
-        metavar="local|ray://HOST:PORT",
-        help="Do the work on a Ray cluster (extra scale): that of this machine (clew cluster up) or another.",
-        show_default="this process and its workers",
+        default="this process and its workers",
     ),
 ]
 BudgetCalls: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        min=0, metavar="N", help="Stop before the model is called more than N times.", show_default=False
-    ),
+    int | None, option("N", "Stop before the model is called more than N times.", min=0)
 ]
 BudgetTokens: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        metavar="N",
-        help="Stop before the model reads and writes more than N tokens.",
-        show_default=False,
-    ),
+    int | None, option("N", "Stop before the model reads and writes more than N tokens.", min=0)
 ]
 BudgetMoney: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        min=0, metavar="DOLLARS", help="Stop before the model costs more than this.", show_default=False
-    ),
+    float | None, option("DOLLARS", "Stop before the model costs more than this.", min=0)
 ]
 Record: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Record all model calls, so that --llm replay:FILE repeats the run without a model.",
-        show_default=False,
-    ),
+    option("FILE", "Record all model calls, so that --llm replay:FILE repeats the run without a model."),
 ]
 NoCache: TypeAlias = Annotated[
     bool, typer.Option("--no-cache", help="Do not reuse replies that the model gave earlier.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import clew
-from clew.app.cli.options import Json, Kb
+from clew.app.cli.options import Json, Kb, option
 from clew.app.cli.output import format_count, print_grid, print_json, print_line, print_note
 from clew.core.text import shorten
 
@@ -25,19 +25,10 @@ def list_tables(
         str | None,
         typer.Argument(metavar="TABLE", help="Show the columns and rows of this table.", show_default=False),
     ] = None,
-    document: Annotated[
-        str | None,
-        typer.Option("--document", "-d", metavar="DOCUMENT", help="Only this document.", show_default=False),
-    ] = None,
+    document: Annotated[str | None, option("DOCUMENT", "Only this document.", "--document", "-d")] = None,
     rows: Annotated[int, typer.Option(min=0, metavar="N", help="Print at most N rows of a table.")] = 20,
     export: Annotated[
-        Path | None,
-        typer.Option(
-            "--export",
-            metavar="FILE",
-            help="Write the table to a .csv, .xlsx or .parquet file.",
-            show_default=False,
-        ),
+        Path | None, option("FILE", "Write the table to a .csv, .xlsx or .parquet file.", "--export")
     ] = None,
     kb: Kb = None,
     as_json: Json = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
+from clew.app.cli.options import option
 from clew.app.cli.output import format_count, print_line, print_note, show_progress
 from clew.core.errors import UsageError
 
@@ -44,47 +45,41 @@ def traverser(
         Path,
         typer.Option(metavar="FOLDER", help="The folder for the model; an interrupted run continues there."),
     ],
-    limit: Annotated[int | None, _number(min=2, help="Sample N questions.", show_default="all")] = None,
+    limit: Annotated[int | None, option("N", "Sample N questions.", default="all", min=2)] = None,
     held_out: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE",
+        option(
+            "SHARE",
+            "The share of questions to hold out; at least one question.",
+            default="0.02",
             min=0,
             max=0.9,
-            help="The share of questions to hold out; at least one question.",
-            show_default="0.02",
         ),
     ] = None,
-    epochs: Annotated[int | None, _number(min=1, help="Passes over the examples.", show_default="3")] = None,
+    epochs: Annotated[int | None, option("N", "Passes over the examples.", default="3", min=1)] = None,
     batch: Annotated[
-        int | None, _number(min=1, help="Examples per step.", show_default="8; decoder-only 128")
+        int | None, option("N", "Examples per step.", default="8; decoder-only 128", min=1)
     ] = None,
     at_once: Annotated[
-        int | None,
-        _number(min=1, help="Examples in memory at the same time.", show_default="8; decoder-only 4"),
+        int | None, option("N", "Examples in memory at the same time.", default="8; decoder-only 4", min=1)
     ] = None,
     learning_rate: Annotated[
-        float | None, _number(min=0, help="Learning rate of AdamW.", show_default="1e-4; decoder-only 3e-4")
+        float | None, option("N", "Learning rate of AdamW.", default="1e-4; decoder-only 3e-4", min=0)
     ] = None,
     warmup: Annotated[
-        int | None, _number(min=0, help="Steps of learning-rate warm-up.", show_default="0; decoder-only 100")
+        int | None, option("N", "Steps of learning-rate warm-up.", default="0; decoder-only 100", min=0)
     ] = None,
     lora_rank: Annotated[
-        int | None,
-        _number(min=0, help="Rank of LoRA; 0 trains all weights.", show_default="0; decoder-only 8"),
+        int | None, option("N", "Rank of LoRA; 0 trains all weights.", default="0; decoder-only 8", min=0)
     ] = None,
     max_input: Annotated[
-        int | None, _number(min=1, help="Skip prompts with more tokens.", show_default="512")
+        int | None, option("N", "Skip prompts with more tokens.", default="512", min=1)
     ] = None,
-    max_output: Annotated[
-        int | None, _number(min=1, help="Cut outputs after N tokens.", show_default="96")
-    ] = None,
+    max_output: Annotated[int | None, option("N", "Cut outputs after N tokens.", default="96", min=1)] = None,
     seed: Annotated[
-        int | None, _number(min=0, help="Seed for sampling, LoRA, order and dropout.", show_default="0")
+        int | None, option("N", "Seed for sampling, LoRA, order and dropout.", default="0", min=0)
     ] = None,
-    save_every: Annotated[
-        int | None, _number(min=1, help="Steps between checkpoints.", show_default="500")
-    ] = None,
+    save_every: Annotated[int | None, option("N", "Steps between checkpoints.", default="500", min=1)] = None,
     save_memory: Annotated[
         bool | None,
         typer.Option(
@@ -159,28 +154,21 @@ def encoder(
         Path,
         typer.Option(metavar="FOLDER", help="The folder for the model; an interrupted run continues there."),
     ],
-    data: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=PATH", help="A data set; may be repeated.")
-    ] = None,
+    data: Annotated[list[str] | None, option("NAME=PATH", "A data set; may be repeated.")] = None,
     from_kb: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Learn from this knowledge base instead; no questions are needed."),
+        Path | None, option("DIR", "Learn from this knowledge base instead; no questions are needed.")
     ] = None,
     graph: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PLACE",
-            help="The graph whose nodes answer the questions: a file or folder as clew graph add reads it, or a "
+        option(
+            "PLACE",
+            "The graph whose nodes answer the questions: a file or folder as clew graph add reads it, or a "
             "knowledge base with one graph.",
         ),
     ] = None,
     objective: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="mdr (learns every hop) or dpr (learns one).",
-            show_default="mdr; dpr with --graph",
-        ),
+        option("NAME", "mdr (learns every hop) or dpr (learns one).", default="mdr; dpr with --graph"),
     ] = None,
     configuration: Annotated[
         str,
@@ -192,37 +180,31 @@ def encoder(
             metavar="SHARE", min=0, max=0.9, help="The share of questions to hold out and measure on."
         ),
     ] = 0.1,
-    limit: Annotated[int | None, _number(min=2, help="Sample N questions.", show_default="all")] = None,
+    limit: Annotated[int | None, option("N", "Sample N questions.", default="all", min=2)] = None,
     pairs: Annotated[
-        int | None, _number(min=32, help="Sample N pairs of a knowledge base.", show_default="4000")
+        int | None, option("N", "Sample N pairs of a knowledge base.", default="4000", min=32)
     ] = None,
-    epochs: Annotated[int | None, _number(min=1, help="Passes over the pairs.", show_default="1")] = None,
-    batch: Annotated[int | None, _number(min=2, help="Pairs per step.", show_default="32")] = None,
-    negatives: Annotated[int | None, _number(min=0, help="Distractors per pair.", show_default="1")] = None,
-    mined: Annotated[int | None, _number(min=0, help="Hard negatives per pair.", show_default="0")] = None,
+    epochs: Annotated[int | None, option("N", "Passes over the pairs.", default="1", min=1)] = None,
+    batch: Annotated[int | None, option("N", "Pairs per step.", default="32", min=2)] = None,
+    negatives: Annotated[int | None, option("N", "Distractors per pair.", default="1", min=0)] = None,
+    mined: Annotated[int | None, option("N", "Hard negatives per pair.", default="0", min=0)] = None,
     learning_rate: Annotated[
-        float | None, _number(min=0, help="Learning rate of AdamW.", show_default="1e-4")
+        float | None, option("N", "Learning rate of AdamW.", default="1e-4", min=0)
     ] = None,
     scale: Annotated[
-        float | None, _number(min=0, help="Scale of similarities (1 / temperature).", show_default="20")
+        float | None, option("N", "Scale of similarities (1 / temperature).", default="20", min=0)
     ] = None,
     max_tokens: Annotated[
-        int | None, _number(min=8, help="Cut texts after N tokens in training.", show_default="128")
+        int | None, option("N", "Cut texts after N tokens in training.", default="128", min=8)
     ] = None,
     blend: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            metavar="SHARE",
-            help="The share of the trained weights in the result.",
-            show_default="0.5",
-        ),
+        option("SHARE", "The share of the trained weights in the result.", default="0.5", min=0, max=1),
     ] = None,
     lora_rank: Annotated[
-        int | None, _number(min=0, help="Rank of LoRA; 0 trains all weights.", show_default="0")
+        int | None, option("N", "Rank of LoRA; 0 trains all weights.", default="0", min=0)
     ] = None,
-    seed: Annotated[int | None, _number(min=0, help="Seed for sampling and order.", show_default="0")] = None,
+    seed: Annotated[int | None, option("N", "Seed for sampling and order.", default="0", min=0)] = None,
     weights: Annotated[
         str, typer.Option(metavar="FORM", help="Weights of the export: fp32, half or int8.")
     ] = "int8",
@@ -370,18 +352,16 @@ def reader(
     scale: Annotated[
         float, _number(min=0.001, help="Multiply the number of examples of every kind by N.")
     ] = 1.0,
-    epochs: Annotated[int | None, _number(min=1, help="Passes over the examples.", show_default="1")] = None,
-    batch: Annotated[int | None, _number(min=1, help="Windows per step.", show_default="24")] = None,
+    epochs: Annotated[int | None, option("N", "Passes over the examples.", default="1", min=1)] = None,
+    batch: Annotated[int | None, option("N", "Windows per step.", default="24", min=1)] = None,
     learning_rate: Annotated[
-        float | None, _number(min=0, help="Learning rate of AdamW.", show_default="3e-4")
+        float | None, option("N", "Learning rate of AdamW.", default="3e-4", min=0)
     ] = None,
     max_tokens: Annotated[
-        int | None, _number(min=96, max=512, help="Tokens of a window.", show_default="320")
+        int | None, option("N", "Tokens of a window.", default="320", min=96, max=512)
     ] = None,
-    seed: Annotated[int | None, _number(min=0, help="Seed for sampling and order.", show_default="0")] = None,
-    save_every: Annotated[
-        int | None, _number(min=1, help="Steps between checkpoints.", show_default="50")
-    ] = None,
+    seed: Annotated[int | None, option("N", "Seed for sampling and order.", default="0", min=0)] = None,
+    save_every: Annotated[int | None, option("N", "Steps between checkpoints.", default="50", min=1)] = None,
 ) -> None:
     """Train a reader that marks answers in passages, and export it for use without torch.
 
