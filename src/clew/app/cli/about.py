@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,8 +13,6 @@ from clew.app.cli.output import format_count, print_json, print_line
 from clew.core.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from clew.knowledge_base.name_profile import NameCount, NameProfile, Statement
 
 #: Characters of a printed sentence; --json prints it as a whole.

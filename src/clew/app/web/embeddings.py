@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 import numpy as np
@@ -22,11 +22,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from clew.app.web.openai import MODEL_NAME, ChatError, make_openai_router
 from clew.app.web.server import Server
 from clew.app.web.settings import Settings
+from clew.core.arrays import Vectors
 from clew.core.protocols import Encoder
 from clew.models.costs import count_tokens
-
-if TYPE_CHECKING:
-    from clew.core.arrays import Vectors
 
 #: Texts of one request, and characters of each.
 MAX_TEXTS, MAX_CHARACTERS = 512, 32_000

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
@@ -22,11 +24,6 @@ from clew.core.errors import (
     StoreError,
     Unavailable,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fastapi import FastAPI, Request, Response
 
 #: The reply to an error of ours; the traceback goes into the server's log and nowhere else.
 SERVER_FAULT = {"error": "something went wrong in the server", "hint": "Its log says what"}

@@ -9,16 +9,14 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from anyio import CancelScope
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from clew.app.web.errors import ServerBusy, response_for
 from clew.core.types import Answer, Step
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
 
 #: Seconds after which a client may ask again for a stream that it did not get.
 _RETRY_STREAM = 5

@@ -24,19 +24,16 @@ import socket
 import time
 from collections.abc import MutableMapping
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.requests import HTTPConnection, cookie_parser
 from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.app.web.errors import LOG, SERVER_FAULT, BodyTimeout, BodyTooLarge, error_response
 from clew.app.web.settings import SLOWEST, Settings, is_loopback_host
-
-if TYPE_CHECKING:
-    from starlette.requests import HTTPConnection
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: A browser may load from this server and from nowhere else. The pages have no inline scripts or styles.
 _POLICY = (

@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from clew.app.web.settings import NO_MODEL
+from clew.app.web.settings import NO_MODEL, ModelChoice, Settings
 from clew.core.errors import BudgetExceeded, unknown_name_error
 from clew.core.protocols import Completion, LanguageModel, Prompt
 from clew.knowledge_base import registry
-
-if TYPE_CHECKING:
-    from clew.app.web.settings import ModelChoice, Settings
 
 _ADDRESS = re.compile(r"https?://[^,#]*#")
 

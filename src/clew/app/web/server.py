@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Path, Request
+from starlette.requests import HTTPConnection
 
 from clew.app.web.bases import ServedBase, ServedBases, open_served_base
 from clew.app.web.errors import RequestRefused, ServerBusy
@@ -28,8 +29,6 @@ from clew.knowledge_base.shared_base import SharedBase
 from clew.store.object_store import open_object_store
 
 if TYPE_CHECKING:
-    from starlette.requests import HTTPConnection
-
     from clew.parse.documents.pdf.page_images import PageImage
 
 

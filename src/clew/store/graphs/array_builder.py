@@ -10,22 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import range_indices, run_offsets, write_arrays, write_manifest
+from clew.core.arrays import Arrays, range_indices, run_offsets, write_arrays, write_manifest
 from clew.core.files import create_folder
 from clew.core.text import fold_name, fold_names, hash_terms, parse_number, scalar_text
 from clew.store.graphs import tables
 from clew.store.graphs.arrays import MAKER, MANIFEST, DirectedEdges
 from clew.store.graphs.spelling_index import build_spelling_index, clip_name
 from clew.store.graphs.tables import StoredGraph
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Arrays
 
 #: Number of examples that are kept of a relation.
 EXAMPLES = 3

@@ -23,18 +23,14 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import file_checksum, read_arrays, run_offsets
+from clew.core.arrays import Arrays, Rows, file_checksum, read_arrays, run_offsets
 from clew.core.errors import Damaged
 from clew.store.database import refuse_exhaustion
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Arrays, Rows
 
 #: Changing the arrays changes this name, and those of every graph are rebuilt.
 MAKER = "graphs/4"

@@ -20,8 +20,9 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import TextSpans, sorted_unique
+from clew.core.arrays import Rows, TextSpans, sorted_unique
 from clew.core.text import clean_names, iri_label
 from clew.store.graphs.id_table import IdTable
 from clew.store.graphs.tables import (
@@ -37,9 +38,6 @@ from clew.store.graphs.tables import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Rows
     from clew.core.protocols import NodeColumns
 
 #: Replaces the IRI of a Wikidata property in a statement by that of the property itself, which has the label.

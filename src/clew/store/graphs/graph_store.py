@@ -20,20 +20,19 @@ from clew.core.errors import (
     unknown_name_error,
 )
 from clew.core.files import create_folder, guard_disk, mend_rights
-from clew.core.types import GRAPH_EDITED, GraphInfo, GraphSource
+from clew.core.types import GRAPH_EDITED, GraphEditCounts, GraphInfo, GraphSource
 from clew.store.database import LOCK_TIMEOUT, Database, hold_lock
 from clew.store.graphs import tables
+from clew.store.graphs.tables import StoredGraph
 
 if TYPE_CHECKING:
     import pyoxigraph
 
     from clew.core.protocols import PropertyGraph
-    from clew.core.types import GraphEditCounts
     from clew.store.graphs.arrays import GraphArrays
     from clew.store.graphs.builder import GraphBuilder
     from clew.store.graphs.graph_edits import GraphChange, GraphEdits
     from clew.store.graphs.imported_graph import ImportedGraph
-    from clew.store.graphs.tables import StoredGraph
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import MountedGraph
 

@@ -7,16 +7,12 @@ which is faster for them, and are moved to the arrays when the next column comes
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import TextSpans, run_offsets
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Rows
+from clew.core.arrays import Rows, TextSpans, run_offsets
 
 #: The two words of an id's key: (n,) each.
 _Keys = tuple["NDArray[np.uint64]", "NDArray[np.uint64]"]

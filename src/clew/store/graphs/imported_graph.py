@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import range_indices, run_offsets
+from clew.core.arrays import Floats, Mask, Rows, range_indices, run_offsets
 from clew.core.errors import NotFound, RemovedMeanwhile, unknown_name_error
-from clew.core.protocols import PropertyColumn
+from clew.core.protocols import Encoder, NodeTexts, Postings, ProgressCallback, PropertyColumn
 from clew.core.text import fold_name, hash_term
 from clew.core.types import Entity, Property, Relation
 from clew.store.database import Database
@@ -20,12 +21,6 @@ from clew.store.graphs.arrays import DirectedEdges, GraphArrays
 from clew.store.graphs.node_index import NodeFolder, StoredNodeVectors, node_word_postings
 from clew.store.graphs.spelling_index import SpellingIndex
 from clew.store.graphs.tables import StoredGraph
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Floats, Mask, Rows
-    from clew.core.protocols import Encoder, NodeTexts, Postings, ProgressCallback
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.core.errors import NotFound, UsageError
 from clew.core.text import shorten
-from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Node
+from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Document, Entity, GraphInfo, Node
 from clew.knowledge_base.document_parts import nodes_on_page, nodes_within
-
-if TYPE_CHECKING:
-    from clew.core.types import Document, Entity, GraphInfo
-    from clew.knowledge_base.knowledge_base import KnowledgeBase
+from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 #: Characters of text that one result holds; characters of one passage among search results.
 MAX_CHARACTERS, _MAX_HIT = 16_000, 2_000

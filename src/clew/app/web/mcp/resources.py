@@ -7,18 +7,17 @@ another text than it did.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 from clew.app.web.mcp.lookups import show_target
 from clew.core.errors import NotFound, UsageError
 from clew.core.text import read_count
-
-if TYPE_CHECKING:
-    from clew.core.types import Document
-    from clew.knowledge_base.knowledge_base import KnowledgeBase
+from clew.core.types import Document
+from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 SCHEME = "clew"
 #: The form of a page's address.
@@ -83,33 +82,7 @@ class PromptText:
         return text
 
 
-PROMPTS = (
-    PromptText(
-        "answer",
-        "Answer from my documents",
-        "Answer a question with citations, or say that the documents do not hold the answer.",
-        {"question": "a full question"},
-        "Answer this question with clew's tool ask, and only from what it returns: {question}\n\n"
-        "Cite the document and page of everything you say, in the tool's own words where it quotes. What begins with "
-        "'Perhaps' is not sure: say so. If the tool abstains, say that the documents do not hold the answer, and "
-        "name what came nearest.",
-    ),
-    PromptText(
-        "check",
-        "Check a statement",
-        "Say whether the documents support a statement, contradict it, or do not speak of it.",
-        {"statement": "the statement"},
-        "Check this statement against my documents: {statement}\n\n"
-        "Use clew's tools ask and search. Say supported, contradicted or not in the documents, and give the exact "
-        "words with document and page. Do not use what you know from elsewhere.",
-    ),
-    PromptText(
-        "compare",
-        "Compare two documents",
-        "Say how two documents differ in one respect, with a quote from each.",
-        {"first": "the name of a document", "second": "the name of another", "topic": "what to compare"},
-        "Compare {first} and {second} with regard to {topic}.\n\n"
-        "Call clew's tool ask or search for each document alone (argument documents). Give for each what it says "
-        "in its own words, with the page; then the difference. Say so where one of them does not speak of it.",
-    ),
+PROMPTS = tuple(
+    PromptText(**prompt)
+    for prompt in json.loads((Path(__file__).parent / "prompts.json").read_text(encoding="utf-8"))
 )

@@ -12,7 +12,9 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from clew.app.answers.view import table_cells
+from fastapi.responses import HTMLResponse
+
+from clew.app.answers.view import AnswerView, NodeView, table_cells
 from clew.app.web.method_choices import DEFAULT, NEED_MODEL, offered_methods
 from clew.app.web.pages.language import format_day, format_month, gettext, ngettext
 from clew.app.web.pages.render import document_title, render_page
@@ -26,9 +28,6 @@ from clew.knowledge_base.trash import Trash
 from clew.parse.graphs.formats import readable_suffixes
 
 if TYPE_CHECKING:
-    from fastapi.responses import HTMLResponse
-
-    from clew.app.answers.view import AnswerView, NodeView
     from clew.app.web.bases import ServedBase
     from clew.app.web.server import Server
 
