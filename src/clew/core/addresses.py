@@ -11,13 +11,18 @@ _PUBLIC_IPV6, _TRANSLATED = ipaddress.ip_network("2000::/3"), ipaddress.ip_netwo
 _TUNNELLED = ipaddress.ip_network("2002::/16")
 
 
+def is_loopback_host(host: str) -> bool:
+    """Return whether a server that is bound to ``host`` can be reached only from this machine."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def is_loopback(url: str) -> bool:
     """Return whether the host of a URL is this machine."""
     host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+    return is_loopback_host(host) or host.endswith(".localhost")
 
 
 def without_password(url: str) -> str:

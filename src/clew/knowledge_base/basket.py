@@ -13,17 +13,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from clew.core.errors import Damaged, NotFound, UsageError
 from clew.core.files import replace_file
-from clew.core.types import RETRIEVED_KINDS, Node
+from clew.core.types import RETRIEVED_KINDS, Answer, Node
 from clew.store.database import hold_lock
-
-if TYPE_CHECKING:
-    from clew.core.types import Answer
-    from clew.store.store import Store
+from clew.store.store import Store
 
 FILE, LOCK = "basket.jsonl", "basket.lock"
 

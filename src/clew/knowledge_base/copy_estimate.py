@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,10 +37,8 @@ from clew.store.remote.manifest import (
     usual_piece_size,
 )
 from clew.store.remote.store import RemoteStore, choose_prefetched
+from clew.store.snapshot import StoreSnapshot
 from clew.store.store import Store
-
-if TYPE_CHECKING:
-    from clew.store.snapshot import StoreSnapshot
 
 #: Questions that are asked of the copy, beside the user's: titles of documents.
 QUESTIONS = 4

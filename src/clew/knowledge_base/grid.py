@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 from clew.core.errors import MissingExtra, UsageError
 from clew.core.sources import Source, Sources, expand_path, list_texts
 from clew.core.text import clean_text, escape_formula
-from clew.core.types import Usage
+from clew.core.types import Answer, Document, Usage
+from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from clew.core.protocols import LanguageModel
-    from clew.core.types import Answer, Document
-    from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 #: What ends a file's name, by the form that is written.
 SUFFIXES = (".xlsx", ".csv")

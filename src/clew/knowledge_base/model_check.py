@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from clew.core.config import cache_path
@@ -108,14 +109,8 @@ class ModelReport:
         """Return the report as JSON."""
         abilities = [asdict(ability) for ability in self.abilities]
         usage = self.usage.to_dict()
-        return {
-            "model": self.model,
-            "context": self.context,
-            "date": self.date,
-            "abilities": abilities,
-            "settings": self.settings,
-            "usage": usage,
-        }
+        report = {"model": self.model, "context": self.context, "date": self.date}
+        return report | {"abilities": abilities, "settings": self.settings, "usage": usage}
 
 
 def check_model(model: LanguageModel, progress: Callable[[str], None] = lambda name: None) -> ModelReport:
@@ -152,9 +147,7 @@ def saved_settings(model: str) -> Mapping[str, str]:
 def _read_reports() -> dict[str, dict[str, Any]]:
     try:
         reports = json.loads((cache_path() / REPORTS).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except ValueError:  # it is a cache: a damaged one is as good as none
+    except (FileNotFoundError, ValueError):  # it is a cache: a damaged one is as good as none
         return {}
     return reports if isinstance(reports, dict) else {}
 
@@ -173,14 +166,22 @@ def _run_case(case: _Case, model: LanguageModel) -> str:
 def _cases() -> dict[str, list[_Case]]:
     """Return the twenty prompts by ability."""
     return {
-        "chains by example": [_chain_case("chain-parse", question) for question in _CHAIN_QUESTIONS],
-        "chains by schema": [_chain_case("chain-structured", question) for question in _CHAIN_QUESTIONS],
-        "JSON": [_json_case(text, value) for text, value in _JSON_TEXTS],
-        "ids": [_sections_case(), _paragraphs_case(), _verdict_case(True), _verdict_case(False)],
-        "ranking": [_ranking_case()],
-        "quotes": [_quote_case(question, gold) for question, gold in _QUOTE_QUESTIONS],
-        "abstaining": [_open_case(question) for question in _OPEN_QUESTIONS],
-        "context": [_context_case(at_start) for at_start in (True, False)],
+        "chains by example": [
+            partial(_check_chain, "chain-parse", question) for question in _CHAIN_QUESTIONS
+        ],
+        "chains by schema": [
+            partial(_check_chain, "chain-structured", question) for question in _CHAIN_QUESTIONS
+        ],
+        "JSON": [partial(_check_json, text, value) for text, value in _JSON_TEXTS],
+        "ids": [
+            _check_sections,
+            _check_paragraphs,
+            *(partial(_check_verdict, is_yes) for is_yes in (True, False)),
+        ],
+        "ranking": [_check_ranking],
+        "quotes": [partial(_check_quote, question, gold) for question, gold in _QUOTE_QUESTIONS],
+        "abstaining": [partial(_check_abstaining, question) for question in _OPEN_QUESTIONS],
+        "context": [partial(_check_context, at_start) for at_start in (True, False)],
     }
 
 
@@ -211,72 +212,54 @@ def _wrong(reply: str) -> str:
     return f"it wrote {' '.join(reply.split())[:120]!r}"
 
 
-def _chain_case(prompt: str, question: str) -> _Case:
-    def case(model: LanguageModel) -> str:
-        template = load_prompt(prompt, shots=_SHOTS) if prompt == "chain-parse" else load_prompt(prompt)
-        chains = ChainWriter(model, template).write(Question(question), TrailRecorder())
-        if not chains:
-            return "no chain could be read"
-        name = question.rpartition(" of ")[2].removeprefix("the film ").rstrip("?")
-        chain = chains[0]
-        is_right = is_solvable(chain) and len(chain.unknowns) >= 2 and name in str(chain)
-        return "" if is_right else f"it wrote {chain}"
-
-    return case
+def _check_chain(prompt: str, question: str, model: LanguageModel) -> str:
+    template = load_prompt(prompt, shots=_SHOTS) if prompt == "chain-parse" else load_prompt(prompt)
+    chains = ChainWriter(model, template).write(Question(question), TrailRecorder())
+    if not chains:
+        return "no chain could be read"
+    name = question.rpartition(" of ")[2].removeprefix("the film ").rstrip("?")
+    chain = chains[0]
+    is_right = is_solvable(chain) and len(chain.unknowns) >= 2 and name in str(chain)
+    return "" if is_right else f"it wrote {chain}"
 
 
-def _json_case(text: str, value: Mapping[str, Any]) -> _Case:
-    def case(model: LanguageModel) -> str:
-        user = f"{text}\n\nReply with one JSON object that has the keys town and year."
-        reply = _ask(model, Prompt(user, schema=_JSON_SCHEMA, max_tokens=64, role="structure"))
-        return "" if parse_json(reply, _JSON_SCHEMA) == value else _wrong(reply)
-
-    return case
+def _check_json(text: str, value: Mapping[str, Any], model: LanguageModel) -> str:
+    user = f"{text}\n\nReply with one JSON object that has the keys town and year."
+    reply = _ask(model, Prompt(user, schema=_JSON_SCHEMA, max_tokens=64, role="structure"))
+    return "" if parse_json(reply, _JSON_SCHEMA) == value else _wrong(reply)
 
 
-def _sections_case() -> _Case:
-    def case(model: LanguageModel) -> str:
-        names = ("Ships", "Shipyards", "Dams", "Lighthouses")
-        outline = "\n".join(f"[{number}] {name}" for number, name in enumerate(names, 1))
-        prompt = load_prompt("drill-sections").render(
-            outline=outline, question="Who designed the Corran Light, a lighthouse?"
-        )
-        reply = _ask(model, prompt)
-        indexes, _ = EntryNames([(name,) for name in names], [1, 2, 3, 4]).match_reply(reply)
-        return "" if 3 in indexes and len(indexes) <= 2 else _wrong(reply)
-
-    return case
+def _check_sections(model: LanguageModel) -> str:
+    names = ("Ships", "Shipyards", "Dams", "Lighthouses")
+    outline = "\n".join(f"[{number}] {name}" for number, name in enumerate(names, 1))
+    prompt = load_prompt("drill-sections").render(
+        outline=outline, question="Who designed the Corran Light, a lighthouse?"
+    )
+    reply = _ask(model, prompt)
+    indexes, _ = EntryNames([(name,) for name in names], [1, 2, 3, 4]).match_reply(reply)
+    return "" if 3 in indexes and len(indexes) <= 2 else _wrong(reply)
 
 
-def _paragraphs_case() -> _Case:
-    def case(model: LanguageModel) -> str:
-        lines = "\n".join(f"{number}: {fact}" for number, fact in enumerate(_FACTS, 1))
-        prompt = load_prompt("drill-paragraphs").render(
-            question="How much water does the dam hold?", paragraphs=lines
-        )
-        reply = _ask(model, prompt)
-        return "" if parse_numbers(reply, range(1, 4)).chosen == (3,) else _wrong(reply)
-
-    return case
+def _check_paragraphs(model: LanguageModel) -> str:
+    lines = "\n".join(f"{number}: {fact}" for number, fact in enumerate(_FACTS, 1))
+    prompt = load_prompt("drill-paragraphs").render(
+        question="How much water does the dam hold?", paragraphs=lines
+    )
+    reply = _ask(model, prompt)
+    return "" if parse_numbers(reply, range(1, 4)).chosen == (3,) else _wrong(reply)
 
 
-def _verdict_case(expected: bool) -> _Case:
-    def case(model: LanguageModel) -> str:
-        question = "Who designed the Corran Light?" if expected else "What do apples cost?"
-        reply = _ask(model, load_prompt("drill-boolean").render(question=question, paragraph=_FACTS[0]))
-        return "" if parse_verdict(reply) is expected else _wrong(reply)
-
-    return case
+def _check_verdict(expected: bool, model: LanguageModel) -> str:
+    question = "Who designed the Corran Light?" if expected else "What do apples cost?"
+    reply = _ask(model, load_prompt("drill-boolean").render(question=question, paragraph=_FACTS[0]))
+    return "" if parse_verdict(reply) is expected else _wrong(reply)
 
 
-def _ranking_case() -> _Case:
-    def case(model: LanguageModel) -> str:
-        template = load_prompt("focus-rerank-list")
-        candidates = "\n\n".join(f"[{number}]\n{fact}" for number, fact in enumerate(_FACTS, 1))
-        reply = _ask(model, template.render(question="Which dam holds water?", candidates=candidates))
-        return "" if parse_ranking(reply, template)[:1] == [3] else _wrong(reply)
-
-    return case
+def _check_ranking(model: LanguageModel) -> str:
+    template = load_prompt("focus-rerank-list")
+    candidates = "\n\n".join(f"[{number}]\n{fact}" for number, fact in enumerate(_FACTS, 1))
+    reply = _ask(model, template.render(question="Which dam holds water?", candidates=candidates))
+    return "" if parse_ranking(reply, template)[:1] == [3] else _wrong(reply)
 
 
 def _fact_hits() -> list[Hit]:
@@ -292,35 +275,24 @@ def _fact_hits() -> list[Hit]:
     ]
 
 
-def _quote_case(question: str, gold: str) -> _Case:
-    def case(model: LanguageModel) -> str:
-        reader = CitedReader(model, load_prompt("read-cited"))
-        answer = reader.read(Question(question), _fact_hits(), TrailRecorder())
-        if answer.abstained:
-            return "no answer with a quote that stands in its source"
-        return "" if gold.casefold() in answer.text.casefold() else _wrong(answer.text)
-
-    return case
+def _check_quote(question: str, gold: str, model: LanguageModel) -> str:
+    reader = CitedReader(model, load_prompt("read-cited"))
+    answer = reader.read(Question(question), _fact_hits(), TrailRecorder())
+    if answer.abstained:
+        return "no answer with a quote that stands in its source"
+    return "" if gold.casefold() in answer.text.casefold() else _wrong(answer.text)
 
 
-def _open_case(question: str) -> _Case:
-    def case(model: LanguageModel) -> str:
-        answer = CitedReader(model, load_prompt("read-cited")).read(
-            Question(question), _fact_hits(), TrailRecorder()
-        )
-        return "" if answer.abstained else _wrong(answer.text)
-
-    return case
+def _check_abstaining(question: str, model: LanguageModel) -> str:
+    answer = CitedReader(model, load_prompt("read-cited")).read(
+        Question(question), _fact_hits(), TrailRecorder()
+    )
+    return "" if answer.abstained else _wrong(answer.text)
 
 
-def _context_case(at_start: bool) -> _Case:
-    def case(model: LanguageModel) -> str:
-        filler = " ".join(_FACTS[n % 3] for n in range(_FILLER_WORDS // 10))
-        code = "The code word is Marlinspike."
-        text = f"{code} {filler}" if at_start else f"{filler} {code}"
-        reply = _ask(
-            model, Prompt(f"{text}\n\nWhat is the code word? Reply with the word alone.", max_tokens=24)
-        )
-        return "" if "marlinspike" in reply.casefold() and not is_refusal(reply) else _wrong(reply)
-
-    return case
+def _check_context(at_start: bool, model: LanguageModel) -> str:
+    filler = " ".join(_FACTS[n % 3] for n in range(_FILLER_WORDS // 10))
+    code = "The code word is Marlinspike."
+    text = f"{code} {filler}" if at_start else f"{filler} {code}"
+    reply = _ask(model, Prompt(f"{text}\n\nWhat is the code word? Reply with the word alone.", max_tokens=24))
+    return "" if "marlinspike" in reply.casefold() and not is_refusal(reply) else _wrong(reply)

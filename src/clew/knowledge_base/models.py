@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from clew.core.config import cache_path
 from clew.core.sources import Sources
+from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.results import ReplyCache, RoleCost
-
-if TYPE_CHECKING:
-    from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 
 def encoder_kinds() -> dict[str, str]:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import union
+from clew.core.arrays import Rows, union
 from clew.core.errors import UsageError
 from clew.core.languages import document_languages
 from clew.core.mentions import CELL, DEFINED, INITIAL, LABEL, NAME, linking_names, mention_key, row_label
@@ -27,9 +28,6 @@ from clew.knowledge_base.graphs import entity_triples
 from clew.knowledge_base.results import EntityTriples
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Rows
     from clew.core.protocols import PropertyGraph, Snapshot
 
 #: Names of fewer characters are not read for others; those of at least the second number with up to two edits, others

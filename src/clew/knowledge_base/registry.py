@@ -7,7 +7,7 @@ and entry points name those of plug-ins. ``default`` names the method that measu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -33,23 +33,21 @@ from clew.core.component import (
 )
 from clew.core.config import web_search_endpoint
 from clew.core.errors import PluginError, UsageError, unknown_name_error
+from clew.core.protocols import (
+    Encoder,
+    Graph,
+    LanguageModel,
+    Method,
+    Prompt,
+    Reader,
+    Reranker,
+    Retriever,
+    SnapshotSource,
+    SpanModel,
+)
+from clew.core.types import Exclusion, Hit, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clew.core.protocols import (
-        Encoder,
-        Graph,
-        LanguageModel,
-        Method,
-        Prompt,
-        Reader,
-        Reranker,
-        Retriever,
-        SnapshotSource,
-        SpanModel,
-    )
-    from clew.core.types import Exclusion, Hit, Question
     from clew.methods.focus.exact import ExactReading
     from clew.methods.focus.method import FocusMethod
     from clew.models.wrappers import Budget

@@ -18,16 +18,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
 
 from clew.core.config import data_path
 from clew.core.errors import NotFound, StoreError, UsageError, require_packages
 from clew.core.files import create_folder
 from clew.core.text import shorten
 from clew.store.database import hold_lock
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 T = TypeVar("T")
 

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.core.arrays import Mask, Rows
 from clew.core.errors import NotFound, UsageError
+from clew.core.protocols import Postings, PropertyGraph, VectorIndex
 from clew.core.text import read_count
 from clew.core.types import KINDS, RETRIEVED_KINDS, Document, Node, Scope
 from clew.store.database import Database
@@ -25,10 +28,6 @@ from clew.store.segments import FIELDS, Segment, SegmentedPostings
 from clew.store.vectors import StoredVectors, VectorFiles, vectors_folder
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Mask, Rows
-    from clew.core.protocols import Postings, PropertyGraph, VectorIndex
     from clew.store.graphs.graph_store import GraphStore
 
 

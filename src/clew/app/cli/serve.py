@@ -11,6 +11,7 @@ import typer
 
 from clew.app.cli.options import BudgetCalls, BudgetMoney, BudgetTokens
 from clew.app.cli.output import print_line, print_note
+from clew.core.addresses import is_loopback_host
 from clew.core.config import data_path, environment, knowledge_base_path, projects_path, server_token
 
 if TYPE_CHECKING:
@@ -121,7 +122,6 @@ def serve(
     from clew.app.web.settings import (
         QuestionBudget,
         Settings,
-        is_loopback_host,
         name_bases,
         name_models,
         new_token,

@@ -33,7 +33,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.app.web.errors import LOG, SERVER_FAULT, BodyTimeout, BodyTooLarge, error_response
-from clew.app.web.settings import SLOWEST, Settings, is_loopback_host
+from clew.app.web.settings import SLOWEST, Settings
+from clew.core.addresses import is_loopback_host
 
 #: A browser may load from this server and from nowhere else. The pages have no inline scripts or styles.
 _POLICY = (

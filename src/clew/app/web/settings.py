@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 
+from clew.core.addresses import is_loopback_host
 from clew.core.config import knowledge_base_name
 from clew.core.errors import UsageError
 from clew.core.text import slugify
@@ -127,16 +127,6 @@ class Settings:
                 f"a token of {len(self.token)} characters can be guessed",
                 f"Take at least {MIN_TOKEN_LENGTH}, or leave it out: one is made",
             )
-
-
-def is_loopback_host(host: str) -> bool:
-    """Return whether a server that is bound to ``host`` can be reached only from this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def new_token() -> str:

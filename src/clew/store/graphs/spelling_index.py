@@ -12,17 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import distinct, find_in_runs, range_indices, run_offsets
+from clew.core.arrays import Arrays, Floats, Rows, distinct, find_in_runs, range_indices, run_offsets
 from clew.core.text import fold_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Arrays, Floats, Rows
 
 #: Characters of a name that are indexed.
 MAX_NAME_LENGTH = 120

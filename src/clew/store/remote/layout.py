@@ -27,7 +27,7 @@ import zipfile
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -41,9 +41,7 @@ from clew.store.remote.manifest import is_below, is_postings
 from clew.store.remote.records import RECORDS_VERSION, RecordPacker
 from clew.store.segments import MANIFEST as SEGMENTS_MANIFEST
 from clew.store.segments import SEGMENTS_MAKER, FieldPostings, Segment, SegmentIndex
-
-if TYPE_CHECKING:
-    from clew.store.store import Store
+from clew.store.store import Store
 
 #: What the files depend on: another clew than the one that wrote them may not be able to read them.
 LAYOUT = f"2 database/{len(MIGRATIONS)} records/{RECORDS_VERSION} {SEGMENTS_MAKER}"

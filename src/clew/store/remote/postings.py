@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import find_positions
+from clew.core.arrays import Hashes, Rows, find_positions
 from clew.store.remote.layout import RANGED
 from clew.store.remote.pieces import PieceCache, StoredBytes
 from clew.store.segments import FIELDS, FieldPostings, Segment, SegmentedPostings, SegmentPart
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Hashes, Rows
 
 _ITEM = np.dtype("<u4")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.core.arrays import run_offsets
 from clew.core.files import open_private
@@ -27,8 +28,6 @@ from clew.store.database import PIECE_LENGTH
 from clew.store.documents import NodeRecord, StoredRecords
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from clew.store.remote.pieces import StoredBytes
 
 #: A change of what is packed raises it.

@@ -23,13 +23,16 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
+from clew.core.arrays import Mask, Rows
 from clew.core.config import cache_path, storage_cache_limit
 from clew.core.errors import BaseReplaced, Damaged, NotFound, StoreError, UsageError
 from clew.core.files import FILE_RIGHTS, copy_file, create_folder
+from clew.core.protocols import Encoder, PropertyGraph, VectorIndex
 from clew.core.types import TABLE, Document, Node, Scope
 from clew.store.database import DATABASE_FILE, Database, hold_lock
 from clew.store.documents import DocumentEntry, read_counter, read_entries
 from clew.store.graphs.graph_store import GraphStore
+from clew.store.graphs.tables import StoredGraph
 from clew.store.object_store import ObjectStore, local_name, open_object_store, storage_path
 from clew.store.remote import layout
 from clew.store.remote.manifest import (
@@ -42,18 +45,13 @@ from clew.store.remote.manifest import (
 from clew.store.remote.pieces import PieceCache, StoredBytes
 from clew.store.remote.postings import RemotePostings, RemoteSegment, open_segment
 from clew.store.remote.records import PackedRecords
-from clew.store.segments import SegmentIndex
+from clew.store.segments import SegmentedPostings, SegmentIndex
 from clew.store.snapshot import StoreSnapshot
 from clew.store.store import Finding, Store, StoreInfo
 from clew.store.vectors import vectors_folder
 
 if TYPE_CHECKING:
     import sqlite3
-
-    from clew.core.arrays import Mask, Rows
-    from clew.core.protocols import Encoder, PropertyGraph, VectorIndex
-    from clew.store.graphs.tables import StoredGraph
-    from clew.store.segments import SegmentedPostings
 
 #: Seconds for which the state of the copy need not be compared again.
 CHECK_INTERVAL = 1.0

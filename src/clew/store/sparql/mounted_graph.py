@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.arrays import run_offsets, write_manifest
+from clew.core.arrays import Floats, Mask, Rows, run_offsets, write_manifest
 from clew.core.errors import NotFound, RemoteError, UnreadableFile, UsageError, unknown_name_error
 from clew.core.files import create_folder
 from clew.core.text import clean_name, iri_label
@@ -46,9 +47,6 @@ from clew.store.sparql.title_table import TitleTable, open_title_table
 from clew.store.sparql.wikibase import INSTANCE_OF, WrittenValues, list_properties, write_time, write_values
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.core.arrays import Floats, Mask, Rows
     from clew.core.protocols import Encoder, NodeTexts, NodeVectors, Postings, ProgressCallback
 
 _TEXTS = ("http://www.w3.org/2000/01/rdf-schema#comment", "http://schema.org/description")
