@@ -15,18 +15,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.core.errors import UsageError
 from clew.core.sources import Sources, expand_path, list_sources, refuse_system_folders
 from clew.core.types import Location, container_path
 from clew.knowledge_base.ingest.documents import has_vanished
 from clew.knowledge_base.ingest.plan import scan_paths
+from clew.knowledge_base.ingest.report import Progress, Report
+from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.trash import TRASH_DAYS, Trash
-
-if TYPE_CHECKING:
-    from clew.knowledge_base.ingest.report import Progress, Report
-    from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 
 @dataclass(frozen=True, slots=True)

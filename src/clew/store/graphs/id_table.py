@@ -211,7 +211,7 @@ def _make_keys(ids: TextSpans) -> _Keys:
     id is a hash of 120 bits, seeded anew in each process: that any two of a hundred million ids share one has a
     probability of about 1e-20.
     """
-    words = _words(_pad(ids.content))
+    words = _words(np.concatenate([ids.content, np.zeros(_WORD, dtype=np.uint8)]))
     sizes = np.minimum(ids.lengths, _WORD)
     first = words[ids.starts] & _MASKS[sizes]
     second = (ids.lengths + 1).astype(np.uint64) << _LENGTH_SHIFT
@@ -250,10 +250,6 @@ def _first_slots(keys: _Keys, mask: int) -> NDArray[np.int64]:
     mixed &= np.uint64(mask)
     slots: Rows = mixed.view(np.int64)
     return slots
-
-
-def _pad(content: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.concatenate([content, np.zeros(_WORD, dtype=np.uint8)])
 
 
 def _words(padded: NDArray[np.uint8]) -> NDArray[np.uint64]:

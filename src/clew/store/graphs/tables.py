@@ -321,7 +321,7 @@ def dump_graphs(connection: sqlite3.Connection) -> Iterator[str]:
             ids.append(json.loads(line)["id"])
             yield f'{{"graph":{canonical_json(graph.name)},"node":{line.decode()}}}'
         for relation in read_relations(connection, graph):
-            statements = _read_statements(connection, graph, relation)
+            statements = dict(map(json.loads, read_statement_lines(connection, graph, relation)))
             for number, blob in enumerate(read_pairs(connection, graph, relation)):
                 for place, (head, tail) in enumerate(
                     struct.iter_unpack("<II", blob), number * PAIRS_PER_BLOB
@@ -331,10 +331,6 @@ def dump_graphs(connection: sqlite3.Connection) -> Iterator[str]:
                     yield dump_line(graph=graph.name, edge=[ids[head], relation, ids[tail]], **more)
     for name, url, options in read_mounts(connection):
         yield dump_line(mount=name, url=url, options=options)
-
-
-def _read_statements(connection: sqlite3.Connection, graph: StoredGraph, relation: str) -> dict[int, object]:
-    return dict(map(json.loads, read_statement_lines(connection, graph, relation)))
 
 
 def read_statement_lines(
