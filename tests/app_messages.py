@@ -22,6 +22,7 @@ from jinja2.ext import extract_from_ast
 from clew.app.web.pages import language
 from clew.app.web.pages.language import Message
 from clew.app.web.pages.render import template_environment
+from clew.app.web.pages.texts import known_texts
 
 WEB = Path(language.__file__).parents[1]
 #: The functions that mark messages, with the number of texts that each takes.
@@ -63,6 +64,7 @@ def _script_calls() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 def _python_calls() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    yield from (("texts.txt", "mark", (text,)) for text in known_texts())
     for path in sorted((WEB / "pages").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):

@@ -28,30 +28,7 @@ CREATE TABLE IF NOT EXISTS question (
 _ADDED_COLUMNS = {"thread": "TEXT", "title": "TEXT", "pinned": "INTEGER"}
 #: A conversation has one key: its thread. Questions without follow-ups that ask the same share one, so that asking
 #: again adds no second line.
-_CONVERSATIONS = """
-WITH asked_question AS (
-    SELECT id, asked, state, title, pinned, problem, coalesce(thread, id) AS thread,
-        coalesce(json_extract(asking, '$.question'), '') AS question, json_extract(asking, '$.chain') AS chain,
-        json_extract(asking, '$.documents') AS documents, json_extract(asking, '$.graphs') AS graphs,
-        json_extract(answer, '$.answer') AS text
-    FROM question
-), keyed AS (
-    SELECT *, CASE WHEN count(*) OVER (PARTITION BY thread) > 1 THEN thread
-        ELSE lower(trim(question)) || char(10) || coalesce(chain, '') || char(10) || coalesce(documents, '')
-            || char(10) || coalesce(graphs, '') END AS key
-    FROM asked_question
-), line AS (
-    SELECT id, asked, state, problem, text, thread, key,
-        max(title) OVER conversation AS title, max(coalesce(pinned, 0)) OVER conversation AS pinned,
-        count(id) OVER conversation AS size,
-        first_value(question) OVER (PARTITION BY key ORDER BY asked, id) AS question,
-        first_value(chain) OVER (PARTITION BY key ORDER BY asked, id) AS chain,
-        max(instr(lower(coalesce(title, '') || ' ' || question || ' ' || coalesce(text, '')), lower(:words)))
-            OVER conversation AS wanted,
-        row_number() OVER (PARTITION BY key ORDER BY asked DESC, id) AS place
-    FROM keyed WINDOW conversation AS (PARTITION BY key)
-)
-"""
+_CONVERSATIONS = (Path(__file__).parent / "conversations.sql").read_text(encoding="utf-8")
 #: States of a question. It is interrupted if the server ended before the answer was complete.
 WAITING, RUNNING, DONE, STOPPED, FAILED, INTERRUPTED = (
     "waiting",

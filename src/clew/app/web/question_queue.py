@@ -16,13 +16,12 @@ from clew.app.web import history
 from clew.app.web.errors import LOG, SERVER_FAULT, ServerBusy, error_to_dict
 from clew.app.web.events import EventChannel
 from clew.core.errors import ClewError, NotFound
-from clew.core.types import EVIDENCE_FOR_ALL
+from clew.core.types import EVIDENCE_FOR_ALL, Answer, Step
 
 if TYPE_CHECKING:
     from clew.app.web.bases import ServedBase
     from clew.app.web.model_pool import ModelPool
     from clew.app.web.settings import ModelChoice, Settings
-    from clew.core.types import Answer, Step
 
 
 class AdmissionLimiter:

@@ -282,5 +282,5 @@ def script_words(code: str) -> str:
 
 
 def _is_for_scripts(message: Message) -> bool:
-    is_known_text = "texts.py" in message.places and "%(" not in message.text
+    is_known_text = "texts.txt" in message.places and "%(" not in message.text
     return is_known_text or any(place.endswith(".js") for place in message.places)
