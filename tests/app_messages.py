@@ -20,13 +20,14 @@ from pathlib import Path
 from jinja2.ext import extract_from_ast
 
 from clew.app.web.pages import language
+from clew.app.web.pages.answer import STEP_WORDS
 from clew.app.web.pages.language import Message
 from clew.app.web.pages.render import template_environment
 from clew.app.web.pages.texts import known_texts
 
 WEB = Path(language.__file__).parents[1]
 #: The functions that mark messages, with the number of texts that each takes.
-FUNCTIONS = {"_": 1, "gettext": 1, "mark": 1, "ngettext": 2, "mark_plural": 2, "pgettext": 2}
+FUNCTIONS = {"_": 1, "gettext": 1, "mark": 1, "ngettext": 2, "pgettext": 2}
 _SCRIPT_CALL = re.compile(r'\b(n?gettext)\(\s*("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?')
 #: The header of a catalogue that begins, with the plural rule of most languages of Europe.
 HEADER = "Content-Type: text/plain; charset=UTF-8\nLanguage: {}\nPlural-Forms: nplurals=2; plural=(n != 1);\n"
@@ -65,6 +66,8 @@ def _script_calls() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 def _python_calls() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     yield from (("texts.txt", "mark", (text,)) for text in known_texts())
+    yield from (("steps.tsv", "mark", (text,)) for text in STEP_WORDS.values())
+    yield from (("language.py", "ngettext", texts) for texts in language.COUNTS.values())
     for path in sorted((WEB / "pages").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from pathlib import Path
 from types import MappingProxyType
 
 from clew.app.answers.view import (
@@ -227,38 +228,10 @@ class AnswerPage:
 
 
 #: The steps of a trail in plain words.
-STEP_WORDS = {
-    "seed": mark("Searched for passages"),
-    "expand": mark("Followed names and references to more passages"),
-    "structure": mark("Looked for the pages, tables and sections that the question names"),
-    "read": mark("Read what was kept"),
-    "calculate": mark("Read the value from the cells of tables"),
-    "route": mark("Chose where to look"),
-    "retrieve": mark("Searched for passages"),
-    "search": mark("Searched for passages"),
-    "rerank": mark("Put them in a better order"),
-    "documents": mark("Chose documents"),
-    "sections": mark("Chose sections"),
-    "paragraphs": mark("Chose paragraphs"),
-    "summarise": mark("Summarised sections"),
-    "link": mark("Looked up the names in the graphs"),
-    "fill": mark("Looked up one part of the question"),
-    "questions": mark("Put one part of the question into words"),
-    "remember": mark("Asked the model what it remembers"),
-    "conflict": mark("Two sources disagree"),
-    "exact": mark("Looked it up in the graph"),
-    "prepare": mark("Matched the question with the graph"),
-    "substitute": mark("Went through what fits"),
-    "sort": mark("Put the candidates in order"),
-    "ranked": mark("Put the answers in order"),
-    "look in passages": mark("Looked in passages"),
-    "follow up": mark("Asked a further question"),
-    "reason": mark("Thought about what is missing"),
-    "respell": mark("Read a name as a similar one"),
-    "reword": mark("Read keywords as a question"),
-    "readings": mark("Worked out what the question asks of the graphs"),
-    "stopped": mark("Stopped"),
-}
+STEP_WORDS: Mapping[str, str] = dict(
+    line.split("\t")
+    for line in (Path(__file__).parent / "steps.tsv").read_text(encoding="utf-8").splitlines()
+)
 #: Names that are told of a search: those that led to the most passages.
 _MAX_LEADS = 2
 _MENTION = re.compile(r"^(?:mentions|names?|title): (.+)$")

@@ -181,11 +181,6 @@ def mark(message: str) -> str:
     return message
 
 
-def mark_plural(singular: str, plural: str) -> tuple[str, str]:
-    """Return both texts of a message: it is translated where it is shown."""
-    return singular, plural
-
-
 def _fill(text: str, values: Mapping[str, object]) -> str:
     return text % {
         name: format_integer(value) if type(value) is int else value for name, value in values.items()
@@ -208,21 +203,11 @@ def format_decimal(text: str) -> str:
 
 #: What is counted on pages, by its noun in English.
 COUNTS = {
-    "alternative": mark_plural("%(num)s alternative", "%(num)s alternatives"),
-    "call": mark_plural("%(num)s call", "%(num)s calls"),
-    "document": mark_plural("%(num)s document", "%(num)s documents"),
-    "fact": mark_plural("%(num)s fact", "%(num)s facts"),
-    "file": mark_plural("%(num)s file", "%(num)s files"),
-    "name": mark_plural("%(num)s name", "%(num)s names"),
-    "neighbour": mark_plural("%(num)s neighbour", "%(num)s neighbours"),
-    "node": mark_plural("%(num)s node", "%(num)s nodes"),
-    "page": mark_plural("%(num)s page", "%(num)s pages"),
-    "passage": mark_plural("%(num)s passage", "%(num)s passages"),
-    "question": mark_plural("%(num)s question", "%(num)s questions"),
-    "removed document": mark_plural("%(num)s removed document", "%(num)s removed documents"),
-    "sentence": mark_plural("%(num)s sentence", "%(num)s sentences"),
-    "step": mark_plural("%(num)s step", "%(num)s steps"),
-    "table": mark_plural("%(num)s table", "%(num)s tables"),
+    noun: (f"%(num)s {noun}", f"%(num)s {noun}s")
+    for noun in (
+        *"alternative call document fact file name neighbour node page passage question".split(),
+        *("removed document", "sentence", "step", "table"),
+    )
 }
 
 
