@@ -46,6 +46,16 @@ ENTRY_POINTS = "clew.commands"
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
 
+@contextmanager
+def interruptible(left: str) -> Iterator[None]:
+    """Take an interrupt as the wish to stop: print what is ``left``, and exit with the status of an interrupt."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_note(f"clew: stopped; {left}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
 class CommandGroup(TyperGroup):
     """A group of commands that prints errors without a traceback, and finds the commands of other packages."""
 

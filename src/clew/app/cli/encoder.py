@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import clew
-from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
+from clew.app.cli.command_group import CommandGroup, interruptible
 from clew.app.cli.options import Json, Kb, On, announce_text_destination, cluster_session, option
 from clew.app.cli.output import (
     format_count,
@@ -153,12 +153,11 @@ def _encode(base: KnowledgeBase, quiet: bool) -> int:
     if missing:
         duration = f", about {format_duration(seconds)}" if seconds else ""
         print_note(f"{format_count(missing, 'vector')} to make{duration}")
-    with progress_display(quiet=quiet) as show:
-        try:
-            return base.encoding.encode_missing(lambda done, total: show(Event("encode", done, total)))
-        except KeyboardInterrupt:
-            print_note("clew: stopped; the vectors made so far are kept. To continue: clew encoder encode")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+    with (
+        progress_display(quiet=quiet) as show,
+        interruptible("the vectors made so far are kept. To continue: clew encoder encode"),
+    ):
+        return base.encoding.encode_missing(lambda done, total: show(Event("encode", done, total)))
 
 
 def _print_outcome(base: KnowledgeBase, encoded: int, as_json: bool) -> None:

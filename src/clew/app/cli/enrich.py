@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import clew
-from clew.app.cli.command_group import EXIT_INTERRUPTED
+from clew.app.cli.command_group import interruptible
 from clew.app.cli.options import (
     Documents,
     Json,
@@ -59,14 +59,13 @@ def annotate(
         remaining, target = base.count_unannotated(service, language, url)
         if remaining:
             print_note(f"the texts of {format_count(remaining, 'passage')} go to {target}")
-        with progress_display(quiet=as_json) as show:
-            try:
-                annotated = base.annotate(
-                    service, language, url, lambda done, total: show(Event("annotate", done, total))
-                )
-            except KeyboardInterrupt:
-                print_note("clew: stopped; what was annotated so far is kept. To continue: clew annotate")
-                raise typer.Exit(EXIT_INTERRUPTED) from None
+        with (
+            progress_display(quiet=as_json) as show,
+            interruptible("what was annotated so far is kept. To continue: clew annotate"),
+        ):
+            annotated = base.annotate(
+                service, language, url, lambda done, total: show(Event("annotate", done, total))
+            )
     if as_json:
         print_json({"service": service, "annotated": annotated})
     else:
@@ -117,12 +116,11 @@ def summarise(
         if not check:
             _confirm(job.estimate(), yes, as_json)
             announce_text_destination("the sections", model)
-            with progress_display(quiet=as_json) as show:
-                try:
-                    written = job.make(lambda done, total: show(Event("summarise", done, total)))
-                except KeyboardInterrupt:
-                    print_note("clew: stopped; the summaries made so far are kept. To continue, run it again")
-                    raise typer.Exit(EXIT_INTERRUPTED) from None
+            with (
+                progress_display(quiet=as_json) as show,
+                interruptible("the summaries made so far are kept. To continue, run it again"),
+            ):
+                written = job.make(lambda done, total: show(Event("summarise", done, total)))
         faithfulness = job.faithfulness()
     if as_json:
         print_json(_faithfulness_to_dict(faithfulness, written))

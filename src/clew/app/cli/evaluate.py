@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
+from clew.app.cli.command_group import CommandGroup, interruptible
 from clew.app.cli.options import (
     Json,
     Llm,
@@ -155,11 +155,8 @@ def evaluation_session(
     )
     for model in (settings.llm, settings.encoder, settings.beside):
         announce_text_destination(what, model)
-    try:
+    with interruptible("what was measured is kept. To continue, run the same command again."):
         yield lambda questions: Experiment(questions, settings, out, workers, show_progress, print_estimate)
-    except KeyboardInterrupt:
-        print_note("clew: stopped; what was measured is kept. To continue, run the same command again.")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 METRICS = ("EM", "F1", "accuracy", "recall@5", "all-gold@5", "SF-EM", "MRR", "seconds", "calls")
@@ -295,31 +292,30 @@ def run(
         announce_text_destination(describe_encoder_input("questions and passages", recipes), model)
     announce_search_destination("questions and the queries made of them", recipes)
     calls = "no model calls" if settings.llm is None else f"each by {settings.llm.name}"
-    try:
-        with cluster_session(on, workers if workers > 1 else None) as cluster:
-            cluster_run = None
-            if cluster is not None:
-                from clew.evaluate.cluster import ClusterRun
+    with (
+        interruptible("what was answered is kept. To continue, run the same command again."),
+        cluster_session(on, workers if workers > 1 else None) as cluster,
+    ):
+        cluster_run = None
+        if cluster is not None:
+            from clew.evaluate.cluster import ClusterRun
 
-                cluster_run = ClusterRun(cluster, cached=not no_cache)
-            for name in data:
-                questions = load_questions(name, corpus, limit, seed, pool or (), triples, where)
-                size = f"{len(questions.examples):,} questions x {len(recipes)} recipes"
-                print_note(f"{questions.title}: {size}, {calls}")
-                folder = evaluate_recipes(
-                    out,
-                    questions,
-                    recipes,
-                    settings,
-                    workers=workers,
-                    progress=show_progress,
-                    report_estimate=print_estimate,
-                    cluster=cluster_run,
-                )
-                print_line(folder.path)
-    except KeyboardInterrupt:
-        print_note("clew: stopped; what was answered is kept. To continue, run the same command again.")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+            cluster_run = ClusterRun(cluster, cached=not no_cache)
+        for name in data:
+            questions = load_questions(name, corpus, limit, seed, pool or (), triples, where)
+            size = f"{len(questions.examples):,} questions x {len(recipes)} recipes"
+            print_note(f"{questions.title}: {size}, {calls}")
+            folder = evaluate_recipes(
+                out,
+                questions,
+                recipes,
+                settings,
+                workers=workers,
+                progress=show_progress,
+                report_estimate=print_estimate,
+                cluster=cluster_run,
+            )
+            print_line(folder.path)
 
 
 @app.command("grade")

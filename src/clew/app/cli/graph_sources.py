@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 import clew
-from clew.app.cli.command_group import EXIT_BUDGET, EXIT_FAILED, EXIT_INTERRUPTED
+from clew.app.cli.command_group import EXIT_BUDGET, EXIT_FAILED, interruptible
 from clew.app.cli.options import (
     BudgetCalls,
     BudgetMoney,
@@ -412,12 +412,11 @@ def extract(
             work = f"{format_count(estimate.passages, 'passage')} to read by {estimate.maker}"
             confirm_cost([work], estimate.usage, yes, as_json)
             announce_text_destination("the passages", model)
-        with progress_display(quiet=as_json) as show:
-            try:
-                report = extraction.run(lambda done, total: show(Event("extract", done, total)))
-            except KeyboardInterrupt:
-                print_note("clew: stopped; what was found so far is kept. To continue, run it again")
-                raise typer.Exit(EXIT_INTERRUPTED) from None
+        with (
+            progress_display(quiet=as_json) as show,
+            interruptible("what was found so far is kept. To continue, run it again"),
+        ):
+            report = extraction.run(lambda done, total: show(Event("extract", done, total)))
     if as_json:
         print_json(_extraction_to_dict(report))
     else:
@@ -502,14 +501,11 @@ def encode(
         if missing:
             duration = f", about {format_duration(seconds)}" if seconds else ""
             print_note(f"{format_count(missing, 'vector')} to make{duration}")
-        with progress_display(quiet=as_json) as show:
-            try:
-                encoded = base.graphs.encode(name, names=names, every=every, progress=show)
-            except KeyboardInterrupt:
-                print_note(
-                    f"clew: stopped; the vectors made so far are kept. To continue: clew graph encode {name}"
-                )
-                raise typer.Exit(EXIT_INTERRUPTED) from None
+        with (
+            progress_display(quiet=as_json) as show,
+            interruptible(f"the vectors made so far are kept. To continue: clew graph encode {name}"),
+        ):
+            encoded = base.graphs.encode(name, names=names, every=every, progress=show)
         encoder = base.encoding.name
     if as_json:
         print_json({"graph": name, "encoder": encoder, "encoded": encoded})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
+from clew.app.cli.command_group import CommandGroup, interruptible
 from clew.app.cli.options import option
 from clew.app.cli.output import format_count, print_line, print_note, show_progress
 from clew.core.errors import UsageError
@@ -111,11 +111,8 @@ def traverser(
     changes = {name: value for name, value in options.items() if value is not None}
     datasets = list(map(parse_dataset, data))
     progress = show_progress("training")
-    try:
+    with interruptible("the last checkpoint is kept. To continue, run the same command again."):
         result = train_traverser(datasets, model, out, changes, _print_traverser_plan, progress)
-    except KeyboardInterrupt:
-        print_note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
     print_line(f"{out}: held-out loss {result.before:.3f} before, {result.after:.3f} after (nats per token)")
     recipe = f"kgp(guide=generated(prompt={result.prompt}))"
     print_line(f'To walk with it: --recipe "{recipe}" --llm guide=local:{out} --llm read=MODEL')
@@ -268,11 +265,8 @@ def _train(work: Training, out: Path, form: ExportForm) -> None:
     from clew.train.encoder import MODEL_FOLDER, train_encoder
     from clew.train.export import export_encoder
 
-    try:
+    with interruptible("the last checkpoint is kept. To continue, run the same command again."):
         record = train_encoder(work, out, _print_encoder_plan, show_progress("training"))
-    except KeyboardInterrupt:
-        print_note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
     for step, measures in record.get("during", {}).items():
         print_line(f"step {step}: " + ", ".join(f"{name} {value:.3f}" for name, value in measures.items()))
     for name, value in record["after"].items():
@@ -382,11 +376,8 @@ def reader(
     }  # fmt: skip
     settings = ReaderSettings(**{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
     examples = collect_examples(data, held_out, settings.seed, scale)
-    try:
+    with interruptible("the last checkpoint is kept. To continue, run the same command again."):
         record = train_reader(examples, model, settings, out, _print_reader_plan, show_progress("training"))
-    except KeyboardInterrupt:
-        print_note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
     for source, measures in record["after"].items():
         print_line(
             f"{source}: EM {measures['EM']:.3f}, F1 {measures['F1']:.3f} ({measures['questions']:.0f} held out)"
