@@ -40,7 +40,6 @@ from clew.core.types import (
     Scope,
     Step,
 )
-from clew.knowledge_base.graphs import KnowledgeGraphs
 from clew.knowledge_base.results import CitedSource, DocumentMatches, GraphSize, VectorCounts
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from clew.knowledge_base.basket import Basket
     from clew.knowledge_base.cluster import Cluster
     from clew.knowledge_base.extraction import ExtractionReport
+    from clew.knowledge_base.graphs import KnowledgeGraphs
     from clew.knowledge_base.ingest.estimate import Estimate
     from clew.knowledge_base.ingest.report import Progress, Report
     from clew.knowledge_base.name_profile import NameProfile
