@@ -17,33 +17,11 @@ from functools import partial
 from importlib.metadata import version
 
 import anyio
+import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    GetPromptRequestParams,
-    GetPromptResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    PromptArgument,
-    PromptMessage,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    ResourceTemplate,
-    TextContent,
-    TextResourceContents,
-    ToolAnnotations,
-)
-from mcp_types import Prompt as McpPrompt
-from mcp_types import Resource as McpResource
-from mcp_types import Tool as McpTool
 
 from clew.app.answers.citations import summarise_step
 from clew.app.answers.view import StepView
@@ -90,22 +68,28 @@ def make_server(context: ToolContext, executor: ThreadPoolExecutor) -> Server:
     """Return the server of the tools, resources and prompts; the threads of ``executor`` answer questions."""
     tools = {tool.name: tool for tool in make_tools(context)}
     library = _Library(context.bases)
-    listing = ListToolsResult(tools=[_describe(tool) for tool in tools.values()])
+    listing = types.ListToolsResult(tools=[_describe(tool) for tool in tools.values()])
 
     async def on_list(
-        request: ServerRequestContext, params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
+        request: ServerRequestContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         return listing
 
-    async def on_call(request: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
+    async def on_call(
+        request: ServerRequestContext, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         tool = tools.get(params.name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, f"no tool named '{params.name}'; there are {', '.join(tools)}")
+            raise MCPError(
+                types.INVALID_PARAMS, f"no tool named '{params.name}'; there are {', '.join(tools)}"
+            )
         try:
             result = await _call(context, tool, params.arguments or {}, request, executor)
         except ClewError as error:
-            return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
-        return CallToolResult(content=[TextContent(text=result.text)], structured_content=result.structure)
+            return types.CallToolResult(content=[types.TextContent(text=str(error))], is_error=True)
+        return types.CallToolResult(
+            content=[types.TextContent(text=result.text)], structured_content=result.structure
+        )
 
     return Server(
         "clew",
@@ -129,13 +113,13 @@ class _Library:
     bases: Mapping[str, KnowledgeBase]
 
     async def list_resources(
-        self, request: ServerRequestContext, params: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
+        self, request: ServerRequestContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         start = _read_cursor(params)
         resources, following = await asyncio.to_thread(list_resources, self.bases, start)
-        return ListResourcesResult(
+        return types.ListResourcesResult(
             resources=[
-                McpResource(
+                types.Resource(
                     name=item.document.name,
                     title=item.document.title or None,
                     uri=item.uri,
@@ -148,38 +132,40 @@ class _Library:
         )
 
     async def list_templates(
-        self, request: ServerRequestContext, params: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
-        page = ResourceTemplate(
+        self, request: ServerRequestContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        page = types.ResourceTemplate(
             name="page",
             title="A page of a document",
             uri_template=PAGE_TEMPLATE,
             description="The text of a page; base and key as in the address of the document",
             mime_type="text/plain",
         )
-        return ListResourceTemplatesResult(resource_templates=[page])
+        return types.ListResourceTemplatesResult(resource_templates=[page])
 
     async def read_resource(
-        self, request: ServerRequestContext, params: ReadResourceRequestParams
-    ) -> ReadResourceResult:
+        self, request: ServerRequestContext, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         uri = str(params.uri)
         try:
             text = await asyncio.to_thread(read_resource, self.bases, uri)
         except ClewError as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from error
-        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type="text/plain", text=text)])
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)]
+        )
 
     async def list_prompts(
-        self, request: ServerRequestContext, params: PaginatedRequestParams | None
-    ) -> ListPromptsResult:
-        return ListPromptsResult(
+        self, request: ServerRequestContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        return types.ListPromptsResult(
             prompts=[
-                McpPrompt(
+                types.Prompt(
                     name=prompt.name,
                     title=prompt.title,
                     description=prompt.description,
                     arguments=[
-                        PromptArgument(name=name, description=text, required=True)
+                        types.PromptArgument(name=name, description=text, required=True)
                         for name, text in prompt.arguments.items()
                     ],
                 )
@@ -188,27 +174,27 @@ class _Library:
         )
 
     async def get_prompt(
-        self, request: ServerRequestContext, params: GetPromptRequestParams
-    ) -> GetPromptResult:
+        self, request: ServerRequestContext, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
         prompt = next((prompt for prompt in PROMPTS if prompt.name == params.name), None)
         if prompt is None:
             names = ", ".join(prompt.name for prompt in PROMPTS)
-            raise MCPError(INVALID_PARAMS, f"no prompt named '{params.name}'; there are {names}")
+            raise MCPError(types.INVALID_PARAMS, f"no prompt named '{params.name}'; there are {names}")
         try:
             text = prompt.render(params.arguments or {})
         except ClewError as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from error
-        message = PromptMessage(role="user", content=TextContent(text=text))
-        return GetPromptResult(description=prompt.description, messages=[message])
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
-def _read_cursor(params: PaginatedRequestParams | None) -> int:
+def _read_cursor(params: types.PaginatedRequestParams | None) -> int:
     cursor = params.cursor if params is not None else None
     if cursor is None:
         return 0
     place = read_count(cursor)
     if place is None:
-        raise MCPError(INVALID_PARAMS, f"'{cursor[:40]}' is no cursor of this server")
+        raise MCPError(types.INVALID_PARAMS, f"'{cursor[:40]}' is no cursor of this server")
     return place
 
 
@@ -233,12 +219,12 @@ async def _call(
     raise RuntimeError("work ended without an answer")
 
 
-def _describe(tool: Tool) -> McpTool:
-    return McpTool(
+def _describe(tool: Tool) -> types.Tool:
+    return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
-        annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+        annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
     )
