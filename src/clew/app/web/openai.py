@@ -32,18 +32,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from openai.types import CompletionUsage
-from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessage
-from openai.types.chat.chat_completion import Choice
-from openai.types.chat.chat_completion_chunk import Choice as ChunkChoice
-from openai.types.chat.chat_completion_chunk import ChoiceDelta
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
@@ -301,60 +296,62 @@ class ReplyLimits:
 
 @dataclass(frozen=True, slots=True)
 class ReplyBuilder:
-    """Builds the reply to one request, as one object or in chunks.
+    """Builds the reply to one request, as one object or in chunks; with ``has_usage`` the last says what it cost.
 
     ``question`` is always the question as it was asked in the end, ``asking`` what finding it cost.
     """
 
     model: str
     limits: ReplyLimits = ReplyLimits()
+    has_usage: bool = False
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
+    #: What ends a stream.
+    end: ClassVar[str] = "data: [DONE]\n\n"
 
     def completion(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
         """Return the reply as one object. ``clew`` holds the answer with its citations, structured."""
-        text = "".join(self.limits.parts(view))
-        message = ChatCompletionMessage(role="assistant", content=text, refusal=None)
-        choice = Choice(index=0, message=message, logprobs=None, finish_reason=self._finish_reason(view))
-        reply = ChatCompletion(
-            id=self.id,
-            object="chat.completion",
-            created=self.created,
-            model=self.model,
-            choices=[choice],
-            usage=_usage(view.usage + asking),
-        )
-        return reply.model_dump(exclude_unset=True) | {"clew": self.limits.clew_field(view, question, asking)}
+        message = {"role": "assistant", "content": "".join(self.limits.parts(view)), "refusal": None}
+        choice = {
+            "index": 0,
+            "message": message,
+            "logprobs": None,
+            "finish_reason": self._finish_reason(view),
+        }
+        return self._reply("chat.completion", choice) | {
+            "usage": _usage(view.usage + asking),
+            "clew": self.limits.clew_field(view, question, asking),
+        }
 
-    def role_chunk(self) -> dict[str, Any]:
-        """Return the first chunk of a streamed reply, which says who speaks."""
-        return self._chunk(_delta(ChoiceDelta(role="assistant", content="", refusal=None)))
+    def opening_events(self) -> Iterator[str]:
+        """Yield the first chunk of a streamed reply, which says who speaks."""
+        yield encode_event(self._chunk({"role": "assistant", "content": "", "refusal": None}))
 
-    def text_chunk(self, text: str) -> dict[str, Any]:
+    def text_event(self, text: str) -> str:
         """Return a chunk with a part of the text."""
-        return self._chunk(_delta(ChoiceDelta(content=text)))
+        return encode_event(self._chunk({"content": text}))
 
-    def final_chunk(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
-        """Return the chunk that ends a streamed reply, which has ``clew`` as a whole reply does."""
-        chunk = self._chunk(_delta(ChoiceDelta(), self._finish_reason(view)))
-        return chunk | {"clew": self.limits.clew_field(view, question, asking)}
+    def closing_events(self, view: AnswerView, question: str, asking: Usage) -> Iterator[str]:
+        """Yield the chunk that ends the text, which has ``clew`` as a whole reply does, and that of the usage."""
+        field = {"clew": self.limits.clew_field(view, question, asking)}
+        yield encode_event(self._chunk({}, self._finish_reason(view)) | field)
+        if self.has_usage:
+            yield encode_event(self._reply("chat.completion.chunk") | {"usage": _usage(view.usage + asking)})
 
-    def usage_chunk(self, usage: Usage) -> dict[str, Any]:
-        """Return the chunk that says what a streamed reply cost."""
-        return self._chunk() | {"usage": _usage(usage).model_dump(exclude_unset=True)}
+    def error_event(self, error: ChatError) -> str:
+        """Return the event of a failure."""
+        return encode_event(error.body)
 
-    def _finish_reason(self, view: AnswerView) -> Literal["length", "stop"]:
+    def _finish_reason(self, view: AnswerView) -> str:
         return "length" if self.limits.is_cut(view) else "stop"
 
-    def _chunk(self, *choices: ChunkChoice) -> dict[str, Any]:
-        chunk = ChatCompletionChunk(
-            id=self.id,
-            object="chat.completion.chunk",
-            created=self.created,
-            model=self.model,
-            choices=list(choices),
-        )
-        return chunk.model_dump(exclude_unset=True)
+    def _chunk(self, delta: Mapping[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        return self._reply("chat.completion.chunk", choice)
+
+    def _reply(self, kind: str, *choices: Mapping[str, Any]) -> dict[str, Any]:
+        reply = {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+        return reply | {"choices": list(choices)}
 
 
 @dataclass(slots=True)
@@ -367,6 +364,7 @@ class ResponseBuilder:
     message_id: str = field(default_factory=lambda: f"msg_{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
     _events: int = 0
+    end: ClassVar[str] = ""
 
     def response(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
         """Return the reply as one object. ``clew`` holds the answer with its citations, structured."""
@@ -447,10 +445,6 @@ def _response_usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _delta(delta: ChoiceDelta, finish_reason: Literal["length", "stop"] | None = None) -> ChunkChoice:
-    return ChunkChoice(index=0, delta=delta, logprobs=None, finish_reason=finish_reason)
-
-
 def reply_parts(view: AnswerView) -> list[str]:
     """Return the text of a reply in its parts: the marked answer, its sources, the remarks."""
     cited = cite_answer(view)
@@ -484,13 +478,10 @@ def _text(message: Message, field_name: str) -> str:
     return "\n".join(texts).encode("utf-8", "replace").decode()
 
 
-def _usage(usage: Usage) -> CompletionUsage:
+def _usage(usage: Usage) -> dict[str, int]:
     """Return the tokens that the language model read and wrote; all zero where none was asked."""
-    return CompletionUsage(
-        prompt_tokens=usage.tokens_in,
-        completion_tokens=usage.tokens_out,
-        total_tokens=usage.tokens_in + usage.tokens_out,
-    )
+    total = usage.tokens_in + usage.tokens_out
+    return {"prompt_tokens": usage.tokens_in, "completion_tokens": usage.tokens_out, "total_tokens": total}
 
 
 T = TypeVar("T")
@@ -613,9 +604,9 @@ def make_chat_router(
         are named in `ignored`, or refused where OpenAI refuses them. Tools, several choices and response formats are
         refused.
         """
-        work, reply = prepare(asked), ReplyBuilder(asked.model, asked.limits())
-        usage = asked.stream_options is not None and asked.stream_options.include_usage
-        stream = partial(_reply_events, work=work, reply=reply, usage=usage) if asked.stream else None
+        has_usage = asked.stream_options is not None and asked.stream_options.include_usage
+        work, reply = prepare(asked), ReplyBuilder(asked.model, asked.limits(), has_usage)
+        stream = partial(_reply_events, work=work, reply=reply) if asked.stream else None
         return await _respond(request, work, executor, reply.completion, stream)
 
     @router.post("/responses")
@@ -627,7 +618,7 @@ def make_chat_router(
         """
         chat = asked.to_chat()
         work, reply = prepare(chat), ResponseBuilder(asked.model, chat.limits())
-        stream = partial(_response_events, work=work, reply=reply) if asked.stream else None
+        stream = partial(_reply_events, work=work, reply=reply) if asked.stream else None
         return await _respond(request, work, executor, reply.response, stream)
 
     return router
@@ -683,31 +674,9 @@ async def _with_first(
 
 
 async def _reply_events(
-    events: AsyncGenerator[StepOrAnswer], work: _ChatWork, reply: ReplyBuilder, usage: bool
+    events: AsyncGenerator[StepOrAnswer], work: _ChatWork, reply: ReplyBuilder | ResponseBuilder
 ) -> AsyncGenerator[str]:
     """Yield the server-sent events of a streamed reply. Errors are events here: the status has been sent."""
-    async with aclosing(events):
-        yield encode_event(reply.role_chunk())
-        try:
-            async for event in events:
-                if isinstance(event, Step):
-                    yield f": {summarise_step(StepView.from_step(event))}\n\n"
-                    continue
-                view = AnswerView.from_answer(event)
-                for part in reply.limits.parts(view):
-                    yield encode_event(reply.text_chunk(part))
-                yield encode_event(reply.final_chunk(view, work.asked.question, work.asked.usage))
-                if usage:
-                    yield encode_event(reply.usage_chunk(view.usage + work.asked.usage))
-        except ClewError as error:
-            yield encode_event(ChatError.from_error(error).body)
-        yield "data: [DONE]\n\n"
-
-
-async def _response_events(
-    events: AsyncGenerator[StepOrAnswer], work: _ChatWork, reply: ResponseBuilder
-) -> AsyncGenerator[str]:
-    """Yield the server-sent events of a streamed response. Errors are events here: the status has been sent."""
     async with aclosing(events):
         for opening in reply.opening_events():
             yield opening
@@ -723,6 +692,8 @@ async def _response_events(
                     yield closing
         except ClewError as error:
             yield reply.error_event(ChatError.from_error(error))
+        if reply.end:
+            yield reply.end
 
 
 def _recipe(models: Mapping[str, str], model: str) -> str:
