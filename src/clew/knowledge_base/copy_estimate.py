@@ -37,7 +37,6 @@ from clew.store.remote.manifest import (
     usual_piece_size,
 )
 from clew.store.remote.store import RemoteStore, choose_prefetched
-from clew.store.snapshot import StoreSnapshot
 from clew.store.store import Store
 
 #: Questions that are asked of the copy, beside the user's: titles of documents.
@@ -134,7 +133,7 @@ def estimate_copy(
     if isinstance(base.store, RemoteStore):
         raise UsageError("a copy in storage cannot be estimated again", "Name the base that it is a copy of")
     snapshot = base.store.snapshot()
-    measured = _count_passages(snapshot)
+    measured = int(np.count_nonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)))
     if not measured:
         raise UsageError("the knowledge base is empty", "Add a sample of your documents first: clew add PATH")
     wanted = (passages or measured) + added
@@ -157,10 +156,6 @@ def estimate_copy(
         rows = read_counter(connection, "next_row")
     measurement = _Measurement(manifest, rows, shards, asked, len(terms), entries, copy_seconds, add_seconds)
     return measurement.extrapolate(measured, wanted, prices or Prices())
-
-
-def _count_passages(snapshot: StoreSnapshot) -> int:
-    return int(np.count_nonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)))
 
 
 class _CountedObjects(FolderObjects):

@@ -309,7 +309,9 @@ def node_word_postings(
             counted = _count_words(range(first, end), texts, size, progress)
             with folder.lock_for_writing():
                 if _read_block(path) is None:
-                    _write_block(path, counted)
+                    arrays: Arrays = {part: getattr(counted, part) for part in FieldPostings.__slots__}
+                    files = write_arrays(arrays, path)
+                    write_manifest(path / WORDS_MANIFEST, {"maker": WORDS_MAKER, "files": files})
             # Memory-mapped, so that the counted blocks do not pile up in memory.
             block = _read_block(path) or counted
         blocks.append(block)
@@ -342,12 +344,6 @@ def _count_words(
         np.concatenate(terms),
         np.concatenate(counts),
     )
-
-
-def _write_block(path: Path, postings: FieldPostings) -> None:
-    arrays: Arrays = {part: getattr(postings, part) for part in FieldPostings.__slots__}
-    files = write_arrays(arrays, path)
-    write_manifest(path / WORDS_MANIFEST, {"maker": WORDS_MAKER, "files": files})
 
 
 def _read_block(path: Path) -> FieldPostings | None:
