@@ -187,7 +187,7 @@ def check_rights(folder: Path) -> None:
     """Check that nobody but its owner can read a file of a base."""
     paths = [folder, *folder.rglob("*")] if folder.exists() else []
     rights = {str(path.relative_to(folder)): path.stat().st_mode & 0o777 for path in paths}
-    others = {name: oct(mode) for name, mode in rights.items() if mode not in (0o600, 0o700)}
+    others = {name: oct(mode) for name, mode in rights.items() if mode & 0o077}
     assert not others, f"others can read: {others}"
 
 

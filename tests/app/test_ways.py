@@ -207,6 +207,7 @@ def page_html(view) -> str:
     asked = {"id": "q", "question": "When?", "state": "done", "asked": 0.0, "model": None, "problem": None}
     page = make_answer_page(view)
     shown = {"entry": asked, "ended": True, "view": view, "page": page, "compared": "", "titles": {}}
+    shown |= {"early": False, "go_on": ""}
     return re.sub(r"\s*\n\s*", "", render_fragment("part-answer.html", base="b", scope="", **shown))
 
 

@@ -167,5 +167,6 @@ def test_every_extra_that_is_named_exists() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         named |= set(re.findall(r'format_install_command\(["\'](\w[\w-]*)["\']\)', text))
+        named |= set(re.findall(r'require_packages\("([\w-]+)"', text))
         named |= set(re.findall(r'MissingExtra\([^()]*, "([\w-]+)"\)', text))
     assert {"serve", "tables", "ocr", "scale", "rdf", "local", "train"} <= named <= set(extras)

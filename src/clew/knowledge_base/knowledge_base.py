@@ -881,7 +881,7 @@ class Encoding:
             for name, count in self._store.info().encoders.items()
         ]
 
-    def count_missing(self, documents: Iterable[str] | None = None) -> int:
+    def count_missing(self, documents: Sources | None = None) -> int:
         """Return how many searchable passages, of some ``documents`` (keys) or of all, have no vector yet; these are
         found by their words alone."""
         import numpy as np
@@ -894,7 +894,9 @@ class Encoding:
         missing = vectors.missing_count()
         if documents is None or not missing:
             return missing
-        rows = np.flatnonzero(snapshot.mask(Scope(documents=frozenset(documents)), RETRIEVED_KINDS))
+        rows = np.flatnonzero(
+            snapshot.mask(Scope(documents=frozenset(list_sources(documents))), RETRIEVED_KINDS)
+        )
         return int((~vectors.vectors(rows).any(axis=1)).sum())
 
     def check(self, repair: bool) -> list[Finding]:

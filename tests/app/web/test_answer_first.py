@@ -273,6 +273,7 @@ def shown_page(of, rows=None):
         compared="",
         titles={"costco": "Costco: Annual Report"},
         scope="",
+        early=False,
     )
     return page, re.sub(r"\s*\n\s*", "", html)
 

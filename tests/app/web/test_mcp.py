@@ -259,7 +259,7 @@ def test_a_recipe_that_makes_no_sense_is_refused_before_anything_is_served(kb):
 
 
 def test_without_the_extra_it_says_what_to_install(kb, monkeypatch):
-    monkeypatch.setitem(sys.modules, "clew.app.web.mcp.server", None)
+    monkeypatch.setitem(sys.modules, "mcp", None)
     result = CliRunner().invoke(app, ["mcp", "--kb", str(kb)])
     assert result.exit_code == 2 and MissingExtra("", "serve").hint in result.stderr
 

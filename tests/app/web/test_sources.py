@@ -224,7 +224,14 @@ def test_the_worker_reads_what_is_new_and_tells_the_state_of_each_source(tmp_pat
     clew.open(tmp_path / "kb", create=True).close()
     out = io.StringIO()
     worker = SourceWorker(out)
-    kept = {"id": "a", "kind": "folder", "place": str(folder), "tags": ["river"], "paused": False}
+    kept = {
+        "id": "a",
+        "kind": "folder",
+        "place": str(folder),
+        "tags": ["river"],
+        "paused": False,
+        "anyway": False,
+    }
     gone = kept | {"id": "b", "place": str(tmp_path / "gone")}
     page = {"id": "c", "kind": "page", "place": "http://127.0.0.1:9/", "tags": [], "read": False}
     worker.follow("base", str(tmp_path / "kb"), [kept, gone, page, kept | {"id": "d", "paused": True}])

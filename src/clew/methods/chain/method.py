@@ -441,7 +441,7 @@ class Strand:
 def derive_answer(question: str, filled: FilledChain) -> DerivedAnswer | None:
     """Return the final answer if it follows from the values by rule (:func:`settle_values`), else None.
 
-    >>> from clew.triples.language import parse_chain
+    >>> from clew.triples.language.chain import parse_chain
     >>> from clew.methods.chain.unknowns import Filling
     >>> filled = FilledChain(parse_chain("Ada >> born >> #1; Bo >> born >> #2; final answer: #answer"))
     >>> filled.add(1, Filling("kg", (Candidate("2 May 1901"),)))
