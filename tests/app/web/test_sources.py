@@ -99,6 +99,17 @@ def test_a_folder_is_followed_with_its_subfolders(own, tmp_path) -> None:
     assert own.delete(own.api)[0] == 200
 
 
+@pytest.mark.parametrize("path", ["", "?find=a&tag=lease", "part/sources"])
+def test_a_source_of_which_nothing_was_read_has_its_place_on_the_page(path: str, own, tmp_path) -> None:
+    own.base = own.post("/api/bases", {"title": "Paused"})[1]["base"]
+    id = own.post(f"{own.api}/sources", {"kind": "folder", "place": str(tmp_path)})[1]["id"]
+    assert own.json("PATCH", f"{own.api}/sources/{id}", {"paused": True})[0] == 200
+    waited_for(lambda: state(own, id)["state"] == "paused")
+    status, _, content = own.request("GET", f"/b/{own.base}/{path}")
+    assert status == 200 and str(tmp_path) in content.decode()
+    assert own.delete(own.api)[0] == 200
+
+
 @pytest.mark.slow
 def test_what_changes_and_disappears_in_a_followed_folder(own, tmp_path) -> None:
     folder = tmp_path / "papers"
