@@ -260,7 +260,9 @@ class Hand:
     def _count(self, request: Any, by: int) -> None:
         if request.resource_type not in {"eventsource", "image"}:
             self.asked += by > 0
-            if by > 0:
+            if (
+                by > 0 and request.resource_type != "fetch"
+            ):  # the page counts those; not all of them are read to the end
                 self.pending.add(request)
             else:
                 self.pending.discard(request)
@@ -270,11 +272,19 @@ class Hand:
         quiet, deadline = 0, time.monotonic() + LONGEST
         while quiet < 3 and time.monotonic() < deadline:
             self.page.wait_for_timeout(15)
-            quiet = 0 if self.pending or self.page.evaluate("window.fetching") else quiet + 1
+            try:
+                is_busy = self.pending or self.page.evaluate(
+                    "document.readyState !== 'complete' || window.fetching"
+                )
+            except playwright.Error:  # the page was left while it was asked
+                is_busy = True
+            quiet = 0 if is_busy else quiet + 1
 
     def load(self, scene: Scene) -> list[dict[str, Any]]:
         """Open a page afresh, with all that it has open; return its controls."""
         self.pending.clear()
+        if self.page.url.startswith("http"):
+            self.page.evaluate("sessionStorage.clear()")  # what was chosen before stays chosen otherwise
         self.page.goto(f"http://127.0.0.1:{self.app.port}{scene.path}", wait_until="load")
         scene.prepare(self.page)
         if not self.page.locator("dialog[open]").count():
