@@ -27,7 +27,7 @@ LINES = {
     "triples": 10_109,
     "retrieve": 6_881,
     "methods": 23_035,
-    "knowledge_base": 8_291,
+    "knowledge_base": 8_293,
     "evaluate": 3_765,
     "train": 3_743,
     "papers": 3_494,

@@ -169,5 +169,4 @@ def test_every_extra_that_is_named_exists() -> None:
         named |= set(re.findall(r'format_install_command\(["\'](\w[\w-]*)["\']\)', text))
         named |= set(re.findall(r'require_packages\("([\w-]+)"', text))
         named |= set(re.findall(r'MissingExtra\([^()]*, "([\w-]+)"\)', text))
-        named |= set(re.findall(r'require_packages\(\s*"([\w-]+)"', text))
     assert {"serve", "tables", "ocr", "scale", "rdf", "local", "train"} <= named <= set(extras)

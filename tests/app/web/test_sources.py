@@ -99,7 +99,7 @@ def test_a_folder_is_followed_with_its_subfolders(own, tmp_path) -> None:
     assert own.delete(own.api)[0] == 200
 
 
-@pytest.mark.parametrize("path", ["", "?find=a&tag=lease", "part/sources"])
+@pytest.mark.parametrize("path", ["", "?find=a&tag=lease"])
 def test_a_source_of_which_nothing_was_read_has_its_place_on_the_page(path: str, own, tmp_path) -> None:
     own.base = own.post("/api/bases", {"title": "Paused"})[1]["base"]
     id = own.post(f"{own.api}/sources", {"kind": "folder", "place": str(tmp_path)})[1]["id"]
