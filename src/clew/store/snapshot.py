@@ -190,10 +190,14 @@ class StoreSnapshot:
             )
             if end > len(live):
                 live = np.concatenate([live, np.zeros(end - len(live), dtype=np.bool_)])
-            return SegmentedPostings([segment.fields[field] for segment in self._segments], live)
+            return self._open_postings(field, live)
 
         postings: Postings = self.memoize(f"postings/{field}", make, documents_only=True)
         return postings
+
+    def _open_postings(self, field: str, live: Mask) -> SegmentedPostings:
+        # A snapshot of a base in object storage opens postings that are fetched in ranges.
+        return SegmentedPostings([segment.fields[field] for segment in self._segments], live)
 
     def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
         """Return the vectors of the encoder named ``encoder``.
