@@ -24,4 +24,4 @@ def ask(page, question: str, **choices: str) -> None:
 
 def wait_for_answer(page) -> str:
     """Wait for the answer and return its text."""
-    return page.locator(".answer .text").first.inner_text()
+    return page.locator(".answer .text, .answer .candidate b").first.inner_text()

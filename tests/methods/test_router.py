@@ -74,7 +74,7 @@ def test_a_property_is_read_by_a_chain(base):
 @pytest.mark.slow
 def test_a_question_about_documents_goes_to_them(base):
     answer = base.ask(SAMPLE_QUESTION)
-    assert answer.recipe.startswith("kgp") and not answer.abstained
+    assert answer.recipe.startswith("kgp") and answer.way == "perhaps"
     assert answer.route.startswith(
         "From the documents: no name in the question is a node of a graph (expected: no "
     )

@@ -13,18 +13,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.core.errors import NotFound, UsageError
+from clew.core.text import clean_name
 from clew.store.database import DATABASE_FILE
 from clew.store.graphs import builder, tables
 from clew.store.store import Store
 from graph_twin import Twin, assert_equal
 from kb_documents import document, location
 
-IDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=4)
+# Names are cleaned where they enter (tests/parse/graphs/test_hostile_names.py): these have nothing to clean.
+IDS = (
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=4)
+    .map(clean_name)
+    .filter(bool)
+)
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=6)
 SCALARS = st.one_of(
     st.integers(-(10**12), 10**12), st.booleans(), TEXTS, st.floats(allow_nan=False, allow_infinity=False)
 )
-PROPERTIES = st.dictionaries(TEXTS, SCALARS, max_size=2)
+PROPERTIES = st.dictionaries(TEXTS.map(clean_name), SCALARS, max_size=2)
 
 
 @st.composite
@@ -36,7 +42,7 @@ def twins(draw: st.DrawFn) -> Twin:
             id,
             types=draw(st.lists(st.sampled_from(["film", "person", "", "Ort"]), max_size=3)),
             name=draw(st.one_of(st.just(""), IDS)),
-            aliases=draw(st.lists(TEXTS, max_size=2)),
+            aliases=draw(st.lists(TEXTS.map(clean_name), max_size=2)),
             text=draw(TEXTS),
             properties=draw(PROPERTIES),
         )

@@ -33,7 +33,7 @@ def own_cache(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_ranked_answers_say_what_each_meets_and_misses(kb):
-    output = " ".join(run("ask", "--triples", TRIPLES, "--kb", kb).stdout.split())
+    output = " ".join(run("ask", "--triples", TRIPLES, "--trail", "--kb", kb).stdout.split())
     assert "Glass Harvest, The Salt Orchard" in output and "2 meet all constraints exactly" in output
     assert "✓ #1 >> directed_by >> Ilse Varnholt Glass Harvest >> directed_by >> Ilse Varnholt" in output
     assert "✗ not #1 >> starred_actors >> Ilse Varnholt" in output and "Near misses" in output

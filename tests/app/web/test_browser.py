@@ -133,7 +133,7 @@ def test_a_citation_opens_on_its_page_with_its_box(served, open_page) -> None:
     page = open_page(served)
     ask(page, QUESTION)
     assert "$9" in wait_for_answer(page)
-    page.locator(".answer .cite").first.click()
+    page.locator(".answer [data-cite]").first.click()
     image = page.locator(".viewer .sheet img")
     image.wait_for()
     page.wait_for_load_state("networkidle")
@@ -164,7 +164,7 @@ def test_pages_are_turned_enlarged_and_searched_and_words_selected(served, open_
     page = open_page(served)
     ask(page, QUESTION)
     wait_for_answer(page)
-    page.locator(".answer .cite").first.click()
+    page.locator(".answer [data-cite]").first.click()
     number = page.locator(".viewer input[name=page]")
     number.wait_for()
     assert number.input_value() == "2"
@@ -392,7 +392,7 @@ def test_a_removed_document_is_gone_and_its_answers_keep_what_they_quote(served,
     page.locator(".documents li", has_text=CONTRACT).wait_for(state="detached")
     assert json.dumps(served.get(f"{served.api}/documents")[1]).count(CONTRACT) == 0
     visit(page, ".questions a")
-    page.locator(".answer .cite").first.click()
+    page.locator(".answer [data-cite]").first.click()
     page.wait_for_selector(".viewer .warn >> text=source removed")
     assert "the Hirer shall pay $9" in page.locator(".viewer .here").inner_text()
     with clew.open(served.settings.bases[served.base]) as base:

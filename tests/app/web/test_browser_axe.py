@@ -66,7 +66,7 @@ def test_no_page_has_a_barrier(own_served, browser, axe, width, scheme) -> None:
     check("answer")
     page.locator(".citations .pin").first.click()
     page.wait_for_selector("#toast >> text=Put aside.")
-    page.locator(".answer .cite").first.click()
+    page.locator(".answer [data-cite]").first.click()
     page.wait_for_selector(".viewer .source")
     check("viewer")
     page.click(".viewer .close")

@@ -24,7 +24,7 @@ def test_everything_is_done_without_a_mouse(served, open_page) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
-    _tab_to(page, ".cite")
+    _tab_to(page, ".answer [data-cite]")
     # What has the focus shows it.
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.keyboard.press("Enter")
@@ -32,7 +32,7 @@ def test_everything_is_done_without_a_mouse(served, open_page) -> None:
     assert page.evaluate("document.activeElement.className") == "viewer-body"
     page.keyboard.press("Escape")
     assert page.locator(".viewer").is_hidden()
-    assert page.evaluate("document.activeElement.className") == "cite"
+    assert page.evaluate("document.activeElement.dataset.cite") == "1"
     _tab_to(page, ".how-box summary")
     page.keyboard.press("Enter")
     assert page.locator(".plain-steps").is_visible()
@@ -72,7 +72,7 @@ def test_a_narrow_window_needs_no_scrolling_sideways(served, open_page, scheme) 
     wait_for_answer(page)
     wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
     assert not page.evaluate(wide)
-    page.locator(".answer .cite").first.click()
+    page.locator(".answer [data-cite]").first.click()
     page.wait_for_selector(".viewer .source")
     assert page.locator(".viewer").bounding_box()["width"] == 390
     page.click(".viewer .close")

@@ -115,5 +115,5 @@ def test_a_removal_is_undone_with_the_picture_of_its_page(served, open_page) -> 
     with page.expect_navigation(wait_until="load"):
         page.press("#question", "Enter")
     assert "9" in wait_for_answer(page)
-    page.locator(".answer .cite").first.click()
+    page.locator(".answer [data-cite]").first.click()
     page.wait_for_selector(".viewer .sheet rect")
