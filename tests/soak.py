@@ -363,7 +363,9 @@ class Campaign(RuleBasedStateMachine):
             if name:
                 base.encoding.encode_missing()
 
-        return Operation("encoder", act, self.state.changed(settings=self.state.settings | {"encoder": name}))
+        return Operation(
+            "encoder", act, self.state.changed(settings=self.state.settings | {"encoder": name or "none"})
+        )
 
     def summarising(self) -> Operation:
         return Operation("summarise", lambda base: SummaryJob(base, words=12).make(), self.state)

@@ -40,7 +40,7 @@ def test_ranked_answers_say_what_each_meets_and_misses(kb):
     assert "? ~ hunted not known; it ranks, and drops nothing" in output
     assert "2: The Salt Orchard; Glass Harvest" in output  # the trail
     near = TRIPLES.replace("Ilse Varnholt", "ilse varnholt")
-    output = " ".join(run("ask", "--triples", near, "--kb", kb).stdout.split())
+    output = " ".join(run("ask", "--triples", near, "--trail", "--kb", kb).stdout.split())
     assert "ilse varnholt is Ilse Varnholt films:p1 1 (name)" in output
     assert "#1 2: The Salt Orchard; Glass Harvest" in output
 

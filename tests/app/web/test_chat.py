@@ -97,13 +97,13 @@ def test_an_answer_has_numbered_citations_a_list_of_sources_and_the_same_structu
     assert choice.finish_reason == "stop" and choice.message.role == "assistant"
     output = f"{DIRECTOR} was born in {TOWN} by the water."
     text = choice.message.content
-    assert text.startswith(f"{output} [1]\n\nSources:  \n[1] {DIRECTOR}.txt\n\n")
+    assert text.startswith(f"Perhaps: {output} [1]\n\nSources:  \n[1] {DIRECTOR}.txt\n\n")
     assert "no language model wrote them" in text
     more = reply.model_extra["clew"]
     [citation] = more["citations"]
     assert citation["number"] == 1 and citation["document"] == f"{DIRECTOR}.txt"
     assert citation["quotes"] == [{"text": output, "span": [0, len(output)], "answer": None}]
-    assert more["question"] == BORN and not more["abstained"]
+    assert more["question"] == BORN and more["way"] == "perhaps" and more["abstained"]
     assert more["steps"][0].startswith("route: method documents") and more["steps"][2].startswith("seed")
     assert reply.usage.total_tokens == 0  # no model was asked
 

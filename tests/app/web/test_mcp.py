@@ -62,7 +62,7 @@ def test_a_client_finds_three_tools_asks_searches_and_shows(kb):
 
     async def talk():
         async with connect_client("--kb", kb) as client:
-            assert "abstains" in client.instructions
+            assert "is not sure" in client.instructions
             await tools_are_described(client)
             answer = await client.call_tool("ask", {"question": BORN}, progress_callback=step)
             is_cited(answer)

@@ -199,7 +199,7 @@ def test_doctor_deletes_kept_files_of_no_document(tmp_path) -> None:
             path.write_text("left by a kill")
         os.utime(old, (0, 0))
         os.utime(folder / added.key, (0, 0))
-        assert [item.what for item in base.doctor()] == ["uploads"] and base.doctor() == []
+        assert [item.what for item in base.doctor()] == ["rights", "uploads"] and base.doctor() == []
         assert {path.name for path in folder.iterdir()} == {added.key, fresh.name}
 
 
