@@ -40,11 +40,11 @@ QUESTION = (
 )
 #: What a command may enter: its arguments, whether the samples' graph is in the base, modules, functions.
 ENTERED = {
-    "list": (("list",), True, 28, 223),
-    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 68, 821),
-    "triples": (("ask", "--triples", "#1 >> captain >> #2; final answer: #1"), True, 103, 904),
-    "documents": (("ask", QUESTION), False, 120, 1_289),
-    "documents and graph": (("ask", QUESTION), True, 146, 1_606),
+    "list": (("list",), True, 31, 227),
+    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 69, 775),
+    "triples": (("ask", "--triples", "#1 >> captain >> #2; final answer: #1"), True, 104, 898),
+    "documents": (("ask", QUESTION), False, 119, 1_274),
+    "documents and graph": (("ask", QUESTION), True, 147, 1_595),
 }
 #: Names that say nothing of what they name.
 FILLERS = {"one", "found", "made", "said", "told", "kept"}

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from clew.core.errors import Damaged, Locked, MissingExtra, NotFound, StoreError, UsageError
+from clew.core.files import create_folder, open_private
 from clew.core.text import hash_term
 from clew.core.types import Question
 from clew.knowledge_base.base_copy import choose_shard_rows, copy_base, download_base, upload_base
@@ -293,8 +294,9 @@ def test_a_writer_that_is_killed_before_it_takes_over_is_followed_by_its_own_bas
 
 @pytest.mark.slow
 def test_nothing_of_a_removed_document_is_copied_or_stays_at_the_target(kb, objects, tmp_path):
-    (kb / "trash").mkdir()
-    (kb / "trash" / "1.json.gz").write_text(SECRET)
+    create_folder(kb / "trash")
+    with open_private(kb / "trash" / "1.json.gz", "w") as file:
+        file.write(SECRET)
     with Store.open(kb) as store:
         snapshot = store.snapshot()
         holder = snapshot.postings("text").rows_with(hash_term(SECRET.lower()))[0]

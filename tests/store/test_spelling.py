@@ -10,13 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.core.text import fold_name
+from clew.core.text import clean_name, fold_name
 from clew.store.graphs import spelling_index
 from clew.store.store import Store
 from graph_twin import Twin
 
 WORDS = "garrow mill ferry oskell hollow stone river toll gauge quillstone bank harbour lantern north".split()
-NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
+NAMES = (
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
+    .map(clean_name)
+    .filter(bool)
+)
 
 
 def store_twin(base: Store, twin: Twin):
@@ -142,3 +146,13 @@ def test_long_names_are_distinguished_by_their_hash(base) -> None:
 def test_an_empty_graph_has_no_similar_names(base) -> None:
     graph = store_twin(base, Twin())
     assert [len(name) for name in graph.find_similar_names("anything", 5)] == [0, 0]
+
+
+def test_a_name_with_hidden_marks_finds_the_node_whose_name_was_cleaned(tmp_path) -> None:
+    twin = of_names(["Heron\u200b Queen", "\u202eLady Annis", "Young\x1b[2J Corwin"])
+    with Store.open(tmp_path / "base", create=True) as base:
+        graph = store_twin(base, twin)
+        for asked in ("Heron\u200b Queen", "Heron Queen", "\u202eLady Annis", "lady annis", "Young Corwin"):
+            exact = graph.find_by_name(asked).tolist()
+            rows, likeness = graph.find_similar_names(asked, 1)
+            assert len(exact) == 1 and rows.tolist() == exact and likeness.tolist() == [1.0]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clew.core.arrays import Floats, Mask, Rows, range_indices, run_offsets
 from clew.core.errors import NotFound, RemovedMeanwhile, unknown_name_error
 from clew.core.protocols import Encoder, NodeTexts, Postings, ProgressCallback, PropertyColumn
-from clew.core.text import fold_name, hash_term
+from clew.core.text import clean_name, fold_name, hash_term
 from clew.core.types import Entity, Property, Relation
 from clew.store.database import Database
 from clew.store.graphs import tables
@@ -207,7 +207,7 @@ class ImportedGraph:
     def find_by_name(self, name: str) -> Rows:
         """Return the rows with this name or alias, ascending."""
         hashes: Any = self._opened.arrays["names.hashes"]
-        name_hash = np.uint64(hash_term(fold_name(name)))
+        name_hash = np.uint64(hash_term(fold_name(clean_name(name))))  # as names are stored
         place = int(np.searchsorted(hashes, name_hash))
         if place == len(hashes) or hashes[place] != name_hash:
             return np.empty(0, dtype=np.int64)
@@ -225,7 +225,7 @@ class ImportedGraph:
 
         Ties are in the order of ids.
         """
-        places, similarity = SpellingIndex(self._opened.arrays).find_similar(name)
+        places, similarity = SpellingIndex(self._opened.arrays).find_similar(clean_name(name))
         sizes, rows = self._name_owners(places)
         # A name of common grams alone, or longer than the index keeps, is found by its hash.
         exact = self.find_by_name(name)
