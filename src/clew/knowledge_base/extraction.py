@@ -19,11 +19,11 @@ from clew.core.prompts.replies import parse_json
 from clew.core.protocols import LanguageModel, Prompt, PromptTemplate, Snapshot
 from clew.core.sources import Sources, list_sources
 from clew.core.types import PASSAGE, GraphInfo, Node, Scope, Usage
-from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.knowledge_base.ingest.graphs import GraphTarget
+    from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 #: Passages that are sent between two writes; so many are lost at most when the process is killed.
 BATCH = 16

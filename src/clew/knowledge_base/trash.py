@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import NotFound
 from clew.core.files import copy_file, create_folder, replace_file
@@ -30,8 +30,10 @@ from clew.core.types import (
     container_path,
 )
 from clew.knowledge_base.ingest.documents import has_vanished
-from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.source_files import UPLOAD_PREFIX, upload_path
+
+if TYPE_CHECKING:
+    from clew.knowledge_base.knowledge_base import KnowledgeBase
 
 TRASH_FOLDER, VERSIONS_FOLDER = "trash", "versions"
 #: Days for which the trash keeps a document.

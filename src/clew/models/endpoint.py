@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import weakref
 from collections.abc import Iterable, Iterator
@@ -72,31 +73,18 @@ class Endpoint:
         """Return what the SDK's client of HTTP sends requests with: ours, in the classes of its library."""
         import openai
 
-        from clew.core.http_client import ConnectFailed, HttpClient
+        from clew.core.http_client import HttpClient
 
         # Which library that is depends on the version of the SDK.
         library: Any = import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
-        sender = HttpClient(is_named=True)
-
-        @contextmanager
-        def as_errors_of_library() -> Iterator[None]:
-            try:
-                yield
-            except ConnectFailed as error:
-                raise library.ConnectError(str(error)) from error
-            except TimeoutError as error:
-                raise library.ReadTimeout(str(error)) from error
-            except OSError as error:
-                raise library.ReadError(str(error)) from error
-            except RemoteError as error:
-                raise ModelError(f"{self.url} cannot be used: {error.problem}", error.hint) from error
+        endpoint, sender = self, HttpClient(is_named=True)
 
         class Body(library.SyncByteStream):  # type: ignore[misc]
-            def __init__(self, pieces: Iterator[bytes], exchange: Exchange) -> None:
-                self._pieces, self._exchange = pieces, exchange
+            def __init__(self, pieces: Iterator[bytes], exchange: Exchange, last: float) -> None:
+                self._pieces, self._exchange, self._last = pieces, exchange, last
 
             def __iter__(self) -> Iterator[bytes]:
-                with as_errors_of_library():
+                with endpoint._as_errors_of(library, self._last, total):
                     yield from self._pieces
 
             def close(self) -> None:
@@ -110,7 +98,8 @@ class Endpoint:
                 headers = dict(request.headers)
                 del headers["host"], headers["accept-encoding"]
                 deadline = time.monotonic() + (total if is_lines else pause)
-                with as_errors_of_library():
+                last = deadline if is_lines else math.inf
+                with endpoint._as_errors_of(library, last, total):
                     exchange = sender.open(
                         str(request.url),
                         request.method,
@@ -126,13 +115,32 @@ class Endpoint:
                 # One byte more than is allowed, for the error of a model.
                 pieces = self._count_bytes(exchange.pieces(REPLY_BYTES + 1, cut=True), is_lines)
                 return library.Response(
-                    exchange.status, headers=exchange.headers, stream=Body(pieces, exchange)
+                    exchange.status, headers=exchange.headers, stream=Body(pieces, exchange, last)
                 )
 
             def close(_) -> None:  # noqa: N805
                 sender.close()
 
         return Transport()
+
+    @contextmanager
+    def _as_errors_of(self, library: Any, last: float, total: float) -> Iterator[None]:
+        """Raise errors of the connection as the library of the SDK names them. ``last`` is when the limit of a whole
+        reply in pieces, ``total`` seconds, is reached."""
+        from clew.core.http_client import ConnectFailed
+
+        try:
+            yield
+        except ConnectFailed as error:
+            raise library.ConnectError(str(error)) from error
+        except TimeoutError as error:
+            if time.monotonic() >= last:
+                raise self.too_slow(f"did not finish its reply within {total:g} seconds") from error
+            raise library.ReadTimeout(str(error)) from error
+        except OSError as error:
+            raise library.ReadError(str(error)) from error
+        except RemoteError as error:
+            raise ModelError(f"{self.url} cannot be used: {error.problem}", error.hint) from error
 
     def _count_bytes(self, stream: Iterable[bytes], is_lines: bool) -> Iterator[bytes]:
         """Yield the pieces of a reply. Raises ModelError where they are too many, or one line of events too long."""
