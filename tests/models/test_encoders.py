@@ -1,5 +1,8 @@
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -208,3 +211,15 @@ def test_products_of_large_numbers_do_not_saturate(tmp_path):
     session = open_onnx_session(tmp_path / "model.onnx")
     (sums,) = session.run(None, {"numbers": np.full(shape, 255, dtype=np.uint8)})
     assert (sums == 64 * 255 * 127).all()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="elsewhere it keeps its files in other places"
+)
+def test_the_library_that_runs_models_keeps_no_record_of_the_machine(tmp_path):
+    """onnxruntime queues events about the machine in the user's cache, and sends them, unless it is told not to."""
+    encode = "from clew.models import create_encoder; create_encoder('clew:hops').encode(['a text'])"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CLEW_CACHE": str(tmp_path / "clew")}
+    subprocess.run([sys.executable, "-c", encode], env=environment, check=True)
+    assert [path.name for path in tmp_path.rglob("*") if "onnxruntime" in path.name.lower()] == []

@@ -10,6 +10,8 @@ from clew.core.errors import UsageError
 SERPAPI_URL = "https://serpapi.com"
 #: The trained reader that comes with clew.
 DEFAULT_READER = "clew:reader"
+# onnxruntime would send to its maker what it runs on, unless it reads this before it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
 def environment(name: str, default: str | None = None) -> str | None:

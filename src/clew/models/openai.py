@@ -412,7 +412,6 @@ class OpenAIModel:
     def _stream(self, body: dict[str, Any], tokens: int) -> StreamedReply:
         """Return a reply of a llama.cpp or vLLM server, of at most ``tokens``, read as it is written."""
         first = self.settings.first or FIRST_TOKEN
-        started = time.perf_counter()
         reply = StreamedReply()
         with self._client.chat.completions.create(
             model=self.endpoint.model,
@@ -423,7 +422,6 @@ class OpenAIModel:
         ) as stream:
             for chunk in stream:
                 reply.add_chunk(chunk)
-                self._check_total(started)
                 self._check_length(reply, tokens)
         return reply
 
@@ -432,7 +430,6 @@ class OpenAIModel:
         import openai
 
         first = self.settings.first or FIRST_TOKEN
-        started = time.perf_counter()
         reply = StreamedReply()
         body = ollama_body(
             self.endpoint,
@@ -450,14 +447,8 @@ class OpenAIModel:
                 if "error" in line:
                     raise ModelError(f"{self.endpoint.url}: {line['error']}")
                 reply.add_line(line)
-                self._check_total(started)
                 self._check_length(reply, prompt.max_tokens + self._thoughts)
         return reply
-
-    def _check_total(self, started: float) -> None:
-        total = self.settings.total or TOTAL
-        if time.perf_counter() - started > total:
-            raise self.endpoint.too_slow(f"did not finish its reply within {total:g} seconds")
 
     def _check_length(self, reply: StreamedReply, tokens: int) -> None:
         """Raise ModelError for a reply that cannot be one of so many tokens."""
