@@ -177,7 +177,9 @@ def test_pages_are_turned_enlarged_and_searched_and_words_selected(served, open_
     # Evidence of the same answer is marked on the page that was turned to, and opens from there.
     assert page.locator(".viewer .sheet a[data-cite]").count() >= 1
     width = page.locator(".viewer .paper").bounding_box()["width"]
+    assert page.locator(".viewer [data-zoom][aria-disabled=true]").get_attribute("data-zoom") == "-1"
     page.click(".viewer [data-zoom='1']")
+    assert page.locator(".viewer [data-zoom][aria-disabled=true]").count() == 0
     assert page.locator(".viewer .paper").bounding_box()["width"] == pytest.approx(1.5 * width, rel=0.01)
     assert "scale=2" in page.locator(".viewer .sheet img").get_attribute("src")
     page.keyboard.press("-")

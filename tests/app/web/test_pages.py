@@ -169,6 +169,9 @@ def test_style_and_scripts_are_kept_and_asked_for_again(app) -> None:
     assert status == 200 and headers["cache-control"] == "no-cache"
     again = app.request("GET", "/static/clew.css", headers={"If-None-Match": headers["etag"]})
     assert again[0] == 304
+    # A browser asks for the icon of a document that it shows by itself.
+    status, headers, _ = app.request("GET", "/favicon.ico")
+    assert status == 307 and app.request("GET", headers["location"])[0] == 200
 
 
 def test_pages_are_packed_for_those_who_unpack_them(app) -> None:

@@ -32,6 +32,8 @@ from clew.knowledge_base.trash import TRASH_DAYS, Trash
 from clew.models.keys import name_keyring
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
+#: Asked for with documents that the browser shows as they are.
+router.add_route("/favicon.ico", lambda request: RedirectResponse("/static/clew.svg"))
 #: Seconds of delay after a wrong token, which make guessing slow.
 _LOGIN_DELAY = 0.3
 #: Days for which a browser stays logged in.
@@ -44,9 +46,7 @@ _MAX_OUTLINE, _MAX_RELATIONS, _MAX_ENTITIES, _MAX_TRIPLES = 2_000, 500, 20, 25
 def home(server: CurrentServer) -> Response:
     """Show the bases; with a single one, go to its page."""
     bases = server.bases.all()
-    if len(bases) == 1:
-        return RedirectResponse(f"/b/{bases[0].name}/", status_code=303)
-    return projects(server)
+    return RedirectResponse(f"/b/{bases[0].name}/", status_code=303) if len(bases) == 1 else projects(server)
 
 
 @router.get("/projects")

@@ -52,6 +52,9 @@ export function addViewer(viewer) {
   function zoomTo(wanted) {
     zoom = Math.max(1, Math.min(ZOOMS.length, wanted));
     for (const bar of body.querySelectorAll(".zoom")) bar.hidden = false;
+    for (const button of body.querySelectorAll("[data-zoom]")) {
+      button.setAttribute("aria-disabled", String(!ZOOMS[zoom - 1 + Number(button.dataset.zoom)]));
+    }
     for (const sheet of body.querySelectorAll(".sheet")) {
       sheet.classList.remove(...ZOOMS);
       sheet.classList.add(ZOOMS[zoom - 1]);
