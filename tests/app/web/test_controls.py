@@ -57,8 +57,8 @@ WORDS = {
     "text": "The lamp at Fenner Mouth is lit at dusk.", "where": "type = pdf", "model": "scripted",
     "key": "the-right-key", "chain": "Heron Queen >> captain >> #1; final answer: #1",
 }  # fmt: skip
-#: Attributes of controls that appear only with more documents than are here, or while something is under way; and the
-#: tests that press them.
+#: Attributes of controls that appear only with more documents than are here, with a model elsewhere, or while something
+#: is under way; and the tests that press them.
 ELSEWHERE = {
     "data-list-all": "test_browser_scope.py",
     "data-grid-post": "test_grids.py",
@@ -406,7 +406,7 @@ class Hand:
             problem,
             *self.problems[before:],
         ]
-        print(*filter(None, words), sep="\n     ", file=sys.stderr, flush=True)
+        sys.stderr.write("\n     ".join(str(word) for word in words if word) + "\n")
         return is_used
 
     def press(self, control: dict[str, Any]) -> bool:
