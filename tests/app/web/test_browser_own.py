@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from browsing import ask, home, visit, wait_for_answer
+from clew.models.keys import read_key, store_key
 from scripted import ScriptedServer
 from serve_app import QUESTION, SAMPLES, ServedApp
 
@@ -121,6 +124,19 @@ def test_a_model_of_this_machine_is_offered_and_used(empty, open_page) -> None:
     with page.expect_navigation(wait_until="load"):
         page.click("text=Use no more")
     assert page.locator("text=No model is set.").count()
+
+
+def test_a_model_elsewhere_is_used_no_more_and_its_key_forgotten(tmp_path, open_page) -> None:
+    own, url = tmp_path / "settings.json", "https://models.example.org/v1"
+    own.write_text(json.dumps({"models": [f"{url}#large"]}))
+    store_key(url, "a-key")
+    with ServedApp(tmp_path / "kb", encoder="none", model_servers=(), own_settings=own) as app:
+        page = open_page(app)
+        visit(page, ".top >> text=Settings")
+        with page.expect_navigation(wait_until="load"):
+            page.click("[data-model-remove][data-has-key]")
+        page.wait_for_selector("text=No model is set.")
+    assert read_key(url) is None and json.loads(own.read_text()) == {"models": []}
 
 
 def test_the_theme_stays(served, open_page) -> None:

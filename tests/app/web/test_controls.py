@@ -62,7 +62,7 @@ WORDS = {
 ELSEWHERE = {
     "data-list-all": "test_browser_scope.py",
     "data-grid-post": "test_grids.py",
-    "data-has-key": "test_setup.py",
+    "data-has-key": "test_browser_own.py",
 }
 
 #: Lists the controls of a page that can be used now: an index, what kind it is, and what it does when it is used.
