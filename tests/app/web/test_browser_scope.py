@@ -6,6 +6,7 @@ import pytest
 
 import clew
 from browsing import home, wait_for_answer
+from clew.app.web.pages import context
 from serve_app import QUESTION, waited_for
 
 pytestmark = pytest.mark.slow
@@ -117,3 +118,14 @@ def test_a_removal_is_undone_with_the_picture_of_its_page(served, open_page) -> 
     assert "9" in wait_for_answer(page)
     page.locator(".answer [data-cite]").first.click()
     page.wait_for_selector(".viewer .sheet rect")
+
+
+def test_a_long_list_is_shown_whole(served, open_page, monkeypatch) -> None:
+    monkeypatch.setattr(context, "_MAX_DOCUMENTS", 2)
+    page = open_page(served)
+    page.wait_for_selector("#documents >> text=The first 2 of 3.")
+    page.click("[data-list-all]")
+    page.wait_for_selector("[data-list-all]", state="detached")
+    assert page.locator("#documents li", has_text=READINGS).count() == 1
+    page.reload()  # what is shown stays so
+    page.wait_for_selector(".documents li:nth-child(3)")
