@@ -27,11 +27,18 @@ WORDS = " ".join(f"word{n}" for n in range(400))
 
 
 def ollama(
-    text="Paris", thinking="", tokens=(20, 3), reason="stop", capabilities=("completion",), parameters=""
+    text="Paris",
+    thinking="",
+    tokens=(20, 3),
+    reason="stop",
+    capabilities=("completion",),
+    parameters="",
+    gap=0.0,
 ):
     def chat(body):
         for piece in text:
             yield json.dumps({"message": {"content": piece}, "done": False}) + "\n"
+            time.sleep(gap)
         last = {"done": True, "done_reason": reason, "prompt_eval_count": tokens[0], "eval_count": tokens[1]}
         yield json.dumps({"message": {"content": "", "thinking": thinking}} | last) + "\n"
 
@@ -254,12 +261,18 @@ def test_a_refusal_tells_the_context_and_the_prompt_is_sent_again_shorter():
 
 
 @pytest.mark.slow
-def test_the_first_token_and_the_last_have_limits_of_their_own_and_neither_is_retried():
+@pytest.mark.parametrize("play", [ollama, vllm])
+@pytest.mark.parametrize(("text", "gap"), [("P" * 60, 0.05), ("PP", 3.0)])
+def test_a_reply_that_is_written_too_slowly_or_stops_reaches_its_limit(play, text, gap):
     with (
-        vllm(text="P" * 60, gap=0.05).serve() as address,
-        pytest.raises(TimedOut, match=r"did not finish .* 1 seconds"),
+        play(text=text, gap=gap).serve() as address,
+        pytest.raises(TimedOut, match=r"did not finish its reply within 1 seconds"),
     ):
         model_at(address, settings="total=1").complete([Prompt("q")])
+
+
+@pytest.mark.slow
+def test_a_first_token_has_a_limit_of_its_own_and_is_not_asked_for_again():
     calls = []
 
     def slow(body):

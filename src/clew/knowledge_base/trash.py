@@ -39,7 +39,7 @@ TRASH_FOLDER, VERSIONS_FOLDER = "trash", "versions"
 #: Days for which the trash keeps a document.
 TRASH_DAYS = 30.0
 _DAY = 86_400.0
-_TEXTS = ("key", "title", "media_type", "parser", "text", "pages")
+_PLAIN_FIELDS = ("key", "title", "media_type", "parser", "text", "pages")
 _SUFFIX = ".json.gz"
 #: The bytes of an uploaded file, beside its document.
 _ORIGINAL = ".original"
@@ -200,7 +200,7 @@ class Trash:
             "when": time.time(),
             "location": asdict(location),
             "tags": list(tags),
-            **{name: getattr(parsed, name) for name in _TEXTS},
+            **{name: getattr(parsed, name) for name in _PLAIN_FIELDS},
             "fields": [list(pair) for pair in parsed.fields],
             "nodes": [_node_to_json(node) for node in parsed.nodes],
         }
