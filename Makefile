@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder multilingual reader
+.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder multilingual reader plans
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -87,6 +87,11 @@ reader: .venv/ready-dev ## Train the reader that comes with clew again; install 
 	  --data 2wikimultihopqa=$(DATA)/2wikimultihopqa/train500.jsonl --data tatqa=$(DATA)/tatqa/dev.json \
 	  --data tables=$(DATA)/ottqa/tables.jsonl --data passages=$(DATA)/ottqa/passages.jsonl
 	cp build/reader/onnx/* src/clew/models/embedded/reader/
+
+plans: .venv/ready-dev ## Train what reads plain questions over graphs again; install torch for your device first
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[train]"
+	$(BIN)/clew train plans --data $(DATA)/plans --model $(MODEL) --out build/plans
+	cp build/plans/onnx/* src/clew/models/embedded/plans/
 
 clean:
 	rm -rf .venv build

@@ -19,19 +19,20 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_722,
+    "core": 7_742,
     "parse": 15_674,
     "store": 11_568,
-    "models": 3_717,
+    "models": 3_822,
     "graph": 1_728,
-    "triples": 10_109,
+    "triples": 6_649,
+    "questions": 2_373,
     "retrieve": 6_881,
-    "methods": 23_035,
-    "knowledge_base": 8_293,
+    "methods": 22_857,
+    "knowledge_base": 8_299,
     "evaluate": 3_765,
-    "train": 3_743,
+    "train": 4_734,
     "papers": 3_494,
-    "app": 17_886,
+    "app": 17_940,
     ".": 352,
 }
 QUESTION = (
@@ -40,11 +41,11 @@ QUESTION = (
 )
 #: What a command may enter: its arguments, whether the samples' graph is in the base, modules, functions.
 ENTERED = {
-    "list": (("list",), True, 31, 227),
-    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 69, 775),
-    "triples": (("ask", "--triples", "#1 >> captain >> #2; final answer: #1"), True, 104, 898),
-    "documents": (("ask", QUESTION), False, 119, 1_274),
-    "documents and graph": (("ask", QUESTION), True, 147, 1_595),
+    "list": (("list",), True, 31, 228),
+    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 69, 776),
+    "triples": (("ask", "--triples", "#1 >> captain >> #2; final answer: #1"), True, 104, 899),
+    "documents": (("ask", QUESTION), False, 120, 1_274),
+    "documents and graph": (("ask", QUESTION), True, 149, 1_595),
 }
 #: Names that say nothing of what they name.
 FILLERS = {"one", "found", "made", "said", "told", "kept"}

@@ -20,7 +20,7 @@ def hops(question):
     [
         (
             "When was the wife of Joel Marsh born?",
-            ["Who is the wife of Joel Marsh?", "When was #1 born?"],
+            ["What is the wife of Joel Marsh?", "When was #1 born?"],
         ),
         (
             "How deep is the dock that Ada Pell designed?",
@@ -37,7 +37,7 @@ def hops(question):
         (
             "How tall is the tower built by the brother of the wife of Joel Marsh?",
             [
-                "Who is the wife of Joel Marsh?",
+                "What is the wife of Joel Marsh?",
                 "Who is the brother of #1?",
                 "Which tower was built by #2?",
                 "How tall is #3?",

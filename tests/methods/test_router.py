@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +16,6 @@ from clew.methods.readers import NOT_FOUND
 from clew.methods.router import Cost, Measured, beside_readings, refuse_rows
 from clew.models import create_language_model
 from clew.testing import SAMPLE_DOCUMENTS, SAMPLE_QUESTION
-from clew.triples.questions import Reading
 from scripted import ScriptedServer
 
 
@@ -41,7 +39,7 @@ def test_a_question_about_the_graph_is_answered_from_it(base):
     answer = base.ask("Who directed Low Water?")
     assert answer.values == ("Ilse Varnholt",) and answer.recipe == "graph"
     assert isinstance(answer.trail[0], RouteStep) and answer.trail[0].method == "graph"
-    assert answer.route.startswith("From the graph: 'Low Water' is a node of 'films'")
+    assert answer.route.startswith("From the graph: 'films' can be asked that: ")
     assert answer.to_dict()["route"] == answer.route
     written = [step.detail["written by"] for step in answer.trail if step.name == "triples"]
     assert written == ["clew's parser"]
@@ -62,37 +60,35 @@ def test_each_question_of_several_goes_its_own_way(base):
 
 @pytest.mark.slow
 def test_a_count_is_the_answer_of_how_many(base):
-    assert base.ask("How many films did Ilse Varnholt direct?").text.startswith("3: ")
+    assert base.ask("How many films did Ilse Varnholt direct?").text == "3"
 
 
 @pytest.mark.slow
-def test_a_property_is_read_by_a_chain(base):
+def test_a_property_is_a_plan_too(base):
     answer = base.ask("What colour is The Tin Parade?")
-    assert answer.values == ("red",) and any(step.name == "chain" for step in answer.trail)
+    assert answer.values == ("red",) and answer.plan is not None and answer.plan.operation == "value"
 
 
 @pytest.mark.slow
 def test_a_question_about_documents_goes_to_them(base):
     answer = base.ask(SAMPLE_QUESTION)
     assert answer.recipe.startswith("kgp") and answer.way == "perhaps"
-    assert answer.route.startswith(
-        "From the documents: no name in the question is a node of a graph (expected: no "
-    )
+    assert answer.route.startswith("From the documents: it is not likely enough (")
     assert answer.text == base.ask(SAMPLE_QUESTION, recipe="kgp").text
 
 
 def test_where_the_graph_is_not_sure_the_documents_are_asked_and_the_readings_shown(base):
     answer = base.ask("Who produced Low Water?")
-    assert answer.recipe.startswith("kgp") and "produced" in answer.route
     step = answer.trail[0]
     assert isinstance(step, RouteStep) and step.method == "documents" and step.alternatives
+    assert answer.way == "perhaps" and answer.plan is not None and answer.plan.kind == "graph"
 
 
 def test_a_question_that_is_restricted_goes_where_it_is_restricted_to(base):
     document = next(iter(SAMPLE_DOCUMENTS))
     assert base.ask("Who directed Low Water?", documents=[document]).recipe.startswith("kgp")
     unsure = base.ask("Who produced Low Water?", graphs=["films"])
-    assert unsure.abstained and unsure.text.startswith("Not sure") and "--triples" in unsure.text
+    assert unsure.way == "perhaps" and unsure.recipe == "graph"
 
 
 def test_a_base_without_graphs_decides_nothing(base):
@@ -136,7 +132,8 @@ def test_a_spent_budget_ends_the_repair(base):
     answer = router.answer(
         Question("What did the director of Low Water eat in the harbour of Osterby?"), Stop()
     )
-    assert answer.abstained and [s.method for s in answer.trail if isinstance(s, RouteStep)] == ["mixed"]
+    assert [s.method for s in answer.trail if isinstance(s, RouteStep)] == ["mixed"]
+    assert answer.reader == "graph"  # what the graphs may answer costs nothing more
 
 
 def test_a_summary_goes_down_the_sections_where_there_is_a_model(base):
@@ -189,16 +186,15 @@ def test_an_answer_that_was_cut_short_does_not_say_that_no_row_fits():
     assert refuse_rows(Answer("Aurora", quotes=other), reading).text == "Aurora"
 
 
-def test_a_name_that_a_graph_knows_stands_in_what_answers_a_short_question(base):
-    hit = base.search(SAMPLE_QUESTION, k=1)[0]
-    answer = Answer("nine miles", (hit,), reader="span", confidence=0.4)
-    reading = Reading("films", "", 1.0, "Low Water", ("length",), plausibility=0.9, left_out=("long",))
-    refused = beside_readings("How long is Low Water?", answer, [reading])
-    assert refused.abstained and not refused.quotes
-    mentioning = replace(hit, node=replace(hit.node, text="Low Water is nine miles from here."))
-    for question, other in (
-        ("How long is Low Water?", replace(answer, evidence=(mentioning,))),
-        ("How long is the way from the town where Low Water was made?", answer),  # may go over several hops
-        ("How long is Low Water?", replace(answer, reader="llm")),
-    ):
-        assert beside_readings(question, other, [reading]) == other
+def test_what_graphs_may_answer_stands_beside_what_documents_may_answer():
+    from_documents = Answer("nine miles", reader="span", confidence=0.4)
+    from_graphs = Answer("1919", reader="graph", confidence=0.5, others=(Answer("1920", confidence=0.2),))
+    both = beside_readings(from_documents, from_graphs).weigh()
+    assert [(each.text, each.confidence) for each in both.perhaps] == [
+        ("1919", 0.5),
+        ("nine miles", 0.4),
+        ("1920", 0.2),
+    ]
+    nothing = Answer(NOT_FOUND, abstained=True)
+    assert beside_readings(nothing, from_graphs).weigh().perhaps[0].text == "1919"
+    assert beside_readings(from_documents, nothing) == from_documents

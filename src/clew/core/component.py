@@ -62,6 +62,7 @@ from clew.core.protocols import (
     Graph,
     LanguageModel,
     Method,
+    PlanJudge,
     PromptTemplate,
     Reader,
     Reranker,
@@ -245,6 +246,9 @@ class ModelTools(Protocol):
 
     def span_model(self, name: str) -> SpanModel:
         """Return the trained reader of a name: ``clew:reader`` or ``onnx:FOLDER``. Raises UsageError, NotFound."""
+
+    def plan_judge(self) -> PlanJudge:
+        """Return what is trained to read plain questions over graphs."""
 
     def model_settings(self, model: str) -> Mapping[str, str]:
         """Return what a check of a model (``clew doctor --llm``) gave for choices that recipes leave open."""

@@ -106,6 +106,22 @@ class SpanModel(Protocol):
         """Return the estimated probability, from 0 to 1, that a span of this score is right."""
 
 
+class PlanJudge(Protocol):
+    """What is trained to read plain questions over graphs: an encoder, a judge of plans, and fitted ``arrays``."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder that the arrays were fitted with."""
+
+    @property
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """The arrays of :class:`clew.questions.reading.PlanModel`, by name."""
+
+    def compare(self, question: str, sentences: Sequence[str]) -> Floats:
+        """Return how alike a question and each plan in words are, (sentences, 3): as wholes, the question's tokens in
+        the plan, and the plan's in the question."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A prompt for a language model. ``schema`` is a JSON schema for the reply, or None for free text.

@@ -196,16 +196,14 @@ class ParagraphsStep(Step):
 
 @dataclass(frozen=True, slots=True)
 class QuestionReading(StepValue):
-    """One meaning of a plain question: typed triples (or a chain), the graph, the probability among all readings, the
-    number of its answers, what speaks against it, None where it may be answered, and which likelier reading without
-    answers it takes the place of."""
+    """One meaning of a plain question: typed triples, the graph, the probability that it is meant, the number of
+    nodes that meet it, and the same in words."""
 
     triples: str
     graph: str
     probability: float
     answers: int | None = None
-    doubts: str | None = None
-    repair: str | None = None
+    sentence: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

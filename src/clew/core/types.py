@@ -1020,7 +1020,8 @@ class Answer:
     run, if one was. ``empty``: that nothing meets the query is the answer.
 
     ``by_rule``: rules over the words of the question chose the answer or its confidence, and no fitted model judged
-    them. :meth:`weigh` makes of such an answer, and of an unlikely one, a ``possible`` one, which is not stated.
+    them. ``others`` are the answers of the next readings of the question, where there are several.
+    :meth:`weigh` makes of such an answer, and of an unlikely one, a ``possible`` one, which is not stated.
     """
 
     text: str
@@ -1044,6 +1045,7 @@ class Answer:
     empty: bool = False
     by_rule: bool = False
     possible: bool = False
+    others: tuple[Answer, ...] = ()
 
     def weigh(self) -> Answer:
         """Return the answer as it is given to a person or a program: it is stated only if it is exact, written by a
@@ -1065,6 +1067,8 @@ class Answer:
         """The possible answers, likeliest first, where none is stated: this one and its next alternatives."""
         if not self.possible:
             return ()
+        if self.others:
+            return (self, *(replace(other, possible=True, abstained=True) for other in self.others))
         others = (
             Answer(
                 other.text,

@@ -38,6 +38,7 @@ from clew.core.protocols import (
     Graph,
     LanguageModel,
     Method,
+    PlanJudge,
     Prompt,
     Reader,
     Reranker,
@@ -361,6 +362,11 @@ class _Models:
         from clew.models.span_reader import create_span_reader
 
         return create_span_reader(name)
+
+    def plan_judge(self) -> PlanJudge:
+        from clew.models.plan_judge import create_plan_judge
+
+        return create_plan_judge()
 
     def model_settings(self, model: str) -> Mapping[str, str]:
         from clew.knowledge_base.model_check import saved_settings

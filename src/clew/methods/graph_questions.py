@@ -1,60 +1,44 @@
 """Plain questions over graphs, answered without a language model.
 
-:class:`clew.triples.questions.PlainParser` writes the question as typed triples, ``focus`` or ``chain`` answers
-them, so that the trail shows what a person could have written, edited and asked again. An answer is given only for a
-reading that accounts for every word; otherwise the likeliest readings are shown. A name that no graph has is read as
-the nearest that one has, where only that makes the question sure; the answer says so.
+:class:`clew.questions.reading.QuestionReader` finds the formal queries that a question may mean and how likely each
+is. The likeliest is run exactly as it reads, as typed triples that a person could have written, edited and asked
+again; an empty set is an answer. How likely it is says whether it is stated or shown as possible, beside the next
+readings.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.errors import UsageError
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
-from clew.core.text import fold_name
 from clew.core.trail import ChainStep, QuestionReading, ReadingsStep, TrailRecorder, TriplesStep
-from clew.core.types import Answer, Plan, Question, RespellStep, Step
-from clew.triples.questions import PlainParser, Reading
-from clew.triples.questions.names import Respelling, respell_names
-from clew.triples.questions.paths import NAMES_RELATION
+from clew.core.types import MAX_POSSIBLE, STATED_FROM, Answer, Plan, Question, Step
+from clew.questions.plans import LIST
+from clew.questions.reading import QuestionReader, Reading
 
-#: A question is read again with so many of its names respelt.
-_RESPELLINGS = 3
-#: How an answer lists the readings of a question that it does not answer.
-UNSURE = "Not sure what this asks of the graphs."
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphAnswer:
-    """What the graphs have to say to a question: its readings, and the answer to the one that is sure, if any."""
-
-    readings: tuple[Reading, ...]
-    answer: Answer | None = None
-
-    @property
-    def sure(self) -> Reading | None:
-        """The reading that is answered, None where none is sure."""
-        return self.readings[0] if self.readings and self.readings[0].is_sure else None
+#: A reading that is less likely is not shown as possible.
+SHOWN_FROM = 0.12
+#: How an answer begins where no reading is likely enough to be shown.
+UNSURE = "No answer that clew is sure of."
 
 
 @component(
     "graph",
     kind="recipe",
-    summary="plain questions over graphs, read as typed triples by clew's own parser, without a language model; "
-    "where it is not sure it shows the readings",
+    summary="plain questions over graphs, read as typed triples by clew's own models, without a language model; "
+    "where it is not sure it shows the likeliest readings with their answers",
 )
 @dataclass(frozen=True, slots=True)
 class GraphQuestions:
-    """Answers plain questions from the graphs of a base. ``focus`` executes typed triples, ``chain`` chains."""
+    """Answers plain questions from the graphs of a base. ``focus`` runs typed triples and gives their evidence."""
 
     snapshot: Snapshot
-    parser: PlainParser
+    reader: QuestionReader
     focus: Method
-    chain: Method
     recipe: str = "graph"
 
     @classmethod
@@ -62,17 +46,11 @@ class GraphQuestions:
         """Return the method. Raises UsageError."""
         alone = replace(resources, model=None)
         focus = make_recipe("focus", {"sources": "kg", "form": Recipe("none"), "reader": Recipe("short")})
-        chain = make_recipe("chain", {"sources": "kg", "reader": Recipe("short")})
-        return cls(
-            resources.snapshot,
-            PlainParser(resources.encoder),
-            resources.registry.build("recipe", focus, alone),
-            resources.registry.build("recipe", chain, alone),
-            recipe,
-        )
+        reader = QuestionReader(resources.tools.plan_judge())
+        return cls(resources.snapshot, reader, resources.registry.build("recipe", focus, alone), recipe)
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return the answer, or an abstention that shows the readings. Raises UsageError where there is no graph."""
+        """Return the answer, possible ones, or that none is likely. Raises UsageError where there is no graph."""
         graphs = graphs_in_scope(self.snapshot, question)
         if not graphs:
             raise UsageError(
@@ -80,98 +58,66 @@ class GraphQuestions:
                 "Add one: clew graph add FILE; or ask the documents: --method kgp",
             )
         recorder = TrailRecorder.forwarding_to(trail)
-        result = self.ask_graphs(question, graphs, recorder)
-        if result.answer is not None:
-            return replace(result.answer, recipe=self.recipe)
-        return Answer(
-            describe_readings(result.readings),
-            trail=tuple(recorder.steps),
-            usage=recorder.usage(),
-            abstained=True,
-            reader="graph",
+        return replace(
+            self.answer_readings(question, self.read(question, graphs, recorder), recorder),
             recipe=self.recipe,
         )
 
     def read(self, question: Question, graphs: Sequence[PropertyGraph], trail: Trail) -> tuple[Reading, ...]:
-        """Return the readings of a question, likeliest first."""
+        """Return the readings of a question, the likeliest first."""
         started = time.perf_counter()
-        readings = tuple(self.parser.read(question.text, graphs))
+        readings = self.reader.read(question.text, graphs, MAX_POSSIBLE)
         trail.add(readings_step(readings, time.perf_counter() - started))
         return readings
 
-    def ask_graphs(
-        self, question: Question, graphs: Sequence[PropertyGraph], recorder: TrailRecorder
-    ) -> GraphAnswer:
-        """Return the readings of a question and, where one is sure and has answers, its answer."""
-        readings = self.read(question, graphs, recorder)
-        if not (readings and readings[0].is_sure) and (respelt := self.respell(question, graphs)) is not None:
-            respelling, readings = respelt
-            recorder.add(RespellStep(respelling.written, respelling.name, respelling.graph))
-            recorder.add(readings_step(readings, 0.0))
-        return GraphAnswer(readings, self.execute(question, readings, recorder))
-
-    def respell(
-        self,
-        question: Question,
-        graphs: Sequence[PropertyGraph],
-        may_be_misspelt: Callable[[str], bool] = lambda word: True,
-    ) -> tuple[Respelling, tuple[Reading, ...]] | None:
-        """Return the spelling of a name with which a question is sure, and its readings; None where no spelling does
-        that, or where two equally near ones do. ``may_be_misspelt`` says which words may be part of such a name."""
-        respellings: list[Respelling] = []
-        for graph in graphs:
-            if not graph.is_mounted and graph.size:
-                respellings += respell_names(graph, question.text, may_be_misspelt)
-        respellings.sort(key=lambda each: each.rank)
-        sure: list[tuple[Respelling, tuple[Reading, ...]]] = []
-        for respelling in respellings[:_RESPELLINGS]:
-            if sure and respelling.rank > sure[0][0].rank:
-                break
-            readings = tuple(self.parser.read(respelling.question, graphs))
-            best = readings[0] if readings else None
-            # A guessed name and a relation that no word names would be two guesses.
-            is_named = best is not None and best.is_sure and best.explained >= NAMES_RELATION
-            if best is not None and is_named and best.graph == respelling.graph:
-                sure.append((respelling, readings))
-        return sure[0] if len({fold_name(respelling.question) for respelling, _ in sure}) == 1 else None
-
-    def execute(
+    def answer_readings(
         self, question: Question, readings: Sequence[Reading], recorder: TrailRecorder
-    ) -> Answer | None:
-        """Return the answer of the first reading where it is sure and the graph has an answer; else None."""
-        if not readings or not readings[0].is_sure:
-            return None
-        answer = self.answer_reading(question, readings[0], recorder)
-        return (
-            None if answer is None else replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
-        )
+    ) -> Answer:
+        """Return the answer of the likeliest reading, with those of the next ones where it is not to be stated; an
+        abstention where none is likely."""
+        likely = [reading for reading in readings if reading.probability >= SHOWN_FROM]
+        if not likely:
+            text = UNSURE if readings else f"{UNSURE} Nothing that the graphs can be asked fits the question."
+            return Answer(
+                text, trail=tuple(recorder.steps), usage=recorder.usage(), abstained=True, reader="graph"
+            )
+        answer = self.answer_reading(question, likely[0], recorder)
+        if answer.confidence is not None and answer.confidence < STATED_FROM:
+            others = (self.answer_reading(question, reading, TrailRecorder()) for reading in likely[1:])
+            answer = replace(answer, others=tuple(others))
+        return replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
 
-    def answer_reading(self, question: Question, reading: Reading, trail: Trail) -> Answer | None:
-        """Return the answer of a reading, sure or not; None where the graph has none."""
-        method = self.chain if reading.is_chain else self.focus
-        scoped = replace(
-            question, chain=reading.triples, scope=replace(question.scope, graphs=frozenset([reading.graph]))
+    def answer_reading(self, question: Question, reading: Reading, trail: Trail) -> Answer:
+        """Return the answer of a reading, with the triples that prove it."""
+        scope = replace(question.scope, graphs=frozenset([reading.graph]))
+        proof = Answer("", abstained=True)
+        if len(reading.rows):
+            proof = self.focus.answer(
+                replace(question, chain=reading.triples, scope=scope), ParserTrail(trail)
+            )
+        operation = reading.plan.operation
+        text = ", ".join(reading.values)
+        if reading.is_empty:
+            text = f"None. Nothing in the graph '{reading.graph}' meets: {reading.sentence}"
+        elif operation == LIST and not proof.abstained:
+            text = proof.text
+        return replace(
+            proof,
+            text=text,
+            abstained=False,
+            values=reading.values,
+            empty=reading.is_empty,
+            ranking=proof.ranking if operation == LIST else (),
+            reader="graph",
+            confidence=reading.probability,
+            plan=Plan("graph", reading.triples, operation),
+            formula=f"Read as: {reading.sentence}",
         )
-        answer = method.answer(scoped, ParserTrail(trail))
-        if answer.abstained or not answer.values:
-            return None
-        text = answer.text
-        if reading.settled and not reading.is_chain:
-            text = reading.settled.capitalize() if reading.settled in {"yes", "no"} else reading.settled
-        elif reading.settled and fold_name(text) != fold_name(reading.settled):
-            return None  # the chain was filled with other values than the parser compared
-        if reading.asks_count:
-            text = f"{reading.count:,}: {text}" if reading.count is not None else text
-        operation = (
-            "count" if reading.asks_count else "yes_no" if reading.settled in {"yes", "no"} else "list"
-        )
-        plan = Plan("chain" if reading.is_chain else "graph", reading.triples, operation)
-        return replace(answer, text=text, plan=plan, by_rule=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ParserTrail:
-    """Passes steps on, and says of the triples of a question that the parser wrote them."""
+    """Passes steps on, and says of the triples of a question that clew wrote them."""
 
     trail: Trail
 
@@ -200,26 +146,10 @@ def readings_step(readings: Sequence[Reading], seconds: float) -> Step:
                 reading.triples,
                 reading.graph,
                 round(reading.probability, 3),
-                reading.count,
-                "; ".join(reading.doubts) or None,
-                reading.repair or None,
+                len(reading.rows),
+                reading.sentence,
             )
             for reading in readings
         ),
         seconds=seconds,
     )
-
-
-def describe_readings(readings: Sequence[Reading]) -> str:
-    """Return the readings of a question that is not answered, each as it can be asked again."""
-    worth = [reading for reading in readings if reading.count != 0 or reading is readings[0]]
-    if not worth:
-        return f"{UNSURE} No name in it is a node of a graph; names are compared in full: clew graph show GRAPH NAME."
-    lines = [f"{UNSURE} It may mean:"]
-    for number, reading in enumerate(worth, 1):
-        size = "" if reading.count is None else f", {reading.count:,} answer{'s' * (reading.count != 1)}"
-        option = "--chain" if reading.is_chain else "--triples"
-        lines.append(f"{number}. {option} '{reading.triples}'  ({reading.graph}{size})")
-        if reading.doubts:
-            lines.append(f"   {'; '.join(reading.doubts)}")
-    return "\n".join(lines)

@@ -1,7 +1,7 @@
 """Questions whose hops are answered from different sources: a graph, a document, a table, without a language model.
 
 :mod:`clew.methods.nested_questions` takes a question apart into questions of one hop. Each hop is asked of the graphs
-(read as typed triples, :mod:`clew.triples.questions`) and of the documents (found and read as any question is). How
+(read as typed triples, :mod:`clew.questions.reading`) and of the documents (found and read as any question is). How
 sure a source is of its value becomes the probability that it is right, by a logistic function for each source that
 was fitted to held-out hops; the likeliest value goes into the next hop, and where the sources disagree both are
 shown.
@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.errors import UsageError
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
-from clew.core.text import fold_name, is_stop_term, shorten
+from clew.core.text import fold_name, shorten
 from clew.core.trail import FillStep, GraphMatch, TrailRecorder
 from clew.core.types import ROW, TABLE, Answer, Node, Question, Quote, Step
 from clew.methods.chain.method import ChainMethod
@@ -31,10 +31,9 @@ from clew.methods.nested_questions import NestedQuestion, take_apart
 from clew.methods.readers.answer_kinds import contains_answer
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.methods.tables.method import TableQuestions
-from clew.triples.questions import Reading
-from clew.triples.questions.parser import open_space
-from clew.triples.questions.paths import NAMES_RELATION
-from clew.triples.questions.words import label_affinity, split_words
+from clew.questions.reading import Reading, open_catalogue
+from clew.questions.slots import share_root
+from clew.questions.text import QuestionText
 
 #: The log-odds that a source's value for a hop is right: a constant, and the weight of the log-odds that the source
 #: itself states. Fitted by ``benchmarks/hop_sources.py``; what tables state was measured on questions over tables
@@ -50,8 +49,6 @@ MIN_PROBABILITY = 0.15
 _CERTAIN = 0.01
 #: So many values of a hop are asked on with, and so many readings of it are tried in the graphs.
 _VALUES, _READINGS = 3, 3
-#: What a reading that leaves a word of its hop unexplained loses of its probability, and one that names no relation.
-_UNEXPLAINED_WORD, _UNNAMED_RELATION = 0.8, 0.3
 #: What a value loses of its probability whose passage does not mention what it is about.
 _NOT_ABOUT = 0.3
 _TITLES = re.compile(
@@ -72,15 +69,6 @@ def calibrate(source: str, stated: float) -> float:
     return min(max(probability, _CERTAIN), 1 - _CERTAIN)
 
 
-def reading_probability(reading: Reading) -> float:
-    """Return how likely a reading of a hop is what is meant. A hop's own noun ("which *vessel* Ada commands") need
-    not be known to the graph, so unexplained words count against a reading instead of ruling it out."""
-    probability = reading.probability * _UNEXPLAINED_WORD ** len(reading.left_out)
-    if not reading.is_explained:
-        probability *= _UNNAMED_RELATION
-    return probability * min(1.0, reading.plausibility + 0.3)
-
-
 def other_spellings(value: str) -> tuple[str, ...]:
     """Return a value and how else a source may write it: "Lisle, Fergus" as Fergus Lisle, "Captain Brandt" as Brandt.
 
@@ -99,7 +87,7 @@ def uninvert_name(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GraphHops:
-    """Asks the graphs for hops: each as a plain question (``wordings`` by unknown), read by clew's parser.
+    """Asks the graphs for hops: each as a plain question (``wordings`` by unknown).
 
     Where the likeliest reading has no answer, the next is tried, and then another spelling of the known value; the
     trail says which.
@@ -120,17 +108,16 @@ class GraphHops:
         for known in hop.known[:_VALUES]:
             for spelling in other_spellings(known.value):
                 text = word_hop(self.wordings[hop.unknown], spelling)
-                for reading in self.questions.parser.read(text, self.graphs)[:_READINGS]:
-                    score = calibrate("graph", reading_probability(reading))
-                    if reading.count == 0 or score < MIN_PROBABILITY:
+                for reading in self.questions.reader.read(text, self.graphs, _READINGS):
+                    score = calibrate("graph", reading.probability)
+                    if not reading.values or score < MIN_PROBABILITY:
                         continue
                     tried += 1
+                    fitting = tuple(value for value in reading.values if fits_hop(text, value, spelling))
+                    if not fitting:
+                        continue
                     answer = self.questions.answer_reading(question, reading, TrailRecorder())
                     score *= known.score / hop.known[0].score
-                    values = () if answer is None else answer.values
-                    fitting = tuple(value for value in values if fits_hop(text, value, spelling))
-                    if answer is None or not fitting:
-                        continue
                     filling = _graph_filling(reading, replace(answer, values=fitting), known, score)
                     repair = "" if spelling == known.value else f"asked as '{spelling}'"
                     if known is not hop.known[0]:
@@ -455,8 +442,8 @@ class MixedQuestions:
         return any(
             names_relation(word.text, graphs)
             for hop in nested.hops
-            for word in split_words(hop.relation)
-            if word.is_content and not is_stop_term(word.stem)
+            for word in QuestionText(hop.relation).words
+            if word.is_content
         )
 
     def fill(
@@ -503,10 +490,10 @@ def best_fillings(steps: Sequence[Step]) -> dict[str, FillStep]:
 
 def names_relation(word: str, graphs: Sequence[PropertyGraph]) -> bool:
     """Return whether a word names a relation or a property of one of the graphs."""
-    own = split_words(word)
+    own = QuestionText(word).words
     return bool(own) and any(
-        label_affinity(own[-1].stem, label) >= NAMES_RELATION
+        any(share_root(own[-1].stem, each) for each in open_catalogue(graph).labels[name].stems)
         for graph in graphs
         if not graph.is_mounted and graph.size
-        for label in open_space(graph).labels
+        for name in (*open_catalogue(graph).relations, *open_catalogue(graph).properties)
     )

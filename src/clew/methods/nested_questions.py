@@ -23,8 +23,11 @@ from dataclasses import dataclass
 
 from clew.core.text import is_stop_term, stem
 from clew.triples.language.chain import Chain, Term, Triple
-from clew.triples.questions.words import QUESTION_WORDS, load_concepts
 
+#: Function words of questions that a list of stop words for passages does not have.
+QUESTION_WORDS = frozenset(
+    "who whom whose which what when where how does did do list name find give show tell me".split()
+)
 #: A question is taken apart into at most this many.
 MAX_HOPS = 4
 #: Characters of the longest question that is taken apart: looking for its phrases takes the square of them.
@@ -195,17 +198,12 @@ def _is_role(noun: str, names_relation: Callable[[str], bool]) -> bool:
     word = noun.split()[-1]
     if word in _NO_AGENTS or (word.endswith("s") and not word.endswith("ss")):
         return False  # "the authors of": of several things the next hop cannot be asked as of one
-    return names_relation(word) or bool(_AGENT.search(word)) or _leads_to_person(word)
-
-
-def _leads_to_person(word: str) -> bool:
-    own = stem(word)
-    return any(concept.kind == "person" and own in concept.stems for concept in load_concepts())
+    return names_relation(word) or bool(_AGENT.search(word))
 
 
 def _ask_role(noun: str, name: str) -> str:
     word = noun.split()[-1]
-    asks = "Who" if _AGENT.search(word) or _leads_to_person(word) else "What"
+    asks = "Who" if _AGENT.search(word) else "What"
     return f"{asks} is the {noun} of {name}?"
 
 

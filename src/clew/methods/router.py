@@ -5,23 +5,18 @@ sent its own way (:mod:`clew.methods.question_parts`). The rules for one questio
 
 1. A question about structure ("table 2 on page 4") goes to the documents; one that is restricted to documents is
    asked of no graph.
-2. A question that clew's parser reads as typed triples, sure of the reading and with every word accounted for, is
+2. A question that clew reads as a formal query over a graph, with a probability at which it states answers, is
    answered from the graph (:mod:`clew.methods.graph_questions`).
-3. A question that is read, again with every word accounted for, as a count, a sum or a list over the columns of a
+3. A question that is read, with every word accounted for, as a count, a sum or a list over the columns of a
    table is computed (:mod:`clew.methods.tables`). With a language model, one that only seems to be goes there too.
 4. A question inside which another one stands that a graph may know ("the wage of the husband of Ruth") is answered
    hop by hop, from graphs and documents (:mod:`clew.methods.mixed`).
 5. With a language model, a question for a summary goes down the sections of a document (``drill``).
 6. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
 
-What fails is repaired while the budget lasts: a likelier reading without answers gives way to the next, a graph
-without an answer to the hops, the hops to the documents; each time the trail has another decision. A name that no
-graph has, with a word that no document has either, is read as the nearest name of a graph where that makes the
-question sure; with words that documents have, only after the documents had no answer. The answer says how it was
-read. Where the documents have no answer either, the readings that the graphs could be asked stand beside that.
-
-The rules ask for more than a likely reading, because a question about documents that is answered from a graph is
-worse than one about a graph that is left to the documents, where the readings stand beside the answer.
+An answer of the hops that is not likely gives way to the documents, as does a table without a row that fits; the
+trail has each decision. Where the documents do not state an answer, what the graphs may answer stands beside theirs,
+the likeliest first.
 """
 
 from __future__ import annotations
@@ -29,7 +24,7 @@ from __future__ import annotations
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from statistics import median
@@ -41,34 +36,20 @@ import numpy as np
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
-from clew.core.types import ROW, Answer, Hit, Question, RespellStep, RouteStep
-from clew.core.values import mentions_name
-from clew.methods.graph_questions import (
-    GraphQuestions,
-    describe_readings,
-    graphs_in_scope,
-    readings_step,
-)
+from clew.core.types import MAX_POSSIBLE, ROW, STATED_FROM, Answer, Hit, Question, RouteStep
+from clew.methods.graph_questions import SHOWN_FROM, GraphQuestions, graphs_in_scope, readings_step
 from clew.methods.question_parts import QuestionPart, split_question
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.mentions import ONE_HOP, node_context
 from clew.parse.data_tables import DATA_TYPES
-from clew.retrieve.lexical import QueryTerms
+from clew.questions.reading import Reading
 from clew.retrieve.structure.lookup import find_references
-from clew.triples.questions import Reading
-from clew.triples.questions.parser import UNEXPLAINED
-from clew.triples.questions.paths import CERTAIN_NAME
 
 if TYPE_CHECKING:
     from clew.methods.mixed import MixedQuestions
     from clew.methods.nested_questions import NestedQuestion
     from clew.methods.tables.method import TableQuestions
     from clew.methods.tables.questions import TableReading
-    from clew.triples.questions.names import Respelling
 
-#: A reading that is not sure is mentioned beside an answer from documents if the question names its relations and it
-#: is at least so plausible.
-WORTH_MENTIONING = 0.3
 #: An answer of several hops counts only if all of them together are at least so likely to be right.
 MIN_MIXED = 0.1
 #: Tables of data files with more rows than this are read only for questions that ask for something computed.
@@ -199,17 +180,12 @@ class Router:
         started = time.perf_counter()
         readings: tuple[Reading, ...] = ()
         if self.graphs is not None and graphs:
-            readings = tuple(self.graphs.parser.read(question.text, graphs))
-        respelt = self._respell(question, graphs, readings, self._is_in_no_document)
-        if respelt is not None:
-            respelling, readings = respelt
+            readings = self.graphs.reader.read(question.text, graphs)
         table = self._read_table(question, readings, has_documents)
         decision = self._decide(question, graphs, readings, table, has_documents)
         if decision.method == "documents" and not graphs:
             return self.documents.answer(question, trail)  # there was nothing to decide
         self._record(decision, recorder, time.perf_counter() - started)
-        if respelt is not None and decision.method == "graph":
-            recorder.add(RespellStep(respelling.written, respelling.name, respelling.graph))
         if graphs:
             recorder.add(readings_step(readings, 0.0))
         while True:
@@ -218,17 +194,15 @@ class Router:
             MEASURED.observe(decision.method, time.perf_counter() - began, recorder.usage().calls - calls)
             if answer is not None:
                 break
-            decision = self._next_decision(decision, question, graphs, has_documents, recorder.should_stop())
-            if decision.method == "none":
-                answer = Answer(describe_readings(readings), abstained=True, reader="graph", recipe="graph")
+            if recorder.should_stop():
+                answer = Answer(NOT_FOUND, abstained=True)
                 break
+            decision = self._next_decision(decision)
             self._record(decision, recorder, 0.0)
-        if answer.abstained and decision.method == "documents" and not recorder.should_stop():
-            answer = self._ask_respelt(question, graphs, readings, recorder) or answer
-        answer = replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
-        if decision.method != "documents":
-            return answer
-        return beside_readings(question.text, answer, readings)
+        has_failed = decision.method == "documents" or answer.text == NOT_FOUND
+        if has_failed and self.graphs is not None and not is_stated(answer):
+            answer = beside_readings(answer, self.graphs.answer_readings(question, readings, recorder))
+        return replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
 
     def _decide(
         self,
@@ -248,12 +222,8 @@ class Router:
         by_triples = () if best is None else (("graph", f"--method graph: {best.triples}"),)
         if (graphs or table is not None) and find_references(question.text, self.snapshot, question.scope):
             return Decision("documents", "the question names pages, tables or sections", by_triples)
-        if best is not None and best.is_sure:
-            hops = ", ".join(f"'{hop}'" for hop in best.hops)
-            kind = "type" if best.is_type else "node"
-            named = f", and the question names {hops}" if hops else ""
-            reason = f"'{best.name}' is a {kind} of '{best.graph}'{named}"
-            return Decision("graph", f"{reason}{'; ' * bool(best.repair)}{best.repair}", (walk,))
+        if best is not None and best.probability >= STATED_FROM:
+            return Decision("graph", f"'{best.graph}' can be asked that: {best.sentence}", (walk,))
         if table is not None and table.is_sure:
             reason = f"every word of it has its place in the table '{table.table}'"
             return Decision("tables", reason, (*by_triples, walk), table=table)
@@ -271,52 +241,16 @@ class Router:
         if not graphs:
             return Decision("documents", "there is nothing else to ask")
         if best is None:
-            return Decision("documents", "no name in the question is a node of a graph")
-        # One doubt is enough for the line below an answer; all are in the trail.
-        chief = next((doubt for doubt in best.doubts if doubt.startswith(UNEXPLAINED)), best.doubts[0])
-        reason = f"the reading over '{best.name}' in the graph '{best.graph}' is not sure: {chief}"
-        return Decision("documents", reason, by_triples, best.doubts)
-
-    def _respell(
-        self,
-        question: Question,
-        graphs: Sequence[PropertyGraph],
-        readings: Sequence[Reading],
-        may_be_misspelt: Callable[[str], bool],
-    ) -> tuple[Respelling, tuple[Reading, ...]] | None:
-        """Return the spelling of a name that makes a question sure, with its readings; None where no spelling does,
-        or where the question is sure already."""
-        if self.graphs is None or not graphs or (readings and readings[0].is_sure):
-            return None
-        return self.graphs.respell(question, graphs, may_be_misspelt)
-
-    def _is_in_no_document(self, word: str) -> bool:
-        terms = QueryTerms.from_text(word).hashes
-        return not len(terms) or not self.snapshot.postings("text").document_frequency(terms).any()
-
-    def _ask_respelt(
-        self,
-        question: Question,
-        graphs: Sequence[PropertyGraph],
-        readings: Sequence[Reading],
-        recorder: TrailRecorder,
-    ) -> Answer | None:
-        """Return the answer of the graphs to a question with one of its names respelt, None where there is none."""
-        respelt = self._respell(question, graphs, readings, lambda word: True)
-        if respelt is None:
-            return None
-        respelling, readings = respelt
-        reason = f"the documents gave no answer, and '{respelling.name}' is a node of '{respelling.graph}'"
-        self._record(Decision("graph", reason), recorder, 0.0)
-        recorder.add(RespellStep(respelling.written, respelling.name, respelling.graph))
-        return self._ask(Decision("graph", ""), question, graphs, readings, recorder)
+            return Decision("documents", "nothing that the graphs can be asked fits the question")
+        reason = f"it is not likely enough ({best.probability:.0%}) that it asks the graph '{best.graph}'"
+        return Decision("documents", reason, by_triples)
 
     def _read_table(
         self, question: Question, readings: Sequence[Reading], has_documents: bool
     ) -> TableReading | None:
         """Return how a question reads over tables of data files; None where a graph is sure, or where only reading
         large tables would tell."""
-        if self.tables is None or not has_documents or (readings and readings[0].is_sure):
+        if self.tables is None or not has_documents or is_likely(readings):
             return None
         if not _COMPUTED.search(question.text):
             rows = int(np.count_nonzero(self.snapshot.mask(question.scope, (ROW,))))
@@ -339,9 +273,8 @@ class Router:
         recorder: TrailRecorder,
     ) -> Answer | None:
         """Return the answer of what was decided; None where something else is to be asked."""
-        if decision.method == "graph":
-            answer = None if self.graphs is None else self.graphs.execute(question, readings, recorder)
-            return None if answer is None else replace(answer, recipe="graph")
+        if decision.method == "graph" and self.graphs is not None:
+            return replace(self.graphs.answer_readings(question, readings, recorder), recipe="graph")
         if decision.method == "mixed" and self.mixed is not None and decision.nested is not None:
             answer = self.mixed.fill(question, decision.nested, graphs, recorder)
             is_likely = not answer.abstained and (answer.confidence or 0.0) >= MIN_MIXED
@@ -357,23 +290,9 @@ class Router:
         answer = self.documents.answer(question, recorder)
         return answer if decision.table is None else refuse_rows(answer, decision.table)
 
-    def _next_decision(
-        self,
-        decision: Decision,
-        question: Question,
-        graphs: Sequence[PropertyGraph],
-        has_documents: bool,
-        must_stop: bool,
-    ) -> Decision:
-        """Return what is asked where something gave no answer: the hops after the graph, then the documents."""
-        if not has_documents or must_stop:
-            return Decision("none", "")
-        if decision.method == "graph" and (nested := self._take_apart(question, graphs)) is not None:
-            return Decision(
-                "mixed", "the graphs gave no answer, so its hops are asked one by one", nested=nested
-            )
+    def _next_decision(self, decision: Decision) -> Decision:
+        """Return that the documents are asked where something else gave no answer."""
         failed = {
-            "graph": "the graphs gave no answer",
             "mixed": "its hops led to no answer that is likely and rests on a graph",
             "tables": "no row of the table fits",
             "drill": "the sections that were chosen have no answer",
@@ -412,40 +331,28 @@ def refuse_rows(answer: Answer, reading: TableReading) -> Answer:
     return replace(answer, text=text, abstained=True, quotes=(), alternatives=(), values=())
 
 
-def beside_readings(question: str, answer: Answer, readings: Sequence[Reading]) -> Answer:
-    """Return an answer from documents with the readings of the question that graphs could be asked, where it
-    abstains, or has to, since it is not about the name that the question asks about."""
-    if readings and misses_name(question, answer, readings[0]):
-        answer = replace(answer, text=NOT_FOUND, abstained=True, quotes=(), alternatives=(), values=())
-    worth = [
-        reading
-        for reading in readings
-        if reading.plausibility >= WORTH_MENTIONING
-        and (reading.is_explained or (reading.names_end and reading.ends_plainly))
-        and reading.count != 0
-    ]
-    if not (answer.abstained and worth):
+def is_likely(readings: Sequence[Reading]) -> bool:
+    """Return whether the first reading over the graphs is likely enough to be stated."""
+    return bool(readings) and readings[0].probability >= STATED_FROM
+
+
+def is_stated(answer: Answer) -> bool:
+    """Return whether an answer is going to be stated."""
+    return answer.weigh().way == "answer"
+
+
+def beside_readings(answer: Answer, of_graphs: Answer) -> Answer:
+    """Return possible answers from documents and from graphs as one, the likeliest first."""
+    if of_graphs.abstained:
         return answer
-    return replace(answer, text=f"{answer.text}\n{describe_readings(worth)}")
-
-
-def misses_name(question: str, answer: Answer, reading: Reading) -> bool:
-    """Return whether the trained reader answered from passages of which none mentions the name that a question asks
-    about, a node of a graph of two words or more: "How long is Gone with the Wind?" is not told by "nine miles".
-
-    A longer question may go over several hops, the last of which names somebody else.
-    """
-    if answer.abstained or answer.reader != "span" or " " not in reading.name:
-        return False
-    if len(question.split()) > ONE_HOP:
-        return False
-    if reading.plausibility < CERTAIN_NAME or reading.name.islower():
-        return False
-    words = reading.name.split()
-    # "Ada Pell" may be called Pell; "Gone with the Wind" is not called Wind.
-    forms = [reading.name, *(words[-1:] if all(word[:1].isupper() for word in words) else [])]
-    texts = [node_context(hit.node) for hit in answer.evidence]
-    return not any(mentions_name(form, text) for form in forms for text in texts)
+    of_documents = answer.weigh()
+    if of_documents.way == "not_found":
+        return replace(of_graphs, recipe="graph")
+    possible = sorted(
+        [*of_documents.perhaps, *of_graphs.weigh().perhaps], key=lambda each: -(each.confidence or SHOWN_FROM)
+    )
+    first, *others = possible[:MAX_POSSIBLE]
+    return replace(first, others=tuple(replace(other, others=()) for other in others))
 
 
 def join_answers(parts: Sequence[QuestionPart], answers: Sequence[Answer]) -> Answer:

@@ -204,16 +204,16 @@ def answers_triples(name: str, worlds: Worlds) -> None:
 
 
 def answers_plainly(name: str, worlds: Worlds) -> None:
-    """The question is in plain words; the same in words that the graph does not have is not answered."""
+    """The question is in plain words; with a word that the graph does not have the answer is not stated."""
     answer = check_method(name, worlds.films(), question="Which films did Ilse Varnholt direct?")
     assert set(answer.values) == {film_world.SALT, film_world.LOW, film_world.GLASS}
     unsure = check_method(name, worlds.films(), question=FILM_QUESTION)
-    assert unsure.abstained and "dreamlike" in unsure.text
+    assert unsure.weigh().way != "answer"
 
 
 def answers_hop_by_hop(name: str, worlds: Worlds) -> None:
     """The first hop is in the graph, the second in a document; a question of one hop is refused."""
-    question = "Which engineer was born in the birthplace of Marit Solheim?"
+    question = "Where was the director of Low Water born?"
     answer = check_method(name, worlds.films(), question=question)
     assert {"graph"} <= {step.detail["source"] for step in answer.trail if step.name == "fill"}
     with pytest.raises(UsageError, match="of several hops"):

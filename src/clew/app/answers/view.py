@@ -342,6 +342,16 @@ class AnswerView:
         )
         likeliest = AlternativeView(data["answer"], confidence, supports)
         perhaps = (likeliest, *alternatives)[:MAX_POSSIBLE] if way == "perhaps" else ()
+        if way == "perhaps" and data.get("perhaps"):
+            perhaps = tuple(
+                AlternativeView(
+                    item["answer"],
+                    item["confidence"],
+                    tuple(support(_quote(quote)) for quote in item["quotes"]),
+                    number,
+                )
+                for number, item in enumerate(data["perhaps"])
+            )
         candidates = perhaps or (alternatives if way == "not_found" else ())
         marked = [each.quote for item in candidates for each in item.supports] or quotes
         evidence = []

@@ -130,7 +130,7 @@ def add(
       clew graph schema films       its types and relations, with examples
     """
     from clew.parse.graphs.formats import GraphReadOptions
-    from clew.triples.questions.parser import open_space
+    from clew.questions.reading import open_catalogue
 
     options = GraphReadOptions(
         form,
@@ -155,7 +155,7 @@ def add(
             _print_unreadable(error)
             raise typer.Exit(EXIT_FAILED) from None
         started = time.perf_counter()
-        space = open_space(base.store.snapshot().graph(report.graph.name))
+        catalogue = open_catalogue(base.store.snapshot().graph(report.graph.name))
         seconds = time.perf_counter() - started
     for row in report.bad_rows:
         print_note(f"clew: skipped: {row}")
@@ -164,7 +164,7 @@ def add(
         return
     _print_import(report)
     if report.outcome != "unchanged":
-        relations = format_count(len(space.relations), "relation")
+        relations = format_count(len(catalogue.relations), "relation")
         print_line(
             f"  plain questions: {relations} read by name in {format_duration(seconds)}; nothing is trained"
         )

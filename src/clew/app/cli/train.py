@@ -385,6 +385,50 @@ def reader(
     print_line(f"To use it: --recipe \"read(reader=span(model='onnx:{out / EXPORT_FOLDER}'))\"")
 
 
+@app.command("plans")
+def plans(
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FOLDER", help="A graph with questions and what they mean; a folder of such folders."
+        ),
+    ],
+    model: Annotated[
+        str, typer.Option(metavar="NAME|FOLDER", help="The encoder to start from: a hub name or a folder.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The folder for the result; a run continues there.")
+    ],
+    steps: Annotated[int | None, option("N", "Steps of the judge.", default="600", min=1)] = None,
+    most: Annotated[int | None, option("N", "Questions of a domain.", default="210", min=1)] = None,
+    seed: Annotated[int | None, option("N", "Seed for sampling and order.", default="1", min=0)] = None,
+) -> None:
+    """Train what reads plain questions over graphs, and export it for use without torch.
+
+    Each folder is one graph: nodes.csv and edges.csv, as `clew graph add` reads them, and questions.jsonl (question,
+    operation, triples, property). Every fourth graph is held out: from it come the confidence and the figures. An
+    interrupted run continues when started again. Needs the extra train.
+
+      clew train plans --data plans/ --model all-MiniLM-L6-v2 --out ours
+    """
+    from clew.models.encoders import OnnxEncoder, embedded_folder
+    from clew.train.plan_judge import PlanSettings
+    from clew.train.plans import EXPORT_FOLDER, train_plans
+
+    given = {"steps": steps, "most": most, "seed": seed}
+    settings = PlanSettings(**{name: value for name, value in given.items() if value is not None})
+    folders = sorted(file.parent for folder in data for file in folder.glob("**/questions.jsonl"))
+    encoder = OnnxEncoder(embedded_folder("hops"))
+    shown = {name: show_progress(name) for name in ("slots", "options", "shapes", "run", "judge", "measure")}
+    with interruptible("what is done is kept. To continue, run the same command again."):
+        record = train_plans(
+            folders, model, encoder, settings, out, lambda part, done, total: shown[part](done, total)
+        )
+    for name, value in record["after"].items():
+        print_line(f"{name}: {value}")
+    print_line(f"It is in {out / EXPORT_FOLDER}")
+
+
 def _print_reader_plan(plan: ReaderPlan) -> None:
     print_note(
         f"{format_count(plan.examples, 'example')} in {format_count(plan.windows, 'window')}, "

@@ -1,0 +1,335 @@
+"""A plain question over graphs: the plans that it may mean, the likeliest first, each with the probability that it is
+meant.
+
+Options are enumerated (:mod:`clew.questions.graph_plans`), a linear score keeps the two dozen likeliest, these are
+run exactly as they read, a second linear score knows what came of it, and a judge that reads question and plan
+corrects the scores of the first dozen. One fitted function makes of all this the probability of the first reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.questions.catalogue import GraphCatalogue
+from clew.questions.graph_plans import GraphPlanner, Option
+from clew.questions.linear import FEATURES, LinearScore, add_outcomes, measure_options
+from clew.questions.names import find_names
+from clew.questions.plans import COUNT, LIST, VALUE, YES_NO, GraphPlan, run_plan, say_plan, type_unknowns
+from clew.questions.shapes import ShapeClassifier, hash_runs, mask_words
+from clew.questions.slots import SlotScorer, mask_names
+from clew.questions.text import QuestionText
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.core.arrays import Floats, Rows
+    from clew.core.protocols import PlanJudge, PropertyGraph
+
+#: Options of a graph that are run, and those that the judge reads.
+RUN, JUDGED = 24, 12
+#: The highest probability of a "no" from a graph without types: nothing there says that a name is of the wrong kind
+#: for a relation ("Is Rain on Slate the director of Kismet?"). The graphs that the confidence is fitted to have types.
+MOST_UNTYPED = 0.69
+#: Catalogues that are remembered.
+_REMEMBERED = 16
+#: What the probability of a reading is fitted to.
+CONFIDENCE = (
+    "log-odds of its share",
+    "log-odds of its share by the linear score alone",
+    "the linear score has it first, too",
+    "distance to the next with another answer",
+    "log probability of the shape",
+    "least slot",
+    "certain names left out",
+    "values left out",
+    "words left out",
+    "no answer",
+    "several answers",
+    *(f"operation {operation}" for operation in (LIST, COUNT, YES_NO, VALUE)),
+    "correction by the judge",
+    "bias",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A plan that a question may mean, in the graph called ``graph``; ``sentence`` says it in words.
+
+    ``probability`` that it is meant, from 0 to 1. ``rows`` are the nodes that meet it, ``values`` what it answers:
+    the names of nodes, values of a property, a number, yes or no; empty where nothing meets it.
+    """
+
+    plan: GraphPlan
+    graph: str
+    sentence: str
+    probability: float
+    rows: Rows
+    values: tuple[str, ...]
+
+    @property
+    def triples(self) -> str:
+        """The plan as typed triples, which a person can change and ask again."""
+        return self.plan.triples
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the answer is that there is none."""
+        return self.plan.operation in (LIST, VALUE) and not self.values
+
+
+@dataclass(frozen=True, slots=True)
+class PlanModel:
+    """The fitted parts of reading a question: slots, shapes, the linear scores before and after plans are run, the
+    weights of the linear score and of the judge's likenesses beside each other, the score of "none of these", and the
+    confidence."""
+
+    slots: SlotScorer
+    shapes: ShapeClassifier
+    before: LinearScore
+    after: LinearScore
+    scale: float
+    judge: Floats
+    none: float
+    confidence: Floats
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PlanModel:
+        """Return the model of the arrays that :meth:`to_arrays` gives."""
+        return cls(
+            SlotScorer(arrays["slots_steps"], arrays["slots_types"], arrays["slots_properties"]),
+            ShapeClassifier(
+                tuple(arrays["shapes"].tolist()),
+                arrays["shape_runs"].astype(np.float32),
+                arrays["shape_vector"].astype(np.float32),
+            ),
+            LinearScore(arrays["before_weights"], arrays["before_scales"]),
+            LinearScore(arrays["after_weights"], arrays["after_scales"]),
+            float(arrays["scale"]),
+            arrays["judge"],
+            float(arrays["none"]),
+            arrays["confidence"],
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return its arrays by name; the weights of shapes in 16 bits."""
+        return {
+            "slots_steps": self.slots.steps,
+            "slots_types": self.slots.types,
+            "slots_properties": self.slots.properties,
+            "shapes": np.array(self.shapes.shapes),
+            "shape_runs": self.shapes.runs.astype(np.float16),
+            "shape_vector": self.shapes.vector.astype(np.float16),
+            "before_weights": self.before.weights,
+            "before_scales": self.before.scales,
+            "after_weights": self.after.weights,
+            "after_scales": self.after.scales,
+            "scale": np.array(self.scale),
+            "judge": self.judge,
+            "none": np.array(self.none),
+            "confidence": self.confidence,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """An option of a graph that was run: its features, (:data:`FEATURES`,), and the rows of what meets it."""
+
+    option: Option
+    catalogue: GraphCatalogue
+    features: Floats
+    score: float
+    rows: Rows
+
+    @property
+    def sentence(self) -> str:
+        """The plan in words."""
+        return say_plan(self.option.plan, type_unknowns(self.option.plan, self.catalogue))
+
+    @property
+    def denies_untyped(self) -> bool:
+        """Whether it answers "no" from a graph without types."""
+        return self.option.plan.operation == YES_NO and not len(self.rows) and not self.catalogue.types
+
+    def agrees_with(self, other: Candidate) -> bool:
+        """Return whether two options answer the same."""
+        ours, theirs = self.option.plan, other.option.plan
+        if self.catalogue.graph.name != other.catalogue.graph.name or ours.operation != theirs.operation:
+            return False
+        return ours.asked_property == theirs.asked_property and np.array_equal(self.rows, other.rows)
+
+
+class QuestionReader:
+    """Reads plain questions over graphs, with the trained parts that ``judge`` holds. No language model."""
+
+    def __init__(self, judge: PlanJudge) -> None:
+        self.judge = judge
+        self.model = PlanModel.of_arrays(judge.arrays)
+
+    def read(self, text: str, graphs: Sequence[PropertyGraph], most: int = 3) -> tuple[Reading, ...]:
+        """Return the likeliest readings of a question, of those that answer the same only the first; () where no plan
+        over the graphs fits it. Mounted graphs are left out: only typed triples ask them."""
+        question = QuestionText(text)
+        candidates: list[Candidate] = []
+        for graph in graphs:
+            if not graph.is_mounted and graph.size:
+                candidates += self.find_candidates(question, open_catalogue(graph))
+        candidates = sorted(candidates, key=lambda each: -each.score)[:RUN]
+        if not candidates:
+            return ()
+        likeness = self.judge.compare(text, [each.sentence for each in candidates[:JUDGED]])
+        ranked = rank_candidates(
+            self.model, candidates, correct_scores(self.model, likeness, len(candidates))
+        )
+        logits = ranked.features @ self.model.confidence
+        first = float(1 / (1 + np.exp(-logits)))
+        likeliest = candidates[ranked.order[0]]
+        if likeliest.denies_untyped:
+            first = min(first, MOST_UNTYPED)
+        readings = [self._make_reading(candidates[ranked.order[0]], first)]
+        for place in ranked.order[1:]:
+            if len(readings) == most:
+                break
+            if ranked.shares[place] > 0 and not any(
+                candidates[place].agrees_with(candidates[before])
+                for before in ranked.order[: ranked.order.index(place)]
+            ):
+                share = float(ranked.shares[place] / max(1 - ranked.shares[ranked.order[0]], 1e-6))
+                readings.append(
+                    self._make_reading(candidates[place], min(first, (1 - first) * min(share, 1.0)))
+                )
+        return tuple(readings)
+
+    def find_candidates(self, question: QuestionText, catalogue: GraphCatalogue) -> list[Candidate]:
+        """Return the likeliest options over one graph, run, the likeliest first."""
+        names = find_names(catalogue.graph, question)
+        slots = self.model.slots.score(catalogue, question, names, self.judge.encoder)
+        options = GraphPlanner(catalogue, question, names, slots).propose()
+        if not options:
+            return []
+        buckets = hash_runs(mask_words(question, names, catalogue))
+        vector = self.judge.encoder.encode([mask_names(question, names)])[0]
+        shapes = self.model.shapes.log_probabilities(buckets, vector)
+        features = measure_options(options, question, names, slots, shapes)
+        best = np.argsort(-self.model.before.scores(features), kind="stable")[:RUN]
+        rows = [run_plan(catalogue.graph, options[place].plan) for place in best]
+        answered = [number for number, own in enumerate(rows) if own is not None]
+        outcomes = [rows[number] for number in answered]
+        chosen = add_outcomes(
+            features[best[answered]], [options[place].plan for place in best[answered]], outcomes, names
+        )
+        scores = self.model.after.scores(chosen)
+        candidates = [
+            Candidate(options[best[number]], catalogue, chosen[place], float(scores[place]), own)
+            for place, (number, own) in enumerate(zip(answered, outcomes, strict=True))
+            if own is not None
+        ]
+        return sorted(candidates, key=lambda each: -each.score)
+
+    def _make_reading(self, candidate: Candidate, probability: float) -> Reading:
+        plan, graph = candidate.option.plan, candidate.catalogue.graph
+        return Reading(
+            plan,
+            graph.name,
+            candidate.sentence,
+            probability,
+            candidate.rows,
+            answer_plan(graph, plan, candidate.rows),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Candidates in ``order``, their ``shares`` of the probability among all, and the ``features`` of the confidence
+    in the first, (:data:`CONFIDENCE`,)."""
+
+    order: list[int]
+    shares: Floats
+    features: Floats
+
+
+def correct_scores(model: PlanModel, likeness: Floats, count: int) -> Floats:
+    """Return what the judge adds to the scores of ``count`` candidates, (count,). It read the first of them, whose
+    ``likeness`` is (judged, 3); each of the others gets the least of theirs."""
+    corrections = likeness @ model.judge
+    return np.append(corrections, np.full(count - len(corrections), corrections.min()))
+
+
+def rank_candidates(model: PlanModel, candidates: Sequence[Candidate], corrections: Floats) -> Ranking:
+    """Return the order of candidates by the linear score and the judge's correction together."""
+    linear = np.array([each.score for each in candidates])
+    total = model.scale * linear + corrections
+    order = np.argsort(-total, kind="stable").tolist()
+    first = order[0]
+    alike = np.array([each.agrees_with(candidates[first]) for each in candidates])
+    with_none, linear_alone = np.append(total, model.none), linear - linear.max()
+    chances = np.exp(with_none - with_none.max())
+    shares = chances[:-1] / chances.sum()
+    alone = np.exp(linear_alone) / np.exp(linear_alone).sum()
+    others = total[~alike]
+    option = candidates[first]
+    value = dict(zip(FEATURES, option.features.tolist(), strict=True))
+    features = [
+        _log_odds(float(shares[alike].sum())),
+        _log_odds(float(alone[alike].sum())),
+        float(bool(alike[int(np.argmax(linear))])),
+        float(np.clip(total[first] - others.max(), 0, 8)) if len(others) else 8.0,
+        value["log probability of the shape"],
+        value["least slot"],
+        value["certain names left out"],
+        value["values left out"],
+        value["words left out"],
+        float(not len(option.rows)),
+        math.log1p(len(option.rows)),
+        *(float(option.option.plan.operation == operation) for operation in (LIST, COUNT, YES_NO, VALUE)),
+        float(corrections[first]),
+        1.0,
+    ]
+    return Ranking(order, shares, np.array(features))
+
+
+def _log_odds(share: float) -> float:
+    bounded = min(max(share, 1e-4), 1 - 1e-4)
+    return math.log(bounded / (1 - bounded))
+
+
+def answer_plan(graph: PropertyGraph, plan: GraphPlan, rows: Rows) -> tuple[str, ...]:
+    """Return what a plan answers of the nodes that meet it."""
+    if plan.operation == COUNT:
+        return (f"{len(rows):,}",)
+    if plan.operation == YES_NO:
+        return ("Yes" if len(rows) else "No",)
+    entities = graph.entities(rows)
+    if plan.operation == LIST:
+        return tuple(dict.fromkeys(entity.name for entity in entities))
+    values: dict[str, None] = {}
+    for entity in entities:
+        given = entity.properties.get(plan.asked_property, ())
+        values |= dict.fromkeys(map(str, given if isinstance(given, tuple) else (given,)))
+    return tuple(values)
+
+
+_CATALOGUES: OrderedDict[tuple[object, ...], GraphCatalogue] = OrderedDict()
+_LOCK = Lock()
+
+
+def open_catalogue(graph: PropertyGraph) -> GraphCatalogue:
+    """Return the catalogue of a graph, remembered while the graph stays as it is."""
+    key = (
+        graph.name,
+        graph.size,
+        tuple((name, relation.edges) for name, relation in graph.relations().items()),
+    )
+    with _LOCK:
+        if key not in _CATALOGUES:
+            _CATALOGUES[key] = GraphCatalogue.of_graph(graph)
+        _CATALOGUES.move_to_end(key)
+        while len(_CATALOGUES) > _REMEMBERED:
+            _CATALOGUES.popitem(last=False)
+        return replace(_CATALOGUES[key], graph=graph)

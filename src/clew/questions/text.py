@@ -1,0 +1,190 @@
+"""The text of a question, read once: its words, the numbers, dates and periods in it."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from clew.core.text import is_stop_term, stem
+from clew.core.values import MONTH_PATTERN, find_dates, month_number, parse_number
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
+_POSSESSIVE = re.compile(r"['’]s?$")
+_NUMBER = re.compile(
+    r"(?<![\w.])(?:(?<=\b\d{4}-)|(?<!\w-))\d+(?:[.,' ]\d{3}(?!\d))*(?:\.\d+)?(?![\w]|-[a-z]|\.\d)",
+    re.IGNORECASE,
+)
+_NUMERIC_DATE = re.compile(r"(?<!\d)(?:(\d{4})-(\d{1,2})-(\d{1,2})|(\d{1,2})[./](\d{1,2})[./](\d{4}))(?!\d)")
+#: Number words and ordinals of English, a closed class: units, tens, and what multiplies them.
+_NUMBERS = (
+    "zero|one once first single|two twice second|three third|four fourth|five fifth|six sixth|seven seventh|"
+    "eight eighth|nine ninth|ten tenth|eleven eleventh|twelve twelfth dozen|thirteen thirteenth|"
+    "fourteen fourteenth|fifteen fifteenth|sixteen sixteenth|seventeen seventeenth|eighteen eighteenth|"
+    "nineteen nineteenth"
+)
+_UNITS = {word: value for value, words in enumerate(_NUMBERS.split("|")) for word in words.split()}
+_TENS = {
+    word: 10 * value
+    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+} | {"twentieth": 20, "thirtieth": 30}
+_DECADES = {f"{word[:-1]}ies": value for word, value in _TENS.items() if word.endswith("y")}
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a question: its text in lower case, its stem, and its place in characters."""
+
+    text: str
+    stem: str
+    start: int
+    end: int
+
+    @property
+    def is_content(self) -> bool:
+        """Whether it is more than a function word."""
+        return not is_stop_term(self.stem)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number, or a period of days, that a question gives: ``texts`` are what a plan may compare with, the first day
+    and the last for a period; ``start`` and ``end`` are its place in characters."""
+
+    texts: tuple[str, ...]
+    start: int
+    end: int
+    is_date: bool = False
+
+
+@dataclass(frozen=True)
+class QuestionText:
+    """A question as it was asked, and what is read off its text alone."""
+
+    text: str
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """The words in order; a hyphen separates words, an apostrophe with s does too."""
+        words = []
+        for match in _WORD.finditer(self.text):
+            written = _POSSESSIVE.sub("", match.group().casefold())
+            if written:
+                words.append(Word(written, stem(written), match.start(), match.start() + len(written)))
+        return tuple(words)
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """The dates and periods, and the numbers outside them, in order; a year is a number."""
+        values = [
+            Value((written,), start, end, is_date=True) for written, start, end in _find_days(self.text)
+        ]
+        values += _find_months(self.words, values)
+        for match in _NUMBER.finditer(self.text):
+            number = parse_number(match.group().replace("'", ""))
+            if number is not None and not _is_taken(values, match.start(), match.end()):
+                values.append(Value((_write_number(number),), match.start(), match.end()))
+        values += [
+            value for value in _find_number_words(self.words) if not _is_taken(values, value.start, value.end)
+        ]
+        return tuple(sorted(values, key=lambda value: value.start))
+
+
+def _is_taken(values: Sequence[Value], start: int, end: int) -> bool:
+    return any(value.start < end and start < value.end for value in values)
+
+
+def _write_number(number: float) -> str:
+    return f"{number:.0f}" if number == int(number) else f"{number:g}"
+
+
+def _find_months(words: Sequence[Word], days: Sequence[Value]) -> list[Value]:
+    """Return the days and whole months that are written with the name of a month: its neighbours within three words
+    are the day and the year."""
+    values = []
+    for place, word in enumerate(words):
+        month = month_number(word.text) if re.fullmatch(MONTH_PATTERN, word.text, re.IGNORECASE) else 0
+        if not month or _is_taken(days, word.start, word.end):
+            continue
+        near = words[max(0, place - 3) : place + 5]
+        year = next((each for each in near if re.fullmatch(r"[12]\d{3}", each.text)), None)
+        if year is None:
+            continue
+        numbers = {each: _day_of(each.text) for each in near if each is not year}
+        day = next((each for each, number in numbers.items() if 1 <= number <= 31), None)
+        last = calendar.monthrange(int(year.text), month)[1]
+        start, end = min(word.start, year.start), max(word.end, year.end)
+        if day is not None and numbers[day] <= last:
+            texts: tuple[str, ...] = (f"{year.text}-{month:02}-{numbers[day]:02}",)
+            start, end = min(start, day.start), max(end, day.end)
+        else:
+            texts = (f"{year.text}-{month:02}-01", f"{year.text}-{month:02}-{last:02}")
+        values.append(Value(texts, start, end, is_date=True))
+    return values
+
+
+def _day_of(text: str) -> int:
+    digits = re.fullmatch(r"(\d{1,2})(?:st|nd|rd|th)?", text)
+    return int(digits[1]) if digits else _UNITS.get(text, _TENS.get(text, 0))
+
+
+def _find_number_words(words: Sequence[Word]) -> list[Value]:
+    """Return the numbers that are written in words ("two hundred and fifty", "nineteen sixty-one") and decades."""
+    values: list[Value] = []
+    place = 0
+    while place < len(words):
+        if words[place].text in _DECADES:
+            first = 1900 + _DECADES[words[place].text]
+            values.append(Value((str(first), str(first + 9)), words[place].start, words[place].end))
+        last, number = _read_number_words(words, place)
+        if last > place:
+            values.append(Value((str(number),), words[place].start, words[last - 1].end))
+        place = max(last, place + 1)
+    return values
+
+
+def _read_number_words(words: Sequence[Word], first: int) -> tuple[int, int]:
+    """Return where the number in words that begins at ``first`` ends, and the number; ``first`` if none does."""
+    total = current = 0
+    place = last = first
+    while place < len(words):
+        text = words[place].text
+        if text in _UNITS:
+            current = current * 100 + _UNITS[text] if current in range(10, 20) else current + _UNITS[text]
+        elif text in _TENS:
+            current = current * 100 + _TENS[text] if current in range(10, 21) else current + _TENS[text]
+        elif text in _SCALES and place > first:
+            current *= _SCALES[text]
+            if _SCALES[text] >= 1000:
+                total, current = total + current, 0
+        elif text in _SCALES and place == first and text != "million":
+            current = _SCALES[text]
+        elif not (text == "and" and last == place and place > first and total + current >= 100):
+            break
+        place += 1
+        last = place if text != "and" else last
+    return last, total + current
+
+
+def _find_days(text: str) -> list[tuple[str, int, int]]:
+    """Return the days of a text in ISO form with their places; a numeric date has the day first, where it can."""
+    days = [
+        (f"{date.year:04}-{date.month:02}-{date.day:02}", start, end)
+        for date, start, end in find_dates(text)
+        if date.month and date.day
+    ]
+    for match in _NUMERIC_DATE.finditer(text):
+        if any(start < match.end() and match.start() < end for _, start, end in days):
+            continue
+        if match[1]:
+            year, month, day = int(match[1]), int(match[2]), int(match[3])
+        else:
+            day, month, year = int(match[4]), int(match[5]), int(match[6])
+            if month > 12 >= day:
+                day, month = month, day
+        if 1 <= month <= 12 and 1 <= day <= calendar.monthrange(max(year, 1), month)[1]:
+            days.append((f"{year:04}-{month:02}-{day:02}", match.start(), match.end()))
+    return days

@@ -1,0 +1,144 @@
+"""The training of what reads plain questions over graphs: all of it but the judge without torch."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tiny_models
+from clew.core.errors import UsageError
+from clew.models.encoders import OnnxEncoder, embedded_folder
+from clew.models.plan_judge import create_plan_judge
+from clew.questions.reading import PlanModel
+from clew.train.plan_data import misspell, read_domain
+from clew.train.plan_judge import PlanSettings
+from clew.train.plans import (
+    EXPORT_FOLDER,
+    calibration_error,
+    compare_held_out,
+    measure_held_out,
+    prepare_examples,
+    right_at,
+    run_examples,
+    train_plans,
+)
+
+DATA = Path(__file__).parents[1] / "questions" / "data"
+SETTINGS = PlanSettings(most=3, steps=4, batch=2, options=3, save_every=2)
+
+
+@pytest.fixture(scope="module")
+def domains(tmp_path_factory):
+    """Five domains: two graphs, each under several names, with a few questions."""
+    folder = tmp_path_factory.mktemp("domains")
+    for number, (name, source) in enumerate(
+        [("a", "kitchen"), ("b", "hospital"), ("c", "kitchen"), ("d", "hospital"), ("e", "hospital")]
+    ):
+        shutil.copytree(DATA / source, folder / name)
+        lines = (DATA / source / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+        (folder / name / "questions.jsonl").write_text("\n".join(lines[number::12]) + "\n", encoding="utf-8")
+    return [folder / name for name in "abcde"]
+
+
+@pytest.fixture(scope="module")
+def runs(domains, tmp_path_factory):
+    """The questions with their options, run, and what was fitted to them."""
+    out = tmp_path_factory.mktemp("training")
+    encoder, seen = OnnxEncoder(embedded_folder("hops")), []
+    examples, scorer = prepare_examples(domains, encoder, SETTINGS, out, lambda *told: seen.append(told))
+    folds = {folder.name: number % 4 for number, folder in enumerate(domains)}
+    ran, parts = run_examples(domains, examples, folds, encoder, out, lambda *told: seen.append(told))
+    assert {part for part, _, _ in seen} == {"slots", "options", "shapes", "run"}
+    again, _ = prepare_examples(domains, encoder, SETTINGS, out, lambda *told: None)
+    assert [each.question for each in again] == [each.question for each in examples]  # what was done is kept
+    return ran, (scorer, *parts)
+
+
+def test_the_options_of_a_question_are_run_and_scored_by_what_other_domains_gave(runs):
+    ran, _ = runs
+    assert len(ran) > 15 and {run.fold for run in ran} == {0, 1, 2, 3}
+    answerable = [run for run in ran if run.gold is not None]
+    assert 0 < len(answerable) < len(ran)  # questions of other domains cannot be asked
+    assert all(len(run.options) == len(run.rows) == len(run.scores) == len(run.sentences) for run in ran)
+    assert any(run.right.any() for run in answerable)
+    assert not any(run.right.any() for run in ran if run.gold is None)
+
+
+def test_held_out_questions_are_measured_with_and_without_what_they_need(runs):
+    ran, parts = runs
+    judge = create_plan_judge()
+    shipped = PlanModel.of_arrays(judge.arrays)
+    scorer, shapes, before, after = parts
+    model = replace(shipped, slots=scorer, shapes=shapes, before=before, after=after)
+    held_out = compare_held_out(model.after, ran, judge.compare, lambda done, total: None)
+    away = [each for each in held_out if each.taken_away]
+    assert away and not any(each.right.any() for each in away)
+    measures, chances = measure_held_out(model, held_out, sum(run.gold is not None for run in ran), len(ran))
+    assert len(chances) == len(held_out) and ((chances >= 0) & (chances <= 1)).all()
+    assert 0 < measures["right first"] <= measures["right among three"] <= 1
+    assert measures["stated with what is asked taken away"]["of"] == len(away)
+
+
+def test_what_is_right_at_a_share_of_wrong_answers_is_counted_from_the_surest():
+    right = np.array([True, True, False, True, False])
+    chances = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
+    assert right_at(chances, right, 0.05, 20) == 3  # one of twenty may be wrong
+    assert right_at(chances, right, 0.0, 20) == 2
+    assert calibration_error(np.array([0.25, 0.25, 0.25, 0.25]), np.array([True, False, False, False])) == 0
+    assert calibration_error(np.array([0.95, 0.95]), np.array([False, False])) == pytest.approx(0.95)
+
+
+def test_too_few_domains_and_folders_without_questions_are_refused(domains, tmp_path):
+    with pytest.raises(UsageError, match="no questions over a graph"):
+        read_domain(tmp_path)
+    if find_spec("torch") is not None:
+        with pytest.raises(UsageError, match="3 domains are too few"):
+            train_plans(domains[:3], "none", None, SETTINGS, tmp_path, lambda *told: None)
+
+
+def test_a_word_is_misspelt_in_its_middle():
+    text = "Which ward does the senior consultant of cardiology supervise?"
+    spelt = {misspell(text, seed) for seed in range(20)}
+    assert len(spelt) > 3 and all(sorted(each) == sorted(text) for each in spelt)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(find_spec(package) is None for package in ("torch", "transformers", "onnx")),
+    reason="needs the extra 'train'",
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_judge_is_trained_exported_and_goes_on_where_it_was_stopped(domains, tmp_path):
+    words = sorted(
+        {word for folder in domains for each in read_domain(folder) for word in each.question.split()}
+    )
+    source = tiny_models.encoder(tmp_path / "source", words, window=112)
+
+    class Stop(Exception):
+        pass
+
+    def stop(part, done, total):
+        if part == "judge" and done == 2:
+            raise Stop
+
+    encoder = OnnxEncoder(embedded_folder("hops"))
+    with pytest.raises(Stop):
+        train_plans(domains, str(source), encoder, SETTINGS, tmp_path / "out", stop)
+    seen = []
+    record = train_plans(
+        domains, str(source), encoder, SETTINGS, tmp_path / "out", lambda *told: seen.append(told)
+    )
+    assert [done for part, done, _ in seen if part == "judge"] == [3, 4]
+    assert record == train_plans(domains, str(source), encoder, SETTINGS, tmp_path / "out", stop)
+    assert json.dumps(record)
+    assert {file.name for file in (tmp_path / "out" / EXPORT_FOLDER).iterdir()} == {
+        "model.onnx",
+        "tokenizer.json",
+        "plans.npz",
+    }
