@@ -724,14 +724,13 @@ class LanguageStep(Step):
 @dataclass(frozen=True, slots=True)
 class RouteStep(Step):
     """It was decided what answers a question: ``method``, why, what else could be asked, and what each is expected to
-    cost in model calls and seconds. ``doubts`` speak against a graph that was not asked."""
+    cost in model calls and seconds."""
 
     name = "route"
     method: str
     reason: str
     alternatives: tuple[str, ...] | None = None
     cost: str | None = None
-    doubts: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

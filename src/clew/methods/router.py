@@ -109,7 +109,6 @@ class Decision:
     method: str
     reason: str
     alternatives: tuple[tuple[str, str], ...] = ()
-    doubts: tuple[str, ...] = ()
     nested: NestedQuestion | None = None
     table: TableReading | None = None
 
@@ -308,7 +307,6 @@ class Router:
                 tuple(f"{method} ({why}); {self._cost(method)}" for method, why in decision.alternatives)
                 or None,
                 str(self._cost(decision.method)),
-                decision.doubts or None,
                 seconds=seconds,
             )
         )
