@@ -119,9 +119,13 @@ def test_the_server_and_its_chat_endpoint_say_the_way(folder) -> None:
             content = reply["choices"][0]["message"]["content"]
             assert content.startswith("Perhaps: ") == (way == "perhaps")
             page = app.request("GET", f"/b/{app.base}/q/{replied['id']}")[2].decode()
-            assert (' class="perhaps"' in page) == (way == "perhaps") and ('class="text first' in page) == (way == "answer")
+            assert (' class="perhaps"' in page) == (way == "perhaps") and ('class="text first' in page) == (
+                way == "answer"
+            )
             text = app.request("GET", f"{app.api}/questions/{replied['id']}/export")[2].decode()
-            assert ("## Perhaps" in text) == (way == "perhaps") and ("Confidence" in text) == (way == "answer")
+            assert ("## Perhaps" in text) == (way == "perhaps") and ("Confidence" in text) == (
+                way == "answer"
+            )
         follow = app.post(f"{app.api}/questions/{replied['id']}/follow-up", {"question": "and in Sweden?"})
         assert follow[0] == 200
 
