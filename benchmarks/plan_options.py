@@ -18,7 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from clew.models.encoders import OnnxEncoder, embedded_folder
-from clew.train.plan_data import Domain, PlanQuestion, fit_slots, misspell, read_domain
+from clew.models.plan_judge import create_plan_judge
+from clew.questions.reading import PlanModel
+from clew.train.plan_data import Domain, PlanQuestion, PlanSource, fit_slots, misspell, read_source
 
 FOLDS, CUTS = 4, (12, 32, 64)
 
@@ -34,19 +36,20 @@ def main() -> None:
     given = parser.parse_args()
     folders = sorted(file.parent for file in given.data.glob("*/questions.jsonl"))
     encoder, asked, slots = OnnxEncoder(embedded_folder("hops")), {}, {}
+    names = PlanModel.of_arrays(create_plan_judge().arrays).names
     for folder in folders:
-        questions = [each for each in read_domain(folder) if each.plan is not None]
+        questions = [each for each in read_source(PlanSource(folder)) if each.plan is not None]
         asked[folder.name] = random.Random(0).sample(questions, min(given.number, len(questions)))
-        with Domain(folder, encoder) as domain:
-            slots[folder.name] = [domain.slots(question) for question in asked[folder.name]]
+        with Domain(PlanSource(folder), encoder) as domain:
+            slots[folder.name] = [domain.slots(question, names) for question in asked[folder.name]]
     ranks: dict[str, list[int | None]] = defaultdict(list)
     sizes: dict[str, list[int]] = defaultdict(list)
     for number, folder in enumerate(folders):
         others = [own for place, own in enumerate(slots.values()) if place % FOLDS != number % FOLDS]
         scorer = fit_slots([each for own in others for each in own])
-        with Domain(folder, encoder) as domain:
+        with Domain(PlanSource(folder), encoder) as domain:
             for place, question in enumerate(asked[folder.name]):
-                example = domain.prepare(spell(question, place, given.misspelt), scorer)
+                example = domain.prepare(spell(question, place, given.misspelt), names, scorer)
                 right = np.flatnonzero(example.right)
                 for key in ("all", getattr(question, given.by)):
                     ranks[key].append(int(right[0]) if len(right) else None)

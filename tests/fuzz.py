@@ -40,6 +40,8 @@ from types import FrameType
 from typing import NoReturn
 from urllib.parse import quote
 
+import numpy as np
+
 import clew
 from clew.core.component import parse_recipe
 from clew.core.document_filter import parse_condition
@@ -65,14 +67,17 @@ from clew.methods.readers.office_holders import parse_office_question
 from clew.methods.readers.reasons import parse_reason_question
 from clew.methods.readers.spans import RULED_LENGTH
 from clew.methods.readers.year_series import parse_series_question
-from clew.methods.tables.query import TableArrays
-from clew.methods.tables.questions import TableVocabulary
 from clew.parse.data_tables import build_data_table
 from clew.parse.documents.reader import parse
+from clew.questions.table_catalogue import CELL_FEATURES, COLUMN_FEATURES, TableCatalogue
+from clew.questions.table_query import TableArrays
+from clew.questions.table_reading import read_tables
+from clew.questions.text import QuestionText
 from clew.retrieve.reranking import parse_score
 from clew.retrieve.structure.grammar import parse_question
 from clew.triples.language.chain import parse_chain, parse_chain_reply
 from clew.triples.language.typed_parsing import parse_typed
+from kb_documents import HashEncoder
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bad_files import changed_zip, good_msg, good_pdf, plain_pdf
@@ -336,7 +341,7 @@ def read_question(text: str) -> None:
         find_operation,
         find_periods,
         find_dates,
-        is_question_of_table,
+        find_table_options,
     ):
         form(text)
     take_apart(text, lambda part: True)
@@ -354,21 +359,22 @@ def read_reply(text: str) -> None:
     parse_json(text, SCHEMA)
 
 
-def is_question_of_table(text: str) -> bool:
-    return make_vocabulary().read(text) is not None
+def find_table_options(text: str) -> int:
+    """Return how many queries over a table a question may mean."""
+    ones = np.ones(len(COLUMN_FEATURES)), np.ones(len(CELL_FEATURES))
+    return len(read_tables(QuestionText(text), [make_catalogue()], *ones, HashEncoder()).options)
 
 
 @lru_cache(maxsize=1)
-def make_vocabulary() -> TableVocabulary:
-    """Return the words of a table of which questions may be asked."""
+def make_catalogue() -> TableCatalogue:
+    """Return a table of which questions may be asked."""
     header = ("Voyage", "Departed", "Vessel", "Cargo", "Tons", "Insured")
     rows = (
         ("V1", "1928-03-02", "Heron Maid", "Salt", "120", "yes"),
         ("V2", "1929-01-05", "Tern", "Coal", "80", "no"),
     )
-    return TableVocabulary(
-        TableArrays(replace(build_data_table(Table(header, rows), "v:", 1), name="voyages"))
-    )
+    table = build_data_table(Table(header, rows), "v:", 1)
+    return TableCatalogue(TableArrays(replace(table, name="voyages")))
 
 
 #: What looks for a form of question in short ones alone.

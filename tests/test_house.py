@@ -19,20 +19,20 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_742,
-    "parse": 15_674,
+    "core": 7_741,
+    "parse": 15_773,
     "store": 11_568,
     "models": 3_822,
-    "graph": 1_728,
+    "graph": 1_726,
     "triples": 6_649,
-    "questions": 2_373,
-    "retrieve": 6_881,
-    "methods": 22_857,
+    "questions": 4_302,
+    "retrieve": 6_880,
+    "methods": 21_678,
     "knowledge_base": 8_299,
     "evaluate": 3_765,
-    "train": 4_734,
+    "train": 5_521,
     "papers": 3_494,
-    "app": 17_940,
+    "app": 17_968,
     ".": 352,
 }
 QUESTION = (
@@ -42,10 +42,10 @@ QUESTION = (
 #: What a command may enter: its arguments, whether the samples' graph is in the base, modules, functions.
 ENTERED = {
     "list": (("list",), True, 31, 228),
-    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 69, 776),
+    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 69, 780),
     "triples": (("ask", "--triples", "#1 >> captain >> #2; final answer: #1"), True, 104, 899),
-    "documents": (("ask", QUESTION), False, 120, 1_274),
-    "documents and graph": (("ask", QUESTION), True, 149, 1_595),
+    "documents": (("ask", QUESTION), False, 124, 1_390),
+    "documents and graph": (("ask", QUESTION), True, 153, 1_795),
 }
 #: Names that say nothing of what they name.
 FILLERS = {"one", "found", "made", "said", "told", "kept"}

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import date
 
+import pytest
+
 from clew.core.types import Node, Table
 from clew.parse.data_tables import build_data_table, identifier, name_tables, parse_day, read_markdown
 from clew.parse.documents.tables import table_to_markdown
@@ -113,3 +115,39 @@ def test_names_of_tables_come_from_captions_sheets_and_pages():
 def test_identifiers_are_cut_between_words():
     assert identifier("a" * 30 + " " + "b" * 30) == "a" * 30
     assert identifier("  --  ") == ""
+
+
+@pytest.mark.parametrize(
+    ("cells", "type", "values"),
+    [
+        (["27,40", "1.048,90", "-3,5", ""], "number", [27.4, 1048.9, -3.5, None]),
+        (["8 412,6 Kč", "1 236,4 Kč"], "number", [8412.6, 1236.4]),
+        (["CHF 145.–", "CHF 95.–", "CHF 1'190.50"], "number", [145.0, 95.0, 1190.5]),
+        (["1,17,100", "98,500", "(2,08,000)"], "number", [117100.0, 98500.0, -208000.0]),
+        (["+4,9 %", "−1,7 %", "–"], "number", [4.9, -1.7, None]),
+        (["14/04/2010", "11/07/2009"], "date", [date(2010, 4, 14), date(2009, 7, 11)]),
+        (["04/14/2010", "07/11/2009"], "date", [date(2010, 4, 14), date(2009, 7, 11)]),
+        (["02-02-1963", "31-08-2024"], "date", [date(1963, 2, 2), date(2024, 8, 31)]),
+        (["03.02.2025", "31.02.2025", "05.03.2025", "06.03.2025"], "date",
+         [date(2025, 2, 3), None, date(2025, 3, 5), date(2025, 3, 6)]),
+        # A class, a code with a zero in front, a room and a time are no numbers.
+        (["9A", "10B", "9A"], "text", None),
+        (["0274424,5", "0099515"], "text", None),
+        (["8:15", "7:50"], "text", None),
+        (["12 rooms and a bar", "3 rooms"], "text", None),
+    ],
+)  # fmt: skip
+def test_a_column_votes_for_how_it_is_written(cells, type, values):
+    rows = tuple((str(number), cell, "x") for number, cell in enumerate(cells))
+    table = build_data_table(Table(("Key", "Column", "Also"), rows), "t:", 1)
+    assert table.columns[1].type == type
+    if values is not None:
+        assert table.values(1) == values
+    assert [row.cells[1] for row in table.rows] == cells  # what is shown is the cell
+
+
+def test_points_before_three_digits_are_read_as_the_columns_beside_them():
+    rows = (("Production", "1.046", "4,1 %"), ("Logistics", "506", "(1,6 %)"))
+    assert build_data_table(Table(("", "Plan", "in %"), rows), "t:", 1).values(1) == [1046.0, 506.0]
+    english = (("Production", "1.046", "4.1 %"), ("Logistics", "506", "(1.6 %)"))
+    assert build_data_table(Table(("", "Plan", "in %"), english), "t:", 1).values(1) == [1.046, 506.0]

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import clew
 from clew.models.encoders import OnnxEncoder, embedded_folder
+from clew.models.plan_judge import create_plan_judge
 from clew.questions.catalogue import GraphCatalogue
 from clew.questions.names import find_names
 from clew.questions.plans import (
@@ -24,8 +26,9 @@ from clew.questions.plans import (
     say_plan,
     type_unknowns,
 )
+from clew.questions.reading import PlanModel
 from clew.questions.text import QuestionText
-from clew.train.plan_data import Domain, fit_slots, misspell, read_domain, read_plan
+from clew.train.plan_data import Domain, PlanSource, fit_slots, misspell, read_plan, read_source
 
 DATA = Path(__file__).with_name("data")
 
@@ -87,7 +90,28 @@ def test_a_plan_is_said_in_words(graph):
     "misspelt", ["Who does Andrw report to?", "who does andrew report to", "Andrew's superior?"]
 )
 def test_names_are_found_in_other_letters_and_spellings(graph, misspelt):
-    assert "Andrew" in {name.name for name in find_names(graph, QuestionText(misspelt))}
+    names = find_names(GraphCatalogue.of_graph(graph), QuestionText(misspelt))
+    assert "Andrew" in {name.name for name in names}
+
+
+def test_a_word_of_the_schema_is_hardly_a_name(tmp_path):
+    """A large graph has nodes that are called as its relations are, and as people begin a question."""
+    lines = [
+        "head\trelation\ttail",
+        "What?\tdirected by\tAda Lund",
+        "actor\thas tag\tx",
+        "Rain\tstarred actor\tBo",
+    ]
+    lines += [f"Film {number}\tstarred actor\tPerson {number}" for number in range(3000)]
+    (tmp_path / "films.tsv").write_text("\n".join(lines))
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.graphs.add(tmp_path / "films.tsv", name="films")
+        catalogue = GraphCatalogue.of_graph(base.store.snapshot().graph("films"))
+        question = QuestionText("What actor is in Rain?")
+        assert {"What?", "actor", "Rain"} <= {name.name for name in find_names(catalogue, question)}
+        scorer = PlanModel.of_arrays(create_plan_judge().arrays).names
+        likely = {name.name for name in find_names(catalogue, question, scorer) if name.likeness > 0.5}
+        assert likely == {"Rain"}
 
 
 @pytest.mark.slow
@@ -97,11 +121,12 @@ def test_names_are_found_in_other_letters_and_spellings(graph, misspelt):
 def test_the_plan_that_a_question_means_is_among_the_options(domain, other, floor):
     """Questions of a graph that nothing was fitted to, one of ten words misspelt."""
     encoder = OnnxEncoder(embedded_folder("hops"))
-    with Domain(DATA / other, encoder) as known:
-        scorer = fit_slots([known.slots(question) for question in read_domain(DATA / other)])
-    with Domain(DATA / domain, encoder) as asked:
+    source, names = PlanSource(DATA / other), PlanModel.of_arrays(create_plan_judge().arrays).names
+    with Domain(source, encoder) as known:
+        scorer = fit_slots([known.slots(question, names) for question in read_source(source)])
+    with Domain(PlanSource(DATA / domain), encoder) as asked:
         is_among = []
-        for number, question in enumerate(read_domain(DATA / domain)):
+        for number, question in enumerate(read_source(PlanSource(DATA / domain))):
             misspelt = replace(question, question=misspell(question.question, number))
-            is_among.append(asked.prepare(misspelt, scorer).right.any())
+            is_among.append(asked.prepare(misspelt, names, scorer).right.any())
     assert len(is_among) == 60 and np.mean(is_among) >= floor

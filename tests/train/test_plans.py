@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,22 +16,24 @@ import tiny_models
 from clew.core.errors import UsageError
 from clew.models.encoders import OnnxEncoder, embedded_folder
 from clew.models.plan_judge import create_plan_judge
+from clew.questions.plans import Kind, run_plan
 from clew.questions.reading import PlanModel
-from clew.train.plan_data import misspell, read_domain
+from clew.train.plan_data import Domain, PlanSource, misspell, read_source
+from clew.train.plan_fitting import calibration_error, right_at
 from clew.train.plan_judge import PlanSettings
 from clew.train.plans import (
     EXPORT_FOLDER,
-    calibration_error,
     compare_held_out,
+    deal_sources,
     measure_held_out,
     prepare_examples,
-    right_at,
     run_examples,
     train_plans,
 )
+from table_worlds import HEADERS, write_world
 
 DATA = Path(__file__).parents[1] / "questions" / "data"
-SETTINGS = PlanSettings(most=3, steps=4, batch=2, options=3, save_every=2)
+SETTINGS = PlanSettings(most=8, most_untyped=1, steps=4, batch=2, options=3, save_every=2)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,7 @@ def domains(tmp_path_factory):
     ):
         shutil.copytree(DATA / source, folder / name)
         lines = (DATA / source / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-        (folder / name / "questions.jsonl").write_text("\n".join(lines[number::12]) + "\n", encoding="utf-8")
+        (folder / name / "questions.jsonl").write_text("\n".join(lines[number::6]) + "\n", encoding="utf-8")
     return [folder / name for name in "abcde"]
 
 
@@ -51,13 +54,14 @@ def runs(domains, tmp_path_factory):
     """The questions with their options, run, and what was fitted to them."""
     out = tmp_path_factory.mktemp("training")
     encoder, seen = OnnxEncoder(embedded_folder("hops")), []
-    examples, scorer = prepare_examples(domains, encoder, SETTINGS, out, lambda *told: seen.append(told))
-    folds = {folder.name: number % 4 for number, folder in enumerate(domains)}
-    ran, parts = run_examples(domains, examples, folds, encoder, out, lambda *told: seen.append(told))
-    assert {part for part, _, _ in seen} == {"slots", "options", "shapes", "run"}
-    again, _ = prepare_examples(domains, encoder, SETTINGS, out, lambda *told: None)
+    sources, folds = deal_sources(domains)
+    prepared = partial(prepare_examples, sources, folds, encoder, SETTINGS, out)
+    examples, names, scorer = prepared(lambda *told: seen.append(told))
+    ran, parts = run_examples(sources, examples, folds, encoder, out, lambda *told: seen.append(told))
+    assert {part for part, _, _ in seen} == {"names", "slots", "options", "shapes", "run"}
+    again, _, _ = prepared(lambda *told: None)
     assert [each.question for each in again] == [each.question for each in examples]  # what was done is kept
-    return ran, (scorer, *parts)
+    return ran, (names, scorer, *parts)
 
 
 def test_the_options_of_a_question_are_run_and_scored_by_what_other_domains_gave(runs):
@@ -74,8 +78,8 @@ def test_held_out_questions_are_measured_with_and_without_what_they_need(runs):
     ran, parts = runs
     judge = create_plan_judge()
     shipped = PlanModel.of_arrays(judge.arrays)
-    scorer, shapes, before, after = parts
-    model = replace(shipped, slots=scorer, shapes=shapes, before=before, after=after)
+    names, scorer, shapes, before, after = parts
+    model = replace(shipped, names=names, slots=scorer, shapes=shapes, before=before, after=after)
     held_out = compare_held_out(model.after, ran, judge.compare, lambda done, total: None)
     away = [each for each in held_out if each.taken_away]
     assert away and not any(each.right.any() for each in away)
@@ -96,10 +100,41 @@ def test_what_is_right_at_a_share_of_wrong_answers_is_counted_from_the_surest():
 
 def test_too_few_domains_and_folders_without_questions_are_refused(domains, tmp_path):
     with pytest.raises(UsageError, match="no questions over a graph"):
-        read_domain(tmp_path)
-    if find_spec("torch") is not None:
-        with pytest.raises(UsageError, match="3 domains are too few"):
-            train_plans(domains[:3], "none", None, SETTINGS, tmp_path, lambda *told: None)
+        read_source(PlanSource(tmp_path))
+    with pytest.raises(UsageError, match="3 domains are too few"):
+        deal_sources(domains[:3])
+
+
+def test_a_graph_is_also_asked_without_its_types(domains):
+    sources, folds = deal_sources(domains)
+    assert len(sources) == 2 * len(domains) and folds["a"] == folds["a without types"] == folds["e"] == 0
+    typed, untyped = (read_source(PlanSource(domains[0], each)) for each in (True, False))
+    assert {each.question for each in untyped} <= {each.question for each in typed}
+    assert not any(isinstance(part, Kind) for each in untyped if each.plan for part in each.plan.statements)
+    with Domain(PlanSource(domains[0], False), None) as domain:
+        assert not domain.catalogue.types and domain.catalogue.properties
+
+
+def test_a_public_set_is_never_held_out_and_its_paths_never_come_back(tmp_path):
+    folder = tmp_path / "films"
+    folder.mkdir()
+    (folder / "graph.tsv").write_text(
+        "Rain\tdirected by\tAda\nSnow\tdirected by\tAda\nSnow\thas genre\tDrama\n"
+    )
+    for file, type, answers in [
+        ("dev_2hop", "movie_to_director_to_movie", ["Snow"]),
+        ("dev_3hop", "movie_to_director_to_movie_to_genre", ["Drama"]),
+    ]:
+        row = {"question": "what is like [Rain]", "answers": answers, "type": type}
+        (folder / f"{file}.jsonl").write_text(json.dumps(row) + "\n")
+    source = PlanSource(folder)
+    two, three = read_source(source)
+    assert two.question == "What is like Rain?"
+    with Domain(source, None) as domain:
+        for question, answer in ((two, "Snow"), (three, "Drama")):
+            assert [each.name for each in domain.graph.entities(run_plan(domain.graph, question.plan))] == [
+                answer
+            ]
 
 
 def test_a_word_is_misspelt_in_its_middle():
@@ -115,8 +150,14 @@ def test_a_word_is_misspelt_in_its_middle():
 )
 @pytest.mark.filterwarnings("ignore")
 def test_a_judge_is_trained_exported_and_goes_on_where_it_was_stopped(domains, tmp_path):
+    domains = [*domains, *(write_world(tmp_path / "worlds", name) for name in HEADERS)]
     words = sorted(
-        {word for folder in domains for each in read_domain(folder) for word in each.question.split()}
+        {
+            word
+            for folder in domains
+            for each in read_source(PlanSource(folder))
+            for word in each.question.split()
+        }
     )
     source = tiny_models.encoder(tmp_path / "source", words, window=112)
 

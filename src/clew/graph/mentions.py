@@ -80,8 +80,6 @@ EDGE_KINDS = {
     "next": EdgeKind("structure: next to it", 0.0, 0.0, None),
     "container": EdgeKind("structure: one stands in the other", 0.0, 0.0, None),
 }
-#: Kinds with many edges that lead nowhere: left out unless they are named.
-_AT_CHANCE = ("table", "next")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from clew.core.trail import FillStep, GraphMatch, TrailRecorder
 from clew.core.types import ROW, TABLE, Answer, Node, Question, Quote, Step
 from clew.methods.chain.method import ChainMethod
 from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop, answer_type_mismatch
-from clew.methods.graph_questions import GraphQuestions, ParserTrail, graphs_in_scope
+from clew.methods.graph_questions import SHOWN_FROM, GraphQuestions, ParserTrail, graphs_in_scope
 from clew.methods.nested_questions import NestedQuestion, take_apart
 from clew.methods.readers.answer_kinds import contains_answer
 from clew.methods.readers.spans import SpanAnswerReader
@@ -335,26 +335,24 @@ def _is_about(known: str, node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TableHops:
-    """Computes hops from the tables of data files (``wordings`` by unknown), where every word has its place there."""
+    """Computes hops from the tables of data files (``wordings`` by unknown), where a reading is likely."""
 
     tables: TableQuestions
     wordings: Mapping[int, str]
     name: str = "table"
 
     def fill(self, question: Question, hops: Sequence[Hop], trail: Trail) -> list[Filling | None]:
-        """Return the results for each hop, None where its words do not fit a table."""
+        """Return the results for each hop, None where no reading is likely."""
         fillings: list[Filling | None] = []
         for hop in hops:
             started = time.perf_counter()
             known = hop.known[0]
             asked = Question(word_hop(self.wordings[hop.unknown], known.value), question.scope)
-            reading = self.tables.read(asked)
-            answer = None
-            if reading is not None and reading.is_sure:
-                answer = self.tables.execute(asked, reading, TrailRecorder())
-            if answer is None:
+            readings = self.tables.read(asked)
+            if not readings or readings[0].probability < SHOWN_FROM:
                 fillings.append(None)
                 continue
+            answer = self.tables.answer_reading(asked, readings[0], TrailRecorder())
             score = calibrate(self.name, answer.confidence or 0.5)
             hits = tuple(dict.fromkeys((*known.hits, *answer.evidence)))
             quotes = tuple(dict.fromkeys((*known.quotes, *answer.quotes)))

@@ -7,16 +7,16 @@ sent its own way (:mod:`clew.methods.question_parts`). The rules for one questio
    asked of no graph.
 2. A question that clew reads as a formal query over a graph, with a probability at which it states answers, is
    answered from the graph (:mod:`clew.methods.graph_questions`).
-3. A question that is read, with every word accounted for, as a count, a sum or a list over the columns of a
-   table is computed (:mod:`clew.methods.tables`). With a language model, one that only seems to be goes there too.
+3. A question that clew reads as a query over a table of a CSV file or workbook, as surely, is computed
+   (:mod:`clew.methods.tables`). With a language model, one that only seems to be goes there too.
 4. A question inside which another one stands that a graph may know ("the wage of the husband of Ruth") is answered
    hop by hop, from graphs and documents (:mod:`clew.methods.mixed`).
 5. With a language model, a question for a summary goes down the sections of a document (``drill``).
 6. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
 
-An answer of the hops that is not likely gives way to the documents, as does a table without a row that fits; the
-trail has each decision. Where the documents do not state an answer, what the graphs may answer stands beside theirs,
-the likeliest first.
+An answer of the hops that is not likely gives way to the documents; the trail has each decision. Where there are no
+documents but tables, the tables alone are asked. Where the documents do not state an answer, what graphs and tables
+may answer stands beside theirs, the likeliest first.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ from statistics import median
 from threading import Lock
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
-from clew.core.types import MAX_POSSIBLE, ROW, STATED_FROM, Answer, Hit, Question, RouteStep
-from clew.methods.graph_questions import SHOWN_FROM, GraphQuestions, graphs_in_scope, readings_step
+from clew.core.types import MAX_POSSIBLE, STATED_FROM, Answer, Hit, Question, RouteStep
+from clew.methods.graph_questions import SHOWN_FROM, UNSURE, GraphQuestions, graphs_in_scope, readings_step
 from clew.methods.question_parts import QuestionPart, split_question
 from clew.methods.readers import NOT_FOUND
 from clew.parse.data_tables import DATA_TYPES
@@ -48,12 +46,10 @@ if TYPE_CHECKING:
     from clew.methods.mixed import MixedQuestions
     from clew.methods.nested_questions import NestedQuestion
     from clew.methods.tables.method import TableQuestions
-    from clew.methods.tables.questions import TableReading
+    from clew.questions.table_reading import TableReading
 
 #: An answer of several hops counts only if all of them together are at least so likely to be right.
 MIN_MIXED = 0.1
-#: Tables of data files with more rows than this are read only for questions that ask for something computed.
-MAX_ROWS_READ = 5_000
 #: Answers of several questions are written in one line if each has at most so many characters.
 _SHORT = 100
 _COMPUTED = re.compile(
@@ -103,14 +99,12 @@ _ENOUGH, _REMEMBERED = 3, 32
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What answers a question (a key of :data:`MEDIAN_SECONDS`), why, and what else could be asked and why. ``table``
-    is how the question reads over a table that is to be asked, or has no row that fits it."""
+    """What answers a question (a key of :data:`MEDIAN_SECONDS`), why, and what else could be asked and why."""
 
     method: str
     reason: str
     alternatives: tuple[tuple[str, str], ...] = ()
     nested: NestedQuestion | None = None
-    table: TableReading | None = None
 
 
 @component(
@@ -180,16 +174,18 @@ class Router:
         readings: tuple[Reading, ...] = ()
         if self.graphs is not None and graphs:
             readings = self.graphs.reader.read(question.text, graphs)
-        table = self._read_table(question, readings, has_documents)
-        decision = self._decide(question, graphs, readings, table, has_documents)
-        if decision.method == "documents" and not graphs:
+        tables: tuple[TableReading, ...] = ()
+        if self.tables is not None and has_documents and not is_likely(readings):
+            tables = self.tables.read(question)
+        decision = self._decide(question, graphs, readings, tables, has_documents)
+        if decision.method == "documents" and not graphs and not tables:
             return self.documents.answer(question, trail)  # there was nothing to decide
         self._record(decision, recorder, time.perf_counter() - started)
         if graphs:
             recorder.add(readings_step(readings, 0.0))
         while True:
             began, calls = time.perf_counter(), recorder.usage().calls
-            answer = self._ask(decision, question, graphs, readings, recorder)
+            answer = self._ask(decision, question, graphs, readings, tables, recorder)
             MEASURED.observe(decision.method, time.perf_counter() - began, recorder.usage().calls - calls)
             if answer is not None:
                 break
@@ -200,7 +196,11 @@ class Router:
             self._record(decision, recorder, 0.0)
         has_failed = decision.method == "documents" or answer.text == NOT_FOUND
         if has_failed and self.graphs is not None and not is_stated(answer):
-            answer = beside_readings(answer, self.graphs.answer_readings(question, readings, recorder))
+            of_graphs = self.graphs.answer_readings(question, readings, recorder)
+            answer = beside_readings(answer, replace(of_graphs, recipe="graph"))
+        if has_failed and self.tables is not None and not is_stated(answer):
+            of_tables = self.tables.answer_readings(question, tables, recorder)
+            answer = answer if of_tables is None else beside_readings(answer, of_tables)
         return replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
 
     def _decide(
@@ -208,7 +208,7 @@ class Router:
         question: Question,
         graphs: Sequence[PropertyGraph],
         readings: Sequence[Reading],
-        table: TableReading | None,
+        tables: Sequence[TableReading],
         has_documents: bool,
     ) -> Decision:
         """Return what a question is sent to first."""
@@ -219,24 +219,23 @@ class Router:
         if self.drill is not None and _SUMMARY.search(question.text):
             return Decision("drill", "it asks for a summary", (walk,))
         by_triples = () if best is None else (("graph", f"--method graph: {best.triples}"),)
-        if (graphs or table is not None) and find_references(question.text, self.snapshot, question.scope):
+        if (graphs or tables) and find_references(question.text, self.snapshot, question.scope):
             return Decision("documents", "the question names pages, tables or sections", by_triples)
         if best is not None and best.probability >= STATED_FROM:
             return Decision("graph", f"'{best.graph}' can be asked that: {best.sentence}", (walk,))
-        if table is not None and table.is_sure:
-            reason = f"every word of it has its place in the table '{table.table}'"
-            return Decision("tables", reason, (*by_triples, walk), table=table)
+        if tables and tables[0].probability >= STATED_FROM:
+            reason = f"the table '{tables[0].table}' can be asked that: {tables[0].sentence}"
+            return Decision("tables", reason, (*by_triples, walk))
+        if self.tables is not None and not graphs and self._has_tables_alone(question):
+            return Decision("tables", "there are no documents but tables")
         nested = self._take_apart(question, graphs) if graphs else None
         if nested is not None:
             hops = ", ".join(f"'{hop.text}'" for hop in nested.hops)
             reason = f"it is {len(nested.hops)} questions, and a graph may know one of them: {hops}"
             return Decision("mixed", reason, (*by_triples, walk), nested=nested)
-        if table is not None and table.is_understood:
-            reason = f"every word of it has its place in the table '{table.table}', and no row fits"
-            return Decision("tables", reason, (*by_triples, walk), table=table)
-        if table is not None and self.drill is not None and _COMPUTED.search(question.text):
-            reason = f"it asks for a number, and words of it are in the table '{table.table}'"
-            return Decision("tables", reason, (*by_triples, walk), table=table)
+        if tables and self.drill is not None and _COMPUTED.search(question.text):
+            reason = f"it asks for a number, and words of it are in the table '{tables[0].table}'"
+            return Decision("tables", reason, (*by_triples, walk))
         if not graphs:
             return Decision("documents", "there is nothing else to ask")
         if best is None:
@@ -244,18 +243,14 @@ class Router:
         reason = f"it is not likely enough ({best.probability:.0%}) that it asks the graph '{best.graph}'"
         return Decision("documents", reason, by_triples)
 
-    def _read_table(
-        self, question: Question, readings: Sequence[Reading], has_documents: bool
-    ) -> TableReading | None:
-        """Return how a question reads over tables of data files; None where a graph is sure, or where only reading
-        large tables would tell."""
-        if self.tables is None or not has_documents or is_likely(readings):
-            return None
-        if not _COMPUTED.search(question.text):
-            rows = int(np.count_nonzero(self.snapshot.mask(question.scope, (ROW,))))
-            if rows > MAX_ROWS_READ:
-                return None
-        return self.tables.read(question)
+    def _has_tables_alone(self, question: Question) -> bool:
+        """Return whether all documents that may answer are files of tables."""
+        scope = question.scope.documents
+        return all(
+            document.media_type in DATA_TYPES
+            for document in self.snapshot.documents()
+            if scope is None or document.key in scope
+        )
 
     def _take_apart(self, question: Question, graphs: Sequence[PropertyGraph]) -> NestedQuestion | None:
         if self.mixed is None:
@@ -269,6 +264,7 @@ class Router:
         question: Question,
         graphs: Sequence[PropertyGraph],
         readings: Sequence[Reading],
+        tables: Sequence[TableReading],
         recorder: TrailRecorder,
     ) -> Answer | None:
         """Return the answer of what was decided; None where something else is to be asked."""
@@ -276,28 +272,27 @@ class Router:
             return replace(self.graphs.answer_readings(question, readings, recorder), recipe="graph")
         if decision.method == "mixed" and self.mixed is not None and decision.nested is not None:
             answer = self.mixed.fill(question, decision.nested, graphs, recorder)
-            is_likely = not answer.abstained and (answer.confidence or 0.0) >= MIN_MIXED
+            is_enough = not answer.abstained and (answer.confidence or 0.0) >= MIN_MIXED
             # Without a hop from a graph the walk over passages knows more: it sees the whole question.
-            return answer if is_likely and self.mixed.rests_on_graphs(answer) else None
+            return answer if is_enough and self.mixed.rests_on_graphs(answer) else None
         if decision.method == "tables" and self.tables is not None:
-            if decision.table is not None and decision.table.is_understood:
-                return self.tables.execute(question, decision.table, recorder)
-            return self.tables.ask(question, recorder)
+            if self.drill is not None and not is_likely(tables):
+                return self.tables.ask(question, recorder)
+            answered = self.tables.answer_readings(question, tables, recorder)
+            return answered or Answer(UNSURE, abstained=True, reader="tables", recipe="tables")
         if decision.method == "drill" and self.drill is not None:
             answer = self.drill.answer(question, recorder)
             return None if answer.abstained else answer
-        answer = self.documents.answer(question, recorder)
-        return answer if decision.table is None else refuse_rows(answer, decision.table)
+        return self.documents.answer(question, recorder)
 
     def _next_decision(self, decision: Decision) -> Decision:
         """Return that the documents are asked where something else gave no answer."""
         failed = {
             "mixed": "its hops led to no answer that is likely and rests on a graph",
-            "tables": "no row of the table fits",
+            "tables": "the language model wrote no query that can be used",
             "drill": "the sections that were chosen have no answer",
         }[decision.method]
-        empty = decision.table if decision.table is not None and decision.table.is_understood else None
-        return Decision("documents", f"{failed}, so the documents were asked", table=empty)
+        return Decision("documents", f"{failed}, so the documents were asked")
 
     def _record(self, decision: Decision, recorder: TrailRecorder, seconds: float) -> None:
         recorder.add(
@@ -316,21 +311,8 @@ class Router:
         return MEASURED.expect(method, Cost(calls, MEDIAN_SECONDS[method], is_guess=calls > 0))
 
 
-def refuse_rows(answer: Answer, reading: TableReading) -> Answer:
-    """Return an answer that abstains in place of one that rests on rows of a table alone, where ``reading`` has every
-    word of the question in that table and no row fits it. An answer that found nothing says so, too; one that was
-    cut short stays as it is."""
-    text = f"{NOT_FOUND}\nNo row of the table '{reading.table}' fits."
-    if answer.abstained:
-        return replace(answer, text=text) if answer.text == NOT_FOUND else answer
-    rows = {row.id for row in reading.query.table.rows}
-    if not answer.quotes or any(quote.node not in rows for quote in answer.quotes):
-        return answer
-    return replace(answer, text=text, abstained=True, quotes=(), alternatives=(), values=())
-
-
-def is_likely(readings: Sequence[Reading]) -> bool:
-    """Return whether the first reading over the graphs is likely enough to be stated."""
+def is_likely(readings: Sequence[Reading | TableReading]) -> bool:
+    """Return whether the first reading is likely enough to be stated."""
     return bool(readings) and readings[0].probability >= STATED_FROM
 
 
@@ -339,15 +321,16 @@ def is_stated(answer: Answer) -> bool:
     return answer.weigh().way == "answer"
 
 
-def beside_readings(answer: Answer, of_graphs: Answer) -> Answer:
-    """Return possible answers from documents and from graphs as one, the likeliest first."""
-    if of_graphs.abstained:
+def beside_readings(answer: Answer, of_readings: Answer) -> Answer:
+    """Return possible answers from documents and from graphs or tables as one, the likeliest first."""
+    if of_readings.abstained:
         return answer
     of_documents = answer.weigh()
     if of_documents.way == "not_found":
-        return replace(of_graphs, recipe="graph")
+        return of_readings
     possible = sorted(
-        [*of_documents.perhaps, *of_graphs.weigh().perhaps], key=lambda each: -(each.confidence or SHOWN_FROM)
+        [*of_documents.perhaps, *of_readings.weigh().perhaps],
+        key=lambda each: -(each.confidence or SHOWN_FROM),
     )
     first, *others = possible[:MAX_POSSIBLE]
     return replace(first, others=tuple(replace(other, others=()) for other in others))

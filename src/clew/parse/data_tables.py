@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from typing import Any, Literal
 
 from clew.core.cell_values import CellValue, cell_value, read_cell, read_scale
@@ -22,6 +23,7 @@ from clew.core.values import month_number
 from clew.parse.documents.tables import complete_table, split_titles, trim_grid
 
 ColumnType = Literal["number", "date", "text"]
+Notation = Literal["", "decimal comma", "decimal point", "day first", "month first"]
 Value = float | date | str | None
 
 #: The media types of files that are nothing but tables.
@@ -119,13 +121,15 @@ def series_name(document_name: str) -> str:
 @dataclass(frozen=True, slots=True)
 class DataColumn:
     """A column: ``name`` is its identifier in SQL, ``header`` what is printed above it. ``unit`` is that of its
-    numbers ("$", "%"; "" where they have none or several), and they are multiples of ``scale``."""
+    numbers ("$", "%"; "" where they have none or several), and they are multiples of ``scale``. ``notation`` is how
+    its numbers or days are written, "" as in English or ISO 8601."""
 
     name: str
     header: str
     type: ColumnType
     unit: str = ""
     scale: float = 1.0
+    notation: Notation = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields."""
@@ -180,7 +184,8 @@ class DataTable:
 
     def values(self, position: int) -> list[Value]:
         """Return the typed values of a column, one for each row; None for an empty cell or one of another type."""
-        return convert_column([row.cells[position] for row in self.rows], self.columns[position].type)
+        column = self.columns[position]
+        return convert_column([row.cells[position] for row in self.rows], column.type, column.notation)
 
     def cell(self, row: DataRow, position: int) -> CellValue:
         """Return what a cell says, with its unit and scale."""
@@ -201,13 +206,85 @@ class DataTable:
         }
 
 
-def convert_column(cells: Sequence[str], type: ColumnType) -> list[Value]:
+def convert_column(cells: Sequence[str], type: ColumnType, notation: Notation = "") -> list[Value]:
     """Return the cells of a column as values of a type. A dash is no value: what it stands for, the table says."""
     if type == "text":
         return [cell or None for cell in cells]
-    convert = parse_day if type == "date" else _read_number
+    convert: Callable[[str], Value] = parse_day if type == "date" else _read_number
+    if notation:
+        convert = partial(_NOTATIONS[notation], notation=notation)
     known = {cell: convert(cell) for cell in set(cells)}
     return [known[cell] for cell in cells]
+
+
+_GROUPED = {
+    "decimal comma": re.compile(r"\d{1,3}(?:[. '’]\d{3})+(?:,\d+)?|\d+(?:,\d+)?"),
+    "decimal point": re.compile(
+        r"\d{1,3}(?:[, '’]\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})*,\d{3}(?:\.\d+)?|\d+(?:\.\d+)?"
+    ),
+}
+#: A number with a short unit before or behind it: "CHF 145.–", "8 412,6 Kč", "(1,17,100)", "+4,9 %".
+_MARKED_NUMBER = re.compile(
+    r"(?P<open>\()? ?(?P<sign>[-+−–]?) ?(?:[^\W\d_]{1,3}\.? |[$€£¥₹])? ?(?P<sign2>[-+−–]?) ?"
+    r"(?P<digits>\d[\d.,'’ ]*?)(?:[.,][-–—]{1,3})?(?: [^\W\d_]{1,3}\.?| ?[$€£¥₹%‰])? ?\)?(?P<last>[-−–]?)"
+)
+_NUMERIC_DAY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})")
+
+
+def _read_marked_number(cell: str, notation: Notation) -> float | None:
+    match = _MARKED_NUMBER.fullmatch(" ".join(cell.split()))
+    if match is None or not _GROUPED[notation].fullmatch(match["digits"]):
+        return None
+    mark = "," if notation == "decimal comma" else "."
+    digits = "".join(character for character in match["digits"] if character.isdigit() or character == mark)
+    is_negative = any(match[part] and match[part] not in "+" for part in ("open", "sign", "sign2", "last"))
+    return float(digits.replace(",", ".")) * (-1 if is_negative else 1)
+
+
+def _read_numeric_day(cell: str, notation: Notation) -> date | None:
+    match = _NUMERIC_DAY.fullmatch(cell.strip())
+    if match is None:
+        return None
+    day, month = int(match[1]), int(match[3])
+    try:
+        return date(int(match[4]), *((month, day) if notation == "day first" else (day, month)))
+    except ValueError:
+        return None
+
+
+_NOTATIONS: dict[str, Callable[..., Value]] = {
+    "decimal comma": _read_marked_number,
+    "decimal point": _read_marked_number,
+    "day first": _read_numeric_day,
+    "month first": _read_numeric_day,
+}
+
+
+def _vote_for_notation(counts: Counter[str]) -> tuple[ColumnType, Notation] | None:
+    """Return the type and the notation of a column that is neither of English numbers nor of ISO days: those that
+    read most of its filled cells. Where days fit both ways, the day comes first."""
+    filled = {cell: count for cell, count in counts.items() if read_cell(cell).kind != "empty"}
+    least = max(_TYPED_SHARE * sum(filled.values()), 1)
+    if any(_CODE.fullmatch(cell) for cell in filled):
+        return None
+    votes: list[tuple[int, ColumnType, Notation]] = [
+        (
+            sum(count for cell, count in filled.items() if _NOTATIONS[notation](cell, notation) is not None),
+            type,
+            notation,
+        )
+        for type, notation in _VOTERS
+    ]
+    count, type, notation = max(votes, key=lambda vote: vote[0])
+    return (type, notation) if count >= least else None
+
+
+_VOTERS: tuple[tuple[ColumnType, Notation], ...] = (
+    ("date", "day first"),
+    ("date", "month first"),
+    ("number", "decimal point"),
+    ("number", "decimal comma"),
+)
 
 
 def _read_number(cell: str) -> float | None:
@@ -255,7 +332,24 @@ def build_data_table(table: Table, prefix: str = "", first: int = 0) -> DataTabl
         _describe_column(name, headers[place], [row.cells[place] for row in body], table, place)
         for place, name in enumerate(_column_names(headers))
     )
-    return DataTable("", "", "", "", 0, None, table, columns, body)
+    return DataTable("", "", "", "", 0, None, table, _agree_on_notation(columns, body), body)
+
+
+def _agree_on_notation(columns: tuple[DataColumn, ...], rows: Sequence[DataRow]) -> tuple[DataColumn, ...]:
+    """Return columns of which those with points before three digits alone ("1.046") are read as the columns with a
+    decimal comma beside them are."""
+    if not any(column.notation == "decimal comma" for column in columns):
+        return columns
+    agreed = []
+    for place, column in enumerate(columns):
+        pointed = [row.cells[place] for row in rows if "." in row.cells[place]]
+        if column.type == "number" and not column.notation and all(map(_POINTED.fullmatch, pointed)):
+            column = replace(column, notation="decimal comma")
+        agreed.append(column)
+    return tuple(agreed)
+
+
+_POINTED = re.compile(r"\D*\d{1,3}(?:\.\d{3})+\D*")
 
 
 #: A cell of a header: a period, or a remark on units.
@@ -363,6 +457,11 @@ def _describe_column(name: str, header: str, cells: Sequence[str], table: Table,
         )
     if filled and sum(counts[cell] for cell in others if parse_day(cell)) >= _TYPED_SHARE * filled:
         return DataColumn(name, header, "date")
+    if vote := _vote_for_notation(counts):
+        type, notation = vote
+        column = table.columns[place]
+        unit, scale = (column.unit, column.scale) if type == "number" else ("", 1.0)
+        return DataColumn(name, header, type, unit, scale, notation)
     return DataColumn(name, header, "text")
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 QUOTAS = {
     "one hop": 12,
     "two hops": 32,
-    "three hops": 56,
+    "three hops": 64,
     "repeated": 6,
     "two names": 32,
     "two steps": 8,
@@ -63,6 +63,8 @@ BEST_STEPS, BEST_TYPES, BEST_PROPERTIES = 8, 3, 4
 BEST_TESTS = 12
 #: Paths from a name that are joined with another name or condition.
 BEST_PATHS = 8
+#: What a relation is worth that stands in a path already.
+AGAIN = -1.2
 #: Nodes from which a further step of a path is followed.
 MOST_FOLLOWED = 2000
 #: Families whose likeliest plans are counted as well as listed.
@@ -151,9 +153,7 @@ class GraphPlanner:
             used = {step.relation for step in path.steps}
             for step in self.catalogue.following(path.steps[-1]):
                 # The same words name a relation once: another time it explains nothing more.
-                gain = (
-                    self.slots.steps[step] if step.relation not in used else self.slots.again[step.relation]
-                )
+                gain = self.slots.steps[step] if step.relation not in used else AGAIN
                 if len(ends := self._follow(path.ends, step)):
                     extended.append(_Path((*path.steps, step), path.score + gain, ends))
         return extended
@@ -174,6 +174,9 @@ class GraphPlanner:
                 plan = GraphPlan(chain_edges(name.name, path.steps))
                 yield plan, path.score
                 yield plan.ask(COUNT), path.score - 0.5
+                if hops == 3 and path.steps[1] == path.steps[0].back:
+                    # There and back again: the others, "the films whose director also made ...".
+                    yield plan.add(Same(3, name.name, denied=True)), path.score
 
     def _repeated(self, names: Sequence[NameMatch]) -> Iterator[tuple[GraphPlan, float]]:
         for name in names:

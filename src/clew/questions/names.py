@@ -1,15 +1,22 @@
-"""The names of a graph's nodes in a question, misspelt ones included."""
+"""The names of a graph's nodes in a question, misspelt ones included, and how likely each is meant.
+
+Large graphs have nodes called "actors" and "What?": whether the words of a question name such a node is a fitted
+probability of how they are written, of the name and of the graph.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Rows
+    from clew.core.arrays import Floats, Rows
     from clew.core.protocols import PropertyGraph
+    from clew.questions.catalogue import GraphCatalogue
     from clew.questions.text import QuestionText
 
 #: Words of the longest name that is looked up, names of one question, and nodes of one name that are looked at.
@@ -17,6 +24,8 @@ LONGEST_NAME, MAX_NAMES, MAX_ROWS = 12, 8, 64
 #: Spellings are compared from so many characters on, in at most so many runs of so many words, and count from so much
 #: likeness.
 SHORTEST_RESPELT, LONGEST_RESPELT, MAX_RESPELT_RUNS, LEAST_LIKENESS = 4, 5, 40, 0.78
+#: Candidates of one question that are weighed, and the least probability of one that is used.
+MAX_CANDIDATES, LEAST_PROBABLE = 24, 0.08
 #: What an exact spelling in lower case, and the singular of a word, are worth beside a name as the graph writes it.
 LOWER_CASE, SINGULAR = 0.7, 0.5
 
@@ -25,8 +34,8 @@ LOWER_CASE, SINGULAR = 0.7, 0.5
 class NameMatch:
     """Words of a question, from ``first`` up to ``last``, that name nodes: their ``name``, ``rows`` and ``types``.
 
-    ``likeness`` from 0 to 1 compares what is written with the name; ``is_date``: it is a date or number of the
-    question that is the name of a node.
+    ``likeness`` from 0 to 1 is how likely they do; before it is weighed (:class:`NameScorer`), how like the name they
+    are written.
     """
 
     first: int
@@ -41,12 +50,84 @@ class NameMatch:
         return self.first < other.last and other.first < self.last
 
 
-def find_names(graph: PropertyGraph, question: QuestionText) -> list[NameMatch]:
+#: What the probability that words name a node is fitted to.
+NAME_FEATURES = (
+    "likeness of spelling",
+    "as the graph writes it",
+    "another spelling",
+    "in lower case in the question alone",
+    "a capital letter inside the question",
+    "log of words",
+    "log of characters",
+    "function words alone",
+    "share of words that the schema has",
+    "a number",
+    "one word in lower case",
+    "log of nodes, of a spelling that is not the graph's",
+    "log of nodes, of one word",
+    "bias",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NameScorer:
+    """The weights of :data:`NAME_FEATURES`."""
+
+    weights: Floats
+
+    def score(
+        self, matches: Sequence[NameMatch], question: QuestionText, catalogue: GraphCatalogue
+    ) -> list[NameMatch]:
+        """Return the names that are likely enough with the probability of each, the likeliest first."""
+        if not matches:
+            return []
+        logits = measure_names(matches, question, catalogue) @ self.weights
+        weighed = [
+            replace(match, likeness=float(1 / (1 + math.exp(-logit))))
+            for match, logit in zip(matches, np.clip(logits, -30, 30).tolist(), strict=True)
+        ]
+        return [match for match in _rank_names(weighed) if match.likeness >= LEAST_PROBABLE]
+
+
+def measure_names(matches: Sequence[NameMatch], question: QuestionText, catalogue: GraphCatalogue) -> Floats:
+    """Return the features of names in a question, (names, :data:`NAME_FEATURES`)."""
+    schema = {stem for label in catalogue.labels.values() for stem in label.stems}
+    size = math.log10(max(catalogue.graph.size, 10))
+    features = np.zeros((len(matches), len(NAME_FEATURES)))
+    for row, match in enumerate(matches):
+        words = question.words[match.first : match.last]
+        text = question.text[words[0].start : words[-1].end]
+        content = [word for word in words if word.is_content]
+        inner = words[1:] if match.first == 0 else words
+        is_single = len(words) == 1
+        features[row] = (
+            match.likeness,
+            text == match.name,
+            text.casefold() != match.name.casefold(),
+            text.islower() and not match.name.islower(),
+            any(question.text[word.start].isupper() for word in inner),
+            math.log(len(words)),
+            math.log(len(text)),
+            not content,
+            sum(word.stem in schema for word in content) / max(len(content), 1),
+            text.replace(" ", "").isdigit(),
+            is_single and text.islower(),
+            size * (text != match.name),
+            size * is_single,
+            1.0,
+        )
+    return features
+
+
+def find_names(
+    catalogue: GraphCatalogue, question: QuestionText, scorer: NameScorer | None = None
+) -> list[NameMatch]:
     """Return the names in a question, the likeliest first; of overlapping ones the longest, and beside it no other.
 
-    Runs of words that are no name are compared by spelling, where no word of them is part of a name.
+    Runs of words that are no name are compared by spelling, where no word of them is part of a name. Without a
+    ``scorer`` they are as like as they are written.
     """
-    words = question.words
+    graph, words = catalogue.graph, question.words
     matches: list[NameMatch] = []
     for first in range(len(words)):
         for last in range(min(len(words), first + LONGEST_NAME), first, -1):
@@ -66,10 +147,12 @@ def find_names(graph: PropertyGraph, question: QuestionText) -> list[NameMatch]:
         if len(rows) and places:
             matches.append(_match(graph, rows, places[0], places[-1] + 1, value.texts[0], 1.0))
     unique = {(match.first, match.last, match.name): match for match in matches}
-    ranked = sorted(
-        unique.values(), key=lambda match: (-match.likeness, match.first - match.last, match.first)
-    )
-    return ranked[:MAX_NAMES]
+    candidates = _rank_names(unique.values())[:MAX_CANDIDATES]
+    return (candidates if scorer is None else scorer.score(candidates, question, catalogue))[:MAX_NAMES]
+
+
+def _rank_names(matches: Iterable[NameMatch]) -> list[NameMatch]:
+    return sorted(matches, key=lambda match: (-match.likeness, match.first - match.last, match.first))
 
 
 def _look_up(graph: PropertyGraph, question: QuestionText, first: int, last: int) -> list[NameMatch]:

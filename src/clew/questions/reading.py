@@ -20,7 +20,7 @@ import numpy as np
 from clew.questions.catalogue import GraphCatalogue
 from clew.questions.graph_plans import GraphPlanner, Option
 from clew.questions.linear import FEATURES, LinearScore, add_outcomes, measure_options
-from clew.questions.names import find_names
+from clew.questions.names import NameScorer, find_names
 from clew.questions.plans import COUNT, LIST, VALUE, YES_NO, GraphPlan, run_plan, say_plan, type_unknowns
 from clew.questions.shapes import ShapeClassifier, hash_runs, mask_words
 from clew.questions.slots import SlotScorer, mask_names
@@ -86,10 +86,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class PlanModel:
-    """The fitted parts of reading a question: slots, shapes, the linear scores before and after plans are run, the
-    weights of the linear score and of the judge's likenesses beside each other, the score of "none of these", and the
-    confidence."""
+    """The fitted parts of reading a question: names, slots, shapes, the linear scores before and after plans are run,
+    the weights of the linear score and of the judge's likenesses beside each other, the score of "none of these", and
+    the confidence."""
 
+    names: NameScorer
     slots: SlotScorer
     shapes: ShapeClassifier
     before: LinearScore
@@ -103,6 +104,7 @@ class PlanModel:
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PlanModel:
         """Return the model of the arrays that :meth:`to_arrays` gives."""
         return cls(
+            NameScorer(arrays["names"]),
             SlotScorer(arrays["slots_steps"], arrays["slots_types"], arrays["slots_properties"]),
             ShapeClassifier(
                 tuple(arrays["shapes"].tolist()),
@@ -120,6 +122,7 @@ class PlanModel:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return its arrays by name; the weights of shapes in 16 bits."""
         return {
+            "names": self.names.weights,
             "slots_steps": self.slots.steps,
             "slots_types": self.slots.types,
             "slots_properties": self.slots.properties,
@@ -185,7 +188,7 @@ class QuestionReader:
             return ()
         likeness = self.judge.compare(text, [each.sentence for each in candidates[:JUDGED]])
         ranked = rank_candidates(
-            self.model, candidates, correct_scores(self.model, likeness, len(candidates))
+            self.model, candidates, correct_scores(self.model.judge, likeness, len(candidates))
         )
         logits = ranked.features @ self.model.confidence
         first = float(1 / (1 + np.exp(-logits)))
@@ -208,7 +211,7 @@ class QuestionReader:
 
     def find_candidates(self, question: QuestionText, catalogue: GraphCatalogue) -> list[Candidate]:
         """Return the likeliest options over one graph, run, the likeliest first."""
-        names = find_names(catalogue.graph, question)
+        names = find_names(catalogue, question, self.model.names)
         slots = self.model.slots.score(catalogue, question, names, self.judge.encoder)
         options = GraphPlanner(catalogue, question, names, slots).propose()
         if not options:
@@ -254,10 +257,10 @@ class Ranking:
     features: Floats
 
 
-def correct_scores(model: PlanModel, likeness: Floats, count: int) -> Floats:
-    """Return what the judge adds to the scores of ``count`` candidates, (count,). It read the first of them, whose
-    ``likeness`` is (judged, 3); each of the others gets the least of theirs."""
-    corrections = likeness @ model.judge
+def correct_scores(judge: Floats, likeness: Floats, count: int) -> Floats:
+    """Return what the judge adds to the scores of ``count`` candidates, (count,), with its weights of likenesses. It
+    read the first of them, whose ``likeness`` is (judged, 3); each of the others gets the least of theirs."""
+    corrections = likeness @ judge
     return np.append(corrections, np.full(count - len(corrections), corrections.min()))
 
 
@@ -276,8 +279,8 @@ def rank_candidates(model: PlanModel, candidates: Sequence[Candidate], correctio
     option = candidates[first]
     value = dict(zip(FEATURES, option.features.tolist(), strict=True))
     features = [
-        _log_odds(float(shares[alike].sum())),
-        _log_odds(float(alone[alike].sum())),
+        log_odds(float(shares[alike].sum())),
+        log_odds(float(alone[alike].sum())),
         float(bool(alike[int(np.argmax(linear))])),
         float(np.clip(total[first] - others.max(), 0, 8)) if len(others) else 8.0,
         value["log probability of the shape"],
@@ -294,7 +297,8 @@ def rank_candidates(model: PlanModel, candidates: Sequence[Candidate], correctio
     return Ranking(order, shares, np.array(features))
 
 
-def _log_odds(share: float) -> float:
+def log_odds(share: float) -> float:
+    """Return the log-odds of a probability, which is kept away from 0 and 1."""
     bounded = min(max(share, 1e-4), 1 - 1e-4)
     return math.log(bounded / (1 - bounded))
 

@@ -17,7 +17,7 @@ import numpy as np
 from clew.core.text import fold_name
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Floats
+    from clew.core.arrays import Floats, Vectors
     from clew.core.protocols import Encoder
     from clew.questions.catalogue import GraphCatalogue, Label, Step
     from clew.questions.names import NameMatch
@@ -41,8 +41,8 @@ MOST_DESCRIBED, LEAST_ALIKE = 40, 0.35
 
 @dataclass(frozen=True, slots=True)
 class SlotScores:
-    """The log-odds of each slot of a catalogue for one question. ``again`` is what a relation is worth that stands in
-    a plan already; ``described`` has the values of each property that are nearest to the question by vector."""
+    """The log-odds of each slot of a catalogue for one question. ``described`` has the values of each property that
+    are nearest to the question by vector."""
 
     catalogue: GraphCatalogue
     question: QuestionText
@@ -50,7 +50,6 @@ class SlotScores:
     steps: Mapping[Step, float]
     types: Mapping[str, float]
     properties: Mapping[str, float]
-    again: Mapping[str, float] = field(default_factory=dict)
     described: Mapping[str, list[tuple[str, float]]] = field(default_factory=dict)
 
     def in_name(self, value: Value) -> bool:
@@ -157,6 +156,22 @@ def describe_values(
     return described
 
 
+class OnceEncoder:
+    """An encoder that encodes each text once: made for one question, whose words are compared with many labels."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name, self.dimension, self.objective = encoder.name, encoder.dimension, encoder.objective
+        self._encoder = encoder
+        self._vectors: dict[str, Vectors] = {}
+
+    def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
+        """Return the vectors of texts, (n, dimension), none of them as a question's."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            self._vectors |= zip(missing, self._encoder.encode(missing), strict=True)
+        return np.stack([self._vectors[text] for text in texts])
+
+
 _VECTORS: dict[tuple[str, str], Floats] = {}
 
 
@@ -211,9 +226,8 @@ class SlotScorer:
             zip(catalogue.properties, (features["properties"] @ self.properties).tolist(), strict=True)
         )
         steps = dict(zip(catalogue.steps, relations.tolist(), strict=True))
-        again = {step.relation: min(score, -1.0) for step, score in steps.items()}
         described = {} if encoder is None else describe_values(catalogue, question, names, encoder)
-        return SlotScores(catalogue, question, tuple(names), steps, types, properties, again, described)
+        return SlotScores(catalogue, question, tuple(names), steps, types, properties, described)
 
 
 def slot_features(

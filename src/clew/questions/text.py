@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import calendar
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,12 +70,10 @@ class QuestionText:
     @cached_property
     def words(self) -> tuple[Word, ...]:
         """The words in order; a hyphen separates words, an apostrophe with s does too."""
-        words = []
-        for match in _WORD.finditer(self.text):
-            written = _POSSESSIVE.sub("", match.group().casefold())
-            if written:
-                words.append(Word(written, stem(written), match.start(), match.start() + len(written)))
-        return tuple(words)
+        return tuple(
+            Word(written, stem(written), start, start + len(written))
+            for written, start in _iterate_words(self.text)
+        )
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
@@ -85,12 +84,30 @@ class QuestionText:
         values += _find_months(self.words, values)
         for match in _NUMBER.finditer(self.text):
             number = parse_number(match.group().replace("'", ""))
-            if number is not None and not _is_taken(values, match.start(), match.end()):
+            if number is None or not math.isfinite(number):
+                continue
+            if not _is_taken(values, match.start(), match.end()):
                 values.append(Value((_write_number(number),), match.start(), match.end()))
         values += [
             value for value in _find_number_words(self.words) if not _is_taken(values, value.start, value.end)
         ]
         return tuple(sorted(values, key=lambda value: value.start))
+
+
+def _iterate_words(text: str) -> Iterator[tuple[str, int]]:
+    for match in _WORD.finditer(text):
+        written = _POSSESSIVE.sub("", match.group().casefold())
+        if written:
+            yield written, match.start()
+
+
+def stem_words(text: str) -> tuple[str, ...]:
+    """Return the stems of the words of a text, as those of a question have them.
+
+    >>> stem_words("Brakes for the LX-200")
+    ('brake', 'for', 'the', 'lx', '200')
+    """
+    return tuple(stem(written) for written, _ in _iterate_words(text))
 
 
 def _is_taken(values: Sequence[Value], start: int, end: int) -> bool:
@@ -109,8 +126,10 @@ def _find_months(words: Sequence[Word], days: Sequence[Value]) -> list[Value]:
         month = month_number(word.text) if re.fullmatch(MONTH_PATTERN, word.text, re.IGNORECASE) else 0
         if not month or _is_taken(days, word.start, word.end):
             continue
-        near = words[max(0, place - 3) : place + 5]
-        year = next((each for each in near if re.fullmatch(r"[12]\d{3}", each.text)), None)
+        before, after = words[max(0, place - 3) : place], words[place : place + 5]
+        near = (*before, *after)
+        # "between March 1928 and June 1929": the year behind a month is its own.
+        year = next((each for each in (*after, *before) if re.fullmatch(r"[12]\d{3}", each.text)), None)
         if year is None:
             continue
         numbers = {each: _day_of(each.text) for each in near if each is not year}

@@ -1,9 +1,11 @@
 """Questions over graphs with their exact meaning, prepared for training: the options of each, and which are right.
 
 A folder has ``nodes.csv`` and ``edges.csv`` (as ``clew graph add`` reads them) and ``questions.jsonl``: ``question``,
-``operation`` (list, count, yes_no, value, none), ``triples`` (typed triples) and ``property``. An option is right if
-it answers as the question's own triples do, on the graph and on a copy in which the second ends of the edges of each
-relation are exchanged.
+``operation`` (list, count, yes_no, value, none), ``triples`` (typed triples) and ``property``. A folder of MetaQA
+has ``graph.tsv`` and ``dev_2hop.jsonl``, ``dev_3hop.jsonl``, whose types spell the path that is meant. Each graph is
+also asked without the types of its nodes, as many graphs have none. An option is right if it answers as the
+question's own triples do, on the graph and on a copy in which the second ends of the edges of each relation are
+exchanged.
 """
 
 from __future__ import annotations
@@ -23,13 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import UsageError
+from clew.evaluate.datasets import load_dataset
+from clew.evaluate.datasets.graphs import gold_triples
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.questions.catalogue import GraphCatalogue
 from clew.questions.graph_plans import GraphPlanner, Option
 from clew.questions.linear import FEATURES, measure_options
-from clew.questions.names import NameMatch, find_names
+from clew.questions.names import NameMatch, NameScorer, find_names, measure_names
 from clew.questions.plans import (
+    LIST,
     YES_NO,
     Comparison,
     Edge,
@@ -49,9 +54,29 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
     from clew.core.protocols import Encoder
 
+#: The file of MetaQA's graph.
+METAQA_GRAPH = "graph.tsv"
 _QUANTIFIER = re.compile(r"^(not|only|(?:exactly|at least|at most) \d+) ")
 _RANK = re.compile(r"^(?:(\d+) )?(highest|lowest|most|fewest) (.*)$")
 _TEST = re.compile(r"#(\d+)(?:\.(.+?))? (=|!=|<=|>=|<|>|between) (.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSource:
+    """A folder with a graph and its questions; with ``typed`` False, its nodes have no types."""
+
+    folder: Path
+    typed: bool = True
+
+    @property
+    def name(self) -> str:
+        """What its questions call it."""
+        return self.folder.name if self.typed else f"{self.folder.name} without types"
+
+    @property
+    def is_public(self) -> bool:
+        """Whether it is a public set, which is never held out."""
+        return (self.folder / METAQA_GRAPH).is_file()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +113,15 @@ class PlanExample:
     vector: Floats
 
 
-def read_domain(folder: Path) -> list[PlanQuestion]:
-    """Return the questions of a folder. Raises UsageError for a folder without them."""
-    file = folder / "questions.jsonl"
+def read_source(source: PlanSource) -> list[PlanQuestion]:
+    """Return the questions of a source. Raises UsageError for a folder without them."""
+    if source.is_public:
+        return _read_metaqa(source)
+    file = source.folder / "questions.jsonl"
     if not file.is_file():
         raise UsageError(
-            f"no questions over a graph in {folder}", "It needs nodes.csv, edges.csv and questions.jsonl"
+            f"no questions over a graph in {source.folder}",
+            "It needs nodes.csv, edges.csv and questions.jsonl",
         )
     questions = []
     for line in file.read_text(encoding="utf-8").splitlines():
@@ -101,9 +129,34 @@ def read_domain(folder: Path) -> list[PlanQuestion]:
         plan = None
         if row["operation"] != "none":
             plan = read_plan(row["triples"], row["operation"], row.get("property") or "")
+            asks_type = plan is not None and any(isinstance(each, Kind) for each in plan.statements)
+            if plan is None or (asks_type and not source.typed):
+                continue
+        questions.append(PlanQuestion(source.name, row["question"], plan, row["kind"], row["wording"]))
+    return questions
+
+
+def _read_metaqa(source: PlanSource) -> list[PlanQuestion]:
+    """Return the questions of MetaQA: what a path leads to that never comes back to where it starts."""
+    questions = []
+    for hops in ("2hop", "3hop"):
+        for example in load_dataset("metaqa", source.folder / f"dev_{hops}.jsonl").examples():
+            ends = example.question_type.split("_to_")
+            last = len(ends) - 1
+            numbers = {place: 1 if place == last else place + 1 for place in range(1, last + 1)}
+            # Its unknowns are numbered along the path; of a plan, number 1 is asked for.
+            pieces = re.split(r"#(\d+)", gold_triples(example))
+            pieces[1::2] = [f"#{numbers[int(number)]}" for number in pieces[1::2]]
+            plan = read_plan("".join(pieces), LIST)
             if plan is None:
                 continue
-        questions.append(PlanQuestion(folder.name, row["question"], plan, row["kind"], row["wording"]))
+            topic = str(example.meta["topic"])
+            plan = plan.add(
+                *(Same(numbers[place], topic, True) for place in numbers if ends[place] == ends[0])
+            )
+            text = example.question.replace(f"[{topic}]", topic)
+            text = f"{text[:1].upper()}{text[1:]}?"
+            questions.append(PlanQuestion(source.name, text, plan, hops, example.question_type))
     return questions
 
 
@@ -174,16 +227,17 @@ def _read_term(text: str) -> Term:
 
 
 class Domain:
-    """The graph of a domain and its rewired copy, in a base in a temporary folder until it is closed."""
+    """The graph of a source and its rewired copy, in a base in a temporary folder until it is closed."""
 
-    def __init__(self, folder: Path, encoder: Encoder) -> None:
+    def __init__(self, source: PlanSource, encoder: Encoder) -> None:
         self.encoder = encoder
         self._temporary = tempfile.TemporaryDirectory()
         place = Path(self._temporary.name)
-        rewire_edges(folder / "edges.csv", place / "edges.csv")
+        edges, nodes = _write_tables(source, place)
+        rewire_edges(edges, place / "copy.csv")
         self.base: KnowledgeBase = open_base(place / "base", create=True)
-        for name, edges in (("graph", folder / "edges.csv"), ("copy", place / "edges.csv")):
-            self.base.graphs.add(name=name, nodes=[folder / "nodes.csv"], edges=[edges])
+        for name, table in (("graph", edges), ("copy", place / "copy.csv")):
+            self.base.graphs.add(name=name, nodes=nodes, edges=[table])
         snapshot = self.base.store.snapshot()
         self.graph, self.copy = snapshot.graph("graph"), snapshot.graph("copy")
         self.catalogue = GraphCatalogue.of_graph(self.graph)
@@ -195,7 +249,16 @@ class Domain:
         self.base.close()
         self._temporary.cleanup()
 
-    def slots(self, question: PlanQuestion) -> SlotExample:
+    def names(self, question: PlanQuestion) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the features of what may be a name in a question, and which of it the plan names."""
+        text = QuestionText(question.question)
+        matches = find_names(self.catalogue, text)
+        meant = set() if question.plan is None else set(question.plan.names)
+        return measure_names(matches, text, self.catalogue), np.array(
+            [match.name in meant for match in matches], dtype=bool
+        )
+
+    def slots(self, question: PlanQuestion, names: NameScorer) -> SlotExample:
         """Return what the slots of a question are fitted to."""
         text, plan = QuestionText(question.question), question.plan
         statements = () if plan is None else plan.statements
@@ -207,7 +270,7 @@ class Domain:
         properties |= {plan.asked_property} if plan else set()
         catalogue = self.catalogue
         return SlotExample(
-            slot_features(catalogue, text, find_names(self.graph, text), self.encoder),
+            slot_features(catalogue, text, find_names(catalogue, text, names), self.encoder),
             {
                 "steps": np.array([step.relation in relations for step in catalogue.steps], dtype=bool),
                 "types": np.array([name in types for name in catalogue.types], dtype=bool),
@@ -215,10 +278,10 @@ class Domain:
             },
         )
 
-    def prepare(self, question: PlanQuestion, scorer: SlotScorer) -> PlanExample:
+    def prepare(self, question: PlanQuestion, name_scorer: NameScorer, scorer: SlotScorer) -> PlanExample:
         """Return a question with its options, the likeliest first."""
         text = QuestionText(question.question)
-        names = find_names(self.graph, text)
+        names = find_names(self.catalogue, text, name_scorer)
         slots = scorer.score(self.catalogue, text, names, self.encoder)
         options = GraphPlanner(self.catalogue, text, names, slots).propose()
         features = (
@@ -261,6 +324,29 @@ def _agree(operation: str, first: Rows | None, second: Rows | None) -> bool:
     return bool(len(first)) == bool(len(second)) if operation == YES_NO else np.array_equal(first, second)
 
 
+def _write_tables(source: PlanSource, place: Path) -> tuple[Path, list[Path]]:
+    """Return the tables of a source's edges and nodes as ``clew graph add`` reads them; what differs from the source
+    is written into the folder ``place``."""
+    if source.is_public:
+        edges = place / "edges.csv"
+        with edges.open("w", encoding="utf-8", newline="") as opened:
+            writer = csv.writer(opened)
+            writer.writerow(["head", "relation", "tail"])
+            for line in (source.folder / METAQA_GRAPH).read_text(encoding="utf-8").splitlines():
+                head, relation, tail = line.split("\t")
+                writer.writerow([head, relation.replace(" ", "_"), tail])
+        return edges, []
+    nodes = source.folder / "nodes.csv"
+    if not source.typed:
+        with nodes.open(encoding="utf-8", newline="") as opened:
+            header, *rows = csv.reader(opened)
+        places = [number for number, name in enumerate(header) if name != "type"]
+        nodes = place / "nodes.csv"
+        with nodes.open("w", encoding="utf-8", newline="") as opened:
+            csv.writer(opened).writerows([row[number] for number in places] for row in [header, *rows])
+    return source.folder / "edges.csv", [nodes]
+
+
 def rewire_edges(edges: Path, to: Path) -> None:
     """Write the edges of a file with their second ends exchanged within each relation."""
     with edges.open(encoding="utf-8", newline="") as opened:
@@ -272,6 +358,16 @@ def rewire_edges(edges: Path, to: Path) -> None:
         shuffler.shuffle(own)
     with to.open("w", encoding="utf-8", newline="") as opened:
         csv.writer(opened).writerows([head, *([*row[:2], ends[row[1]].pop(), *row[3:]] for row in rows)])
+
+
+def fit_names(examples: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> NameScorer:
+    """Return the name scorer of what may be names, (names, features), and which of it is meant."""
+    return NameScorer(
+        fit_logistic(
+            np.concatenate([features for features, _ in examples]),
+            np.concatenate([meant for _, meant in examples]),
+        )
+    )
 
 
 def fit_slots(examples: Sequence[SlotExample]) -> SlotScorer:

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanSettings:
-    """The settings of a training: ``most`` questions of a domain, ``steps`` of ``batch`` questions with at most
-    ``options`` options each for the judge; ``without`` is the share of questions that lose their right option."""
+    """The settings of a training: ``most`` questions of a domain, ``most_untyped`` without its types, ``most_tables``
+    of a world of tables, ``steps`` of ``batch`` questions with at most ``options`` options each for the judge;
+    ``without`` is the share of questions that lose their right option."""
 
-    most: int = 210
+    most: int = 160
+    most_untyped: int = 60
+    most_tables: int = 160
     steps: int = 600
     batch: int = 8
     options: int = 8
@@ -51,6 +54,24 @@ class RunExample:
     sentences: list[str]
     gold: str | None
     scores: Floats
+
+    def for_judge(self) -> JudgeExample:
+        """Return what a judge is trained on."""
+        return JudgeExample(
+            self.example.question.question, self.sentences, self.scores, self.right, self.gold
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgeExample:
+    """A question with its likeliest options in words, their linear ``scores``, and which are ``right``; ``gold`` says
+    a right plan in words, None where there is none."""
+
+    question: str
+    sentences: Sequence[str]
+    scores: Floats
+    right: NDArray[np.bool_]
+    gold: str | None
 
 
 class JudgeTrainer:
@@ -95,7 +116,7 @@ class JudgeTrainer:
         weights: Floats = model.weights.detach().cpu().numpy().astype(np.float64)
         return float(model.scale.detach()), weights, float(model.none.detach())
 
-    def train(self, runs: Sequence[RunExample], progress: Callable[[int, int], None]) -> None:
+    def train(self, examples: Sequence[JudgeExample], progress: Callable[[int, int], None]) -> None:
         """Train on questions; go on from the checkpoint, if there is one."""
         import torch
 
@@ -124,17 +145,17 @@ class JudgeTrainer:
             optimizer.load_state_dict(state["optimizer"])
             schedule.load_state_dict(state["schedule"])
             done = state["done"]
-        usable = [run for run in runs if run.sentences]
+        usable = [example for example in examples if len(example.sentences)]
         for step, batch in enumerate(self._batches(usable)):
             if step >= settings.steps:
                 break
             if step < done:
                 continue
             drawn = [
-                self._draw(run, random.Random(f"{settings.seed} {step} {place}"))
-                for place, run in enumerate(batch)
+                self._draw(example, random.Random(f"{settings.seed} {step} {place}"))
+                for place, example in enumerate(batch)
             ]
-            loss = self._loss([run.example.question.question for run in batch], drawn, device)
+            loss = self._loss([example.question for example in batch], drawn, device)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -174,11 +195,11 @@ class JudgeTrainer:
             start += len(texts)
         return torch.stack(losses).mean()
 
-    def _batches(self, runs: Sequence[RunExample]) -> Iterator[list[RunExample]]:
+    def _batches(self, examples: Sequence[JudgeExample]) -> Iterator[list[JudgeExample]]:
         """Yield batches of questions of about the same length, without end."""
         shuffler, batch = random.Random(self.settings.seed), self.settings.batch
         while True:
-            order = list(runs)
+            order = list(examples)
             shuffler.shuffle(order)
             for start in range(0, len(order), 40 * batch):
                 pool = sorted(order[start : start + 40 * batch], key=_length)
@@ -186,24 +207,24 @@ class JudgeTrainer:
                 shuffler.shuffle(batches)
                 yield from batches
 
-    def _draw(self, run: RunExample, drawer: random.Random) -> tuple[list[str], list[float], int]:
+    def _draw(self, example: JudgeExample, drawer: random.Random) -> tuple[list[str], list[float], int]:
         """Return sentences with their linear scores, and the place of the right one; their number for none."""
-        order = sorted(range(len(run.sentences)), key=lambda place: -run.scores[place])
-        good = [place for place in order if run.right[place]]
-        bad = [place for place in order if not run.right[place]]
+        order = sorted(range(len(example.sentences)), key=lambda place: -example.scores[place])
+        good = [place for place in order if example.right[place]]
+        bad = [place for place in order if not example.right[place]]
         ranks = sorted(range(len(bad)), key=lambda rank: drawer.random() ** (rank + 3), reverse=True)
         chosen = [bad[rank] for rank in ranks[: self.settings.options - 1]]
         texts, scores = (
-            [run.sentences[place] for place in chosen],
-            [float(run.scores[place]) for place in chosen],
+            [example.sentences[place] for place in chosen],
+            [float(example.scores[place]) for place in chosen],
         )
-        if run.gold is None or drawer.random() < self.settings.without:
+        if example.gold is None or drawer.random() < self.settings.without:
             return texts, scores, len(texts)
         # Where no option is right, the plan itself stands beside the others, as the least likely of them.
         own = (
-            (run.sentences[good[0]], float(run.scores[good[0]]))
+            (example.sentences[good[0]], float(example.scores[good[0]]))
             if good
-            else (run.gold, float(run.scores.min()))
+            else (example.gold, float(example.scores.min()))
         )
         return [own[0], *texts], [own[1], *scores], 0
 
@@ -254,5 +275,5 @@ class JudgeTrainer:
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
-def _length(run: RunExample) -> int:
-    return len(run.example.question.question) + max(map(len, run.sentences))
+def _length(example: JudgeExample) -> int:
+    return len(example.question) + max(map(len, example.sentences))

@@ -8,8 +8,8 @@ part of the questions without the right one, where "none of these" is right.
 
 from __future__ import annotations
 
-import pickle
 import random
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 
 from clew.core.errors import UsageError, require_packages
 from clew.core.types import STATED_FROM
+from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE
 from clew.models.plan_judge import ARRAYS_FILE, PlanJudge
 from clew.questions.catalogue import GraphCatalogue
 from clew.questions.linear import LinearScore, add_outcomes, train_linear
+from clew.questions.names import NameScorer
 from clew.questions.plans import run_plan, say_plan, type_unknowns
 from clew.questions.reading import (
     CONFIDENCE,
@@ -42,21 +44,33 @@ from clew.train.plan_data import (
     Domain,
     PlanExample,
     PlanQuestion,
+    PlanSource,
     SlotExample,
     fit_logistic,
+    fit_names,
     fit_slots,
-    read_domain,
+    read_source,
 )
+from clew.train.plan_fitting import FOLDS, count_by, fit_mixture_of, measure_chances, remember
 from clew.train.plan_judge import JudgeTrainer, PlanSettings, RunExample
+from clew.train.table_data import TABLES
+from clew.train.tables import (
+    check_worlds,
+    fit_table_confidence,
+    judge_tables,
+    measure_tables,
+    prepare_tables,
+)
 from clew.train.training_folder import FINISHED, TrainingFolder
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
     from clew.core.protocols import Encoder
+    from clew.questions.table_reading import TableModel
 
 RECORD, EXPORT_FOLDER = "clew-plans-training.json", "onnx"
-#: Domains are dealt into so many folds; the first is held out from everything.
-FOLDS = 4
+#: How often a question over tables is seen for one over a graph, of which there are more.
+TABLE_WEIGHT = 2
 #: Questions of other domains that each graph is asked, as questions that it cannot answer.
 FOREIGN = 24
 
@@ -68,31 +82,43 @@ def train_plans(
     settings: PlanSettings,
     out: Path,
     progress: Callable[[str, int, int], None],
+    trained: Path | None = None,
 ) -> dict[str, Any]:
     """Train into the folder ``out`` and export; return the record, which is also written there. After an interrupt
-    the same call goes on. Raises UsageError, MissingExtra."""
-    require_packages("train", "torch", "transformers", "onnx")
-    if len(folders) < FOLDS:
-        raise UsageError(
-            f"{len(folders)} domains are too few", f"Whole domains are held out: give at least {FOLDS}"
-        )
+    the same call goes on. The judge of the folder ``trained``, where one is given, is taken as it is, and only what
+    surrounds it is fitted. Raises UsageError, MissingExtra."""
+    if trained is None:
+        require_packages("train", "torch", "transformers", "onnx")
+    worlds = [folder for folder in folders if (folder / TABLES).is_dir()]
+    sources, folds = deal_sources([folder for folder in folders if folder not in worlds])
+    check_worlds(worlds)
     output = TrainingFolder(out, RECORD)
     output.check()
     description = {
         "model": Path(source).name,
-        "domains": [folder.name for folder in folders],
+        "domains": [each.name for each in sources],
+        "worlds": [world.name for world in worlds],
         "settings": asdict(settings),
     }
     if FINISHED in output.matching_record(description):
         return output.read()
     output.begin(description)
-    examples, scorer = prepare_examples(folders, encoder, settings, out, progress)
-    folds = {folder.name: number % FOLDS for number, folder in enumerate(folders)}
-    runs, parts = run_examples(folders, examples, folds, encoder, out, progress)
-    judge = JudgeTrainer(source, settings, out / "state.pt")
-    judge.train([run for run in runs if run.fold], lambda done, total: progress("judge", done, total))
-    judge.export(out / EXPORT_FOLDER)
-    model = PlanModel(scorer, *parts, *judge.fitted, np.zeros(len(CONFIDENCE)))
+    examples, names, scorer = prepare_examples(sources, folds, encoder, settings, out, progress)
+    runs, parts = run_examples(sources, examples, folds, encoder, out, progress)
+    tables, of_tables = prepare_tables(worlds, encoder, settings, out, progress)
+    fitted: tuple[float, Floats, float] = (1.0, np.ones(3), 0.0)
+    (out / EXPORT_FOLDER).mkdir(exist_ok=True)
+    if trained is None:
+        judge = JudgeTrainer(source, settings, out / "state.pt")
+        known = [run.for_judge() for run in runs if run.fold]
+        known += TABLE_WEIGHT * [run.for_judge() for run in of_tables if run.fold]
+        judge.train(known, lambda done, total: progress("judge", done, total))
+        judge.export(out / EXPORT_FOLDER)
+        fitted = judge.fitted
+    else:
+        for name in (MODEL_FILE, TOKENIZER_FILE):
+            shutil.copyfile(trained / name, out / EXPORT_FOLDER / name)
+    model = PlanModel(names, scorer, *parts, *fitted, np.zeros(len(CONFIDENCE)))
     write_arrays(model, out / EXPORT_FOLDER)
     # Measured as it is shipped, in 8 bits.
     exported, fold = PlanJudge(out / EXPORT_FOLDER, encoder), [run for run in runs if not run.fold]
@@ -100,83 +126,116 @@ def train_plans(
         model.after, fold, exported.compare, lambda done, total: progress("measure", done, total)
     )
     measures, _ = measure_held_out(model, held_out, sum(run.gold is not None for run in fold), len(fold))
-    write_arrays(fit_confidence(model, held_out), out / EXPORT_FOLDER)
-    record = {**description, FINISHED: measures}
+    of_tables = [run for run in of_tables if not run.fold]
+    judge_tables(of_tables, exported.compare, lambda done, total: progress("judge tables", done, total))
+    measured = measure_tables(tables, of_tables)
+    model, tables = fit_confidence(model, held_out), fit_table_confidence(tables, of_tables)
+    write_arrays(model, out / EXPORT_FOLDER, tables)
+    record = {**description, FINISHED: {"graphs": measures, "tables": measured}}
     output.write(record)
     return record
 
 
-def write_arrays(model: PlanModel, folder: Path) -> None:
-    """Write the fitted arrays of a model beside its judge."""
-    np.savez_compressed(folder / ARRAYS_FILE, **model.to_arrays())  # type: ignore[arg-type]
+def write_arrays(model: PlanModel, folder: Path, tables: TableModel | None = None) -> None:
+    """Write the fitted arrays for graphs, and for tables, beside their judge."""
+    arrays = model.to_arrays() | ({} if tables is None else tables.to_arrays())
+    np.savez_compressed(folder / ARRAYS_FILE, **arrays)  # type: ignore[arg-type]
+
+
+def deal_sources(folders: Sequence[Path]) -> tuple[list[PlanSource], dict[str, int]]:
+    """Return what questions are taken from, each graph also without types, and the fold of each by name: 0 is held
+    out, a public set never is. Raises UsageError for too few domains."""
+    own = sorted(map(PlanSource, folders), key=lambda source: source.is_public)
+    domains = [each for each in own if not each.is_public]
+    if len(domains) < FOLDS:
+        raise UsageError(
+            f"{len(domains)} domains are too few", f"Whole domains are held out: give at least {FOLDS}"
+        )
+    folds: dict[str, int] = {each.name: 1 for each in own if each.is_public}
+    sources = list(own)
+    for number, domain in enumerate(domains):
+        untyped = replace(domain, typed=False)
+        sources.append(untyped)
+        folds |= {domain.name: number % FOLDS, untyped.name: number % FOLDS}
+    return sources, folds
 
 
 def prepare_examples(
-    folders: Sequence[Path],
+    sources: Sequence[PlanSource],
+    folds: Mapping[str, int],
     encoder: Encoder,
     settings: PlanSettings,
     out: Path,
     progress: Callable[[str, int, int], None],
-) -> tuple[list[PlanExample], SlotScorer]:
-    """Return the questions with their options, and the slot scorer that all domains but the held out ones gave; what
-    is prepared is kept in ``out``."""
+) -> tuple[list[PlanExample], NameScorer, SlotScorer]:
+    """Return the questions with their options, and what weighs names and slots, which all sources but the held out
+    ones gave; what is prepared is kept in ``out``."""
     chooser = random.Random(settings.seed)
     questions: dict[str, list[PlanQuestion]] = {}
-    for folder in folders:
-        own = read_domain(folder)
-        questions[folder.name] = chooser.sample(own, min(settings.most, len(own)))
+    for source in sources:
+        own, most = read_source(source), settings.most if source.typed else settings.most_untyped
+        questions[source.name] = chooser.sample(own, min(most, len(own)))
+    measured: dict[str, list[tuple[Floats, NDArray[np.bool_]]]] = {}
+    for number, source in enumerate(sources):
+        progress("names", number, len(sources))
+        file = out / f"names-{source.name}.pickle"
+        measured[source.name] = remember(file, partial(_names_of, source, encoder, questions[source.name]))
+    names = fit_names([each for name, own in measured.items() if folds[name] for each in own])
     slots: dict[str, list[SlotExample]] = {}
-    for number, folder in enumerate(folders):
-        progress("slots", number, len(folders))
-        slots[folder.name] = _remember(
-            out / f"slots-{folder.name}.pickle",
-            partial(_slots_of, folder, encoder, questions[folder.name]),
+    for number, source in enumerate(sources):
+        progress("slots", number, len(sources))
+        slots[source.name] = remember(
+            out / f"slots-{source.name}.pickle",
+            partial(_slots_of, source, encoder, questions[source.name], names),
         )
     examples: list[PlanExample] = []
-    for number, folder in enumerate(folders):
-        progress("options", number, len(folders))
-        others = [name for place, name in enumerate(questions) if place % FOLDS != number % FOLDS]
-        scorer = fit_slots([each for name in others for each in slots[name]])
+    for number, source in enumerate(sources):
+        progress("options", number, len(sources))
+        own_fold = folds[source.name]
+        scorer = fit_slots([each for name in slots if folds[name] != own_fold for each in slots[name]])
         strangers = [
-            PlanQuestion(folder.name, each.question, None)
-            for place, name in enumerate(questions)
-            if place % FOLDS == number % FOLDS and name != folder.name
-            for each in questions[name]
+            PlanQuestion(source.name, each.question, None)
+            for other in sources
+            if folds[other.name] == own_fold and other.folder != source.folder and other.typed
+            for each in questions[other.name]
         ]
-        asked = questions[folder.name] + chooser.sample(strangers, min(FOREIGN, len(strangers)))
-        examples += _remember(
-            out / f"options-{folder.name}.pickle",
-            partial(_options_of, folder, encoder, asked, scorer),
+        foreign = min(FOREIGN, len(strangers), len(questions[source.name]) // 8)
+        asked = questions[source.name] + chooser.sample(strangers, foreign)
+        examples += remember(
+            out / f"options-{source.name}.pickle",
+            partial(_options_of, source, encoder, asked, names, scorer),
         )
-    known = [each for number, name in enumerate(slots) if number % FOLDS for each in slots[name]]
-    return examples, fit_slots(known)
+    known = [each for name in slots if folds[name] for each in slots[name]]
+    return examples, names, fit_slots(known)
 
 
-def _remember(file: Path, make: Callable[[], Any]) -> Any:
-    """Return what a file of this training has, made and written where it is not there."""
-    if file.is_file():
-        return pickle.loads(file.read_bytes())
-    value = make()
-    temporary = file.with_suffix(".new")
-    temporary.write_bytes(pickle.dumps(value))
-    temporary.replace(file)
-    return value
+def _names_of(
+    source: PlanSource, encoder: Encoder, questions: Sequence[PlanQuestion]
+) -> list[tuple[Floats, NDArray[np.bool_]]]:
+    with Domain(source, encoder) as domain:
+        return [domain.names(question) for question in questions if question.plan is not None]
 
 
-def _slots_of(folder: Path, encoder: Encoder, questions: Sequence[PlanQuestion]) -> list[SlotExample]:
-    with Domain(folder, encoder) as domain:
-        return [domain.slots(question) for question in questions]
+def _slots_of(
+    source: PlanSource, encoder: Encoder, questions: Sequence[PlanQuestion], names: NameScorer
+) -> list[SlotExample]:
+    with Domain(source, encoder) as domain:
+        return [domain.slots(question, names) for question in questions]
 
 
 def _options_of(
-    folder: Path, encoder: Encoder, questions: Sequence[PlanQuestion], scorer: SlotScorer
+    source: PlanSource,
+    encoder: Encoder,
+    questions: Sequence[PlanQuestion],
+    names: NameScorer,
+    scorer: SlotScorer,
 ) -> list[PlanExample]:
-    with Domain(folder, encoder) as domain:
-        return [domain.prepare(question, scorer) for question in questions]
+    with Domain(source, encoder) as domain:
+        return [domain.prepare(question, names, scorer) for question in questions]
 
 
 def run_examples(
-    folders: Sequence[Path],
+    sources: Sequence[PlanSource],
     examples: Sequence[PlanExample],
     folds: Mapping[str, int],
     encoder: Encoder,
@@ -207,12 +266,12 @@ def run_examples(
                 chosen[number] = np.argsort(-before.scores(each.features), kind="stable")[:RUN].tolist()
     assert parts is not None
     runs: list[RunExample] = []
-    for place, folder in enumerate(folders):
-        progress("run", place, len(folders))
-        own = [(number, each) for number, each in enumerate(examples) if each.question.domain == folder.name]
-        runs += _remember(
-            out / f"runs-{folder.name}.pickle",
-            partial(_run_domain, folder, encoder, own, chosen, folds[folder.name]),
+    for place, source in enumerate(sources):
+        progress("run", place, len(sources))
+        own = [(number, each) for number, each in enumerate(examples) if each.question.domain == source.name]
+        runs += remember(
+            out / f"runs-{source.name}.pickle",
+            partial(_run_domain, source, encoder, own, chosen, folds[source.name]),
         )
     after: LinearScore | None = None
     for fold in range(FOLDS):
@@ -232,14 +291,14 @@ def _add_shapes(example: PlanExample, shapes: ShapeClassifier) -> None:
 
 
 def _run_domain(
-    folder: Path,
+    source: PlanSource,
     encoder: Encoder,
     examples: Sequence[tuple[int, PlanExample]],
     chosen: Mapping[int, Sequence[int]],
     fold: int,
 ) -> list[RunExample]:
     runs = []
-    with Domain(folder, encoder) as domain:
+    with Domain(source, encoder) as domain:
         for number, example in examples:
             plans = {place: example.options[place].plan for place in chosen[number]}
             outcomes = {place: run_plan(domain.graph, plan) for place, plan in plans.items()}
@@ -345,16 +404,7 @@ def compare_held_out(
 def fit_mixture(held_out: Sequence[HeldOut]) -> tuple[float, Floats, float]:
     """Return the weights of the linear score and of the judge's likenesses beside each other, and the score of "none
     of these", under which the right options are likeliest."""
-    questions = []
-    for each in held_out:
-        right = each.right[:JUDGED]
-        features = np.zeros((len(right) + 1, 5))
-        features[:-1, 0], features[:-1, 1:4] = each.scores[:JUDGED], each.likeness[:JUDGED]
-        features[-1, 4] = 1.0
-        questions.append((features, np.append(right, not right.any())))
-    score = train_linear(questions)
-    weights = score.weights / score.scales
-    return float(weights[0]), weights[1:4], float(weights[4])
+    return fit_mixture_of([(each.scores, each.likeness, each.right) for each in held_out])
 
 
 def fit_confidence(model: PlanModel, held_out: Sequence[HeldOut]) -> PlanModel:
@@ -370,7 +420,9 @@ def fit_confidence(model: PlanModel, held_out: Sequence[HeldOut]) -> PlanModel:
 def rank_held_out(model: PlanModel, question: HeldOut) -> Ranking:
     """Return the ranking of the options of a question, as a reader makes it."""
     return rank_candidates(
-        model, question.candidates, correct_scores(model, question.likeness[:JUDGED], len(question.places))
+        model,
+        question.candidates,
+        correct_scores(model.judge, question.likeness[:JUDGED], len(question.places)),
     )
 
 
@@ -380,7 +432,7 @@ def measure_held_out(
     """Return figures over questions of domains that nothing was fitted to, mixture and confidence fitted without the
     domain of each; and how likely each first plan was said to be, (questions,), those with what is asked taken away
     included."""
-    chances, right, three = (np.zeros(len(held_out)) for _ in range(3))
+    chances, right, three, alone = (np.zeros(len(held_out)) for _ in range(4))
     for domain in sorted({each.domain for each in held_out}):
         fitted = fit_confidence(model, [each for each in held_out if each.domain != domain])
         for place, each in enumerate(held_out):
@@ -388,40 +440,19 @@ def measure_held_out(
                 ranking = rank_held_out(fitted, each)
                 chances[place] = 1 / (1 + np.exp(-ranking.features @ fitted.confidence))
                 right[place], three[place] = each.right[ranking.order[0]], each.right[ranking.order[:3]].any()
+                alone[place] = each.right[0]
     asked = np.array([not each.taken_away for each in held_out])
-    stated, own = chances[asked] >= STATED_FROM, right[asked] > 0
+    questions = [each.run.example.question for each in held_out if not each.taken_away]
+    names = [(each.kind, each.wording, each.domain) for each in questions if each.plan is not None]
+    known = np.array([each.plan is not None for each in questions])
     measures = {
-        "questions": answerable,
-        "right first": round(float(own.sum()) / answerable, 4),
+        **measure_chances(chances[asked], right[asked] > 0, answerable, total),
         "right among three": round(float(three[asked].sum()) / answerable, 4),
-        **{
-            f"right at {share:.0%} wrong": round(right_at(chances[asked], own, share, total) / answerable, 4)
-            for share in (0.05, 0.10)
-        },
-        "stated": {"right": int(own[stated].sum()), "wrong": int((~own[stated]).sum()), "of": total},
+        "right first by the linear score alone": round(float(alone[asked].sum()) / answerable, 4),
         "stated with what is asked taken away": {
             "wrong": int((chances[~asked] >= STATED_FROM).sum()),
             "of": int((~asked).sum()),
         },
-        "expected calibration error": round(calibration_error(chances[asked], own), 4),
+        "right first by": count_by(names, right[asked][known] > 0),
     }
     return measures, chances
-
-
-def calibration_error(chances: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
-    """Return the mean distance of stated probability and share that is right, over bins of equal width."""
-    bin_of = np.minimum((chances * bins).astype(int), bins - 1)
-    gaps = [
-        (own := bin_of == number).sum() * abs(chances[own].mean() - right[own].mean())
-        for number in range(bins)
-        if (bin_of == number).any()
-    ]
-    return float(sum(gaps) / len(chances))
-
-
-def right_at(chances: Floats, right: NDArray[np.bool_], share: float, total: int) -> int:
-    """Return how many are right, at most, with a threshold at which at most a share of all is wrong."""
-    order = np.argsort(-chances, kind="stable")
-    hits, misses = np.cumsum(right[order]), np.cumsum(~right[order])
-    allowed = misses <= share * total
-    return int(hits[allowed].max(initial=0))

@@ -4,7 +4,7 @@ import pytest
 
 from clew.core.trail import CalculateStep, TrailRecorder
 from clew.core.types import Hit, Question, Span, Table
-from clew.methods.readers.calculation import TableCalculator, answer_from_tables, find_operation, find_periods
+from clew.methods.readers.calculation import TableCalculator, find_operation, find_periods
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.parse.data_tables import build_data_table, table_from_grid
 from clew.parse.documents.builder import DocumentBuilder
@@ -130,6 +130,12 @@ LEASES = build_data_table(
         ),
     )
 )
+
+
+def answer_from_tables(question, tables):
+    """Return the best answer of several tables."""
+    answers = [answer for table in tables if (answer := TableCalculator(table, "").answer(question))]
+    return max(answers, key=lambda answer: answer.confidence, default=None)
 
 
 def test_a_value_of_a_year_stands_in_the_column_of_that_year_alone() -> None:

@@ -70,13 +70,17 @@ def query_step(answer):
 @pytest.mark.slow
 def test_a_plain_question_is_computed_without_a_model(base):
     answer = base.ask("How many orders went to Norway?", recipe="tables")
-    assert (answer.text, answer.reader, answer.way, answer.confidence) == ("2", "tables", "perhaps", None)
-    assert answer.formula == "from 2 rows of the table 'orders'"
+    assert (answer.text, answer.reader) == ("2 orders", "tables") and 0.12 < (answer.confidence or 0) < 1
+    assert (
+        answer.formula
+        == "Read as: how many orders where Country is Norway; from 2 rows of the table 'orders'"
+    )
     assert answer.plan == Plan("table", "select count(*) from orders where country = 'Norway'", "count")
     assert [quote.text for quote in answer.quotes] and all("Norway" in quote.text for quote in answer.quotes)
     assert query_step(answer).written_by == "clew's parser" and answer.usage.calls == 0
-    groups = base.ask("total by product", recipe="tables")
-    assert groups.values == ("Chair: 1,095", "Lamp: 201.25")
+    cell = base.ask("What is the total of A3?", recipe="tables")
+    assert (cell.text, cell.way) == ("876", "answer")
+    assert [quote.text[slice(*quote.answer)] for quote in cell.quotes] == ["876"]
 
 
 @pytest.mark.slow

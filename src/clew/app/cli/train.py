@@ -390,7 +390,7 @@ def plans(
     data: Annotated[
         list[Path],
         typer.Option(
-            metavar="FOLDER", help="A graph with questions and what they mean; a folder of such folders."
+            metavar="FOLDER", help="A graph with questions and what they mean, MetaQA, or a folder of such."
         ),
     ],
     model: Annotated[
@@ -399,17 +399,23 @@ def plans(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="The folder for the result; a run continues there.")
     ],
+    judge: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep this trained judge; fit what surrounds it, without torch."),
+    ] = None,
     steps: Annotated[int | None, option("N", "Steps of the judge.", default="600", min=1)] = None,
-    most: Annotated[int | None, option("N", "Questions of a domain.", default="210", min=1)] = None,
+    most: Annotated[int | None, option("N", "Questions of a domain.", default="160", min=1)] = None,
     seed: Annotated[int | None, option("N", "Seed for sampling and order.", default="1", min=0)] = None,
 ) -> None:
-    """Train what reads plain questions over graphs, and export it for use without torch.
+    """Train what reads plain questions over graphs and tables, and export it for use without torch.
 
-    Each folder is one graph: nodes.csv and edges.csv, as `clew graph add` reads them, and questions.jsonl (question,
-    operation, triples, property). Every fourth graph is held out: from it come the confidence and the figures. An
-    interrupted run continues when started again. Needs the extra train.
+    A folder is a graph: nodes.csv and edges.csv, as `clew graph add` reads them, and questions.jsonl (question,
+    operation, triples, property); or MetaQA (graph.tsv, dev_2hop.jsonl, dev_3hop.jsonl); or a world of tables: files
+    in tables/, and questions.jsonl (question, sql, result). Each graph is also asked without the types of its nodes.
+    Every fourth graph and world is held out: from it come the figures. An interrupted run continues when started
+    again. Needs the extra train.
 
-      clew train plans --data plans/ --model all-MiniLM-L6-v2 --out ours
+      clew train plans --data plans/ --data tables/ --model all-MiniLM-L6-v2 --out ours
     """
     from clew.models.encoders import OnnxEncoder, embedded_folder
     from clew.train.plan_judge import PlanSettings
@@ -417,12 +423,34 @@ def plans(
 
     given = {"steps": steps, "most": most, "seed": seed}
     settings = PlanSettings(**{name: value for name, value in given.items() if value is not None})
-    folders = sorted(file.parent for folder in data for file in folder.glob("**/questions.jsonl"))
+    folders = sorted(
+        {
+            file.parent
+            for name in ("questions.jsonl", "graph.tsv")
+            for folder in data
+            for file in folder.glob(f"**/{name}")
+        }
+    )
     encoder = OnnxEncoder(embedded_folder("hops"))
-    shown = {name: show_progress(name) for name in ("slots", "options", "shapes", "run", "judge", "measure")}
+    shown = {
+        name: show_progress(name)
+        for name in (
+            "names",
+            "slots",
+            "options",
+            "shapes",
+            "run",
+            "judge",
+            "measure",
+            "cells",
+            "queries",
+            "scores",
+            "judge tables",
+        )
+    }
     with interruptible("what is done is kept. To continue, run the same command again."):
         record = train_plans(
-            folders, model, encoder, settings, out, lambda part, done, total: shown[part](done, total)
+            folders, model, encoder, settings, out, lambda part, done, total: shown[part](done, total), judge
         )
     for name, value in record["after"].items():
         print_line(f"{name}: {value}")

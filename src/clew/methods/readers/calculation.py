@@ -1251,9 +1251,3 @@ def format_number(value: float) -> str:
     """
     text = f"{value:,.2f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def answer_from_tables(question: str, tables: Sequence[DataTable], context: str = "") -> Calculation | None:
-    """Return the best answer of several tables; ``context`` is text around them that may announce a scale."""
-    answers = [answer for table in tables if (answer := TableCalculator(table, context).answer(question))]
-    return max(answers, key=lambda answer: answer.confidence, default=None)

@@ -1,8 +1,11 @@
-"""Questions over tables: a plain question read by rule, or SQL that a language model writes; else the documents.
+"""Questions over tables: a plain question read by clew's own models, or SQL that a language model writes; else the
+documents.
 
-Without a model, questions over CSV files and workbooks are read by rule (:mod:`clew.methods.tables.questions`) and
-computed where every word of them has its place. With a model, it writes SQL over the tables that search finds, of any
-format (:mod:`clew.methods.tables.sql_writer`). What neither answers goes to the documents, and the answer says so.
+:class:`clew.questions.table_reading.TableReader` finds the queries over the tables of CSV files and workbooks that a
+question may mean, and how likely each is. The likeliest is run exactly as it reads; an empty cell and no row are
+answers. With a language model, it writes SQL over the tables that search finds, of any format
+(:mod:`clew.methods.tables.sql_writer`), where no reading is likely enough to be stated. What neither answers goes to
+the documents, and the answer says so.
 """
 
 from __future__ import annotations
@@ -20,13 +23,28 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Method, Retriever, Snapshot, Trail
 from clew.core.text import query_terms
 from clew.core.trail import TableQueryStep, TrailRecorder, retrieve_with_trail
-from clew.core.types import KINDS, ROW, TABLE, Answer, FallbackStep, Hit, Plan, Question
+from clew.core.types import (
+    KINDS,
+    MAX_POSSIBLE,
+    ROW,
+    STATED_FROM,
+    TABLE,
+    Answer,
+    FallbackStep,
+    Hit,
+    Plan,
+    Question,
+)
 from clew.methods.answering import record_stop
+from clew.methods.graph_questions import SHOWN_FROM
 from clew.methods.readers.quotes import quote_cell
-from clew.methods.tables.query import ResultRow, TableArrays, TableQuery
-from clew.methods.tables.questions import TableReading, TableVocabulary
 from clew.methods.tables.sql_writer import SqlAnswer, SqlWriter, format_amount, format_value
 from clew.parse.data_tables import DATA_TYPES, DataTable, name_tables, table_from_node
+from clew.questions.table_catalogue import TableCatalogue
+from clew.questions.table_plans import CHANGE, DIFFERENCE, HIGHER, LOWER, RATIO, SHARE
+from clew.questions.table_query import GROUP, ResultRow, TableArrays, TableQuery
+from clew.questions.table_reading import TableReader, TableReading
+from clew.questions.text import QuestionText
 
 #: At most so many tables of such files are read for a question; those whose names it mentions come first.
 _MAX_DATA_TABLES = 40
@@ -39,8 +57,9 @@ _PRINTED, _QUOTED = 50, 5
 @component(
     "tables(documents=kgp)",
     kind="recipe",
-    summary="questions over tables as data: plain ones by rule (counts, sums, top n of CSV files and workbooks), "
-    "others by SQL that the language model writes, checked against the cells; else the documents",
+    summary="questions over tables as data: cells, counts, sums, top n, changes and shares of CSV files and "
+    "workbooks, read by clew's own models; others by SQL that the language model writes, checked against the cells; "
+    "else the documents",
 )
 @dataclass(frozen=True, slots=True)
 class TableQuestions:
@@ -51,6 +70,7 @@ class TableQuestions:
 
     snapshot: Snapshot
     documents: Method
+    reader: TableReader
     search: Retriever | None = None
     writer: SqlWriter | None = None
     recipe: str = "tables"
@@ -63,6 +83,7 @@ class TableQuestions:
         return cls(
             resources.snapshot,
             resources.registry.build("recipe", documents, alone),
+            TableReader(resources.tools.plan_judge()),
             None if model is None else resources.retriever(Recipe("search")),
             None if model is None else SqlWriter(model, load_prompt("table-sql")),
             recipe,
@@ -83,45 +104,38 @@ class TableQuestions:
         return bool(np.any(self.snapshot.mask(question.scope, (TABLE,))))
 
     def ask(self, question: Question, recorder: TrailRecorder) -> Answer | None:
-        """Return the answer of the tables: of a sure reading by rule, else of the model's SQL, else None.
+        """Return the answer of the tables: of a reading that is to be stated, else of the model's SQL, else of the
+        likeliest readings as possible ones, else None.
 
         Where the model gave no usable query, the trail has a step that says so.
         """
         if not question.text.strip() or not self.has_tables(question):
             return None
-        reading = self.read(question)
-        if reading is not None and reading.is_sure:
-            answer = self.execute(question, reading, recorder)
-            if answer is not None or self.writer is None:
+        readings = self.read(question)
+        if self.writer is not None and not is_stated(readings):
+            answer = self._ask_model(question, recorder)
+            if answer is not None:
                 return answer
-        return None if self.writer is None else self._ask_model(question, recorder)
+        return self.answer_readings(question, readings, recorder)
 
-    # By rule
+    # By clew's own models
 
-    def read(self, question: Question) -> TableReading | None:
-        """Return how a question reads over the tables of CSV files and workbooks: the reading with most of its words,
-        one without doubts before others. None where nothing in it fits a table. No model is asked."""
-        readings: list[TableReading] = []
+    def read(self, question: Question) -> tuple[TableReading, ...]:
+        """Return how a question reads over the tables of CSV files and workbooks, the likeliest first; () where
+        nothing in them fits it. No model is asked."""
+        catalogues = []
         for id, name in self._data_tables(question):
-            vocabulary: TableVocabulary | None = self.snapshot.memoize(
-                f"table-words/{id}/{name}", partial(self._open_vocabulary, id, name), documents_only=True
+            catalogue: TableCatalogue | None = self.snapshot.memoize(
+                f"table-catalogue/{id}/{name}", partial(self._open_catalogue, id, name), documents_only=True
             )
-            reading = None if vocabulary is None else vocabulary.read(question.text)
-            if reading is not None:
-                readings.append(reading)
-        readings.sort(key=lambda reading: (not reading.is_sure, -reading.words, len(reading.doubts)))
-        if not readings:
-            return None
-        best = readings[0]
-        rivals = [other.table for other in readings[1:] if other.is_sure and other.words == best.words]
-        if best.is_sure and rivals:
-            return replace(best, doubts=(f"it fits the tables {', '.join([best.table, *rivals])}",))
-        return best
+            if catalogue is not None:
+                catalogues.append(catalogue)
+        return self.reader.read(question.text, catalogues, MAX_POSSIBLE) if catalogues else ()
 
-    def _open_vocabulary(self, id: str, name: str) -> TableVocabulary | None:
+    def _open_catalogue(self, id: str, name: str) -> TableCatalogue | None:
         table = self._open_table(id, name)
         is_usable = len(table.rows) > 1 and len(table.columns) > 1 and not table.table.headers_uncertain
-        return TableVocabulary(TableArrays(table)) if is_usable else None
+        return TableCatalogue(TableArrays(table)) if is_usable else None
 
     def _data_tables(self, question: Question) -> list[tuple[str, str]]:
         """Return the tables of files that are nothing but tables as (id, name)."""
@@ -152,34 +166,61 @@ class TableQuestions:
         )
         return replace(table, name=name)
 
-    def execute(self, question: Question, reading: TableReading, recorder: TrailRecorder) -> Answer | None:
-        """Return the answer to a reading, None where its result is empty."""
+    def answer_readings(
+        self, question: Question, readings: Sequence[TableReading], recorder: TrailRecorder
+    ) -> Answer | None:
+        """Return the answer of the likeliest reading, with those of the next ones where it is not to be stated; None
+        where none is likely."""
+        likely = [reading for reading in readings if reading.probability >= SHOWN_FROM]
+        if not likely:
+            return None
+        answer = self.answer_reading(question, likely[0], recorder)
+        if not is_stated(readings):
+            others = (self.answer_reading(question, reading, TrailRecorder()) for reading in likely[1:])
+            answer = replace(answer, others=tuple(others))
+        return answer
+
+    def answer_reading(self, question: Question, reading: TableReading, recorder: TrailRecorder) -> Answer:
+        """Return the answer of a reading, with the rows that it was made of."""
         started = time.perf_counter()
-        arrays = TableArrays(reading.query.table)
-        query = arrays.include_ties(reading.query)
-        results = arrays.run(query)
-        values = _describe_results(query, results)
-        count = sum(len(result.rows) for result in results)
+        query, result = reading.plan.query, reading.result
+        rows = [row for row in (*result.rows, *result.others) if len(row.rows)]
+        values = describe_reading(question.text, reading)
         recorder.add(
             TableQueryStep(
-                query.sql,
+                reading.plan.sql,
                 "clew's parser",
                 query.table.name,
-                "answered" if values else "no row fits",
+                "answered" if values else "no row fits" if not rows else "the cell is empty",
                 seconds=time.perf_counter() - started,
             )
         )
-        if not values:
-            return None
-        rows = [place for result in results for place in result.rows[:_QUOTED].tolist()][:_QUOTED]
+        places = [place for row in rows for place in row.rows[:_QUOTED].tolist()][:_QUOTED]
         shown = query.column if query.column is not None else query.group
         cells = [
-            (query.table.rows[place].id, "" if shown is None else query.table.rows[place].cells[shown], shown)
-            for place in rows
+            (
+                query.table.rows[place].id,
+                "" if shown is None or shown == GROUP else query.table.rows[place].cells[shown],
+                None if shown == GROUP else shown,
+            )
+            for place in places
         ]
-        formula = f"from {count:,} row{'s' * (count != 1)} of the table '{query.table.name}'"
-        plan = Plan("table", query.sql, query.aggregate)
-        return replace(self._make_answer(values, cells, "tables", plan), formula=formula, by_rule=True)
+        count = sum(len(row.rows) for row in rows)
+        source = f"from {count:,} row{'s' * (count != 1)} of the table '{query.table.name}'"
+        empty = (
+            ""
+            if values
+            else f"Not given: {'the cell is empty' if rows else 'no row fits'}. Read as: {reading.sentence}"
+        )
+        plan = Plan("table", reading.plan.sql, reading.plan.operation)
+        answer = self._make_answer(values or [empty], cells, "tables", plan)
+        return replace(
+            answer,
+            values=tuple(values),
+            empty=not values,
+            confidence=reading.probability,
+            formula=f"Read as: {reading.sentence}; {source}",
+        )
 
     def _make_answer(
         self,
@@ -266,6 +307,18 @@ class TableQuestions:
         return ("", None) if row is None or place is None else (row.cells[place], place)
 
 
+def open_tables(snapshot: Snapshot) -> list[DataTable]:
+    """Return the tables of files that are nothing but tables, those alone whose columns have names."""
+    data = {document.key for document in snapshot.documents() if document.media_type in DATA_TYPES}
+    tables = []
+    for id, name in _name_all_tables(snapshot).items():
+        if id.rpartition(":")[0] in data:
+            table = table_from_node(snapshot.nodes(snapshot.rows([id]))[0], name)
+            if len(table.rows) > 1 and len(table.columns) > 1 and not table.table.headers_uncertain:
+                tables.append(table)
+    return tables
+
+
 def _name_all_tables(snapshot: Snapshot) -> dict[str, str]:
     kinds = snapshot.column("kind")
     nodes = snapshot.nodes(np.flatnonzero(kinds == KINDS.index(TABLE)))
@@ -273,18 +326,60 @@ def _name_all_tables(snapshot: Snapshot) -> dict[str, str]:
     return {node.id: name for name, _, node in name_tables(nodes)}
 
 
-def _describe_results(query: TableQuery, results: Sequence[ResultRow]) -> tuple[str, ...]:
-    """Return each row of a result in words; a list of cells has each once."""
+def is_stated(readings: Sequence[TableReading]) -> bool:
+    """Return whether the first reading is likely enough to be stated."""
+    return bool(readings) and readings[0].probability >= STATED_FROM
+
+
+def describe_reading(question: str, reading: TableReading) -> list[str]:
+    """Return what a reading answers, each value in words; [] where no row fits or the cells are empty."""
+    plan, result = reading.plan, reading.result
+    if plan.other is None:
+        return list(_describe_results(question, plan.query, result.rows))
+    if result.number is None:
+        return []
+    number = abs(result.number)
+    if plan.formula in (HIGHER, LOWER):
+        rows = [*result.rows, *result.others]
+        best = [row.name for row in rows if row.value == result.number]
+        amounts = " and ".join(
+            _describe_number(plan.query, row.value) for row in rows if isinstance(row.value, float)
+        )
+        return [f"{' and '.join(best)} ({amounts})"]
+    if plan.formula == RATIO:
+        return [format_amount(number, "", 1.0)]
+    if plan.formula == SHARE:
+        return [format_amount(number, "%", 1.0)]
+    way = "more" if result.number > 0 else "less" if result.number < 0 else ""
+    text = format_amount(number, "%", 1.0) if plan.formula == CHANGE else _describe_number(plan.query, number)
+    return [f"{text} {way}".strip() if plan.formula in (CHANGE, DIFFERENCE) else text]
+
+
+def _describe_results(question: str, query: TableQuery, results: Sequence[ResultRow]) -> tuple[str, ...]:
+    """Return each row of a result in words; a list of cells has each once, as it is written."""
     values = []
     for result in results:
         if result.value is None:
             continue
-        if query.names_only and result.name:
-            values.append(result.name)
-            continue
-        text = result.value if isinstance(result.value, str) else _describe_number(query, result.value)
+        if query.aggregate == "values" and query.column is not None:
+            text = query.table.rows[result.rows[0]].cells[query.column]
+        elif isinstance(result.value, str):
+            text = result.value
+        elif query.aggregate == "count":
+            text = f"{result.value:,.0f}{_name_counted(question)}"
+        else:
+            text = _describe_number(query, result.value)
         values.append(f"{result.name}: {text}" if result.name else text)
     return tuple(dict.fromkeys(values)) if query.aggregate == "values" else tuple(values)
+
+
+def _name_counted(question: str) -> str:
+    """Return what a question counts, behind a blank: the word after "how many"; "" where it has none."""
+    words = QuestionText(question).words
+    for first, second, third in zip(words, words[1:], words[2:], strict=False):
+        if (first.text, second.text) == ("how", "many") and third.is_content:
+            return f" {question[third.start : third.end]}"
+    return ""
 
 
 def _describe_number(query: TableQuery, value: float) -> str:

@@ -196,7 +196,6 @@ _HOLDS = (
     "holds|hold|has|have|contains|contain|shows|show|gives|give|lists|list|mentions|mention|covers|cover|discusses|"
     "discuss|describes|describe|talks about|talk about|deals with|states|state|says|say|reports|report|includes"
 )
-_LOCATED = "start on|begin on|start|starts|begin|begins|appear|appears|stand|stands|on"
 _NEVER_IN_PLACE = frozenset(
     "did does do was were is are will would can could may to what which how where who when why between".split()
 )

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats, Mask
 
 Aggregate = Literal["count", "distinct", "sum", "average", "median", "maximum", "minimum", "share", "values"]
-Operator = Literal["=", "<>", ">", ">=", "<", "<=", "month"]
+Operator = Literal["=", "<>", ">", ">=", "<", "<=", "month", "empty", "filled"]
+#: In place of a column: the heading of the group of rows that a row stands in.
+GROUP = -1
 
+#: Conditions of a table whose rows are remembered.
+_REMEMBERED = 256
 _FUNCTIONS = {"sum": "sum", "average": "avg", "median": "median", "maximum": "max", "minimum": "min"}
 _COMPUTE: Mapping[str, Callable[[Floats], np.floating[Any]]] = {
     "sum": np.sum, "average": np.mean, "median": np.median, "maximum": np.max, "minimum": np.min
@@ -33,9 +38,10 @@ _COMPARE = {"=": operator.eq, ">": operator.gt, ">=": operator.ge, "<": operator
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on the rows: one of ``values`` (for ``<>`` none of them), a bound, or a month (1 to 12) of a day.
+    """A condition on the rows: one of ``values`` (for ``<>`` none of them), a bound, a month (1 to 12) of a day, or
+    that the cell is empty or filled.
 
-    Values of a text column are cells as they are spelled.
+    Values of a text column are cells as they are spelled. ``column`` may be :data:`GROUP`.
     """
 
     column: int
@@ -50,8 +56,8 @@ class TableQuery:
     ``aggregate`` is computed of ``column`` (None for a count of rows) over the rows that meet all ``conditions``, for
     each value of ``group`` where that is given. ``values`` are the cells of ``column``, with the cell of ``group``
     beside each. ``share`` is the percentage of the rows, or of the sum of ``column``, that also meets ``part``. Rows
-    of totals never count. ``descending`` sorts by what is computed, and ``limit`` cuts. ``names_only``: the groups
-    are the answer, not what is computed of them.
+    of totals count only for cells ``with_totals``. ``descending`` sorts by what is computed, and ``limit`` cuts.
+    ``names_only``: the groups are the answer, not what is computed of them.
     """
 
     table: DataTable
@@ -63,6 +69,7 @@ class TableQuery:
     descending: bool | None = None
     limit: int | None = None
     names_only: bool = False
+    with_totals: bool = False
 
     @property
     def sql(self) -> str:
@@ -71,7 +78,7 @@ class TableQuery:
         group = "" if self.group is None else quote_name(columns[self.group].name)
         value = self._sql_value()
         wheres = [self._sql_condition(condition) for condition in self.conditions]
-        if any(row.is_total for row in self.table.rows):
+        if not self.with_totals and any(row.is_total for row in self.table.rows):
             wheres.append("not _total")
         text = f"select {f'{group}, ' if group else ''}{value} from {quote_name(self.table.name)}"
         text += f" where {' and '.join(wheres)}" if wheres else ""
@@ -92,12 +99,15 @@ class TableQuery:
             case "share":
                 whole = f"sum({name})" if name else "count(*)"
                 part = " and ".join(self._sql_condition(condition) for condition in self.part)
-                return f"100.0 * {whole} filter (where {part}) / {whole}"
+                return f"100.0 * coalesce({whole} filter (where {part}), 0) / {whole}"
             case _:
                 return f"{_FUNCTIONS[self.aggregate]}({name})"
 
     def _sql_condition(self, condition: Condition) -> str:
-        name = quote_name(self.table.columns[condition.column].name)
+        is_group = condition.column == GROUP
+        name = "_group" if is_group else quote_name(self.table.columns[condition.column].name)
+        if condition.operator in {"empty", "filled"}:
+            return f"{name} is {'not ' * (condition.operator == 'filled')}null"
         values = [_sql_literal(value) for value in condition.values]
         if condition.operator == "month":
             return f"month({name}) = {values[0]}"
@@ -149,6 +159,11 @@ class TableArrays:
         self.numbers = cache(self._numbers)
         self.days = cache(self._days)
         self.texts = cache(self._texts)
+        self.empty = cache(self._empty)
+        self._places = cache(self._place_texts)
+        # Most of the plans that a question may mean share their conditions.
+        self._meets = lru_cache(_REMEMBERED)(self._compare)
+        self._is_total = np.array([row.is_total for row in table.rows], dtype=np.bool_)
 
     def _numbers(self, column: int) -> Floats:
         values = self.table.values(column)
@@ -159,9 +174,17 @@ class TableArrays:
             ["NaT" if value is None else value for value in self.table.values(column)], dtype="M8[D]"
         )
 
+    def _empty(self, column: int) -> Mask:
+        """Return which rows have no value in a column."""
+        return np.array([value is None for value in self.table.values(column)], dtype=np.bool_)
+
+    def _place_texts(self, column: int) -> dict[str, int]:
+        """Return the positions of the distinct cells of a column."""
+        return {name: place for place, name in enumerate(self.texts(column)[0])}
+
     def _texts(self, column: int) -> tuple[list[str], NDArray[np.int64]]:
         """Return the distinct cells of a column, sorted, and for each row the position of its cell, -1 for none."""
-        cells = [row.cells[column] for row in self.table.rows]
+        cells = [row.group if column == GROUP else row.cells[column] for row in self.table.rows]
         names = sorted({cell for cell in cells if cell})
         places = {name: place for place, name in enumerate(names)}
         return names, np.array([places.get(cell, -1) for cell in cells], dtype=np.int64)
@@ -172,16 +195,21 @@ class TableArrays:
             mask &= self._meets(condition)
         return mask
 
-    def _meets(self, condition: Condition) -> Mask:
-        kind = self.table.columns[condition.column].type
+    def _compare(self, condition: Condition) -> Mask:
+        kind = "text" if condition.column == GROUP else self.table.columns[condition.column].type
         result: Mask
+        if condition.operator in {"empty", "filled"}:
+            values = self.table.values(condition.column)
+            return np.array(
+                [(value is None) == (condition.operator == "empty") for value in values], np.bool_
+            )
         if condition.operator == "month":
             days = self.days(condition.column)
             months = days.astype("M8[M]").astype(np.int64) % 12 + 1
             return np.asarray(~np.isnat(days) & (months == condition.values[0]), dtype=np.bool_)
         if kind == "text":
-            names, codes = self.texts(condition.column)
-            wanted = np.isin(codes, [names.index(str(value)) for value in condition.values])
+            codes, places = self.texts(condition.column)[1], self._places(condition.column)
+            wanted = np.isin(codes, [places[str(value)] for value in condition.values])
             return (codes >= 0) & ~wanted if condition.operator == "<>" else wanted
         if kind == "date":
             days = self.days(condition.column)
@@ -199,11 +227,10 @@ class TableArrays:
     def run(self, query: TableQuery) -> list[ResultRow]:
         """Return the result of a query over this table. Rows without a group have none in the result; groups are in
         the order of their names, unless the query sorts them."""
-        is_total = np.array([row.is_total for row in self.table.rows], dtype=np.bool_)
-        rows = np.flatnonzero(self._mask(query.conditions) & ~is_total)
+        rows = np.flatnonzero(self._mask(query.conditions) & (~self._is_total | query.with_totals))
         if query.aggregate == "values":
-            results = self._cells(query, rows)
-        elif query.group is None:
+            return self._cells(query, rows)
+        if query.group is None:
             results = [self._aggregate(query, "", rows)]
         else:
             names, codes = self.texts(query.group)
@@ -218,40 +245,44 @@ class TableArrays:
             ]
         if query.descending is not None:
             sign = -1 if query.descending else 1
-            results.sort(
-                key=lambda row: sign * amount if (amount := self._amount(query, row)) is not None else np.inf
-            )
+            results.sort(key=lambda row: sign * row.value if isinstance(row.value, float) else np.inf)
         return results[: query.limit]
-
-    def _amount(self, query: TableQuery, row: ResultRow) -> float | None:
-        """Return what a row of a result is sorted by: its number, or its day as a number."""
-        if not isinstance(row.value, str):
-            return row.value
-        assert query.column is not None
-        day = self.days(query.column)[row.rows[0]]
-        return None if np.isnat(day) else float(day.astype(np.int64))
 
     def include_ties(self, query: TableQuery) -> TableQuery:
         """Return a query with as large a limit as it takes to leave out nothing that equals the last row."""
         if query.limit is None or query.descending is None:
             return query
-        values = [row.value for row in self.run(replace(query, limit=None))]
-        limit = query.limit
-        while 0 < limit < len(values) and values[limit] == values[limit - 1]:
-            limit += 1
-        return replace(query, limit=limit)
+        size = query.limit + 16
+        while True:
+            values = [row.value for row in self.run(replace(query, limit=size))]
+            limit = query.limit
+            while 0 < limit < len(values) and values[limit] == values[limit - 1]:
+                limit += 1
+            if limit < size:
+                return replace(query, limit=limit)
+            size *= 4
 
     def _cells(self, query: TableQuery, rows: NDArray[np.int64]) -> list[ResultRow]:
         assert query.column is not None
-        is_number = self.table.columns[query.column].type == "number"
-        results = []
-        for place in rows.tolist():
-            cells = self.table.rows[place].cells
-            name = "" if query.group is None else cells[query.group]
-            number = self.numbers(query.column)[place] if is_number else np.nan
-            value = (None if np.isnan(number) else float(number)) if is_number else cells[query.column]
-            results.append(ResultRow(name, value or (value if value == 0 else None), np.array([place])))
-        return results
+        kind = self.table.columns[query.column].type
+        if query.descending is not None:
+            if kind == "date":
+                days = self.days(query.column)[rows]
+                amounts = np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))
+            else:
+                amounts = self.numbers(query.column)[rows]
+            rows = rows[np.argsort(-amounts if query.descending else amounts, kind="stable")]
+        rows = rows[: query.limit]
+        cells = [self.table.rows[place].cells for place in rows.tolist()]
+        names = [""] * len(cells) if query.group is None else [own[query.group] for own in cells]
+        values: list[float | str | None] = [own[query.column] or None for own in cells]
+        if kind == "number":
+            numbers = self.numbers(query.column)[rows].tolist()
+            values = [None if math.isnan(number) else number for number in numbers]
+        return [
+            ResultRow(name, value, rows[number : number + 1])
+            for number, (name, value) in enumerate(zip(names, values, strict=True))
+        ]
 
     def _aggregate(self, query: TableQuery, name: str, rows: NDArray[np.int64]) -> ResultRow:
         if query.aggregate == "count":

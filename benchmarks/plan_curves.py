@@ -1,0 +1,98 @@
+"""The page of how well plain questions over graphs and tables are read, from the record of ``clew train plans``.
+
+    python benchmarks/plan_curves.py build/plans/clew-plans-training.json > docs/benchmarks/plans.md
+
+Nothing is measured here: the training asked whole graphs and worlds of tables that nothing was fitted to, with the
+mixture and the confidence fitted without the domain that is asked. Intervals are Wilson's, 95 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+WORDINGS = {"plain", "typed", "talk", "odd"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("record", type=Path, help="clew-plans-training.json of a training")
+    record = json.loads(parser.parse_args().record.read_text(encoding="utf-8"))
+    measures = record["after"]
+    print(INTRODUCTION.format(seed=record["settings"]["seed"]))
+    for source in ("graphs", "tables"):
+        print("\n".join(describe_source(source, measures[source])))
+
+
+INTRODUCTION = """# Plain questions over graphs and tables
+
+How well plain questions are read without a language model, on graphs and tables that nothing was fitted to: the
+held-out fold of `clew train plans` (seed {seed}). All figures are development: the questions were in sight of the
+people who wrote the code, though not of what was fitted. Right is a plan that answers as the question's own does, on
+the graph and on a copy with rewired edges; for tables one that uses the columns of the question's SQL and gives its
+result.
+
+<!-- generated: python benchmarks/plan_curves.py build/plans/clew-plans-training.json > docs/benchmarks/plans.md -->
+"""
+
+
+def describe_source(source: str, measures: dict[str, Any]) -> list[str]:
+    """Return the lines about one kind of source."""
+    n = measures["questions"]
+    lines = [
+        f"## {source.capitalize()}",
+        "",
+        f"{n:,} answerable questions of {measures['of']:,}.",
+        "",
+        "| | share of the answerable |",
+        "|---|---|",
+    ]
+    if "proposed" in measures:
+        lines.append(f"| the plan is among the options | {write_share(measures['proposed'], n)} |")
+    for name in (
+        "right first by the linear score alone",
+        "right first",
+        "right among three",
+        "right at 5% wrong",
+        "right at 10% wrong",
+    ):
+        lines.append(f"| {name} | {write_share(measures[name], n)} |")
+    stated = measures["stated"]
+    lines += [
+        "",
+        f"Stated (a probability of 70 % and more): {stated['right']} right, {stated['wrong']} wrong. "
+        f"Expected calibration error {measures['expected calibration error']:.3f}, ten bins.",
+    ]
+    if away := measures.get("stated with what is asked taken away"):
+        lines.append(
+            f"Asked of a graph without a relation that the question needs: {away['wrong']} of {away['of']} stated."
+        )
+    counts = measures["right first by"]
+    kinds = {name for name in counts if name not in WORDINGS and not name[0].isupper()}
+    lines += ["", "| wording, kind or source | right first | n |", "|---|---|---|"]
+    for name in [*sorted(WORDINGS & set(counts)), *sorted(kinds)]:
+        right, of = counts[name]
+        lines.append(f"| {name} | {write_share(right / of, of)} | {of} |")
+    lines += ["", "| said | right | n |", "|---|---|---|"]
+    for each in measures["reliability"]:
+        lines.append(
+            f"| {each['probability']:.0%} | {write_share(each['right'], each['questions'])} | {each['questions']} |"
+        )
+    return [*lines, ""]
+
+
+def write_share(share: float, n: int) -> str:
+    """Return a share with its interval (Wilson, 95 %)."""
+    z = 1.96
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    spread = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return f"{share:.2f} [{middle - spread:.2f}, {middle + spread:.2f}]"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,585 @@
+"""Plans over a table that a question may mean: enumerated from the cells that it may name, its numbers and days, and
+the columns that its words are like.
+
+Nothing here knows English. Each family of shapes has its own quota. A plan is a query over one table, or a formula
+over two of them: a difference, a change, a ratio, a share.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from clew.core.text import shorten
+from clew.core.values import MONTH_PATTERN, month_number
+from clew.questions.table_catalogue import CellMatch
+from clew.questions.table_query import GROUP, Aggregate, Condition, Operator, TableQuery
+
+if TYPE_CHECKING:
+    from clew.questions.table_catalogue import TableCatalogue
+    from clew.questions.text import QuestionText, Value
+
+#: Plans of a table that are kept of each family, the likeliest by their slots.
+QUOTAS = {
+    "cell": 40,
+    "rows": 30,
+    "count": 30,
+    "aggregate": 40,
+    "ranked": 40,
+    "groups": 40,
+    "two columns": 24,
+    "two rows": 30,
+    "share": 16,
+}
+#: Columns and cells that are tried together.
+BEST_COLUMNS, BEST_NUMBERS, BEST_CONDITIONS = 7, 5, 12
+#: Sets of conditions of a table that are tried.
+MOST_FILTERS = 40
+#: What a condition costs that no words name, and a column for the names of rows that are asked for.
+UNNAMED = -1.0
+#: Values of a condition that are said in words.
+_SAID = 3
+#: What is made of the numbers of two queries.
+DIFFERENCE, CHANGE, RATIO, SHARE, HIGHER, LOWER, SUM = (
+    "difference", "change", "ratio", "share", "higher", "lower", "sum"
+)  # fmt: skip
+_EXTREMES: tuple[Aggregate, ...] = ("maximum", "minimum")
+_BOUNDS: tuple[Operator, ...] = (">", "<", ">=", "<=")
+_AGGREGATES: tuple[Aggregate, ...] = ("sum", "average", "maximum", "minimum", "median")
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """A query, or a ``formula`` over its number and that of ``other``."""
+
+    query: TableQuery
+    formula: str = ""
+    other: TableQuery | None = None
+
+    @property
+    def sql(self) -> str:
+        """The plan in SQL, as ``clew sql`` takes it."""
+        if self.other is None:
+            return self.query.sql
+        first, second = (f"({replace(each, group=None).sql})" for each in (self.query, self.other))
+        return (
+            "select "
+            + {
+                DIFFERENCE: f"{second} - {first}",
+                CHANGE: f"100.0 * ({second} - {first}) / {first}",
+                RATIO: f"1.0 * {first} / {second}",
+                SHARE: f"100.0 * {first} / {second}",
+                SUM: f"{first} + {second}",
+                HIGHER: f"greatest({first}, {second})",
+                LOWER: f"least({first}, {second})",
+            }[self.formula]
+        )
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from other plans over the same table."""
+        return (self.formula, *(_key_query(query) for query in (self.query, self.other) if query is not None))
+
+    @property
+    def operation(self) -> str:
+        """What is computed."""
+        return self.formula or self.query.aggregate
+
+    @property
+    def shape(self) -> str:
+        """What kind of plan it is, without the names of columns and cells: what is computed of a column of which
+        kind, for groups, in which order, under which conditions."""
+        query = self.query
+        parts = [self.formula or query.aggregate]
+        if query.column is not None:
+            parts.append(_kind_of(query, query.column))
+        if query.group is not None and not self.formula:
+            parts.append(f"by {_kind_of(query, query.group)}")
+        if query.descending is not None:
+            parts.append("highest" if query.descending else "lowest")
+        parts += ["several"] * ((query.limit or 1) > 1)
+        conditions = (f"{_kind_of(query, each.column)} {each.operator}" for each in query.conditions)
+        return " ".join([*parts, *sorted(conditions)])
+
+    def say(self) -> str:
+        """The plan in words: what is asked, then each condition."""
+        if self.other is None:
+            return say_query(self.query)
+        return f"{self.formula} of {say_query(self.query)} and {say_query(self.other)}"
+
+
+def _kind_of(query: TableQuery, column: int) -> str:
+    return "text" if column == GROUP else query.table.columns[column].type
+
+
+def _key_query(query: TableQuery) -> tuple[object, ...]:
+    return (
+        query.aggregate,
+        query.column,
+        frozenset(query.conditions),
+        query.group,
+        frozenset(query.part),
+        query.descending,
+        query.limit,
+    )
+
+
+def say_query(query: TableQuery) -> str:
+    """Return a query in words."""
+    header = "" if query.column is None else _say_column(query, query.column)
+    group = "" if query.group is None else _say_column(query, query.group)
+    where = " and ".join(_say_condition(query, condition) for condition in query.conditions)
+    if query.descending is not None:
+        number = f"{query.limit} " if query.limit and query.limit > 1 else ""
+        measure = {"count": "number of rows", "values": header}.get(
+            query.aggregate, f"{query.aggregate} {header}"
+        )
+        text = f"{group} with {number}{'highest' if query.descending else 'lowest'} {measure}"
+    elif query.aggregate == "values":
+        text = header
+    elif query.aggregate == "count":
+        text = f"how many {query.table.name.replace('_', ' ')}"
+    elif query.aggregate == "share":
+        part = " and ".join(_say_condition(query, condition) for condition in query.part)
+        text = f"percent of {header or 'rows'} with {part}"
+    else:
+        text = f"{'number of different' if query.aggregate == 'distinct' else query.aggregate} {header}"
+    if group and query.descending is None and query.aggregate != "values":
+        text += f" for each {group}"
+    return f"{text} where {where}" if where else text
+
+
+def _say_column(query: TableQuery, place: int) -> str:
+    return (
+        "section" if place == GROUP else query.table.columns[place].header or query.table.columns[place].name
+    )
+
+
+def _say_value(value: str | float | date) -> str:
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() else str(value)
+    return shorten(str(value), 80)
+
+
+def _say_condition(query: TableQuery, condition: Condition) -> str:
+    name = _say_column(query, condition.column)
+    values = " or ".join(map(_say_value, condition.values[:_SAID]))
+    if len(condition.values) > _SAID:
+        values += f" or {len(condition.values) - _SAID} more"
+    names = {"=": "is", "<>": "is not", "empty": "is empty", "filled": "is not empty", "month": "in month"}
+    return f"{name} {names.get(condition.operator, condition.operator)} {values}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class TableOption:
+    """A plan with the family that proposed it, its slots' log-odds, the ``columns`` and ``cells`` that it uses, and
+    the ``values`` of the question that it compares with, by number. The last ``filters`` slots are of conditions."""
+
+    plan: TablePlan
+    family: str
+    slots: tuple[float, ...]
+    columns: frozenset[int]
+    cells: tuple[CellMatch, ...] = ()
+    values: frozenset[int] = frozenset()
+    filters: int = 0
+
+    @property
+    def score(self) -> float:
+        """The sum of its slots."""
+        return sum(self.slots)
+
+    @property
+    def conditions(self) -> tuple[float, ...]:
+        """The slots of its conditions, which stand behind those of what is asked."""
+        return self.slots[len(self.slots) - self.filters :]
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """Conditions that go together, with their slots."""
+
+    conditions: tuple[Condition, ...] = ()
+    slots: tuple[float, ...] = ()
+    cells: tuple[CellMatch, ...] = ()
+    values: frozenset[int] = frozenset()
+
+    def joined(self, other: _Filter) -> _Filter:
+        """Return both."""
+        return _Filter(
+            (*self.conditions, *other.conditions),
+            (*self.slots, *other.slots),
+            (*self.cells, *other.cells),
+            self.values | other.values,
+        )
+
+    @property
+    def columns(self) -> frozenset[int]:
+        """The columns that it tests."""
+        return frozenset(condition.column for condition in self.conditions)
+
+
+@dataclass(slots=True)
+class TablePlanner:
+    """Enumerates the plans over one table that a question may mean. ``columns`` are the log-odds of its columns,
+    ``cells`` the cells that may be named, with theirs."""
+
+    catalogue: TableCatalogue
+    question: QuestionText
+    columns: Sequence[float]
+    cells: Sequence[tuple[CellMatch, float]]
+    _options: dict[tuple[object, ...], TableOption] = field(default_factory=dict)
+
+    def propose(self) -> list[TableOption]:
+        """Return the options, the likeliest first."""
+        for family, options in self._families():
+            for option in heapq.nlargest(QUOTAS[family], options, key=lambda each: each.score):
+                known = self._options.get(option.plan.key)
+                if known is None or known.score < option.score:
+                    self._options[option.plan.key] = option
+        return sorted(self._options.values(), key=lambda option: -option.score)
+
+    def _families(self) -> Iterator[tuple[str, Iterator[TableOption]]]:
+        singles = self._filters()
+        several = heapq.nlargest(MOST_FILTERS, self._pairs(singles), key=lambda each: sum(each.slots))
+        filters = [_Filter(), *sorted([*singles, *several], key=lambda each: -sum(each.slots))]
+        yield "cell", self._cells(filters)
+        yield "rows", self._rows(filters)
+        yield "count", self._counts(filters)
+        yield "aggregate", self._aggregates(filters)
+        yield "ranked", self._ranked(filters[: 2 * BEST_CONDITIONS])
+        yield "groups", self._groups(filters[:BEST_CONDITIONS])
+        yield "two columns", self._two_columns(filters)
+        yield "two rows", self._two_rows()
+        yield "share", self._shares(singles)
+
+    # Conditions
+
+    def _filters(self) -> list[_Filter]:
+        """Return the likeliest single conditions."""
+        kinds: list[Iterable[_Filter]] = [
+            [self._of_cell(cell, score) for cell, score in self.cells if not cell.is_flag],
+            [self._of_cell(cell, score) for cell, score in self.cells if cell.is_flag],
+            self._denied(),
+            self._of_numbers(),
+            self._of_days(),
+            self._of_gaps(),
+        ]
+        filters = [
+            each
+            for kind in kinds
+            for each in heapq.nlargest(BEST_CONDITIONS, kind, key=lambda own: sum(own.slots))
+        ]
+        return sorted(filters, key=lambda each: -sum(each.slots))
+
+    def _of_cell(self, cell: CellMatch, score: float, operator: Operator = "=") -> _Filter:
+        values: tuple[str | float, ...] = (cell.value, *cell.more)
+        if cell.column != GROUP and self.catalogue.table.columns[cell.column].type == "number":
+            numbers, wanted = self.catalogue.arrays.numbers(cell.column).tolist(), set(values)
+            rows = self.catalogue.table.rows
+            values = tuple(
+                {n for n, row in zip(numbers, rows, strict=True) if row.cells[cell.column] in wanted}
+            )
+        return _Filter((Condition(cell.column, operator, values),), (score,), (cell,))
+
+    def _denied(self) -> Iterator[_Filter]:
+        for cell, score in self.cells[:4]:
+            if cell.column not in self.catalogue.names:
+                yield self._of_cell(cell, score - 0.7, "<>")
+
+    def _of_numbers(self) -> Iterator[_Filter]:
+        words = self.question.words
+        in_cells = {place for cell, _ in self.cells if cell.is_exact for place in cell.words}
+        for number, value in enumerate(self.question.values):
+            places = {place for place, word in enumerate(words) if value.start <= word.start < value.end}
+            if value.is_date or not _is_number(value.texts[0]) or (places and places <= in_cells):
+                continue
+            for column in self._likely(self.catalogue.numbers, BEST_NUMBERS):
+                own = frozenset([number])
+                if len(value.texts) == 2:
+                    low, high = map(float, value.texts)
+                    bounds = (Condition(column, ">=", (low,)), Condition(column, "<=", (high,)))
+                    yield _Filter(bounds, (self.columns[column],), (), own)
+                    continue
+                for operator in _BOUNDS:
+                    condition = Condition(column, operator, (float(value.texts[0]),))
+                    yield _Filter((condition,), (self.columns[column],), (), own)
+
+    def _of_days(self) -> Iterator[_Filter]:
+        values = self.question.values
+        for column in self._likely(self.catalogue.days, 3):
+            slots = (self.columns[column],)
+            for number, value in enumerate(values):
+                for bounds in _bound_days(column, value):
+                    yield _Filter(bounds, slots, (), frozenset([number]))
+            for number, (value, other) in enumerate(itertools.pairwise(values)):
+                first, last = _days_of(value), _days_of(other)
+                if first and last and first[0] <= last[1]:
+                    bounds = (Condition(column, ">=", (first[0],)), Condition(column, "<=", (last[1],)))
+                    yield _Filter(bounds, slots, (), frozenset([number, number + 1]))
+            for place, word in enumerate(self.question.words):
+                month = (
+                    month_number(word.text) if re.fullmatch(MONTH_PATTERN, word.text, re.IGNORECASE) else 0
+                )
+                if month and not any(value.start <= word.start < value.end for value in values):
+                    named = CellMatch(column, word.text, frozenset([place]), (0.0,))
+                    yield _Filter((Condition(column, "month", (month,)),), slots, (named,))
+
+    def _of_gaps(self) -> Iterator[_Filter]:
+        for column in self._likely(range(len(self.columns)), 5):
+            empty = self.catalogue.arrays.empty(column)
+            if empty.any() and not empty.all():
+                yield _Filter((Condition(column, "empty", ()),), (self.columns[column] - 0.5,))
+                yield _Filter((Condition(column, "filled", ()),), (self.columns[column] - 1.0,))
+
+    def _pairs(self, singles: Sequence[_Filter]) -> Iterator[_Filter]:
+        cells = [each for each in singles if each.cells][:BEST_CONDITIONS]
+        best = [*cells, *[each for each in singles if not each.cells][: 2 * BEST_CONDITIONS]]
+        for first, second in itertools.combinations(best, 2):
+            words = [cell.words for cell in (*first.cells, *second.cells)]
+            shares_words = (
+                len(words) == 2
+                and bool(words[0] & words[1])
+                and (words[0] <= words[1] or words[1] <= words[0])
+            )
+            if not first.columns & second.columns and not (first.values & second.values) and not shares_words:
+                yield first.joined(second)
+        exact = [each for each in best if each.cells and each.cells[0].is_exact][:6]
+        for three in itertools.combinations(exact, 3):
+            words = [each.cells[0].words for each in three]
+            if (
+                len(frozenset().union(*words)) == sum(map(len, words))
+                and len({each.columns for each in three}) == 3
+            ):
+                yield three[0].joined(three[1]).joined(three[2])
+        by_column = [each for each in best if each.cells and each.conditions[0].operator == "="]
+        for first, second in itertools.combinations(by_column, 2):
+            if first.columns == second.columns and not first.cells[0].words & second.cells[0].words:
+                left, right = first.conditions[0], second.conditions[0]
+                both = Condition(left.column, "=", (*left.values, *right.values))
+                yield _Filter((both,), (*first.slots, *second.slots), (*first.cells, *second.cells))
+
+    def _likely(self, among: Sequence[int], most: int) -> list[int]:
+        return heapq.nlargest(most, among, key=lambda place: self.columns[place])
+
+    def _option(
+        self,
+        family: str,
+        own: _Filter,
+        slots: tuple[float, ...],
+        aggregate: Aggregate,
+        column: int | None = None,
+        group: int | None = None,
+        **more: Any,
+    ) -> TableOption:
+        query = TableQuery(self.catalogue.table, aggregate, column, own.conditions, group, **more)
+        used = {place for place in (column, group) if place is not None}
+        return TableOption(
+            TablePlan(query),
+            family,
+            (*slots, *own.slots),
+            own.columns | used,
+            own.cells,
+            own.values,
+            len(own.slots),
+        )
+
+    # Families
+
+    def _cells(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        """Yield the cells of a column in the rows that a cell names, totals among them."""
+        likely = self._likely(range(len(self.columns)), BEST_COLUMNS)
+        for own in filters:
+            for column in likely if own.cells else ():
+                if column not in own.columns:
+                    slots = (self.columns[column],)
+                    yield self._option("cell", own, slots, "values", column, with_totals=True)
+
+    def _rows(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        """Yield the names of the rows that meet conditions."""
+        for own in filters:
+            for column in self.catalogue.names:
+                if own.conditions and column not in own.columns:
+                    yield self._option("rows", own, (max(self.columns[column], UNNAMED),), "values", column)
+
+    def _counts(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        texts = self._likely([place for place in self.catalogue.text_columns if place != GROUP], 2)
+        for own in filters:
+            yield self._option("count", own, (UNNAMED,), "count")
+            for column in texts:
+                if column not in own.columns:
+                    yield self._option("count", own, (self.columns[column] - 0.5,), "distinct", column)
+
+    def _aggregates(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        numbers, days = (
+            self._likely(self.catalogue.numbers, BEST_NUMBERS),
+            self._likely(self.catalogue.days, 2),
+        )
+        measures = [
+            *((column, aggregate) for column in numbers for aggregate in _AGGREGATES),
+            *((column, aggregate) for column in days for aggregate in _EXTREMES),
+        ]
+        for own in filters:
+            for column, aggregate in measures:
+                if column not in own.columns:
+                    score = self.columns[column] - 0.3 * (aggregate == "median")
+                    yield self._option("aggregate", own, (score,), aggregate, column)
+
+    def _ranked(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        """Yield the rows with the highest and lowest cells of a column."""
+        columns = self._likely([*self.catalogue.numbers, *self.catalogue.days], BEST_NUMBERS)
+        ways = list(itertools.product((True, False), self._limits()))
+        for own in filters:
+            for column, name in itertools.product(columns, self.catalogue.names[:3]):
+                if not {name, column} & own.columns:
+                    slots = (self.columns[column], max(self.columns[name], UNNAMED))
+                    for descending, limit in ways:
+                        yield self._option(
+                            "ranked", own, slots, "values", column, name, descending=descending, limit=limit
+                        )
+
+    def _limits(self) -> list[int]:
+        """Return how many rows may be asked for: one, and the small numbers of the question."""
+        small = (value.texts[0] for value in self.question.values)
+        return list(dict.fromkeys([1, *(int(text) for text in small if _is_small(text))]))
+
+    def _groups(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        """Yield what is computed for each cell of a column, and the cells for which it is highest and lowest."""
+        most = 0.8 * len(self.catalogue.table.rows)
+        texts = [place for place in self.catalogue.text_columns if place != GROUP]
+        groups = self._likely([place for place in texts if 1 < len(self.catalogue.distinct(place)) < most], 4)
+        measures: list[tuple[Aggregate, int | None, float]] = [("count", None, UNNAMED)]
+        for column in self._likely(self.catalogue.numbers, 3):
+            measures += [(name, column, self.columns[column]) for name in _AGGREGATES[:4]]
+        ways = list(itertools.product((True, False), self._limits()))
+        for own in filters:
+            for group, (aggregate, measured, score) in itertools.product(groups, measures):
+                if group not in own.columns:
+                    slots = (self.columns[group], score)
+                    yield self._option("groups", own, slots, aggregate, measured, group)
+                    for descending, limit in ways:
+                        yield self._option(
+                            "groups",
+                            own,
+                            slots,
+                            aggregate,
+                            measured,
+                            group,
+                            descending=descending,
+                            limit=limit,
+                        )
+
+    def _two_columns(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        """Yield what two cells of one row make together."""
+        numbers = self._likely(self.catalogue.numbers, BEST_NUMBERS)
+        for own in filters:
+            if not own.cells:
+                continue
+            for first, second in itertools.permutations(numbers, 2):
+                if {first, second} & own.columns:
+                    continue
+                queries = [
+                    TableQuery(self.catalogue.table, "values", column, own.conditions, with_totals=True)
+                    for column in (first, second)
+                ]
+                for formula in (DIFFERENCE, CHANGE, RATIO, SHARE):
+                    if formula in (DIFFERENCE, RATIO) and first > second:
+                        continue
+                    yield TableOption(
+                        TablePlan(queries[0], formula, queries[1]),
+                        "two columns",
+                        (self.columns[first], self.columns[second], *own.slots),
+                        own.columns | {first, second},
+                        own.cells,
+                        own.values,
+                        len(own.slots),
+                    )
+
+    def _two_rows(self) -> Iterator[TableOption]:
+        """Yield what the cells of two rows make together, in one column."""
+        exact = [
+            (cell, score) for cell, score in self.cells if cell.column in (*self.catalogue.names, GROUP)
+        ][:8]
+        for (first, score), (second, more) in itertools.permutations(exact, 2):
+            if first.column != second.column or first.words <= second.words or second.words <= first.words:
+                continue
+            for column in self._likely(self.catalogue.numbers, 4):
+                queries = [
+                    TableQuery(
+                        self.catalogue.table,
+                        "values",
+                        column,
+                        (Condition(cell.column, "=", (cell.value,)),),
+                        group=cell.column if cell.column != GROUP else None,
+                        with_totals=True,
+                    )
+                    for cell in (first, second)
+                ]
+                for formula in (DIFFERENCE, RATIO, SHARE, HIGHER, LOWER, SUM):
+                    if formula in (DIFFERENCE, HIGHER, LOWER, SUM) and first.value > second.value:
+                        continue
+                    yield TableOption(
+                        TablePlan(queries[0], formula, queries[1]),
+                        "two rows",
+                        (self.columns[column], score, more),
+                        frozenset([column, first.column]),
+                        (first, second),
+                        filters=2,
+                    )
+
+    def _shares(self, singles: Sequence[_Filter]) -> Iterator[TableOption]:
+        """Yield which part of the rows, or of a sum, meets a condition."""
+        best = [each for each in singles if each.conditions][:BEST_CONDITIONS]
+        for part in best:
+            for whole in (_Filter(), *best):
+                if whole.columns & part.columns:
+                    continue
+                numbers = self._likely(self.catalogue.numbers, 2)
+                for column in (None, *numbers):
+                    query = TableQuery(
+                        self.catalogue.table, "share", column, whole.conditions, part=part.conditions
+                    )
+                    score = UNNAMED if column is None else self.columns[column]
+                    yield TableOption(
+                        TablePlan(query),
+                        "share",
+                        (score, *part.slots, *whole.slots),
+                        part.columns | whole.columns | frozenset([] if column is None else [column]),
+                        (*part.cells, *whole.cells),
+                        part.values | whole.values,
+                        len(part.slots) + len(whole.slots),
+                    )
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).replace("-", "", 1).isdigit()
+
+
+def _is_small(text: str) -> bool:
+    return text.isdigit() and 1 < int(text) < 20
+
+
+def _days_of(value: Value) -> tuple[date, date] | None:
+    """Return the first and the last day of a day, period or year of a question; None for another number."""
+    if value.is_date:
+        return date.fromisoformat(value.texts[0]), date.fromisoformat(value.texts[-1])
+    years = [int(text) for text in (value.texts[0], value.texts[-1]) if text.isdigit()]
+    if len(years) == 2 and all(1900 <= year <= 2100 for year in years):
+        return date(years[0], 1, 1), date(years[1], 12, 31)
+    return None
+
+
+def _bound_days(column: int, value: Value) -> Iterator[tuple[Condition, ...]]:
+    """Yield the conditions on days that a day, period or year of a question may mean."""
+    days = _days_of(value)
+    if days is not None:
+        first, last = days
+        yield (Condition(column, ">=", (first,)), Condition(column, "<=", (last,)))
+        yield (Condition(column, ">", (last,)),)
+        yield (Condition(column, "<", (first,)),)
+        yield (Condition(column, ">=", (first,)),)
+        yield (Condition(column, "<=", (last,)),)

@@ -1,0 +1,532 @@
+"""A plain question over tables: the plans that it may mean, the likeliest first, each with the probability that it is
+meant.
+
+Read as questions over graphs are (:mod:`clew.questions.reading`): options are enumerated for each table, a linear
+score keeps the likeliest, these are run exactly as they read, a judge that reads question and plan corrects the
+scores of the first dozen, and one fitted function makes of all this the probability of the first reading.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.core.text import fold_name
+from clew.questions.linear import LinearScore
+from clew.questions.reading import JUDGED, RUN, correct_scores, log_odds
+from clew.questions.shapes import ShapeClassifier, hash_runs
+from clew.questions.slots import OnceEncoder, encode_labels, share_root
+from clew.questions.table_catalogue import CellMatch, TableCatalogue, carry_cells
+from clew.questions.table_plans import (
+    CHANGE,
+    DIFFERENCE,
+    HIGHER,
+    LOWER,
+    QUOTAS,
+    RATIO,
+    SHARE,
+    TableOption,
+    TablePlan,
+    TablePlanner,
+)
+from clew.questions.table_query import GROUP, ResultRow, TableArrays
+from clew.questions.text import QuestionText
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.core.arrays import Floats
+    from clew.core.protocols import Encoder, PlanJudge
+
+#: Tables whose options are proposed, those that a question is likest to.
+MOST_TABLES = 8
+#: A cell that stands in the question so is not to be left out.
+CERTAIN = 0.5
+OPERATIONS = (
+    "values", "count", "distinct", "sum", "average", "median", "maximum", "minimum", "share", "ratio", "difference",
+    "change", "higher", "lower",
+)  # fmt: skip
+TABLE_FEATURES = (
+    "log probability of the shape",
+    "sum of slots",
+    "mean of slots",
+    "least slot",
+    "slots",
+    "what is asked",
+    "least condition",
+    "likeness of the table",
+    "rank of the table",
+    "words of the table's name",
+    "words left out",
+    "numbers and days left out",
+    "cells left out",
+    "conditions",
+    "conditions without words",
+    "rows",
+    "no row",
+    "an empty cell",
+    "several values",
+    "the answer stands in the question",
+    *(f"operation {name}" for name in OPERATIONS),
+    *(f"family {name}" for name in QUOTAS),
+)
+#: Where the features of what came of a plan begin.
+OUTCOMES = TABLE_FEATURES.index("rows")
+#: What the probability of a reading is fitted to.
+TABLE_CONFIDENCE = (
+    "log-odds of its share",
+    "log-odds of its share by the linear score alone",
+    "the linear score has it first, too",
+    "distance to the next with another answer",
+    "log probability of the shape",
+    "least slot",
+    "words left out",
+    "numbers and days left out",
+    "cells left out",
+    "conditions without words",
+    "likeness of the table",
+    "no row",
+    "an empty cell",
+    "several values",
+    *(f"family {name}" for name in QUOTAS),
+    "correction by the judge",
+    "bias",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableModel:
+    """The fitted parts: weights of columns and cells, shapes, the linear scores before and after plans are run, the
+    weights of the linear score and of the judge's likenesses beside each other, the score of "none of these", and the
+    confidence."""
+
+    columns: Floats
+    cells: Floats
+    shapes: ShapeClassifier
+    before: LinearScore
+    after: LinearScore
+    scale: float
+    judge: Floats
+    none: float
+    confidence: Floats
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> TableModel:
+        """Return the model of the arrays that :meth:`to_arrays` gives."""
+        return cls(
+            arrays["table_columns"],
+            arrays["table_cells"],
+            ShapeClassifier(
+                tuple(arrays["table_shapes"].tolist()),
+                arrays["table_shape_runs"].astype(np.float32),
+                arrays["table_shape_vector"].astype(np.float32),
+            ),
+            LinearScore(arrays["table_before_weights"], arrays["table_before_scales"]),
+            LinearScore(arrays["table_after_weights"], arrays["table_after_scales"]),
+            float(arrays["table_scale"]),
+            arrays["table_judge"],
+            float(arrays["table_none"]),
+            arrays["table_confidence"],
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return its arrays by name; the weights of shapes in 16 bits."""
+        return {
+            "table_columns": self.columns,
+            "table_cells": self.cells,
+            "table_shapes": np.array(self.shapes.shapes),
+            "table_shape_runs": self.shapes.runs.astype(np.float16),
+            "table_shape_vector": self.shapes.vector.astype(np.float16),
+            "table_before_weights": self.before.weights,
+            "table_before_scales": self.before.scales,
+            "table_after_weights": self.after.weights,
+            "table_after_scales": self.after.scales,
+            "table_scale": np.array(self.scale),
+            "table_judge": self.judge,
+            "table_none": np.array(self.none),
+            "table_confidence": self.confidence,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TableResult:
+    """What came of a plan: the ``rows`` of its query's result, those of the other query, and the ``number`` of a
+    formula, None where one of its numbers is missing."""
+
+    rows: tuple[ResultRow, ...]
+    others: tuple[ResultRow, ...] = ()
+    number: float | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What plans that answer the same have in common."""
+        number = None if self.number is None else round(self.number, 6)
+        return (
+            number,
+            *(() if number is not None else sorted((row.name, str(row.value)) for row in self.rows)),
+        )
+
+
+def run_table_plan(arrays: TableArrays, plan: TablePlan) -> TableResult:
+    """Return what comes of a plan over its table, run exactly as it reads."""
+    rows = tuple(arrays.run(arrays.include_ties(plan.query)))
+    if plan.other is None:
+        return TableResult(rows)
+    others = tuple(arrays.run(plan.other))
+    first, second = _only_number(rows), _only_number(others)
+    if first is None or second is None:
+        return TableResult(rows, others)
+    if plan.formula in (RATIO, SHARE):
+        number = None if not second else abs(first / second) * (100 if plan.formula == SHARE else 1)
+    elif plan.formula == CHANGE:
+        number = None if not first else 100 * (second - first) / abs(first)
+    elif plan.formula == DIFFERENCE:
+        number = second - first
+    else:
+        number = {HIGHER: max, LOWER: min}.get(plan.formula, operator.add)(first, second)
+    return TableResult(rows, others, number)
+
+
+def _only_number(rows: Sequence[ResultRow]) -> float | None:
+    values = {row.value for row in rows}
+    if len(values) != 1:
+        return None
+    (value,) = values
+    return value if isinstance(value, float) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableCandidate:
+    """An option of a table that was run: its features, (:data:`TABLE_FEATURES`,), its score, and what came of it."""
+
+    option: TableOption
+    catalogue: TableCatalogue
+    features: Floats
+    score: float
+    result: TableResult
+
+    @property
+    def sentence(self) -> str:
+        """The plan in words."""
+        return self.option.plan.say()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableReading:
+    """A plan that a question may mean; ``sentence`` says it in words, ``probability`` that it is meant."""
+
+    plan: TablePlan
+    sentence: str
+    probability: float
+    result: TableResult
+
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return self.plan.query.table.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadTables:
+    """A question beside tables: what its options are measured by."""
+
+    question: QuestionText
+    options: list[tuple[TableOption, TableCatalogue]]
+    features: Floats
+    cells: dict[int, list[tuple[CellMatch, float]]]
+
+
+class TableReader:
+    """Reads plain questions over tables, with the trained parts that ``judge`` holds. No language model."""
+
+    def __init__(self, judge: PlanJudge) -> None:
+        self.judge = judge
+        self.model = TableModel.of_arrays(judge.arrays)
+
+    def read(
+        self, text: str, catalogues: Sequence[TableCatalogue], most: int = 3
+    ) -> tuple[TableReading, ...]:
+        """Return the likeliest readings of a question, of those that answer the same only the first; () where no plan
+        over the tables fits it."""
+        candidates = self.find_candidates(QuestionText(text), catalogues)
+        if not candidates:
+            return ()
+        likeness = self.judge.compare(text, [each.sentence for each in candidates[:JUDGED]])
+        order, shares, features = rank_tables(
+            self.model,
+            np.array([each.score for each in candidates]),
+            np.array([each.features for each in candidates]),
+            [each.result.key for each in candidates],
+            correct_scores(self.model.judge, likeness, len(candidates)),
+        )
+        first = float(1 / (1 + np.exp(-(features @ self.model.confidence))))
+        readings: list[TableReading] = []
+        seen: set[tuple[object, ...]] = set()
+        for place in order:
+            candidate = candidates[place]
+            if candidate.result.key not in seen and len(readings) < most:
+                share = float(shares[place] / max(1 - shares[order[0]], 1e-6))
+                chance = first if not readings else min(first, (1 - first) * min(share, 1.0))
+                readings.append(
+                    TableReading(candidate.option.plan, candidate.sentence, chance, candidate.result)
+                )
+            seen.add(candidate.result.key)
+        return tuple(readings)
+
+    def find_candidates(
+        self, question: QuestionText, catalogues: Sequence[TableCatalogue]
+    ) -> list[TableCandidate]:
+        """Return the likeliest options, run, the likeliest first."""
+        model = self.model
+        read = read_tables(question, catalogues, model.columns, model.cells, self.judge.encoder)
+        if not read.options:
+            return []
+        buckets, vector = shape_of(read, catalogues, self.judge.encoder)
+        add_table_shapes(read, model.shapes.log_probabilities(buckets, vector))
+        best = np.argsort(-model.before.scores(read.features), kind="stable")[:RUN]
+        candidates = run_options(read, best.tolist())
+        scores = model.after.scores(np.array([each.features for each in candidates]))
+        scored = [replace(each, score=float(score)) for each, score in zip(candidates, scores, strict=True)]
+        return sorted(scored, key=lambda each: -each.score)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _AskedTable:
+    """A table beside a question: the log-odds of its ``columns``, the ``cells`` that may be named with theirs, the
+    likelier first, and how like the question its name and headers are."""
+
+    catalogue: TableCatalogue
+    columns: list[float]
+    cells: list[tuple[CellMatch, float]]
+    likeness: float
+
+    @property
+    def weight(self) -> float:
+        """How likely the question is about it."""
+        return max(self.columns) + (self.cells[0][1] if self.cells else -3.0) + 3 * self.likeness
+
+
+def read_tables(
+    question: QuestionText,
+    catalogues: Sequence[TableCatalogue],
+    column_weights: Floats,
+    cell_weights: Floats,
+    encoder: Encoder,
+) -> ReadTables:
+    """Return the options of a question over the tables that it is likest to, with their features before they are run
+    and without the shape's."""
+    encoder = OnceEncoder(encoder)
+    vector = encoder.encode([question.text])[0]
+    tables = []
+    for catalogue in catalogues:
+        columns = (catalogue.measure_columns(question, encoder) @ column_weights).tolist()
+        cells = _rank_cells(catalogue.find_cells(question, columns, encoder), cell_weights)
+        headers = ", ".join(label.text for label in catalogue.labels)
+        sentence = encode_labels(encoder, (f"{catalogue.title.text}: {headers}",))[0]
+        tables.append(_AskedTable(catalogue, columns, cells, float(sentence @ vector)))
+    tables.sort(key=lambda table: -table.weight)
+    tables = [_add_carried(table, tables[:MOST_TABLES], cell_weights) for table in tables[:MOST_TABLES]]
+    tables.sort(key=lambda table: -table.weight)
+    options: list[tuple[TableOption, TableCatalogue]] = []
+    rows: list[list[float]] = []
+    for rank, table in enumerate(tables):
+        proposed = TablePlanner(table.catalogue, question, table.columns, table.cells).propose()
+        options += [(option, table.catalogue) for option in proposed]
+        rows += _measure_options(question, table, proposed, rank)
+    features = np.array(rows).reshape(len(options), len(TABLE_FEATURES))
+    return ReadTables(question, options, features, {id(table.catalogue): table.cells for table in tables})
+
+
+def _rank_cells(cells: Sequence[CellMatch], weights: Floats) -> list[tuple[CellMatch, float]]:
+    scores = [float(np.dot(cell.features, weights)) for cell in cells]
+    return sorted(zip(cells, scores, strict=True), key=lambda each: -each[1])
+
+
+def _add_carried(table: _AskedTable, tables: Sequence[_AskedTable], weights: Floats) -> _AskedTable:
+    """Return a table with the codes that cells of other tables lead to, but for what the table has itself."""
+    cells = [cell for cell, _ in table.cells]
+    named = [cell.words for cell in cells if cell.is_exact]
+    carried = [
+        cell
+        for other in tables
+        if other is not table
+        for cell in carry_cells(
+            [each for each, _ in other.cells], other.catalogue, table.catalogue, table.columns
+        )
+        if not any(cell.words <= own for own in named)
+    ]
+    return replace(table, cells=_rank_cells([*cells, *carried], weights)) if carried else table
+
+
+def _measure_options(
+    question: QuestionText, table: _AskedTable, options: Sequence[TableOption], rank: int
+) -> list[list[float]]:
+    catalogue, words = table.catalogue, question.words
+    in_values = {
+        place
+        for place, word in enumerate(words)
+        if any(value.start <= word.start < value.end for value in question.values)
+    }
+    content = [place for place, word in enumerate(words) if word.is_content and place not in in_values]
+    named = {place for place in content if _shares_root(words[place].stem, catalogue.title.stems)}
+    of_column = [
+        {place for place in content if _shares_root(words[place].stem, label.stems)}
+        for label in catalogue.labels
+    ]
+    exact = [cell for cell, score in table.cells if cell.is_exact and score > CERTAIN]
+    rows = []
+    for option in options:
+        plan = option.plan
+        covered = set(named).union(*(cell.words for cell in option.cells))
+        covered |= {place for column in option.columns if column != GROUP for place in of_column[column]}
+        conditions = (*plan.query.conditions, *plan.query.part)
+        row = [
+            0.0,
+            option.score,
+            option.score / max(len(option.slots), 1),
+            min(option.slots, default=0.0),
+            float(len(option.slots)),
+            option.slots[0],
+            min(option.conditions, default=0.0),
+            table.likeness,
+            float(rank),
+            len(named) / max(len(content), 1),
+            len([place for place in content if place not in covered]) / max(len(content), 1),
+            float(_count_left_values(question, option, catalogue)),
+            float(sum(not any(cell.words & own.words for own in option.cells) for cell in exact)),
+            float(len(conditions)),
+            float(len(conditions) - len(option.cells) - len(option.values)),
+        ]
+        row += [0.0] * (len(TABLE_FEATURES) - len(row))
+        if plan.operation in OPERATIONS:
+            row[TABLE_FEATURES.index(f"operation {plan.operation}")] = 1.0
+        row[TABLE_FEATURES.index(f"family {option.family}")] = 1.0
+        rows.append(row)
+    return rows
+
+
+def _count_left_values(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> int:
+    """Return how many numbers and days of a question a plan leaves out: it does not compare with them, nor do they
+    stand in its cells or headers, nor say how many rows are asked for."""
+    limit = option.plan.query.limit or 1
+    return sum(
+        number not in option.values
+        and not _covers(value.start, value.end, option.cells, question)
+        and not _in_headers(value.texts, option, catalogue)
+        and not (limit > 1 and value.texts[0] == str(limit))
+        for number, value in enumerate(question.values)
+    )
+
+
+def _shares_root(stem: str, stems: frozenset[str]) -> bool:
+    return any(share_root(stem, other) for other in stems)
+
+
+def _covers(start: int, end: int, cells: Sequence[CellMatch], question: QuestionText) -> bool:
+    places = {place for place, word in enumerate(question.words) if start <= word.start < end}
+    return any(places <= cell.words for cell in cells)
+
+
+def _in_headers(texts: Sequence[str], option: TableOption, catalogue: TableCatalogue) -> bool:
+    headers = " ".join(
+        catalogue.table.columns[column].header + " " + catalogue.table.columns[column].name
+        for column in option.columns
+        if column != GROUP
+    )
+    return any(text in headers or (len(text) == 4 and text[-2:] in headers) for text in texts)
+
+
+def shape_of(
+    read: ReadTables, catalogues: Sequence[TableCatalogue], encoder: Encoder
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return what the shape of a question is read from: the buckets of its words, with cells, columns and numbers
+    masked, and its vector."""
+    question = read.question
+    of_cells = {
+        place
+        for own in read.cells.values()
+        for cell, score in own[:6]
+        if cell.is_exact and score > CERTAIN
+        for place in cell.words
+    }
+    headers = frozenset(
+        stem for catalogue in catalogues for label in catalogue.labels for stem in label.stems
+    )
+    masked: list[str] = []
+    for place, word in enumerate(question.words):
+        value = next((each for each in question.values if each.start <= word.start < each.end), None)
+        if place in of_cells:
+            mark = "" if masked and masked[-1] == "<cell>" else "<cell>"
+        elif value is not None:
+            mark = ("<date>" if value.is_date else "<number>") if value.start == word.start else ""
+        elif word.is_content and word.stem in headers:
+            mark = "<column>"
+        else:
+            mark = word.text
+        masked += [mark] * bool(mark)
+    ending = "<end?>" if question.text.rstrip().endswith("?") else "<end>"
+    return hash_runs(["<start>", *masked, ending]), encoder.encode([question.text])[0]
+
+
+def add_table_shapes(read: ReadTables, logs: Mapping[str, float]) -> None:
+    """Write the log probability of its shape into the features of each option."""
+    for row, (option, _) in enumerate(read.options):
+        read.features[row, 0] = logs.get(option.plan.shape, -9.0)
+
+
+def run_options(read: ReadTables, places: Sequence[int]) -> list[TableCandidate]:
+    """Return some options, run, with the features of what came of them; not formulas over several rows or none."""
+    asked = fold_name(read.question.text)
+    candidates = []
+    for place in places:
+        option, catalogue = read.options[place]
+        result = run_table_plan(catalogue.arrays, option.plan)
+        is_formula = option.plan.other is not None
+        if is_formula and not len(result.rows) == len(result.others) == 1:
+            continue
+        features = read.features[place].copy()
+        values = {str(row.value) for row in result.rows if row.value is not None}
+        names = {fold_name(row.name) for row in result.rows if row.name}
+        answers = names if option.plan.query.descending is not None else {fold_name(text) for text in values}
+        rows = sum(len(row.rows) for row in result.rows)
+        features[OUTCOMES : OUTCOMES + 5] = (
+            math.log1p(rows),
+            rows == 0 or (is_formula and result.number is None),
+            rows > 0 and not values,
+            math.log1p(len(values)) if option.plan.query.aggregate == "values" else 0.0,
+            any(len(text) > 2 and text in asked for text in answers),
+        )
+        candidates.append(TableCandidate(option, catalogue, features, 0.0, result))
+    return candidates
+
+
+def rank_tables(
+    model: TableModel, linear: Floats, measured: Floats, answers: Sequence[object], corrections: Floats
+) -> tuple[list[int], Floats, Floats]:
+    """Return the order of options by the ``linear`` score and the judge's correction together, their shares of the
+    probability, and the features of the confidence in the first, (:data:`TABLE_CONFIDENCE`,). ``measured`` are their
+    :data:`TABLE_FEATURES`; options with equal ``answers`` answer the same."""
+    total = model.scale * linear + corrections
+    order = np.argsort(-total, kind="stable").tolist()
+    first = order[0]
+    alike = np.array([each == answers[first] for each in answers])
+    with_none, alone = np.append(total, model.none), np.exp(linear - linear.max())
+    chances = np.exp(with_none - with_none.max())
+    shares, alone = chances[:-1] / chances.sum(), alone / alone.sum()
+    others = total[~alike]
+    features = dict(zip(TABLE_FEATURES, measured[first].tolist(), strict=True)) | {
+        "log-odds of its share": log_odds(float(shares[alike].sum())),
+        "log-odds of its share by the linear score alone": log_odds(float(alone[alike].sum())),
+        "the linear score has it first, too": float(bool(alike[int(np.argmax(linear))])),
+        "distance to the next with another answer": (
+            float(np.clip(total[first] - others.max(), 0, 8)) if len(others) else 8.0
+        ),
+        "correction by the judge": float(corrections[first]),
+        "bias": 1.0,
+    }
+    return order, shares, np.array([features[name] for name in TABLE_CONFIDENCE])

@@ -1,0 +1,289 @@
+"""Questions over tables with their exact meaning, prepared for training: the options of each, and which are right.
+
+A folder has ``tables/`` with files as people have them and ``questions.jsonl``: ``question``, ``sql`` over clean
+views of the tables, and its ``result``. An option is right if it uses the columns and the table that the SQL names
+and gives its result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.errors import UsageError
+from clew.knowledge_base.knowledge_base import ENCODER_SETTING, KnowledgeBase, encoder_setting
+from clew.knowledge_base.knowledge_base import open as open_base
+from clew.questions.slots import OnceEncoder
+from clew.questions.table_catalogue import CELL_FEATURES, COLUMN_FEATURES, TableCatalogue
+from clew.questions.table_plans import HIGHER, LOWER, TableOption
+from clew.questions.table_query import GROUP, TableArrays
+from clew.questions.table_reading import (
+    TABLE_FEATURES,
+    TableResult,
+    read_tables,
+    run_options,
+    shape_of,
+)
+from clew.questions.text import QuestionText
+
+if TYPE_CHECKING:
+    from clew.core.arrays import Floats
+    from clew.core.protocols import Encoder
+
+#: The folder of a world's tables.
+TABLES = "tables"
+#: Options of a question that are kept for training, besides the right ones.
+MOST_OPTIONS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuestion:
+    """A question over the tables of a ``world``, the SQL that it means and the ``result`` of it; "" and () where it
+    cannot be asked."""
+
+    world: str
+    question: str
+    sql: str
+    result: tuple[tuple[str, ...], ...]
+    kind: str
+    wording: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableSlots:
+    """The features of the columns and cells of all tables for a question, and which of them its SQL names;
+    ``cell_columns`` has the row of each cell's column, -1 for the heading of a group."""
+
+    columns: Floats
+    named_columns: NDArray[np.bool_]
+    cells: Floats
+    named_cells: NDArray[np.bool_]
+    cell_columns: NDArray[np.int64]
+
+    def with_columns(self, columns: Floats) -> Floats:
+        """Return the features of cells with the log-odds of the column of each."""
+        features = self.cells.copy()
+        features[:, CELL_FEATURES.index("log-odds of the column")] = columns
+        return features
+
+
+@dataclass(slots=True, eq=False)
+class TableExample:
+    """A question with its options: their ``features`` after they are run, (options, :data:`TABLE_FEATURES`), their
+    shapes, their answers, which are ``right``, and how they are said; ``buckets`` and ``vector`` are what its shape
+    is read from."""
+
+    question: TableQuestion
+    features: Floats
+    shapes: list[str]
+    answers: list[int]
+    right: NDArray[np.bool_]
+    sentences: list[str]
+    buckets: NDArray[np.int64]
+    vector: Floats
+
+
+def read_world(folder: Path) -> list[TableQuestion]:
+    """Return the questions of a folder. Raises UsageError for a folder without them."""
+    file = folder / "questions.jsonl"
+    if not file.is_file() or not (folder / TABLES).is_dir():
+        raise UsageError(f"no questions over tables in {folder}", "It needs tables/ and questions.jsonl")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [
+        TableQuestion(
+            folder.name,
+            row["question"],
+            row["sql"],
+            tuple(tuple(map(str, cells)) for cells in row["result"]),
+            row["kind"],
+            row["wording"],
+        )
+        for row in rows
+    ]
+
+
+class World:
+    """The tables of a folder in a base in a temporary folder until it is closed."""
+
+    def __init__(self, folder: Path, encoder: Encoder) -> None:
+        from clew.methods.tables.method import open_tables
+
+        self.encoder = encoder
+        self._temporary = tempfile.TemporaryDirectory()
+        self.base: KnowledgeBase = open_base(
+            Path(self._temporary.name) / "base",
+            create=True,
+            settings={ENCODER_SETTING: encoder_setting("none")},
+        )
+        self.base.add(folder / TABLES)
+        self.catalogues = [
+            TableCatalogue(TableArrays(table)) for table in open_tables(self.base.store.snapshot())
+        ]
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.base.close()
+        self._temporary.cleanup()
+
+    def slots(self, question: TableQuestion) -> TableSlots:
+        """Return what the weights of columns and cells are fitted to."""
+        text, sql = QuestionText(question.question), _fold(question.sql)
+        columns: list[Floats] = []
+        named_columns: list[bool] = []
+        cells: list[tuple[float, ...]] = []
+        named_cells: list[bool] = []
+        cell_columns: list[int] = []
+        encoder = OnceEncoder(self.encoder)
+        for catalogue in self.catalogues:
+            start = len(named_columns)
+            own = catalogue.measure_columns(text, encoder)
+            is_asked = bool(sql) and _fold(catalogue.table.name) in sql
+            names = [is_asked and _names(question.sql, column.header) for column in catalogue.table.columns]
+            columns.append(own)
+            named_columns += names
+            for cell in catalogue.find_cells(text, [0.0] * len(own), encoder):
+                is_group = cell.column == GROUP
+                cells.append(cell.features)
+                cell_columns.append(-1 if is_group else start + cell.column)
+                named = is_asked and (is_group or names[cell.column])
+                named_cells.append(named and _gives(question.sql, cell.value))
+        return TableSlots(
+            np.concatenate([np.zeros((0, len(COLUMN_FEATURES))), *columns]),
+            np.array(named_columns, dtype=bool),
+            np.array(cells).reshape(-1, len(CELL_FEATURES)),
+            np.array(named_cells, dtype=bool),
+            np.array(cell_columns, dtype=np.int64),
+        )
+
+    def prepare(self, question: TableQuestion, columns: Floats, cells: Floats) -> TableExample:
+        """Return a question with its options, run."""
+        text = QuestionText(question.question)
+        read = read_tables(text, self.catalogues, columns, cells, self.encoder)
+        buckets, vector = shape_of(read, self.catalogues, self.encoder)
+        likely = np.argsort(-np.array([option.score for option, _ in read.options]))[:MOST_OPTIONS].tolist()
+        fitting = [
+            place
+            for place, (option, catalogue) in enumerate(read.options)
+            if question.sql and _uses(option, catalogue, question.sql)
+        ]
+        candidates = run_options(read, list(dict.fromkeys([*fitting, *likely])))
+        fits = {id(read.options[place][0]) for place in fitting}
+        right = [
+            id(each.option) in fits and gives_result(each.result, each.option, question.result)
+            for each in candidates
+        ]
+        return TableExample(
+            question,
+            np.array([each.features for each in candidates], dtype=np.float64).reshape(
+                -1, len(TABLE_FEATURES)
+            ),
+            [each.option.plan.shape for each in candidates],
+            [hash((id(each.catalogue), each.result.key)) for each in candidates],
+            np.array(right, dtype=bool),
+            [each.sentence for each in candidates],
+            buckets,
+            vector,
+        )
+
+
+def _fold(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _names(sql: str, header: str) -> bool:
+    """Return whether SQL names a column: in quotation marks, or as a word."""
+    name = re.escape(header)
+    return bool(header) and bool(re.search(rf'"{name}"|(?<![\w"]){name}(?![\w"])', sql, re.IGNORECASE))
+
+
+def _gives(sql: str, value: str) -> bool:
+    """Return whether SQL gives a value of a cell, as a text or a number."""
+    literals = re.findall(r"'((?:[^']|'')*)'|(?<![\w\"'])(-?\d+(?:\.\d+)?)(?![\w\"'])", sql)
+    wanted = {_fold(text or number) for text, number in literals}
+    return _fold(value) in wanted
+
+
+def _uses(option: TableOption, catalogue: TableCatalogue, sql: str) -> bool:
+    """Return whether SQL names the table of an option and all columns that the option uses."""
+    if _fold(catalogue.table.name) not in _fold(sql):
+        return False
+    columns = [catalogue.table.columns[column] for column in option.columns if column != GROUP]
+    return all(not column.header or _names(sql, column.header) for column in columns)
+
+
+def gives_result(result: TableResult, option: TableOption, wanted: Sequence[tuple[str, ...]]) -> bool:
+    """Return whether what came of an option is the result of the SQL: as many rows, each of whose values stand in a
+    row of it."""
+    if not wanted:
+        return False
+    plan = option.plan
+    if result.number is not None and plan.formula not in (HIGHER, LOWER):
+        return len(wanted) == 1 and any(_same(cell, result.number, is_absolute=True) for cell in wanted[0])
+    if plan.formula in (HIGHER, LOWER):
+        if result.number is None:
+            return False
+        rows = [row for row in (*result.rows, *result.others) if row.value == result.number]
+        return (
+            len(wanted) == 1
+            and len(rows) == 1
+            and any(_fold(cell) == _fold(rows[0].name) for cell in wanted[0])
+        )
+    if plan.formula:
+        return False
+    if wanted == (("",),):
+        return bool(result.rows) and all(row.value is None for row in result.rows)
+    own = {(row.name, row.value) for row in result.rows if row.value is not None}
+    if plan.query.aggregate == "values" and plan.query.group is None:
+        own = {("", value) for _, value in own}
+    expected = set(wanted)
+    if len(own) != len(expected):
+        return False
+    return all(any(_fits(name, value, row) for row in expected) for name, value in own)
+
+
+def _fits(name: str, value: float | str | None, row: tuple[str, ...]) -> bool:
+    """Return whether a row of a result is one of the SQL: its name and its value, or, where the SQL gives one cell of
+    each row or the result has no names, that."""
+    if not name:
+        return _same(row[0], value)
+    if len(row) == 1:
+        return _fold(row[0]) == _fold(name)
+    return any(_fold(cell) == _fold(name) for cell in row) and any(_same(cell, value) for cell in row)
+
+
+def _same(cell: str, value: float | str | None, is_absolute: bool = False) -> bool:
+    if isinstance(value, str):
+        parts, others = (sorted(map(int, re.findall(r"\d+", text))) for text in (cell, value))
+        is_day = len(parts) == 3 and parts == others
+        return is_day or _fold(cell) == _fold(value) or bool(_numbers(cell) & _numbers(value))
+    try:
+        number = float(cell)
+    except ValueError:
+        return False
+    assert value is not None
+    if is_absolute:
+        number, value = abs(number), abs(value)
+    decimals = len(cell.partition(".")[2])
+    return abs(number - value) <= 0.51 * 10.0**-decimals if decimals else abs(number - value) < 1e-6
+
+
+def _numbers(text: str) -> set[float]:
+    """Return the numbers that a text may be: 1.234 is 1234, too."""
+    digits = re.sub(r"[^\d.,-]", "", text)
+    numbers = set()
+    for point, mark in ((".", ","), (",", ".")):
+        try:
+            numbers.add(float(digits.replace(mark, "").replace(point, ".")))
+        except ValueError:
+            continue
+    return numbers

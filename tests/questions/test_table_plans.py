@@ -1,0 +1,169 @@
+"""Plans over tables: whatever is proposed is computed as DuckDB computes the SQL that is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clew.core.types import Table
+from clew.methods.tables.sql_engine import run_query
+from clew.methods.tables.sql_process import QueryLimits
+from clew.models.plan_judge import create_plan_judge
+from clew.parse.data_tables import build_data_table
+from clew.questions.table_catalogue import TableCatalogue
+from clew.questions.table_query import Condition, TableArrays, TableQuery
+from clew.questions.table_reading import TableModel, read_tables, run_options
+from clew.questions.text import QuestionText
+
+VOYAGES = (
+    ("Voyage", "Departed", "Vessel", "Port", "Cargo", "Tons", "Freight Revenue", "Insured", "Captain"),
+    ("V1", "1928-03-02", "Heron Maid", "Oskell", "Salt", "120", "1,400.50", "yes", "Ada Lund"),
+    ("V2", "1928-07-14", "Heron Maid", "Norling", "Coal", "300", "2,100", "no", "Bo Strand"),
+    ("V3", "1929-01-05", "Tern", "Oskell", "Coal", "80", "(250)", "yes", "Ada Lund"),
+    ("V4", "1929-03-20", "Tern", "Skerry", "Salt fish", "95", "990", "yes", "Cy Moe"),
+    ("V5", "1929-11-30", "Gannet", "Norling", "Coal", "410", "3,300", "no", "Ada Lund"),
+    ("V6", "1930-02-11", "Gannet", "Oskell", "Timber", "", "1,750", "yes", "Bo Strand"),
+)
+ACCOUNTS = (
+    ("T€", "2024", "2023"),
+    ("Sales", "1.250,5", "980,0"),
+    ("Services", "300,0", "310,5"),
+    ("Total revenue", "1.550,5", "1.290,5"),
+    ("Wages", "(410,0)", "(395,5)"),
+)
+
+
+def open_catalogue(name, rows):
+    table = build_data_table(Table(rows[0], rows[1:]), f"{name}:", 1)
+    return TableCatalogue(TableArrays(replace(table, name=name)))
+
+
+CATALOGUES = {
+    name: open_catalogue(name, rows) for name, rows in (("voyages", VOYAGES), ("accounts", ACCOUNTS))
+}
+
+
+def propose(question, name):
+    """Return the options over a table, and what comes of each."""
+    judge = create_plan_judge()
+    model = TableModel.of_arrays(judge.arrays)
+    read = read_tables(QuestionText(question), [CATALOGUES[name]], model.columns, model.cells, judge.encoder)
+    candidates = run_options(read, range(len(read.options)))
+    return [(each.option, each.result) for each in candidates]
+
+
+QUESTIONS = [
+    ("voyages", "How many voyages went to Oskell in 1929?"),
+    ("voyages", "Which captain carried the most coal for more than 2000, and who has not been insured?"),
+    ("voyages", "Top 2 vessels by revenue between March 1928 and January 1929"),
+    ("voyages", "What share of the freight revenue came from Norling?"),
+    ("voyages", "Departures in March"),
+    ("accounts", "By how much did sales change from 2023 to 2024?"),
+    ("accounts", "Did sales or services bring more in 2024?"),
+    ("accounts", "total revenue 2023"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        asked if number in (0, 5) else pytest.param(*asked, marks=pytest.mark.slow)
+        for number, asked in enumerate(QUESTIONS)
+    ],
+)
+def test_every_plan_is_computed_as_its_sql(name, question):
+    pytest.importorskip("duckdb")
+    options = propose(question, name)
+    assert len(options) > 60
+    table = CATALOGUES[name].table
+    families = {option.family for option, _ in options}
+    for family in families:
+        for option, result in [each for each in options if each[0].family == family][:3]:
+            expected = run_query(option.plan.sql, {name: name}, lambda _: table, QueryLimits(seconds=20)).rows
+            if option.plan.other is not None:
+                value = expected[0][0]
+                own = result.number
+                if value is None or own is None or option.plan.formula in ("ratio", "share"):
+                    assert (value is None) == (own is None) and (
+                        own is None or abs(value) == pytest.approx(own)
+                    )
+                else:
+                    assert value == pytest.approx(own)
+                continue
+            rows = [row.value for row in result.rows]
+            given = [row[-1] for row in expected]
+            assert (
+                sorted(map(write, rows)) == sorted(map(write, given))[: len(rows)] or option.plan.query.limit
+            )
+
+
+def write(value):
+    return f"{value:.6f}" if isinstance(value, int | float) else str(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "answer"),
+    [
+        ("voyages", "How many voyages went to Oskell?", 3.0),
+        ("voyages", "How many voyages were not insured?", 2.0),
+        ("voyages", "How many voyages departed between March 1928 and March 1929?", 4.0),
+        ("voyages", "How many voyages departed in March?", 2.0),
+        ("voyages", "What is the cargo of V4?", "Salt fish"),
+        ("voyages", "Which vessel departed on the 5th of January 1929?", "Tern"),
+        ("voyages", "total freight revenue of coal", 5150.0),
+        ("accounts", "total revenue 2023", 1290.5),
+        ("accounts", "change of sales from 2023 to 2024", 270.5),
+        ("accounts", "wages in 2024", -410.0),
+    ],
+)
+def test_what_a_question_means_is_proposed(name, question, answer):
+    answers = []
+    for _, result in propose(question, name):
+        answers += [result.number] if result.number is not None else [row.value for row in result.rows][:1]
+    assert any(
+        value == answer if isinstance(answer, str) else isinstance(value, float) and abs(value) == abs(answer)
+        for value in answers
+    )
+
+
+def test_rows_of_totals_count_for_cells_alone():
+    arrays = CATALOGUES["accounts"].arrays
+    total = Condition(0, "=", ("Total revenue",))
+    assert [
+        row.value for row in arrays.run(TableQuery(arrays.table, "values", 1, (total,), with_totals=True))
+    ] == [1550.5]
+    assert arrays.run(TableQuery(arrays.table, "values", 1, (total,))) == []
+    assert arrays.run(TableQuery(arrays.table, "sum", 1))[0].value == pytest.approx(1140.5)
+
+
+def test_an_empty_cell_is_found_and_counted():
+    arrays = CATALOGUES["voyages"].arrays
+    gap = Condition(5, "empty", ())
+    assert [row.value for row in arrays.run(TableQuery(arrays.table, "count", None, (gap,)))] == [1.0]
+    sixth = Condition(0, "=", ("V6",))
+    assert [row.value for row in arrays.run(TableQuery(arrays.table, "values", 5, (sixth,)))] == [None]
+
+
+def test_a_tie_leaves_nobody_out():
+    arrays = CATALOGUES["voyages"].arrays
+    query = arrays.include_ties(
+        TableQuery(arrays.table, "count", None, (), group=2, descending=True, limit=1)
+    )
+    assert query.limit == 3 and [row.name for row in arrays.run(query)] == ["Gannet", "Heron Maid", "Tern"]
+
+
+def test_the_features_of_options_are_numbers_and_no_two_options_mean_the_same():
+    judge = create_plan_judge()
+    model = TableModel.of_arrays(judge.arrays)
+    read = read_tables(
+        QuestionText("How many voyages went to Oskell?"),
+        list(CATALOGUES.values()),
+        model.columns,
+        model.cells,
+        judge.encoder,
+    )
+    assert np.isfinite(read.features).all() and len(read.features) == len(read.options)
+    keys = [(option.plan.query.table.name, option.plan.key) for option, _ in read.options]
+    assert len(set(keys)) == len(keys)

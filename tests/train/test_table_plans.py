@@ -1,0 +1,71 @@
+"""The training of what reads plain questions over tables, with small worlds and the shipped judge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clew.core.errors import UsageError
+from clew.models.encoders import OnnxEncoder, embedded_folder
+from clew.models.plan_judge import create_plan_judge
+from clew.questions.table_reading import TableModel, TableReader, TableResult
+from clew.train.plan_judge import PlanSettings
+from clew.train.table_data import World, gives_result, read_world
+from clew.train.tables import check_worlds, fit_table_confidence, judge_tables, measure_tables, prepare_tables
+from table_worlds import HEADERS, write_world
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("worlds")
+    return [write_world(folder, name) for name in HEADERS]
+
+
+def test_weights_of_worlds_find_the_plans_of_a_world_left_out(worlds, tmp_path):
+    encoder, judge, seen = OnnxEncoder(embedded_folder("hops")), create_plan_judge(), []
+    settings = PlanSettings(most_tables=6)
+    model, runs = prepare_tables(worlds, encoder, settings, tmp_path, lambda *told: seen.append(told[0]))
+    assert set(seen) == {"cells", "queries", "scores"} and {run.fold for run in runs} == {0, 1, 2, 3}
+    judge_tables(runs, judge.compare, lambda done, total: None)
+    measures, model = measure_tables(model, runs), fit_table_confidence(model, runs)
+    assert measures["questions"] == 10 and measures["of"] == 24 and measures["proposed"] == 1.0
+    assert measures["right among three"] >= 0.6 and measures["right first by"]["count"][1] == 2
+    arrays = model.to_arrays()
+    assert all(np.isfinite(array).all() for name, array in arrays.items() if array.dtype.kind == "f")
+    again = TableModel.of_arrays(arrays)
+    assert again.shapes.shapes == model.shapes.shapes
+    # What was prepared is kept: the same training reads it.
+    _, same = prepare_tables(worlds, encoder, settings, tmp_path, lambda *told: None)
+    assert [run.sentences for run in same] == [run.sentences for run in runs]
+    example = runs[0].for_judge()
+    assert example.gold is not None and len(example.sentences) == len(example.scores) == len(example.right)
+    with World(worlds[0], encoder) as world:
+        reader = TableReader(judge)
+        reader.model = model
+        readings = reader.read("How many orders of Norway?", world.catalogues)
+        assert readings[0].plan.sql == "select count(*) from orders where country = 'Norway'"
+        assert 0 < readings[0].probability < 1
+
+
+def test_a_result_is_compared_in_any_notation(worlds):
+    judge = create_plan_judge()
+    model = TableModel.of_arrays(judge.arrays)
+    with World(worlds[0], judge.encoder) as world:
+        example = world.prepare(read_world(worlds[0])[0], model.columns, model.cells)
+    right = {said for said, is_right in zip(example.sentences, example.right, strict=True) if is_right}
+    assert "Total where Order is A3" in right and "Quantity where Order is A3" not in right
+
+
+def test_no_result_is_that_of_a_plan_that_found_nothing(worlds):
+    encoder = OnnxEncoder(embedded_folder("hops"))
+    with World(worlds[0], encoder) as world:
+        example = world.prepare(read_world(worlds[0])[5], np.ones(12), np.ones(10))
+    assert not example.right.any()
+    assert not gives_result(TableResult(()), None, [])
+
+
+def test_too_few_worlds_and_folders_without_questions_are_refused(worlds, tmp_path):
+    with pytest.raises(UsageError, match="4 worlds of tables are too few"):
+        check_worlds(worlds[:4])
+    with pytest.raises(UsageError, match="no questions over tables"):
+        read_world(tmp_path)
