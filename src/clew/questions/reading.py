@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: Options of a graph that are run, and those that the judge reads.
 RUN, JUDGED = 24, 12
 #: The highest probability of a "no" from a graph without types: nothing there says that a name is of the wrong kind
-#: for a relation ("Is Rain on Slate the director of Kismet?"). The confidence is fitted to graphs with types.
+#: for a relation ("Is Rain on Slate the director of Kismet?"). Set by hand, beside the fitted confidence.
 MOST_UNTYPED = 0.69
 #: Catalogues that are remembered.
 _REMEMBERED = 16

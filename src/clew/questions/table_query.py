@@ -57,7 +57,6 @@ class TableQuery:
     each value of ``group`` where that is given. ``values`` are the cells of ``column``, with the cell of ``group``
     beside each. ``share`` is the percentage of the rows, or of the sum of ``column``, that also meets ``part``. Rows
     of totals count only for cells ``with_totals``. ``descending`` sorts by what is computed, and ``limit`` cuts.
-    ``names_only``: the groups are the answer, not what is computed of them.
     """
 
     table: DataTable
@@ -68,7 +67,6 @@ class TableQuery:
     part: tuple[Condition, ...] = ()
     descending: bool | None = None
     limit: int | None = None
-    names_only: bool = False
     with_totals: bool = False
 
     @property
