@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder multilingual reader plans
+.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder multilingual reader plans outlines
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -92,6 +92,12 @@ plans: .venv/ready-dev ## Train what reads plain questions over graphs again; in
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[train]"
 	$(BIN)/clew train plans --data $(DATA)/plans --data $(DATA)/metaqa --data $(DATA)/tables --model $(MODEL) --out build/plans
 	cp build/plans/onnx/* src/clew/models/embedded/plans/
+
+outlines: .venv/ready-dev ## Train what reads plain questions about the structure of documents again
+	$(BIN)/clew train outlines --data $(DATA)/structure --data benchmarks/data/outlines --out build/outlines \
+	  $(foreach set,$(sort $(wildcard $(DATA)/reading2/*.jsonl)),--content $(set)) --content $(DATA)/hotpotqa/train100.jsonl \
+	  --content $(DATA)/musique/train100.jsonl --content $(DATA)/reading/dev.jsonl
+	cp build/outlines/outlines.npz src/clew/models/embedded/plans/
 
 clean:
 	rm -rf .venv build

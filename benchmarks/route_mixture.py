@@ -30,14 +30,16 @@ import clew
 from clew.core.errors import UsageError
 from clew.core.text import fold_name
 from clew.core.trail import StructureStep
-from clew.core.types import Answer, RouteStep
+from clew.core.types import Answer, Question, RouteStep
 from clew.core.values import same_value
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry
-from clew.retrieve.structure.lookup import find_references
+from clew.models.plan_judge import create_plan_judge
+from clew.questions.outline_reading import create_outline_reader
+from clew.retrieve.structure.lookup import StructureSearch
 from real_graphs import write_gold_triples
 from routing import is_target
 
@@ -162,7 +164,8 @@ def judge(task: Task, answer: Answer, base: clew.KnowledgeBase) -> bool:
     if task.targets:
         snapshot = base.store.snapshot()
         is_read = any(isinstance(step, StructureStep) and step.references for step in answer.trail)
-        named = find_references(task.question, snapshot)
+        search = StructureSearch(snapshot, create_outline_reader(create_plan_judge()))
+        named = search.find_certain(Question(task.question)).references
         nodes = snapshot.nodes(snapshot.rows([reference.node for reference in named]))
         all_named = all(any(is_target(node, target, snapshot) for node in nodes) for target in task.targets)
         return is_read and all_named

@@ -69,12 +69,12 @@ from clew.methods.readers.spans import RULED_LENGTH
 from clew.methods.readers.year_series import parse_series_question
 from clew.parse.data_tables import build_data_table
 from clew.parse.documents.reader import parse
+from clew.questions.outline_plans import find_numbers
 from clew.questions.table_catalogue import CELL_FEATURES, COLUMN_FEATURES, TableCatalogue
 from clew.questions.table_query import TableArrays
 from clew.questions.table_reading import read_tables
 from clew.questions.text import QuestionText
 from clew.retrieve.reranking import parse_score
-from clew.retrieve.structure.grammar import parse_question
 from clew.triples.language.chain import parse_chain, parse_chain_reply
 from clew.triples.language.typed_parsing import parse_typed
 from kb_documents import HashEncoder
@@ -336,7 +336,7 @@ def read_question(text: str) -> None:
     """Read a question as all that look for a form of question do; the limits on its length are theirs."""
     text = " ".join(text[:MAX_QUESTION].split())
     for form in (
-        parse_question,
+        lambda text: find_numbers(QuestionText(text)),
         split_question,
         find_operation,
         find_periods,

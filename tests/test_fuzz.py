@@ -20,7 +20,8 @@ from clew.core.text import iri_label, sentence_spans, title_names
 from clew.methods.nested_questions import take_apart
 from clew.methods.question_parts import split_question
 from clew.parse.documents.reader import parse
-from clew.retrieve.structure.grammar import tokenize
+from clew.questions.outline_plans import find_numbers
+from clew.questions.text import QuestionText
 from expressions import Expression, find_slow_text
 from fuzz import (
     KEY,
@@ -161,7 +162,7 @@ def test_numbers_of_thousands_of_digits_are_read_or_refused(target: str, text: s
 def test_long_questions_and_names_are_read_in_linear_time() -> None:
     with limited_time():
         assert split_question(f"What is in A, and what is in section 2.1 of {'9' * 200_000}")
-        assert len(tokenize("A." * 20_000)) == 40_000
+        assert len(find_numbers(QuestionText("p. 9 " * 4_000))) == 4_000
         assert sentence_spans("." * 100_000 + "x") == [(0, 100_001)]
         assert iri_label("http://" + "9" * 100_000 + "#/").startswith("http")
         assert take_apart(f"In which year was the ferry captain{'9' * 15_000} born?", bool) is None

@@ -19,20 +19,20 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_741,
+    "core": 7_748,
     "parse": 15_773,
     "store": 11_568,
-    "models": 3_822,
+    "models": 3_832,
     "graph": 1_726,
     "triples": 6_649,
-    "questions": 4_302,
-    "retrieve": 6_880,
-    "methods": 21_678,
+    "questions": 5_470,
+    "retrieve": 5_475,
+    "methods": 21_686,
     "knowledge_base": 8_299,
     "evaluate": 3_765,
-    "train": 5_521,
+    "train": 6_038,
     "papers": 3_494,
-    "app": 17_968,
+    "app": 18_022,
     ".": 352,
 }
 QUESTION = (
@@ -44,8 +44,8 @@ ENTERED = {
     "list": (("list",), True, 31, 228),
     "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 69, 780),
     "triples": (("ask", "--triples", "#1 >> captain >> #2; final answer: #1"), True, 104, 899),
-    "documents": (("ask", QUESTION), False, 124, 1_390),
-    "documents and graph": (("ask", QUESTION), True, 153, 1_795),
+    "documents": (("ask", QUESTION), False, 126, 1_390),
+    "documents and graph": (("ask", QUESTION), True, 155, 1_795),
 }
 #: Names that say nothing of what they name.
 FILLERS = {"one", "found", "made", "said", "told", "kept"}

@@ -109,6 +109,9 @@ class SpanModel(Protocol):
 class PlanJudge(Protocol):
     """What is trained to read plain questions over graphs: an encoder, a judge of plans, and fitted ``arrays``."""
 
+    def __hash__(self) -> int:
+        """Judges are told apart by what they are, not by what they hold."""
+
     @property
     def encoder(self) -> Encoder:
         """The encoder that the arrays were fitted with."""
@@ -116,6 +119,10 @@ class PlanJudge(Protocol):
     @property
     def arrays(self) -> Mapping[str, NDArray[Any]]:
         """The arrays of :class:`clew.questions.reading.PlanModel`, by name."""
+
+    @property
+    def outlines(self) -> Mapping[str, NDArray[Any]]:
+        """The arrays of :class:`clew.questions.outline_reading.OutlineModel`, by name."""
 
     def compare(self, question: str, sentences: Sequence[str]) -> Floats:
         """Return how alike a question and each plan in words are, (sentences, 3): as wholes, the question's tokens in

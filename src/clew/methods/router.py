@@ -35,12 +35,13 @@ from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
 from clew.core.types import MAX_POSSIBLE, STATED_FROM, Answer, Hit, Question, RouteStep
-from clew.methods.graph_questions import SHOWN_FROM, UNSURE, GraphQuestions, graphs_in_scope, readings_step
+from clew.methods.graph_questions import UNSURE, GraphQuestions, graphs_in_scope, readings_step
 from clew.methods.question_parts import QuestionPart, split_question
 from clew.methods.readers import NOT_FOUND
 from clew.parse.data_tables import DATA_TYPES
+from clew.questions.outline_reading import create_outline_reader
 from clew.questions.reading import Reading
-from clew.retrieve.structure.lookup import find_references
+from clew.retrieve.structure.lookup import StructureSearch
 
 if TYPE_CHECKING:
     from clew.methods.mixed import MixedQuestions
@@ -119,6 +120,7 @@ class Router:
     (``drill``), or to the ``documents``."""
 
     snapshot: Snapshot
+    structures: StructureSearch
     documents: Method
     graphs: GraphQuestions | None
     mixed: MixedQuestions | None
@@ -137,6 +139,7 @@ class Router:
         drill = make_recipe("read", {"retriever": Recipe("drill")})
         return cls(
             snapshot,
+            StructureSearch(snapshot, create_outline_reader(resources.tools.plan_judge())),
             registry.build("recipe", documents, resources),
             registry.build("recipe", Recipe("graph"), resources) if has_graphs else None,
             registry.build("recipe", Recipe("mixed"), resources) if has_graphs and has_documents else None,
@@ -149,7 +152,7 @@ class Router:
         """Return the answer of the method that the question is sent to, of several questions that of each; a language
         model reads several at once. Raises what that method raises."""
         parts = split_question(question.text) if self.drill is None else ()
-        if parts and not find_references(question.text, self.snapshot, question.scope):
+        if parts and not self.structures.find_certain(question):
             return self._answer_parts(question, parts, trail)
         return self._answer_whole(question, trail)
 
@@ -219,7 +222,7 @@ class Router:
         if self.drill is not None and _SUMMARY.search(question.text):
             return Decision("drill", "it asks for a summary", (walk,))
         by_triples = () if best is None else (("graph", f"--method graph: {best.triples}"),)
-        if (graphs or tables) and find_references(question.text, self.snapshot, question.scope):
+        if (graphs or tables) and self.structures.find_certain(question):
             return Decision("documents", "the question names pages, tables or sections", by_triples)
         if best is not None and best.probability >= STATED_FROM:
             return Decision("graph", f"'{best.graph}' can be asked that: {best.sentence}", (walk,))
@@ -322,7 +325,10 @@ def is_stated(answer: Answer) -> bool:
 
 
 def beside_readings(answer: Answer, of_readings: Answer) -> Answer:
-    """Return possible answers from documents and from graphs or tables as one, the likeliest first."""
+    """Return possible answers from documents and from graphs or tables as one, the likeliest first.
+
+    Sentences that no model has weighed stand after readings that are likelier right than wrong, before all others.
+    """
     if of_readings.abstained:
         return answer
     of_documents = answer.weigh()
@@ -330,7 +336,7 @@ def beside_readings(answer: Answer, of_readings: Answer) -> Answer:
         return of_readings
     possible = sorted(
         [*of_documents.perhaps, *of_readings.weigh().perhaps],
-        key=lambda each: -(each.confidence or SHOWN_FROM),
+        key=lambda each: -(0.5 if each.confidence is None else each.confidence),
     )
     first, *others = possible[:MAX_POSSIBLE]
     return replace(first, others=tuple(replace(other, others=()) for other in others))

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: The fitted arrays, and the tokens of a question and a plan that are read.
 ARRAYS_FILE, MAX_TOKENS = "plans.npz", 112
+#: The fitted arrays of what reads questions about the structure of documents, which needs no judge.
+OUTLINES_FILE = "outlines.npz"
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
@@ -55,11 +57,19 @@ class PlanJudge:
     @cached_property
     def arrays(self) -> Mapping[str, NDArray[Any]]:
         """The fitted arrays, by name."""
+        return self._read(ARRAYS_FILE)
+
+    @cached_property
+    def outlines(self) -> Mapping[str, NDArray[Any]]:
+        """The fitted arrays of :class:`clew.questions.outline_reading.OutlineModel`, by name."""
+        return self._read(OUTLINES_FILE)
+
+    def _read(self, name: str) -> Mapping[str, NDArray[Any]]:
         try:
-            with np.load(self.folder / ARRAYS_FILE, allow_pickle=False) as stored:
+            with np.load(self.folder / name, allow_pickle=False) as stored:
                 return dict(stored)
         except (OSError, ValueError) as error:
-            raise ModelError(f"damaged {self.folder / ARRAYS_FILE}: {error}", "Train it again") from error
+            raise ModelError(f"damaged {self.folder / name}: {error}", "Train it again") from error
 
     def compare(self, question: str, sentences: Sequence[str]) -> Floats:
         """Return how alike a question and each plan in words are, (sentences, 3): as wholes, the question's tokens in

@@ -457,6 +457,60 @@ def plans(
     print_line(f"It is in {out / EXPORT_FOLDER}")
 
 
+@app.command("outlines")
+def outlines(
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FOLDER|FILE",
+            help="Documents with questions and what they mean (documents/, questions.jsonl), or outlines in JSON.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The folder for the result; a run continues there.")
+    ],
+    content: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="JSON lines with questions about content, which name no structure."
+        ),
+    ] = None,
+    most: Annotated[
+        int | None, option("N", "Questions about content for each source.", default="150", min=0)
+    ] = None,
+    seed: Annotated[int | None, option("N", "Seed for sampling.", default="1", min=0)] = None,
+) -> None:
+    """Train what reads plain questions about the structure of documents: pages, sections, tables, cells, figures.
+
+    Questions are JSON with document, question and plan: {"operation": "count", "counted": "table"}, {"operation":
+    "show", "selectors": [{"kind": "page", "number": 4}]}, {"operation": "content"}. Every fourth document is held out
+    in turn: from that come the figures. An interrupted run continues when started again. Needs no torch.
+
+      clew train outlines --data structure/ --data outlines/report.json --content questions.jsonl --out ours
+    """
+    from clew.models.encoders import OnnxEncoder, embedded_folder
+    from clew.train.outlines import OutlineSettings, train_outlines
+
+    given = {"most_content": most, "seed": seed}
+    settings = OutlineSettings(**{name: value for name, value in given.items() if value is not None})
+    sources = [
+        file for path in data for file in (sorted(path.glob("*.json")) or [path] if path.is_dir() else [path])
+    ]
+    shown = {name: show_progress(name) for name in ("options", "held-out fold")}
+    with interruptible("what is done is kept. To continue, run the same command again."):
+        record = train_outlines(
+            sources,
+            content or [],
+            OnnxEncoder(embedded_folder("hops")),
+            settings,
+            out,
+            lambda part, done, total: shown[part](done, total),
+        )
+    for name, value in record["after"].items():
+        print_line(f"{name}: {value}")
+    print_line(f"It is in {out}")
+
+
 def _print_reader_plan(plan: ReaderPlan) -> None:
     print_note(
         f"{format_count(plan.examples, 'example')} in {format_count(plan.windows, 'window')}, "

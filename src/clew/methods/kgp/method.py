@@ -53,6 +53,7 @@ from clew.methods.kgp.guides import (
 )
 from clew.methods.kgp.trained import create_trained_guide, fits_trained_guide
 from clew.methods.readers.extractive import ContentsReader
+from clew.questions.outline_reading import create_outline_reader
 from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.ranking import as_hits
 from clew.retrieve.structure.lookup import StructureReader, StructureResult, StructureSearch
@@ -180,6 +181,7 @@ class KGP:
             model = resources.model
             finder = StructureSearch(
                 resources.snapshot,
+                create_outline_reader(resources.tools.plan_judge()),
                 None if model is None else StructureReader(model, load_prompt("structure-query")),
                 # In the paper a model decides of every question whether it is about structure (Section 4).
                 always=recipe.name == "kgp-paper",

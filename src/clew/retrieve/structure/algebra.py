@@ -1,4 +1,4 @@
-"""Evaluate a parsed question about structure (:mod:`clew.retrieve.structure.grammar`) on the trees of the documents.
+"""Evaluate queries about structure (:mod:`clew.retrieve.structure.query`) on the trees of the documents.
 
 Counting, listing, locating, existence and differences are computed; their answers need no reader. What a question
 merely points at is left to a reader. A structure that a named document does not have is answered by what it has
@@ -16,9 +16,9 @@ import numpy as np
 from clew.core.text import hash_term, normalise, query_terms
 from clew.core.types import DOCUMENT, KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE, Document, Node, Scope
 from clew.retrieve.structure.comparison import compare_nodes
-from clew.retrieve.structure.grammar import Query, Selector
-from clew.retrieve.structure.outline import LABEL_WORDS, Outline
-from clew.retrieve.structure.resolver import Reference, ReferenceResolver, best_matches, match_score
+from clew.retrieve.structure.outline import LABEL_WORDS, Outline, read_cells
+from clew.retrieve.structure.query import FIGURE, Query, Selector
+from clew.retrieve.structure.resolver import Reference, ReferenceResolver, best_matches, match_name
 
 if TYPE_CHECKING:
     from clew.core.protocols import Snapshot
@@ -89,7 +89,6 @@ class Evaluator:
             "list": self.list_items,
             "locate": self.locate,
             "exists": self.check_existence,
-            "neighbour": self.name_neighbour,
             "changes": self.compare_documents,
             "longest": self.find_longest,
         }
@@ -98,24 +97,45 @@ class Evaluator:
     # Show
 
     def show(self, query: Query) -> Finding:
-        """Return the structures that selectors name, or say that a named document does not have them."""
+        """Return the structures that selectors name, or say that a document does not have them. Of a cell, its
+        value."""
         references = self._resolver.resolve_all(query.selectors)
         # "Show page 300 of the lease" does not mean all of the lease.
         if any(reference.kind != DOCUMENT for reference in references):
+            if cells := [text for selector in query.selectors if (text := self._say_cell(selector))]:
+                return Finding(references, "\n".join(cells))
             return Finding(references)
-        missing = [text for selector in query.selectors if (text := self._describe_missing(selector, query))]
+        missing = [text for selector in query.selectors if (text := self._describe_missing(selector))]
         if missing:
             return Finding(text="\n".join(dict.fromkeys(missing)), is_missing=True)
         return Finding(references)
 
-    def _describe_missing(self, selector: Selector, query: Query) -> str:
-        if selector.number is None and not selector.label:
+    def _say_cell(self, selector: Selector) -> str:
+        """Return the value of the cell that a selector names, with its row and column; "" where it names none."""
+        if not selector.column:
+            return ""
+        nodes = self._snapshot.nodes(
+            self._snapshot.rows([each.node for each in self._resolver.resolve_all([selector])])
+        )
+        for row in nodes:
+            (table,) = self._snapshot.nodes(self._snapshot.rows([row.parent or ""]))
+            header, *rows = read_cells(table) or [[]]
+            columns = [normalise(cell) for cell in header]
+            cells = rows[row.position - table.position - 1 :][:1]
+            if normalise(selector.column) in columns and cells:
+                value = cells[0][columns.index(normalise(selector.column))]
+                return f"{value} ({selector.name}, {selector.column})"
+        return ""
+
+    def _describe_missing(self, selector: Selector) -> str:
+        if selector.number is None and not selector.label and selector.within is None:
             return ""
         documents = self._resolver.choose_documents(selector.document) if selector.document else []
+        if not documents and len(self._resolver.documents) == 1:
+            documents = self._resolver.documents
         if len(documents) == 1:
-            (document,) = documents
-            return self._describe_absence(selector, document)
-        if documents or selector.kind != PAGE or not query.is_pure:
+            return self._describe_absence(selector, documents[0])
+        if documents or selector.kind != PAGE:
             return ""
         paged = [document for document in self._resolver.documents if document.pages]
         if not paged:
@@ -135,10 +155,13 @@ class Evaluator:
             if not document.pages:
                 return f"{document.name} is not divided into pages."
             return f"{document.name} has {plural(document.pages, 'page')}; it has no page {label}."
-        if selector.kind == TABLE and selector.word == "table":
+        if selector.kind in {TABLE, FIGURE}:
             if selector.within is not None:
-                return ""
-            return f"{document.name} has {plural(len(outline.tables), 'table')}; it has no table {label}."
+                places = self._resolver.nodes(selector.within, outline)
+                thing = f"{selector.kind} {selector.label or selector.number or ''}".strip()
+                return f"{self._name_place(document, places[0])} has no {thing}." if len(places) == 1 else ""
+            things = plural(len(outline.within(selector.kind, None)), selector.kind)
+            return f"{document.name} has {things}; it has no {selector.kind} {label}."
         if selector.kind == ROW and selector.number is not None:
             rows = plural(outline.count_rows(outline.tables), "row")
             return f"{document.name} has {rows} in {plural(len(outline.tables), 'table')}; there is no row {label}."
@@ -147,7 +170,7 @@ class Evaluator:
             has = (
                 f"it has {plural(len(labelled), selector.word)}"
                 if labelled
-                else f"it has no {selector.word}s"
+                else f"it has no {plural(0, selector.word).partition(' ')[2]}"
             )
             return f"{document.name} has no {selector.word} {label}; {has} by its headings."
         return ""
@@ -198,10 +221,13 @@ class Evaluator:
             return self._rows_of(outline, place)
         if query.word in {"sheet", "worksheet", "spreadsheet"}:
             return outline.sheets or None
-        if query.kind == TABLE:
-            if place is not None and place.kind == PAGE:
-                return outline.tables_on(place.page)
-            return outline.tables if place is None else self._within(outline.tables, outline, inside)
+        if query.kind in {TABLE, FIGURE}:
+            items = outline.within(query.kind, None if place is None else [place])
+            if not query.labelled:
+                return items
+            return list(
+                {outline.label_of(node): node for node in reversed(items) if outline.label_of(node)}.values()
+            )[::-1]
         if query.kind == SECTION:
             if query.word in {"section", "heading"}:
                 if place is not None and place.kind == PAGE:
@@ -221,11 +247,9 @@ class Evaluator:
     # List
 
     def list_items(self, query: Query) -> Finding:
-        """List the tables, sections or pages of a place, or the documents that have a structure."""
+        """List the tables, figures or sections of a place, or the documents, those that have a structure."""
         if query.kind == DOCUMENT:
             return self._list_documents(query)
-        if query.kind == PAGE:
-            return self._list_pages(query)
         places = (
             self._places(query)
             if query.selectors
@@ -269,7 +293,7 @@ class Evaluator:
                 else:
                     kind = replace(query, kind=selector.kind, word=selector.word)
                     nodes = self._items(kind, outline, None) or []
-            if bool(nodes) != query.negated or not query.selectors:
+            if nodes or not query.selectors:
                 chosen.append(document)
                 references.append(self._refer(nodes[0] if nodes else self._root(document), query.word))
         if not chosen:
@@ -279,17 +303,6 @@ class Evaluator:
         return Finding(
             tuple(references), "\n".join([f"{plural(len(chosen), 'document')}:", *names, *more]), listed=True
         )
-
-    def _list_pages(self, query: Query) -> Finding:
-        lines, references = [], []
-        for document in self._resolver.choose_documents(query.document):
-            outline = self._outline(document)
-            pages = sorted({page for table in outline.tables for page in outline.pages_of(table)})
-            if document.pages:
-                where = join_numbers(pages) if pages else "no page"
-                lines.append(f"{document.name} has tables on {'pages ' if pages else ''}{where}.")
-                references += [self._refer(table, "table") for table in outline.tables]
-        return Finding(tuple(references), "\n".join(lines), listed=True) if lines else NOTHING
 
     # Locate
 
@@ -323,7 +336,7 @@ class Evaluator:
     def _find(self, query: Query, outline: Outline) -> list[Node]:
         for selector in query.selectors[:1]:
             return self._resolver.nodes(selector, outline)
-        named = Selector(SECTION, 0, 0, name=query.text)
+        named = Selector(SECTION, name=query.text)
         matches = best_matches(named, [*outline.sections, *outline.tables])
         complete = [node for node in matches if self._covers(query.text, node)]
         if complete:
@@ -334,9 +347,7 @@ class Evaluator:
     @staticmethod
     def _covers(text: str, node: Node) -> bool:
         terms = set(query_terms(text))
-        return (
-            terms <= set(query_terms(node.name)) and match_score(Selector(SECTION, 0, 0, name=text), node) > 0
-        )
+        return terms <= set(query_terms(node.name)) and match_name(text, node) > 0
 
     def _passages_with(self, text: str, outline: Outline) -> list[Node]:
         """Return the passages of the pages on which all the words stand together in a passage or row."""
@@ -368,7 +379,7 @@ class Evaluator:
             place = f"{document.name}{''.join(f', {heading}' for heading in node.headings)}"
         return f"{place}{f': {name}' if name else ''}"
 
-    # Existence, neighbours, differences
+    # Existence, differences
 
     def check_existence(self, query: Query) -> Finding:
         """Say whether a document or page has a structure."""
@@ -409,17 +420,6 @@ class Evaluator:
             within is not None and within.kind == PAGE and not outline.find_pages(within.number, within.label)
         )
 
-    def name_neighbour(self, query: Query) -> Finding:
-        """Name the section, page or table that stands after or before another one."""
-        (selector,) = query.selectors
-        references = self._resolver.resolve_all(query.selectors)
-        nodes = self._snapshot.nodes(self._snapshot.rows([reference.node for reference in references]))
-        documents = {document.key: document for document in self._resolver.documents}
-        if not nodes or (not selector.document and len({node.document for node in nodes}) > 1):
-            return NOTHING
-        lines = [self._describe_location(node, documents[node.document]) for node in nodes]
-        return Finding(references, "\n".join(lines))
-
     def compare_documents(self, query: Query) -> Finding:
         """List what two documents have that the other has not: headings, and passages or table rows."""
         sides = [self._resolver.choose_documents(selector.document) for selector in query.selectors]
@@ -446,13 +446,12 @@ class Evaluator:
         return Finding(tuple(references), "\n".join(lines), listed=True)
 
     def find_longest(self, query: Query) -> Finding:
-        """Name the document with the most pages, or the fewest; without pages, the most nodes."""
+        """Name the document with the most pages; without pages, the most nodes."""
         documents = self._resolver.documents
         paged = [document for document in documents if document.pages]
         if not documents:
             return NOTHING
-        choose = min if query.negated else max
-        best = choose(paged or documents, key=lambda document: (document.pages, document.nodes, document.key))
+        best = max(paged or documents, key=lambda document: (document.pages, document.nodes, document.key))
         size = plural(best.pages, "page") if best.pages else plural(best.nodes, "part")
         return Finding(
             (self._refer(self._root(best), query.word),), f"{best.name}, with {size}.", listed=True
@@ -465,7 +464,8 @@ class Evaluator:
         places: list[tuple[Document, Node | None]] = []
         for selector in query.selectors:
             if selector.kind == DOCUMENT:
-                places += self._document_places(selector)
+                words = selector.document or selector.name
+                places += [(document, None) for document in self._resolver.choose_documents(words)]
                 continue
             documents = (
                 self._resolver.choose_documents(selector.document)
@@ -477,22 +477,6 @@ class Evaluator:
                     (document, node) for node in self._resolver.nodes(selector, self._outline(document))
                 ]
         return places
-
-    def _document_places(self, selector: Selector) -> list[tuple[Document, Node | None]]:
-        """Return the documents of "the harbour report", or the section of "The crossings in the harbour report"."""
-        if documents := self._resolver.choose_documents(selector.document):
-            return [(document, None) for document in documents]
-        words = selector.name.split()
-        for place in range(len(words) - 1, 0, -1):
-            if words[place].casefold() not in {"in", "of", "from", "within"}:
-                continue
-            named = Selector(SECTION, 0, 0, name=" ".join(words[:place]), word="part", whole=True)
-            for document in self._resolver.choose_documents(" ".join(words[place + 1 :])):
-                outline = self._outline(document)
-                nodes = best_matches(named, outline.sections) or best_matches(named, outline.tables)
-                if nodes:
-                    return [(document, nodes[0])]
-        return []
 
     def _only_document(self) -> list[Document]:
         """Return the document in scope where there is only one, or the best match of the question's words."""

@@ -2,11 +2,10 @@
 
 The paper (Wang et al., AAAI 2024, Section 4 and Supplementary 8.3) has a language model decide whether a question
 asks about structure and which pages and tables it names, and then fetches "the content of pages [the passages of that
-page] and the content of tables [their Markdown]" (Figure 4). Here a grammar reads the question
-(:mod:`clew.retrieve.structure.grammar`), and the documents decide whether what it names exists
-(:mod:`clew.retrieve.structure.resolver`). A language model, where one is configured, reads what the grammar does not,
-and its reading is evaluated in the same way. Besides pages and tables, a question may name sections, rows and whole
-documents.
+page] and the content of tables [their Markdown]" (Figure 4). Here trained scores read the question
+(:class:`PlainReader`: :mod:`clew.questions.outline_reading`). A language model, where one is configured, reads what
+they are not sure of, and its reading is evaluated in the same way. Besides pages and tables, a question may name
+sections, rows, figures and whole documents.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
 from clew.core.errors import BadCompletion
 from clew.core.text import index_terms, query_terms
 from clew.core.trail import StructureReference, StructureStep
-from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Hit, Question, Scope, Usage
-from clew.retrieve.structure.algebra import NOTHING, evaluate
-from clew.retrieve.structure.grammar import Query, Selector, may_ask_structure, parse_question
+from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, STATED_FROM, TABLE, Hit, Question, Scope, Usage
+from clew.retrieve.structure.algebra import NOTHING, Finding, evaluate
 from clew.retrieve.structure.outline import Outline
-from clew.retrieve.structure.resolver import Reference
+from clew.retrieve.structure.query import FIGURE, Query, Selector
+from clew.retrieve.structure.resolver import Reference, ReferenceResolver
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
     from clew.core.protocols import LanguageModel, Snapshot, Trail
 
 
-EVERYTHING = Scope()
+#: A language model is asked where it is at least so likely that a question is about structure.
+ASKED_FROM = 0.1
 #: The characters that one table, and all hits of a question together, may have.
 TABLE_CHARACTERS, HITS_CHARACTERS = 3_500, 10_000
 #: The characters of a table that is only counted or listed.
@@ -60,16 +60,36 @@ class StructureResult:
         return bool(self.hits or self.text)
 
 
+class QueryReading(Protocol):
+    """A query that a question may mean, and how likely that is."""
+
+    @property
+    def query(self) -> Query:
+        """The query."""
+
+    @property
+    def probability(self) -> float:
+        """How likely it is what is meant, 0 to 1."""
+
+
+class PlainReader(Protocol):
+    """Reads plain questions about structure without a language model."""
+
+    def read(self, text: str, snapshot: Snapshot, scope: Scope) -> Sequence[QueryReading]:
+        """Return the likeliest queries that a question may mean, the likeliest first; () for one about content."""
+
+
 @dataclass(frozen=True, slots=True)
 class StructureSearch:
     """Answers questions about structure with the content of what they name, at most ``limit`` hits.
 
-    With ``reader``, a language model is asked where the grammar reads nothing and the question may be about
-    structure (:func:`clew.retrieve.structure.grammar.may_ask_structure`), or, with ``always``, wherever it reads
-    nothing, as in the paper. What the model writes must exist as well.
+    ``plain`` reads the question. With ``reader``, a language model is asked where no reading is likely enough to be
+    stated and the question may be about structure (:data:`ASKED_FROM`), or, with ``always``, wherever none is, as in
+    the paper. What the model writes must exist as well.
     """
 
     snapshot: Snapshot
+    plain: PlainReader
     reader: StructureReader | None = None
     always: bool = False
     limit: int = 30
@@ -77,36 +97,43 @@ class StructureSearch:
     def find(self, question: Question, trail: Trail) -> StructureResult:
         """Return what the question names, with the computed answer; nothing for a question about content."""
         started = time.perf_counter()
-        reading = None
-        queries = parse_question(question.text)
-        finding = evaluate(question.text, queries, self.snapshot, question.scope) if queries else NOTHING
-        if not finding and self.reader and (self.always or may_ask_structure(question.text)):
-            reading = self.reader.read(question.text, self.snapshot, question.scope)
-            finding = evaluate(question.text, reading.queries, self.snapshot, question.scope)
-        if not (finding or reading):
+        readings = self.plain.read(question.text, self.snapshot, question.scope)
+        finding, written, likely = (
+            self._find_likely(question, readings),
+            None,
+            sum(each.probability for each in readings),
+        )
+        if not finding and self.reader and (self.always or likely >= ASKED_FROM):
+            written = self.reader.read(question.text, self.snapshot, question.scope)
+            if not self.always or likely >= ASKED_FROM or written.names_its_places:
+                finding = evaluate(question.text, written.queries, self.snapshot, question.scope)
+        if not (finding or written):
             return StructureResult()
         hits = fetch_hits(self.snapshot, finding.references, self.limit, finding.listed, question.text)
         trail.add(
             StructureStep(
                 tuple(StructureReference(ref.words, ref.kind, ref.node) for ref in finding.references),
-                (reading.unreadable or None) if reading else None,
+                (written.unreadable or None) if written else None,
                 hits=tuple(hits),
-                usage=reading.usage if reading else Usage(),
+                usage=written.usage if written else Usage(),
                 seconds=time.perf_counter() - started,
             )
         )
         return StructureResult(tuple(hits), finding.text, finding.is_missing)
 
+    def find_certain(self, question: Question) -> Finding:
+        """Return what the question means where it is about structure, likely enough to be stated; else nothing."""
+        return self._find_likely(question, self.plain.read(question.text, self.snapshot, question.scope))
 
-def find_references(question: str, snapshot: Snapshot, scope: Scope = EVERYTHING) -> tuple[Reference, ...]:
-    """Return the structures that a question names, without a model; none for a question about content.
-
-    Where the question names a document, by words of its title or file name, only that document is looked at. Where it
-    names none, every document in scope with such a structure is, the best match of the question's words first, up to
-    :data:`clew.retrieve.structure.resolver.MAX_DOCUMENTS`.
-    """
-    queries = parse_question(question)
-    return evaluate(question, queries, snapshot, scope).references if queries else ()
+    def _find_likely(self, question: Question, readings: Sequence[QueryReading]) -> Finding:
+        if not readings or readings[0].probability < STATED_FROM:
+            return NOTHING
+        resolver = ReferenceResolver(self.snapshot, question.text, question.scope)
+        # The first word of a question has a capital of its own.
+        behind = question.text.strip().partition(" ")[2]
+        if not resolver.named_anywhere() and (absent := resolver.absent_names(behind)):
+            return Finding(text=f'No document here is called "{" ".join(absent)}".', is_missing=True)
+        return evaluate(question.text, [readings[0].query], self.snapshot, question.scope)
 
 
 def fetch_hits(
@@ -252,21 +279,23 @@ def leading_rows(rows: Rows, snapshot: Snapshot, limit: int) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class ModelReading:
-    """The queries that a model read in a question; ``unreadable`` is a reply that could not be parsed."""
+    """The queries that a model read in a question; ``unreadable`` is a reply that could not be parsed.
+    ``names_its_places``: the question has all words of a name that the model gives a place."""
 
     queries: tuple[Query, ...]
     usage: Usage
     unreadable: str = ""
+    names_its_places: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StructureReader:
-    """Asks a language model to write a question about structure in the algebra of the grammar; in the paper it names
-    pages and tables (Section 4, Supplementary 8.2).
+    """Asks a language model to write a question about structure as a query; in the paper it names pages and tables
+    (Section 4, Supplementary 8.2).
 
     ``template`` is the prompt ``structure-query``, which lists at most ``max_documents`` documents. Small models name
-    a page for any question: a reading counts only if the question has a word for a place in a document, or all words
-    of the name that the model gives the place.
+    a page for any question: a reading counts only if the question may be about structure, or has all words of the
+    name that the model gives the place.
     """
 
     model: LanguageModel
@@ -287,9 +316,8 @@ class StructureReader:
             reply = self.template.parse(completion.text)
         except BadCompletion:
             return ModelReading((), completion.usage, completion.text)
-        if not (may_ask_structure(question) or any(_names(question, each) for each in reply["structures"])):
-            return ModelReading((), completion.usage)
-        return ModelReading(read_queries(reply, len(question)), completion.usage)
+        is_named = any(_names(question, each) for each in reply["structures"])
+        return ModelReading(read_queries(reply), completion.usage, names_its_places=is_named)
 
 
 def _names(question: str, structure: Mapping[str, Any]) -> bool:
@@ -298,13 +326,10 @@ def _names(question: str, structure: Mapping[str, Any]) -> bool:
     return structure["kind"] != PAGE and bool(words) and words <= set(query_terms(question))
 
 
-def read_queries(reply: Mapping[str, Any], end: int) -> tuple[Query, ...]:
-    """Return the query that a model wrote as a reply to ``structure-query``; none if it asks about content.
-
-    Its selectors have no words in the question: they are placed at its ``end``.
-    """
+def read_queries(reply: Mapping[str, Any]) -> tuple[Query, ...]:
+    """Return the query that a model wrote as a reply to ``structure-query``; none if it asks about content."""
     operation, counted, text = reply["operation"], reply["counted"] or "", (reply["text"] or "").strip()
-    selectors = tuple(_read_selector(structure, end) for structure in reply["structures"])
+    selectors = tuple(map(_read_selector, reply["structures"]))
     places = [selector for selector in selectors if selector.kind != DOCUMENT]
     document = next((selector.document for selector in selectors if selector.document), "")
     if operation in {"count", "list"}:
@@ -318,7 +343,7 @@ def read_queries(reply: Mapping[str, Any], end: int) -> tuple[Query, ...]:
     return (Query("show", selectors),) if operation in {"show", "differ"} and selectors else ()
 
 
-def _read_selector(structure: Mapping[str, Any], end: int) -> Selector:
+def _read_selector(structure: Mapping[str, Any]) -> Selector:
     kind, number, page = structure["kind"], structure["number"], structure["page"]
     name, document = (structure["name"] or "").strip(), (structure["document"] or "").strip()
     relation, beside = structure["relation"] or "", (structure["beside"] or "").strip()
@@ -327,20 +352,18 @@ def _read_selector(structure: Mapping[str, Any], end: int) -> Selector:
     numbered = _NUMBERED_NAME.fullmatch(name) if kind in {SECTION, TABLE} else None
     if numbered:
         label = numbered["label"].casefold()
-    anchor = _read_anchor(beside, end) if relation and beside else None
+    anchor = read_place(beside) if relation and beside else None
     order: Literal["", "after", "before"] = ""
     if anchor and relation != "under":
         order = "after" if relation == "after" else "before"
     within = None if order else anchor
     return Selector(
         kind,
-        end,
-        end,
         number=number,
         label=label,
         word=((numbered and numbered["word"]) or kind).casefold(),
         name=(document or name) if kind == DOCUMENT else "" if label else name,
-        within=Selector(PAGE, end, end, number=page) if kind == TABLE and page else within,
+        within=Selector(PAGE, page) if kind == TABLE and page else within,
         relation=order,
         anchor=anchor if order else None,
         document=document,
@@ -352,11 +375,18 @@ def _read_selector(structure: Mapping[str, Any], end: int) -> Selector:
     )
 
 
-def _read_anchor(words: str, end: int) -> Selector:
-    """Return the structure that "page 3", "section 2.1" or "Methods" names."""
-    for selector in (selector for query in parse_question(words) for selector in query.selectors):
-        return replace(selector, start=end, end=end)
-    return Selector(SECTION, end, end, name=words, word="part", whole=True)
+def read_place(words: str) -> Selector:
+    """Return the structure that a model calls "page 3", "section 2.1" or "Methods".
+
+    >>> read_place("page 3").number, read_place("Methods").name
+    (3, 'Methods')
+    """
+    numbered = _NUMBERED_NAME.fullmatch(words.strip())
+    if numbered is None:
+        return Selector(SECTION, name=words)
+    word, label = (numbered["word"] or SECTION).casefold(), numbered["label"].casefold()
+    kind = word if word in {PAGE, TABLE, FIGURE, ROW} else SECTION
+    return Selector(kind, int(label) if label.isdigit() else None, label, word)
 
 
 _NUMBERED_NAME = re.compile(

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.core.text import index_terms, is_stop_term
 from clew.core.types import KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE, Document, Node
-from clew.retrieve.structure.grammar import parse_roman
+from clew.retrieve.structure.query import FIGURE, parse_roman
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
@@ -22,10 +22,17 @@ _TABLE_LABEL = re.compile(
     r"(?P<label>[a-z]{0,2}[.-]?\d+[a-z]?(?:[.-]\d+)*|[ivxlc]+|(?-i:[A-Z]))\b",
     re.IGNORECASE,
 )
-_SECTION_LABEL = re.compile(
-    r"^\W*(?:(?P<word>[^\W\d_]{3,}|§)\s*)?(?P<label>[a-z]?\d+[a-z]?(?:\.\d+)*|[a-z]\.\d+(?:\.\d+)*|[ivxlc]+|[a-z])(?=[\s.:)–—-]|$)",
+_FIGURE_LABEL = re.compile(
+    r"^\W*(?:fig(?:ure)?|abb(?:ildung)?|figura)\b\.?\s*(?P<label>[a-z]?[.-]?\d+[a-z]?(?:[.-]\d+)*|[ivxlc]+)\b",
     re.IGNORECASE,
 )
+#: A numbered paragraph that is no heading: "12.5. In the event of a tied vote".
+_PARAGRAPH_LABEL = re.compile(r"^\W*(?P<label>\d+(?:\.\d+)+|[a-z]?\d+[a-z]?(?=[.)]))", re.IGNORECASE)
+_SECTION_LABEL = re.compile(
+    r"^\W*(?:(?P<word>[^\W\d_]{3,}|§)(?:\s+|(?=\d)))?(?P<label>[a-z]?\d+[a-z]?(?:\.\d+)*|[a-z]\.\d+(?:\.\d+)*|[ivxlc]+|[a-z])(?=[\s.:)–—-]|$)",
+    re.IGNORECASE,
+)
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
 #: Words before the number of a heading that are part of its label.
 LABEL_WORDS = frozenset(
     "section chapter item part article appendix annex clause exhibit schedule note attachment paragraph §".split()
@@ -56,6 +63,18 @@ class Outline:
         """The tables in reading order."""
         return self._snapshot.nodes(self.rows_of_kind(TABLE))
 
+    @cached_property
+    def figures(self) -> list[Node]:
+        """The captions of figures in reading order: passages or headings that begin with a figure's label, the first
+        of each label; a list of figures in the front has each of them too, so that the last with a label counts."""
+        rows = np.sort(np.concatenate([self.rows_of_kind(PASSAGE), self.rows_of_kind(SECTION)]))
+        captions: dict[str, Node] = {}
+        for node in self._snapshot.nodes(rows):
+            if label := parse_figure_label(node.text):
+                captions.pop(label, None)
+                captions[label] = node
+        return list(captions.values())
+
     @property
     def sheets(self) -> list[Node]:
         """The sheets of a workbook."""
@@ -70,13 +89,17 @@ class Outline:
         """Return the pages that a node stands on: those of its boxes, else the page it starts on."""
         return sorted({box.page for box in node.boxes}) or ([node.page] if node.page is not None else [])
 
+    @cached_property
+    def pages(self) -> list[Node]:
+        """The pages in order."""
+        return self._snapshot.nodes(self.rows_of_kind(PAGE))
+
     def find_pages(self, number: int | None, label: str = "") -> list[Node]:
         """Return the page with a number (negative from the end), else the one with a printed label."""
-        pages = self._snapshot.nodes(self.rows_of_kind(PAGE))
         if number is not None and number < 0:
             number += self.document.pages + 1
-        numbered = [node for node in pages if number is not None and node.page == number]
-        return numbered or [node for node in pages if label and node.name.casefold() == label]
+        numbered = [node for node in self.pages if number is not None and node.page == number]
+        return numbered or [node for node in self.pages if label and _same_label(node.name, label)]
 
     def tables_on(self, page: int | None) -> list[Node]:
         """Return the tables that start or have a row on a page (negative from the end); None for all."""
@@ -88,10 +111,62 @@ class Outline:
         ids = set(self._snapshot.ids(table_rows))
         return [node for node in self.tables if node.page == number or node.id in ids]
 
+    def within(self, kind: str, places: Sequence[Node] | None) -> list[Node]:
+        """Return the tables, figures or sections of the document, or those inside pages, sections or tables."""
+        nodes = {TABLE: self.tables, FIGURE: self.figures}.get(kind, self.sections)
+        if places is None:
+            return nodes
+        inside: dict[str, Node] = {}
+        for place in places:
+            if place.kind == PAGE:
+                own = (
+                    self.tables_on(place.page)
+                    if kind == TABLE
+                    else [n for n in nodes if n.page == place.page]
+                )
+            else:
+                rows = set(self.subtree_rows(place).tolist())
+                own = [node for node in nodes if self.start + node.position in rows and node.id != place.id]
+            inside |= {node.id: node for node in own}
+        return sorted(inside.values(), key=lambda node: node.position)
+
+    def label_of(self, node: Node) -> str:
+        """Return the printed label of a table or figure, "" for one without: it stands in the caption or, of a
+        table, in the heading right above it."""
+        if node.kind != TABLE:
+            return parse_figure_label(node.text)
+        return parse_table_label(node.name) or parse_table_label("".join(node.headings[-1:]))
+
+    def find_neighbour(self, kind: str, anchors: Sequence[Node], relation: str, word: str = "") -> list[Node]:
+        """Return the page, table, figure or section that stands ``after`` or ``before`` other structures."""
+        first, last = anchors[0], anchors[-1]
+        if kind == PAGE:
+            pages = [number for node in anchors for number in self.pages_of(node)]
+            number = 0 if not pages else max(pages) + 1 if relation == "after" else min(pages) - 1
+            return self.find_pages(number) if number > 0 else []
+        if kind == SECTION and first.kind == SECTION:
+            return self.neighbour_section(first, relation, word)
+        nodes = self.within(kind, None)
+        if last.kind == PAGE:
+            after = [node for node in nodes if (node.page or 0) > (last.page or 0)]
+            before = [node for node in nodes if (node.page or 0) < (first.page or 0)]
+        else:
+            after = [node for node in nodes if node.position > last.position]
+            before = [node for node in nodes if node.position < first.position]
+        return after[:1] if relation == "after" else before[-1:]
+
     def rows_of_table(self, table: Node) -> Rows:
         """Return the rows of a table, ascending."""
         row = self.start + table.position
         return np.flatnonzero((self._kind == KINDS.index(ROW)) & (self._parent == row)) + self.start
+
+    def named_rows(self, table: Node) -> list[tuple[str, int]]:
+        """Return the rows of a table with their first cells, which are their names."""
+        cells = read_cells(table)[1:]
+        return [
+            (cells[place][0] if place < len(cells) else "", row)
+            for place, row in enumerate(self.rows_of_table(table).tolist())
+        ]
 
     def count_rows(self, tables: Sequence[Node]) -> int:
         """Return how many rows tables have together."""
@@ -149,50 +224,86 @@ class Outline:
         return next((nodes for nodes in by_level if len(nodes) > 1), self.sections)
 
     def sections_with_word(self, word: str) -> list[Node]:
-        """Return the sections with a label behind ``word`` ("chapter", "note"), each label once.
+        """Return the sections with a label behind ``word`` ("chapter", "note"), each label once; where there are
+        none, those with a label of their own below a heading with that word, or, of "section" and the like, any."""
+        if worded := [node for node in self.sections if self._heading_word(node) == word]:
+            return self._each_label_once(worded)
+        numbered = [
+            node for node in self.sections if self._heading_word(node) == "" and self._is_numbered(node)
+        ]
+        below = []
+        if numbered and _has_word([node.name for node in self.sections], word):
+            below = [node for node in numbered if _has_word(self._headings_before(node), word)]
+        return self._each_label_once(below or (numbered if word in _WORDS_FOR_NUMBERED else []))
 
-        Clauses, sections and the like may be numbered without the word.
-        """
+    @staticmethod
+    def _heading_word(node: Node) -> str | None:
+        """Return the word before the label of a heading, "" where there is none, None without a label."""
+        match = _SECTION_LABEL.match(node.name)
+        return None if match is None else (match["word"] or "").casefold()
+
+    @staticmethod
+    def _is_numbered(node: Node) -> bool:
+        match = _SECTION_LABEL.match(node.name)
+        return match is not None and match["label"][:1].isdigit()
+
+    @staticmethod
+    def _each_label_once(nodes: Sequence[Node]) -> list[Node]:
         seen: dict[str, Node] = {}
-        for node in self.sections:
-            match = _SECTION_LABEL.match(node.name)
-            if not match or (match["word"] or "").casefold() not in {word, ""}:
-                continue
-            if not match["word"] and (word not in _WORDS_FOR_NUMBERED or not match["label"][0].isdigit()):
-                continue
-            seen.setdefault(normalise_label(match["label"]), node)
+        for node in nodes:
+            if match := _SECTION_LABEL.match(node.name):
+                seen.setdefault(normalise_label(match["label"]), node)
         return list(seen.values())
 
-    def tables_with_label(self, label: str, tables: list[Node]) -> list[Node]:
-        """Return the tables whose caption says "Table <label>"."""
-        return [node for node in tables if parse_table_label(node.name) == normalise_label(label)]
-
     def sections_with_label(self, word: str, label: str) -> list[Node]:
-        """Return the sections whose heading starts with a word and label ("Item 1A") or with a label alone."""
+        """Return the sections whose heading starts with a word and label ("Item 1A"), or with a label alone; below a
+        heading with the word where it is none for numbered headings ("3. Liquidity" of "Notes to the accounts"); else
+        the numbered paragraphs."""
         label = normalise_label(label)
-        sections = []
+        own = []
         for node in self.sections:
             match = _SECTION_LABEL.match(node.name)
             if match and normalise_label(match["label"]) == label:
-                heading_word = (match["word"] or "").casefold()
                 # A lone letter or numeral without a word before it may be a word of the heading itself.
-                next_character = node.name[match.end() : match.end() + 1]
-                is_label = match["label"][0].isdigit() or next_character in set(".:)")
-                alone = not heading_word and word in _WORDS_FOR_NUMBERED and is_label
-                if heading_word == word or alone:
-                    sections.append(node)
-        return sections
+                following = node.name[match.end() : match.end() + 1]
+                own.append((node, match["word"], match["label"][0].isdigit() or following in set(".:)")))
+        worded = [node for node, heading_word, _ in own if (heading_word or "").casefold() == word]
+        alone = [node for node, heading_word, is_label in own if not heading_word and is_label]
+        below = [node for node in alone if _has_word(self._headings_before(node), word)]
+        if meant := worded or below or (alone if word in _WORDS_FOR_NUMBERED else []):
+            return meant
+        if word not in _WORDS_FOR_NUMBERED:
+            return []
+        passages = self._snapshot.nodes(self.rows_of_kind(PASSAGE))
+        return [
+            node
+            for node in passages
+            if (match := _PARAGRAPH_LABEL.match(node.text)) and normalise_label(match["label"]) == label
+        ][:1]
+
+    def _headings_before(self, node: Node) -> list[str]:
+        """Return the headings around a section and, where levels were guessed, those of its level before it."""
+        before = [
+            each.name for each in self.sections if each.position < node.position and each.level <= node.level
+        ]
+        return [*node.headings, *before]
 
     @cached_property
     def has_numbered_headings(self) -> bool:
         """Whether any heading is numbered."""
-        return any(_SECTION_LABEL.match(node.name) and node.name[:1].isdigit() for node in self.sections)
+        return any(self._is_numbered(node) and node.name[:1].isdigit() for node in self.sections)
 
-    def nth_section(self, number: int) -> list[Node]:
-        """Return the n-th of the outermost sections, negative from the end."""
-        outermost = self.outermost_sections
+    def nth_section(self, number: int | None, word: str = "", has_label: bool = False) -> list[Node]:
+        """Return the n-th of the sections that a word names, negative from the end: those with a label behind it, or
+        the outermost ones. "Section 3" is counted only where no heading has a printed number."""
+        labelled = self.sections_with_word(word)
+        if number is None or (has_label and (labelled or self.has_numbered_headings)):
+            return []
+        sections = labelled
+        if not labelled or word in {"", "section"}:
+            sections = self.outermost_sections if word in {"", "section", "chapter", "part", "sheet"} else []
         index = number if number < 0 else number - 1
-        return outermost[index:][:1] if -len(outermost) <= index < len(outermost) else []
+        return sections[index:][:1] if -len(sections) <= index < len(sections) else []
 
     def subtree_rows(self, node: Node) -> Rows:
         """Return the rows of a section with everything inside it, of a whole document, or of any other node alone."""
@@ -217,10 +328,46 @@ class Outline:
         return np.array(sorted({*self.evidence_rows(rows).tolist(), *continued}), dtype=np.int64)
 
 
+def read_cells(table: Node) -> list[list[str]]:
+    """Return the cells of a table as its Markdown has them, the header first."""
+    lines = [line for line in table.text.splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in _CELL_BORDER.split(line.strip().strip("|"))] for line in lines]
+    return [*rows[:1], *rows[2:]]
+
+
+def heading_label(name: str) -> tuple[str, str]:
+    """Return the word before the label of a heading, and the label ("Item 1A. Risks" -> "item", "1A"); "" where there
+    is none. A lone letter or numeral that nothing sets off is a word of the heading."""
+    match = _SECTION_LABEL.match(name)
+    if match is None:
+        return "", ""
+    word, following = (match["word"] or "").casefold(), name[match.end() : match.end() + 1]
+    is_label = match["label"][0].isdigit() or following in set(".:)") or word in LABEL_WORDS
+    return (word, match["label"]) if is_label else ("", "")
+
+
 def parse_table_label(caption: str) -> str:
     """Return the label of a caption ("Table IV: Dues" -> "4"), "" for a caption without one."""
     match = _TABLE_LABEL.match(caption)
     return normalise_label(match["label"]) if match else ""
+
+
+def parse_figure_label(caption: str) -> str:
+    """Return the label of a figure's caption ("Fig. 3. Traps" -> "3"), "" for a text that is none."""
+    match = _FIGURE_LABEL.match(caption)
+    return normalise_label(match["label"]) if match else ""
+
+
+def _same_label(name: str, label: str) -> bool:
+    """Return whether two printed page labels are the same: "6-15" and "6–15", "IV" and "iv", but not "4" and "iv"."""
+    first, second = (re.sub(r"\W+", "-", each.casefold()) for each in (name, label))
+    return first == second
+
+
+def _has_word(names: Sequence[str], word: str) -> bool:
+    """Return whether a heading has a word, in the singular or plural."""
+    own = set(index_terms(word))
+    return bool(own) and any(own <= set(index_terms(name)) for name in names)
 
 
 def normalise_label(label: str) -> str:

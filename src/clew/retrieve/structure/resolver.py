@@ -11,20 +11,19 @@ import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.arrays import distinct, union
-from clew.core.text import hash_term, index_terms, is_stop_term, query_terms
+from clew.core.arrays import distinct
+from clew.core.text import hash_term, index_terms, is_stop_term, normalise, query_terms
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Document, Node, Scope
-from clew.retrieve.structure.grammar import FILE_NAME, Selector
-from clew.retrieve.structure.outline import Outline, heading_terms
+from clew.retrieve.structure.outline import Outline, heading_terms, normalise_label
+from clew.retrieve.structure.query import FIGURE, FILE_NAME, Selector
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Rows
     from clew.core.protocols import Snapshot
 
 #: Words for documents as such: one names a document only if the document's name has it, or if it is its file type.
@@ -132,6 +131,8 @@ class DocumentTitles:
         sharing = {number for term in terms for number in self._documents_with.get(term, ())}
         for number in range(len(self._documents)) if media_types else sharing:
             document, (title, file) = self._documents[number], self._terms[number]
+            if is_other_volume(text, f"{document.title}; {document.name}"):
+                continue
             common = terms & (title | file | self._aliases[number])
             if common and all(term.isdigit() for term in common) and terms.isdisjoint(_GENERIC):
                 continue
@@ -233,18 +234,26 @@ class DocumentTitles:
                 return True
         return False
 
-    def match_all_words(self, text: str) -> list[Document]:
-        """Return the documents whose names contain every word of ``text`` that is not generic, best first.
-
-        "Summarise the lease" is about the document only if nothing else is mentioned.
-        """
-        if exact := self.match_file_names(text):
-            return exact
-        specific = self.terms(text) - _GENERIC
-        return [match.document for match in self.match(text) if specific <= match.words]
-
     def _weight(self, terms: frozenset[str]) -> float:
         return sum(self._weights[term] for term in terms)
+
+
+def is_other_volume(text: str, names: str) -> bool:
+    """Return whether a text gives a word of a document's names another number than they do: "Guide 5" beside
+    "Guide 6: Fermented foods". Years are no such numbers.
+
+    >>> is_other_volume("page 2 of Guide 5", "Guide 6: Fermented foods")
+    True
+    """
+    own, asked = _numbered_words(names), _numbered_words(text)
+    return any(word in own and not numbers & own[word] for word, numbers in asked.items())
+
+
+def _numbered_words(text: str) -> dict[str, set[str]]:
+    numbers: dict[str, set[str]] = {}
+    for word, number in re.findall(r"([^\W\d_]{3,})\s+(\d{1,3})(?!\w)", text.casefold()):
+        numbers.setdefault(word, set()).add(number)
+    return numbers
 
 
 def is_only_generic(text: str) -> bool:
@@ -293,8 +302,8 @@ MAX_CANDIDATES = 40
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A structure that a question names: the key of its document, its kind, the id of its node, and the question's
-    words for it."""
+    """A structure that a question names: the key of its document, its kind, the id of its node, and the words for
+    it."""
 
     document: str
     kind: str
@@ -302,17 +311,8 @@ class Reference:
     words: str
 
 
-def vagueness(selector: Selector) -> int:
-    """Return how vague a selector is: a vaguer reading of the same words gives way to a more definite one.
-
-    "The table" gives way to the table's name. "Summarise the harbour report" means the document, whatever its first
-    heading is, unless page 2 of it is named. "Show the risk factors of it" means no document.
-    """
-    return 1 if selector.is_bare else 2 if selector.kind == DOCUMENT else 3 if selector.word == "part" else 0
-
-
 class ReferenceResolver:
-    """Resolves the selectors of one question within a scope."""
+    """Resolves selectors within a scope."""
 
     def __init__(self, snapshot: Snapshot, question: str, scope: Scope) -> None:
         self._snapshot = snapshot
@@ -337,34 +337,50 @@ class ReferenceResolver:
         """The documents in scope, as a scope."""
         return self._scope
 
-    def resolve_all(self, selectors: Sequence[Selector]) -> tuple[Reference, ...]:
-        """Return the nodes that selectors name, in the order of the question, each once."""
-        if not selectors:
-            return ()
-        resolved: list[tuple[Selector, list[Reference]]] = []
-        documents = dict(zip(selectors, self.named_documents(selectors), strict=True))
-        for selector in sorted(selectors, key=vagueness):
-            if vagueness(selector) and any(
-                selector.start < other.end and other.start < selector.end for other, _ in resolved
-            ):
-                continue
-            within = documents[selector]
-            references = [] if within is None else self.resolve(selector, within)
-            if references:
-                resolved.append((selector, references))
-        resolved.sort(key=lambda pair: pair[0].start)
-        by_node = {
-            reference.node: reference for _, references in reversed(resolved) for reference in references
-        }
-        order = dict.fromkeys(reference.node for _, references in resolved for reference in references)
-        return tuple(by_node[node] for node in order)
+    @property
+    def titles(self) -> DocumentTitles:
+        """The titles and file names of the documents in scope."""
+        return self._titles
 
-    def nodes(self, selector: Selector, outline: Outline) -> list[Node]:
-        """Return the nodes of one document, which the question names, that a selector names."""
-        return self._nodes(selector, outline, named=True)
+    def resolve_all(self, selectors: Sequence[Selector]) -> tuple[Reference, ...]:
+        """Return the nodes that selectors name, in their order, each once.
+
+        Where neither a selector nor the question names a document, every one in scope is searched, the best match of
+        the question's words first, up to :data:`MAX_DOCUMENTS` that have the structure.
+        """
+        references: dict[str, Reference] = {}
+        for selector in selectors:
+            for node in self._find(selector):
+                reference = Reference(node.document, node.kind, node.id, str(selector))
+                references.setdefault(node.id, reference)
+        return tuple(references.values())
+
+    def _find(self, selector: Selector) -> list[Node]:
+        if selector.node:
+            return self._snapshot.nodes(self._snapshot.rows([selector.node]))
+        named = self._named_by(selector.document) if selector.document else self.named_anywhere()
+        if selector.kind == DOCUMENT:
+            ids = [f"{document.key}:0" for document in named]
+            return self._snapshot.nodes(self._snapshot.rows(ids))
+        nodes: list[Node] = []
+        matching = 0
+        for document in named or ([] if selector.document else self.rank_documents()[:MAX_CANDIDATES]):
+            own = self.nodes(selector, Outline(self._snapshot, document))
+            nodes += own
+            matching += bool(own)
+            if not named and matching == MAX_DOCUMENTS:
+                break
+        return nodes
+
+    def _named_by(self, words: str) -> list[Document]:
+        own = [document for document in self._documents if document.key == words]
+        return own or ([] if self.is_absent(words) else self._titles.choose(words)[:MAX_DOCUMENTS])
 
     def choose_documents(self, words: str) -> list[Document]:
-        """Return the documents that ``words`` name; none where more than half of the words say something else."""
+        """Return the documents that ``words`` name, or the one with that key; none where more than half of the words
+        say something else."""
+        if own := [document for document in self._documents if document.key == words]:
+            return own
         documents = [] if self.is_absent(words) else self._titles.choose(words)
         if not documents or self._titles.match_file_names(words):
             return documents[:MAX_DOCUMENTS]
@@ -374,92 +390,24 @@ class ReferenceResolver:
         """Return the documents that the question names in any place."""
         return self._titles.choose(self._question, share=0.5)[:MAX_DOCUMENTS]
 
-    def rank_documents(self) -> list[Document]:
-        """Return the documents in scope, those with the question's rarer words first."""
-        return self._rank_documents()
-
-    def resolve(self, selector: Selector, named: Sequence[Document]) -> list[Reference]:
-        """Return the nodes that ``selector`` names in the documents ``named`` by the question.
-
-        Where the question names none, every document in scope is searched, the best match first.
-        """
-        if selector.kind == DOCUMENT:
-            ids = [f"{document.key}:0" for document in self._whole_documents(selector)]
-            return [
-                self._reference(selector, node) for node in self._snapshot.nodes(self._snapshot.rows(ids))
-            ]
-        references: list[Reference] = []
-        matching_documents = 0
-        for document in named or self._candidates(selector):
-            nodes = self._nodes(selector, Outline(self._snapshot, document), bool(named))
-            references += [self._reference(selector, node) for node in nodes]
-            matching_documents += bool(nodes)
-            if not named and matching_documents == MAX_DOCUMENTS:
-                break
-        return references
-
-    def named_documents(self, selectors: Sequence[Selector]) -> list[list[Document] | None]:
-        """Return for each selector the documents that the question names for it.
-
-        They are the documents named by the words around the selector. Where these name none, as in "page 2 and
-        table 1 of the lease" or "compare table 1 of the lease with page 2", they are those of the selector
-        that it is joined to, or of the one before it; else those named anywhere in the question. None stands for
-        a selector about something that is not in the knowledge base.
-        """
-        parts = [selector for selector in selectors if selector.kind != DOCUMENT]
-        own = {selector: self._documents_around(selector, parts) for selector in parts}
-        anywhere = self._titles.choose(self._question, share=0.5)
-        foreign = {selector for selector, documents in own.items() if documents is None}
-        return [
-            None
-            if selector in foreign
-            else own.get(selector) or self._documents_beside(selector, own) or anywhere
-            for selector in selectors
-        ]
-
-    def _documents_beside(
-        self, selector: Selector, own: Mapping[Selector, list[Document] | None]
-    ) -> list[Document]:
-        """Return the documents of the selector that this one is joined to, else of the nearest one."""
-        others = [other for other, documents in own.items() if documents]
-        after = sorted(
-            (other for other in others if other.start >= selector.end), key=lambda other: other.start
-        )
-        before = sorted(
-            (other for other in others if other.end <= selector.start), key=lambda other: -other.end
-        )
-        joined = bool(after) and _JOINED.fullmatch(self._question[selector.end : after[0].start])
-        nearest = [*after[:1], *before[:1]] if joined else [*before[:1], *after[:1]]
-        return (own[nearest[0]] or []) if nearest else []
-
-    def _reference(self, selector: Selector, node: Node) -> Reference:
-        words = selector.words or " ".join(self._question[selector.start : selector.end].split())
-        return Reference(node.document, node.kind, node.id, words)
-
-    def _documents_around(self, selector: Selector, parts: Sequence[Selector]) -> list[Document] | None:
-        """Return the documents that the words around a selector name; the other ``parts`` delimit these words.
-
-        None for a page, table or section of something that is not in the knowledge base.
-        """
-        words = selector.document
-        if selector.words:
-            return self._titles.choose(words)
-        foreign = bool(words) and self._is_foreign(words)
-        if foreign and selector.owned:
-            return None
-        documents = self._titles.choose(words) if words and not foreign else []
-        start = max((part.end for part in parts if part.end <= selector.start), default=0)
-        return documents or self._titles.choose(self._question[start : selector.start], share=0.5)
-
     def is_absent(self, words: str) -> bool:
         """Return whether ``words`` name a document that is not here: "NIKE_2023_10K.pdf", or "the Ulta report" where
         no title, file name, heading or text has the name Ulta."""
+        return bool(self.absent_names(words))
+
+    def absent_names(self, words: str) -> list[str]:
+        """Return the names in ``words`` that make it a document that is not here; none where it may be one."""
+        if any(document.key == words for document in self._documents):
+            return []
         if self._titles.lacks_file(words):
-            return True
-        return mentions_document(words) and any(
-            not is_only_generic(name) and name_terms(name) and not self._occurs(name)
+            return re.findall(FILE_NAME, words, re.IGNORECASE)
+        if not mentions_document(words):
+            return []
+        return [
+            name
             for name in re.findall(r"\b[A-Z][\w&]+", words)
-        )
+            if not is_only_generic(name) and name_terms(name) and not self._occurs(name)
+        ]
 
     def _occurs(self, name: str) -> bool:
         """Return whether a word of a name occurs in any title, file name, heading or text."""
@@ -468,63 +416,7 @@ class ReferenceResolver:
         fields = [self._snapshot.postings(field).document_frequency(hashes) for field in ("title", "text")]
         return any(term in self._titles for term in terms) or bool(np.any(fields))
 
-    def _is_foreign(self, words: str) -> bool:
-        """Return whether the owner of a page ("the surveyors' chart") is nothing in this knowledge base.
-
-        It may be something in it if it is called a document ("the Smith agreement"), or if at least half of its words
-        occur in titles, headings or captions.
-        """
-        terms = self._titles.terms(words)
-        hashes = np.array([hash_term(term) for term in terms], dtype=np.uint64)
-        in_headings = self._snapshot.postings("title").document_frequency(hashes) > 0
-        in_titles = [term in self._titles for term in terms]
-        return bool(terms) and not mentions_document(words) and bool((in_headings | in_titles).mean() < 0.5)
-
-    def _whole_documents(self, selector: Selector) -> list[Document]:
-        """Return the documents of "summarise the lease and the handbook"; none where something else is mentioned."""
-        if selector.document:
-            return self._titles.choose(selector.document)[:MAX_DOCUMENTS]
-        pieces = [piece for piece in _SEVERAL.split(selector.name) if ordered_name_terms(piece)]
-        matches = [self._titles.match_all_words(piece) for piece in pieces]
-        if matches and all(matches):
-            return list(dict.fromkeys(document for match in matches for document in match[:MAX_DOCUMENTS]))
-        return (
-            self._rank_documents()[:MAX_DOCUMENTS]
-            if is_only_generic(selector.name) and not any(matches)
-            else []
-        )
-
-    def _candidates(self, selector: Selector) -> list[Document]:
-        """Return the documents that may contain the structure, where none is named: best match of text first."""
-        if selector.kind == PAGE:
-            return [document for document in self._rank_documents() if document.pages][:MAX_CANDIDATES]
-        if selector.name:
-            rows = self._rows_with(anchor_words(selector), selector.kind)
-        elif selector.kind == SECTION:
-            rows = self._rows_with([selector.label] if selector.label else [], selector.kind)
-        else:
-            rows = np.flatnonzero(self._snapshot.mask(self._scope, [TABLE]))
-        document_rows = set(self._snapshot.column("document")[rows].tolist())
-        return [
-            document
-            for document in self._rank_documents()
-            if self._snapshot.document_rows(document.key)[0] in document_rows
-        ][:MAX_CANDIDATES]
-
-    def _rows_with(self, words: Sequence[str], kind: str) -> Rows:
-        """Return the rows of sections, or of tables and their rows, with one of ``words`` in name or header."""
-        kinds, fields = (
-            ([SECTION], ["title"]) if kind == SECTION else ([TABLE, ROW, SECTION], ["title", "text"])
-        )
-        hashes = {hash_term(term) for word in words for term in (word, *index_terms(word))}
-        postings = [self._snapshot.postings(field) for field in fields]
-        for each in postings:
-            each.prefetch(np.array(sorted(hashes), dtype=np.uint64))
-        rows = [each.rows_with(number)[0] for each in postings for number in hashes]
-        having = union(rows)
-        return having[self._snapshot.mask(self._scope, kinds)[having]]
-
-    def _rank_documents(self) -> list[Document]:
+    def rank_documents(self) -> list[Document]:
         """Return the documents in scope, those with the question's rarer words first."""
         if len(self._documents) < 2:
             return self._documents
@@ -542,171 +434,103 @@ class ReferenceResolver:
 
         return sorted(self._documents, key=rank)
 
-    def _nodes(self, selector: Selector, outline: Outline, named: bool) -> list[Node]:
-        """Return the nodes of one document that a selector names; ``named`` says whether the question names it."""
+    def nodes(self, selector: Selector, outline: Outline) -> list[Node]:
+        """Return the nodes of one document that a selector names."""
+        if selector.node:
+            return self._snapshot.nodes(self._snapshot.rows([selector.node]))
         if selector.anchor:
-            return self._neighbours(selector, selector.anchor, outline, named)
+            return self._neighbours(selector, selector.anchor, outline)
+        inside: list[Node] | None = None
+        if selector.within is not None:
+            inside = self.nodes(selector.within, outline)
+            if not inside:
+                return []
         if selector.kind == ROW:
-            return self._find_rows(selector, outline, named)
-        if selector.kind == TABLE and selector.within and selector.within.kind == SECTION:
-            inside = self._nodes(selector.within, outline, named)
-            rows = {row for node in inside for row in outline.subtree_rows(node).tolist()}
-            tables = [node for node in outline.tables if outline.start + node.position in rows]
-            return _choose_tables(selector, tables, outline)
-        if selector.word == "part" and not named:
-            return []  # "the conclusion" of what?
+            return self._find_rows(selector, outline.tables if inside is None else inside, outline)
         if selector.kind == PAGE:
             return outline.find_pages(selector.number, selector.label)
-        if selector.word == "sheet":
-            return _find_sheets(selector, outline)
-        if selector.kind == TABLE:
-            return _find_tables(selector, outline)
+        if selector.kind in {TABLE, FIGURE}:
+            return _choose_labelled(selector, outline.within(selector.kind, inside), outline)
+        sections = outline.within(SECTION, inside)
+        if selector.word == "sheet" and outline.sheets:
+            sections = outline.sheets
         if selector.name:
-            return best_matches(selector, outline.sections)
-        labelled = outline.sections_with_label(selector.word, selector.label) if selector.label else []
-        # "section 3" of headings without numbers, or "the third section" of any.
-        counted = (
-            named
-            and selector.word in {"section", "chapter"}
-            and not (selector.label and outline.has_numbered_headings)
-        )
-        return labelled or (outline.nth_section(selector.number) if counted and selector.number else [])
+            return best_matches(selector, sections)
+        if selector.label and (labelled := outline.sections_with_label(selector.word, selector.label)):
+            return labelled
+        return outline.nth_section(selector.number, selector.word, bool(selector.label))
 
-    def _neighbours(self, selector: Selector, anchor: Selector, outline: Outline, named: bool) -> list[Node]:
+    def _neighbours(self, selector: Selector, anchor: Selector, outline: Outline) -> list[Node]:
         """Return the structure that stands after or before another one."""
-        anchors = self._nodes(anchor, outline, named)
+        anchors = self.nodes(anchor, outline)
         if not anchors and anchor.name:
-            anchors = self._nodes(replace(anchor, kind=TABLE), outline, named)
-        if not anchors:
-            return []
-        first, last = anchors[0], anchors[-1]
-        if selector.kind == PAGE:
-            pages = [number for node in anchors for number in outline.pages_of(node)]
-            if not pages:
-                return []
-            number = max(pages) + 1 if selector.relation == "after" else min(pages) - 1
-            return outline.find_pages(number) if number > 0 else []
-        if selector.kind == TABLE:
-            place = selector.number or 1
-            if last.kind == PAGE:
-                page = last.page or 0
-                after = [node for node in outline.tables if (node.page or 0) > page]
-                before = [node for node in outline.tables if (node.page or 0) < page]
-            else:
-                after = [node for node in outline.tables if node.position > last.position]
-                before = [node for node in outline.tables if node.position < first.position]
-            if selector.relation == "after":
-                return after[place - 1 :][:1] if place > 0 else after[place:][:1]
-            return before[-1:] if place in {1, -1} else before[place - 1 :][:1]
-        if selector.kind == SECTION and first.kind == SECTION:
-            return outline.neighbour_section(first, selector.relation, selector.word)
-        return []
+            anchors = self.nodes(replace(anchor, kind=TABLE), outline)
+        return (
+            outline.find_neighbour(selector.kind, anchors, selector.relation, selector.word)
+            if anchors
+            else []
+        )
 
-    def _find_rows(self, selector: Selector, outline: Outline, named: bool) -> list[Node]:
-        tables = self._nodes(selector.within, outline, named) if selector.within else outline.tables
-        if selector.number is None or len(tables) != 1 or not named:
+    def _find_rows(self, selector: Selector, tables: Sequence[Node], outline: Outline) -> list[Node]:
+        if selector.name:
+            name = normalise(selector.name)
+            rows = [
+                row for table in tables for own, row in outline.named_rows(table) if normalise(own) == name
+            ]
+            return self._snapshot.nodes(np.array(rows[:1], dtype=np.int64))
+        if selector.number is None or len(tables) != 1:
             return []
-        rows = outline.rows_of_table(tables[0])
+        own = outline.rows_of_table(tables[0])
         index = selector.number if selector.number < 0 else selector.number - 1
-        inside = -len(rows) <= index < len(rows)
-        return self._snapshot.nodes(rows[index:][:1]) if inside else []
+        return self._snapshot.nodes(own[index:][:1]) if -len(own) <= index < len(own) else []
 
 
-def _find_tables(selector: Selector, outline: Outline) -> list[Node]:
-    page = None
-    if selector.within is not None and selector.within.kind == PAGE:
-        pages = outline.find_pages(selector.within.number, selector.within.label)
-        if not pages:
-            return []
-        page = pages[0].page
-    return _choose_tables(selector, outline.tables_on(page), outline)
+def _choose_labelled(selector: Selector, nodes: list[Node], outline: Outline) -> list[Node]:
+    """Return the tables or figures among ``nodes`` by name, label or number; all of them where nothing is said.
 
-
-def _choose_tables(selector: Selector, tables: list[Node], outline: Outline) -> list[Node]:
+    "Table 12" is counted only where no table of the document has a printed number.
+    """
     if selector.name:
-        return best_matches(selector, tables)
-    if selector.label and (labelled := outline.tables_with_label(selector.label, tables)):
-        return labelled
+        return best_matches(selector, nodes)
+    if selector.label:
+        if labelled := [node for node in nodes if outline.label_of(node) == normalise_label(selector.label)]:
+            return labelled
+        if any(outline.label_of(node) for node in outline.within(selector.kind, None)):
+            return []
     if selector.number is not None:
         index = selector.number if selector.number < 0 else selector.number - 1
-        return tables[index:][:1] if -len(tables) <= index < len(tables) else []
-    return [] if selector.label else tables
-
-
-def _find_sheets(selector: Selector, outline: Outline) -> list[Node]:
-    sheets = outline.sheets
-    if selector.number is not None:
-        return sheets[selector.number - 1 :][:1] if selector.number > 0 else sheets[selector.number :][:1]
-    return best_matches(selector, sheets)
+        return nodes[index:][:1] if -len(nodes) <= index < len(nodes) else []
+    return [] if selector.label else nodes
 
 
 def best_matches(selector: Selector, nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes whose names match the words of a selector best; none where no match is good enough."""
-    scored = [(match_score(selector, node), node) for node in nodes]
+    """Return the nodes whose names match the name of a selector best; none where no match is good enough."""
+    scored = [(match_name(selector.name, node), node) for node in nodes]
     best = max((score for score, _ in scored), default=0.0)
     return [node for score, node in scored if score > 0 and math.isclose(score, best)]
 
 
-def match_score(selector: Selector, node: Node) -> float:
-    """Return how well the words of a selector match the name of a section or table, 0 for not at all.
+def match_name(words: str, node: Node) -> float:
+    """Return how well words match the name of a section or table, 0 for not at all.
 
-    In "the hours and charges section" every word back to some article or preposition must be a word of the heading;
-    in "the section on hours and charges" the first words must be. Together they must make up more than half of the
-    heading, or of its part after a colon; for "section on", a third suffices. A table may also be named by its column
-    headers and the heading above it, by two words, or by the first word of its caption.
+    All words must be words of the name, or, of a table, of its column headers and the heading above it; they must
+    make up more than half of the name, or of its part after a colon, for a table also two words will do.
     """
-    return max(
-        _match_name(selector, name, node) for name in (node.name, *re.split(r"[:—]|\s[-–]\s", node.name)[1:])
-    )
-
-
-def _match_name(selector: Selector, name: str, node: Node) -> float:
-    heading = heading_terms(name)
-    allowed = {*heading, *ordered_name_terms(name)}
-    if node.kind == TABLE:
-        allowed |= _header_terms(node)
+    terms = ordered_name_terms(words)
     best = 0.0
-    for words in possible_names(selector):
-        terms = ordered_name_terms(words)
-        run = terms if selector.at_end else list(itertools.takewhile(allowed.__contains__, terms))
-        if not run or not allowed.issuperset(run):
+    for name in (node.name, *re.split(r"[:—]|\s[-–]\s", node.name)[1:]):
+        heading = heading_terms(name)
+        allowed = {*heading, *ordered_name_terms(name)}
+        if node.kind == TABLE:
+            allowed |= _header_terms(node)
+        if not terms or not allowed.issuperset(terms):
             continue
-        share = len({*heading}.intersection(run)) / max(len({*heading}), 1)
-        if selector.word in {"heading", "part"}:
-            enough = share == 1
-        elif node.kind == TABLE:
-            enough = share >= 0.5 or len({*run}) >= 2 or run[:1] == heading[:1]
-        else:
-            enough = share > 0.5 or (share >= 1 / 3 and not selector.at_end and not selector.whole)
-        best = max(best, len({*run}) + share if enough else 0.0)
+        share = len({*heading}.intersection(terms)) / max(len({*heading}), 1)
+        enough = share > 0.5 or (node.kind == TABLE and (share >= 0.5 or len({*terms}) >= 2))
+        best = max(best, len({*terms}) + share if enough else 0.0)
     return best
-
-
-def possible_names(selector: Selector) -> list[str]:
-    """Return the parts of a selector's words that may be a name; at their end, each part that follows a boundary."""
-    if not selector.at_end:
-        return [selector.name]
-    if quoted := re.search(r"[\"“'‘]([^\"”]+)[\"”'’]\s*$", selector.name):
-        return [quoted[1]]
-    starts = [0, *(match.end() for match in _BEFORE_NAME.finditer(selector.name))]
-    return [selector.name[start:] for start in starts]
-
-
-def anchor_words(selector: Selector) -> list[str]:
-    """Return the term of a named selector that the name must contain: the one beside "section" or "table"."""
-    terms = ordered_name_terms(selector.name)
-    return terms[-1:] if selector.at_end else terms[:1]
 
 
 def _header_terms(node: Node) -> frozenset[str]:
     rows = (line for line in node.text.splitlines() if line.startswith("|"))
     return frozenset(ordered_name_terms(f"{next(rows, '')} {' '.join(node.headings[-1:])}"))
-
-
-_JOINED = re.compile(r"\s*(?:,|and|or|&|with|to|against|vs\.?)?\s*(?:the\s+|with\s+)*", re.IGNORECASE)
-_SEVERAL = re.compile(r"\b(?:and|with|to|against|versus|vs\.?)\b|[,&]", re.IGNORECASE)
-_BEFORE_NAME = re.compile(
-    r"(?:^|\s)(?:the|an?|this|that|its|their|our|my|your|which|what|whose|each|every|any|in|on|of|at|from|to|by|"
-    r"does|do|did|is|are|summari[sz]e|compare|explain|describe|show|read|and|with)(?=\s)|['’]s(?=\s)|,",
-    re.IGNORECASE,
-)

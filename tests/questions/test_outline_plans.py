@@ -1,0 +1,134 @@
+"""What a document's outline can be asked, and what plain questions about it are read as."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.core.types import Question, Scope
+from clew.models.plan_judge import create_plan_judge
+from clew.questions.outline_plans import CONTENT, OutlineCatalogue, OutlinePlans, find_numbers
+from clew.questions.outline_reading import create_outline_reader
+from clew.questions.text import QuestionText
+from clew.retrieve.structure.lookup import StructureSearch
+from clew.retrieve.structure.resolver import ReferenceResolver
+from clew.train.outline_data import OutlineWorld, read_outline_source
+from clew.train.plan_data import misspell
+
+OUTLINES = Path(__file__).parents[2] / "benchmarks" / "data" / "outlines"
+#: Two documents of each of these are asked here.
+SOURCES = ("accounts", "contracts", "research")
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory):
+    folder, judge = tmp_path_factory.mktemp("outlines"), create_plan_judge()
+    made = {}
+    for name in SOURCES:
+        written = json.loads((OUTLINES / f"{name}.json").read_text(encoding="utf-8"))
+        written["documents"] = written["documents"][:2]
+        names = {document["name"] for document in written["documents"]}
+        written["questions"] = [row for row in written["questions"] if row["document"] in names]
+        file = folder / f"{name}.json"
+        file.write_text(json.dumps(written), encoding="utf-8")
+        made[name] = (OutlineWorld(file, judge.encoder), read_outline_source(file))
+    yield made
+    for world, _ in made.values():
+        world.close()
+
+
+def prepared(worlds, change=lambda text, number: text):
+    for world, questions in worlds.values():
+        for number, question in enumerate(questions):
+            if question.plan is not None:
+                yield world.prepare(replace(question, question=change(question.question, number)))
+
+
+@pytest.mark.parametrize(("change", "floor"), [(lambda text, number: text, 0.94), (misspell, 0.88)])
+def test_the_query_that_is_meant_is_among_the_options(worlds, change, floor):
+    examples = [*prepared(worlds, change)]
+    assert len(examples) > 300
+    assert sum(bool(example.right.any()) for example in examples) / len(examples) >= floor
+
+
+def test_an_option_is_what_its_query_says(worlds):
+    """What an option leads to is found by number, label and name alone, too."""
+    judge, checked = create_plan_judge(), 0
+    for world, questions in worlds.values():
+        document = next(iter(world.documents.values()))
+        catalogue = OutlineCatalogue(world.snapshot, document)
+        resolver = ReferenceResolver(world.snapshot, "", Scope(documents=frozenset({document.key})))
+        for question in questions[:60:4]:
+            vector = judge.encoder.encode([question.question], query=True)[0].astype(np.float64)
+            text = QuestionText(question.question)
+            options = OutlinePlans(text, find_numbers(text), catalogue, judge.encoder, vector).options()
+            for option in options:
+                kind, how = option.shape.partition(" ")[2].split(" ")[0], option.shape.split(" ")[-1]
+                if option.shape.startswith("show ") and kind in {"page", "table"} and how in {
+                    "number", "label", "nth", "first", "last",
+                }:  # fmt: skip
+                    (selector,) = option.query.selectors
+                    found = resolver.nodes(replace(selector, node=""), catalogue.outline)
+                    assert (option.key[1] if option.exists else frozenset()) == {node.id for node in found}, (
+                        option
+                    )
+                    checked += 1
+    assert checked > 200
+
+
+def test_numbers_are_read_in_words_roman_and_with_their_word():
+    numbers = find_numbers(
+        QuestionText("p9, tbl. 3, the twenty-seventh page, page iv, note 1A and Appendix B")
+    )
+    assert [(number.value, number.label) for number in numbers] == [
+        (9, "9"), (3, "3"), (27, "27"), (4, "4"), (None, "1a"), (None, "b"),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def report(worlds):
+    """The first document of the accounts, asked alone."""
+    world, _ = worlds["accounts"]
+    document = world.snapshot.documents()[0]
+    search = StructureSearch(world.snapshot, create_outline_reader(create_plan_judge()))
+
+    def ask(text):
+        return search.find_certain(Question(text, Scope(documents=frozenset({document.key}))))
+
+    return document, ask
+
+
+def test_a_page_that_is_not_there_is_told(report):
+    document, ask = report
+    found = ask(f"What is on page {document.pages + 40}?")
+    assert found.is_missing and f"has {document.pages} pages" in found.text
+
+
+def test_counting_is_computed(report):
+    document, ask = report
+    assert ask("How many pages does it have?").text == f"{document.name} has {document.pages} pages."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who audits the accounts?",
+        "How many employees were there at the end of the year?",
+        "May the table be wiped with a wet cloth?",
+        "Which section of the river freezes first?",
+        "Who turned the page on the scandal?",
+        "When was Page & Sons founded?",
+    ],
+)
+def test_content_is_left_to_the_search(report, question):
+    assert not report[1](question)
+
+
+def test_no_structure_is_one_of_the_options(worlds):
+    example = next(prepared(worlds))
+    assert [option.key for option in example.read.options].count(CONTENT) == 1
+    assert len(example.right) == len(example.read.options) == len(example.read.features)
