@@ -96,7 +96,7 @@ plans: .venv/ready-dev ## Train what reads plain questions over graphs again; in
 outlines: .venv/ready-dev ## Train what reads plain questions about the structure of documents again
 	$(BIN)/clew train outlines --data $(DATA)/structure --data benchmarks/data/outlines --out build/outlines \
 	  $(foreach set,$(sort $(wildcard $(DATA)/reading2/*.jsonl)),--content $(set)) --content $(DATA)/hotpotqa/train100.jsonl \
-	  --content $(DATA)/musique/train100.jsonl --content $(DATA)/reading/dev.jsonl
+	  --content $(DATA)/musique/train100.jsonl --content $(DATA)/2wikimultihopqa/train500.jsonl
 	cp build/outlines/outlines.npz src/clew/models/embedded/plans/
 
 clean:

@@ -132,3 +132,13 @@ def test_no_structure_is_one_of_the_options(worlds):
     example = next(prepared(worlds))
     assert [option.key for option in example.read.options].count(CONTENT) == 1
     assert len(example.right) == len(example.read.options) == len(example.read.features)
+
+
+def test_a_long_text_is_left_to_the_search(report):
+    assert not report[1]("What is on page 3 and in table 2? " * 300)
+
+
+def test_a_number_in_the_name_of_a_document_is_no_page():
+    names = frozenset({"10k", "verizon"})
+    numbers = find_numbers(QuestionText("What does Item 3 of Verizon's 10-K say?"), names)
+    assert [number.value for number in numbers] == [3]

@@ -286,6 +286,7 @@ class HttpClient:
             path, headers = f"http://{place}{path}", headers | _proxy_headers(proxy)
         key = (target.scheme, target.host, target.port)
         connected = self._take_idle(key)
+        is_reused = connected is not None
         try:
             if connected is None:
                 connected = self._connect(target, proxy, deadline)
@@ -310,6 +311,9 @@ class HttpClient:
             return Exchange(address, connection.getresponse(), release)
         except BaseException as error:
             connected.close()
+            if is_reused and method == "GET" and isinstance(error, ConnectionResetError | BrokenPipeError):
+                # The server closed it as the request was on its way, as it does with idle ones: ask anew.
+                return self._send(address, target, method, data, headers, deadline, pause)
             if isinstance(error, http.client.HTTPException | ValueError):
                 raise ConnectionError(f"it sent no reply of HTTP ({error})") from error
             raise

@@ -982,11 +982,12 @@ MAX_POSSIBLE = 3
 class Plan:
     """The formal query that gave an answer.
 
-    ``kind`` is ``graph`` (``text`` has typed triples), ``chain`` (a chain of triples) or ``table`` (SQL).
-    ``operation`` is what was asked of it: ``list``, ``count``, ``yes_no``, ``value``, or what SQL computes.
+    ``kind`` is ``graph`` (``text`` has typed triples), ``chain`` (a chain of triples), ``table`` (SQL) or
+    ``structure`` (places of documents, in words). ``operation`` is what was asked of it: ``list``, ``count``,
+    ``yes_no``, ``value``, what SQL computes, or ``show``, ``locate``, ... of structures.
     """
 
-    kind: Literal["graph", "chain", "table"]
+    kind: Literal["graph", "chain", "table", "structure"]
     text: str
     operation: str = "list"
 

@@ -55,7 +55,7 @@ _NUMBER = re.compile(
 )
 #: "p9", "tbl3": a short word and its number in one.
 _GLUED = re.compile(r"(?<![\w.-])(?P<word>[a-z]{1,4})\.?(?P<number>\d{1,4})(?![\w]|[.-]\d)")
-_MIXED = re.compile(r"(?=\S*[^\W\d_])\w[\w&-]*")
+_MIXED = re.compile(r"\w[\w&-]*")
 _RANGE = re.compile(r"(\d{1,9})[-](\d{1,9})")
 
 
@@ -83,7 +83,9 @@ def name_spans(text: str, names: frozenset[str]) -> list[tuple[int, int]]:
     return [
         match.span()
         for match in _MIXED.finditer(text)
-        if re.search(r"\d", match[0]) and names.intersection(ordered_name_terms(match[0]))
+        if re.search(r"\d", match[0])
+        and re.search(r"[^\W\d_]", match[0])
+        and names.intersection(ordered_name_terms(match[0]))
     ]
 
 

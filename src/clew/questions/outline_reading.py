@@ -47,6 +47,8 @@ ROLES = (PAGE, TABLE, SECTION, FIGURE, ROW, "")
 MOST_NAMED, MOST_DOCUMENTS = 3, 4
 #: Below this share of the probability for all queries together, the outlines are not looked at.
 LEAST_CHANCE = 0.1
+#: A question of more words is left to the search: what its options would cost grows faster than it does.
+MOST_WORDS = 80
 #: The log probability of a shape that was never seen.
 UNSEEN = -9.0
 #: A name hides its words from what the wording is read from where the question has so much of it.
@@ -195,6 +197,8 @@ class OutlineReader:
         """Return the likeliest queries that a question may mean, the likeliest first; () for a question that is
         likelier to be about content."""
         question = QuestionText(text)
+        if len(question.words) > MOST_WORDS:
+            return ()
         resolver = ReferenceResolver(snapshot, text, scope)
         vector = self.encoder.encode([text], query=True)[0].astype(np.float64)
         buckets = mask_question(question, resolver)

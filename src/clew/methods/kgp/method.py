@@ -218,9 +218,15 @@ class KGP:
         recorder = TrailRecorder.forwarding_to(trail)
         named = self._find_structures(question, recorder)
         if named.text:
-            return computed_answer(named.text, named.hits, recorder, self.recipe, abstained=named.is_missing)
+            answer = computed_answer(
+                named.text, named.hits, recorder, self.recipe, abstained=named.is_missing
+            )
+            return replace(
+                answer, plan=named.plan, confidence=None if named.is_missing else named.probability
+            )
         if named:
-            return read_answer(self.contents or self.reader, question, named.hits, recorder, self.recipe)
+            answer = read_answer(self.contents or self.reader, question, named.hits, recorder, self.recipe)
+            return replace(answer, plan=named.plan)
         seeds = self._find_seeds(question, self.budget, recorder)
         paths = self._walk(question, seeds, recorder)
         if self.context == "passages":

@@ -21,7 +21,19 @@ import numpy as np
 from clew.core.errors import BadCompletion
 from clew.core.text import index_terms, query_terms
 from clew.core.trail import StructureReference, StructureStep
-from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, STATED_FROM, TABLE, Hit, Question, Scope, Usage
+from clew.core.types import (
+    DOCUMENT,
+    PAGE,
+    ROW,
+    SECTION,
+    STATED_FROM,
+    TABLE,
+    Hit,
+    Plan,
+    Question,
+    Scope,
+    Usage,
+)
 from clew.retrieve.structure.algebra import NOTHING, Finding, evaluate
 from clew.retrieve.structure.outline import Outline
 from clew.retrieve.structure.query import FIGURE, Query, Selector
@@ -49,11 +61,14 @@ class StructureResult:
 
     ``hits`` is the content that it asks for, or what the answer rests on. ``text`` is the computed answer, "" where a
     reader answers from the hits. ``is_missing``: what the question points at is not there, and ``text`` says so.
+    ``plan`` is the query that gave it, and ``probability`` how likely it is meant, None for one that a model wrote.
     """
 
     hits: tuple[Hit, ...] = ()
     text: str = ""
     is_missing: bool = False
+    plan: Plan | None = None
+    probability: float | None = None
 
     def __bool__(self) -> bool:
         """Whether the question is about structure."""
@@ -119,7 +134,10 @@ class StructureSearch:
                 seconds=time.perf_counter() - started,
             )
         )
-        return StructureResult(tuple(hits), finding.text, finding.is_missing)
+        queries = written.queries if written else (readings[0].query,)
+        plan = Plan("structure", "; ".join(map(str, queries)), queries[0].operation) if queries else None
+        probability = None if written else readings[0].probability
+        return StructureResult(tuple(hits), finding.text, finding.is_missing, plan, probability)
 
     def find_certain(self, question: Question) -> Finding:
         """Return what the question means where it is about structure, likely enough to be stated; else nothing."""
