@@ -25,7 +25,7 @@ LINES = {
     "models": 3_832,
     "graph": 1_726,
     "triples": 6_649,
-    "questions": 5_476,
+    "questions": 5_482,
     "retrieve": 5_493,
     "methods": 21_692,
     "knowledge_base": 8_299,

@@ -122,6 +122,7 @@ def test_counting_is_computed(report):
         "Which section of the river freezes first?",
         "Who turned the page on the scandal?",
         "When was Page & Sons founded?",
+        "Where does the heron nest?",
     ],
 )
 def test_content_is_left_to_the_search(report, question):

@@ -208,7 +208,7 @@ class OutlineReader:
         read = read_outlines(question, snapshot, resolver, self.encoder, vector)
         order, shares, confidence = rank_outlines(self.model, read)
         first = read.options[order[0]]
-        if first.key == CONTENT:
+        if first.key == CONTENT or (first.shape == "locate text" and not _is_quoted(text, first.query.text)):
             return ()
         chance = float(1 / (1 + np.exp(-(confidence @ self.model.confidence))))
         readings, seen = [OutlineReading(first.query, chance)], {first.key, CONTENT}
@@ -225,6 +225,12 @@ class OutlineReader:
 def create_outline_reader(judge: PlanJudge) -> OutlineReader:
     """Return the reader with the fitted parts that a judge holds, beside their encoder; the same one each time."""
     return OutlineReader(OutlineModel.of_arrays(judge.outlines), judge.encoder)
+
+
+def _is_quoted(question: str, words: str) -> bool:
+    """Return whether words stand in quotation marks. Any words of a question may stand in a text, so that "Where does
+    the heron nest?" would ask for the page of the heron; the search shows that place, too."""
+    return any(f"{mark}{words}" in question for mark in "\"“'‘«„")
 
 
 def mask_question(
