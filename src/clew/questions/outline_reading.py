@@ -46,7 +46,7 @@ ROLES = (PAGE, TABLE, SECTION, FIGURE, ROW, "")
 #: The documents whose outlines are looked at: those that the question names best, and all together.
 MOST_NAMED, MOST_DOCUMENTS = 3, 4
 #: Below this share of the probability for all queries together, the outlines are not looked at.
-LEAST_CHANCE = 0.1
+LEAST_CHANCE = 0.2
 #: A question of more words is left to the search: what its options would cost grows faster than it does.
 MOST_WORDS = 80
 #: The log probability of a shape that was never seen.
