@@ -92,7 +92,9 @@ def describe_source(source: str, measures: dict[str, Any]) -> list[str]:
             f"Asked of a graph without a relation that the question needs: {away['wrong']} of {away['of']} stated."
         )
     if content := measures.get("content left to the search"):
-        lines.append(f"Of {content['of']:,} questions about content, {content['right']:,} are left to the search.")
+        lines.append(
+            f"Of {content['of']:,} questions about content, {content['right']:,} are left to the search."
+        )
     counts = measures["right first by"]
     kinds = {name for name in counts if name and name not in WORDINGS and not name[0].isupper()}
     lines += ["", "| wording, kind or source | right first | n |", "|---|---|---|"]
