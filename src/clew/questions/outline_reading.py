@@ -186,6 +186,15 @@ class ReadOutlines:
     contexts: list[NDArray[np.int64]]
 
 
+#: What a question may ask of all documents; the last that no structure is asked for.
+BASE_OPTIONS = (
+    OutlineOption(Query("longest", (), DOCUMENT, DOCUMENT), "longest", ("longest",)),
+    OutlineOption(Query("count", (), DOCUMENT, DOCUMENT), "count documents", ("count", DOCUMENT)),
+    OutlineOption(Query("list", (), DOCUMENT, DOCUMENT), "list documents", ("list", DOCUMENT)),
+    OutlineOption(Query("show"), CONTENT[0], CONTENT),
+)
+
+
 class OutlineReader:
     """Reads questions about the structure of documents, with trained parts. No language model."""
 
@@ -329,22 +338,16 @@ def read_outlines(
         )
         options += own
         rows += measure_outline(question, numbers, asked)
-    longest = OutlineOption(Query("longest", (), DOCUMENT, DOCUMENT), "longest", ("longest",))
-    documents = [
-        OutlineOption(Query(operation, (), DOCUMENT, DOCUMENT), f"{operation} documents", (operation, DOCUMENT))
-        for operation in ("count", "list")
-    ]  # fmt: skip
-    content = OutlineOption(Query("show"), CONTENT[0], CONTENT)
-    options += [longest, *documents, content]
+    options += BASE_OPTIONS
     best = max((row[OUTLINE_FEATURES.index("share of the first name")] for row in rows), default=0.0)
     features = np.zeros((len(options), len(OUTLINE_FEATURES)))
     if rows:
         features[: len(rows)] = rows
     features[-1, OUTLINE_FEATURES.index("no structure")] = 1.0
     features[-1, OUTLINE_FEATURES.index("best name of any option")] = best
-    features[-4:, OUTLINE_FEATURES.index("numbers left out")] = len(numbers)
-    features[-4:, OUTLINE_FEATURES.index("words that no name covers")] = 1.0
-    features[-4:, OUTLINE_FEATURES.index("the place exists")] = 1.0
+    features[-len(BASE_OPTIONS) :, OUTLINE_FEATURES.index("numbers left out")] = len(numbers)
+    features[-len(BASE_OPTIONS) :, OUTLINE_FEATURES.index("words that no name covers")] = 1.0
+    features[-len(BASE_OPTIONS) :, OUTLINE_FEATURES.index("the place exists")] = 1.0
     return ReadOutlines(
         question,
         options,
@@ -489,17 +492,8 @@ def rank_outlines(model: OutlineModel, read: ReadOutlines) -> tuple[list[int], F
             own,
             best[named["log probability of the shape"]],
             mass.get(CONTENT, 0.0),
-            *(
-                best[named[name]]
-                for name in (
-                    "numbers left out",
-                    "words that no name covers",
-                    "document is named",
-                    "the only document",
-                    "the place exists",
-                    "share of the first name",
-                )
-            ),
+            # The other names are those of features.
+            *(best[named[name]] for name in OUTLINE_CONFIDENCE[6:]),
         ]
     )
     return order, shares, confidence

@@ -57,7 +57,8 @@ class OutlineSettings:
 
 @dataclass(slots=True, eq=False)
 class Fitted:
-    """A question with its fold, and the chance that its first option is right by what the other folds gave."""
+    """A question with its fold, the order of its options and the features of its confidence, by what the other folds
+    gave."""
 
     example: OutlineExample
     fold: int
