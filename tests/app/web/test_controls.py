@@ -325,13 +325,26 @@ class Hand:
         self.context.clear_cookies()  # a language and a theme
         if self.page.url.startswith("http"):
             self.evaluate("sessionStorage.clear()")  # what was chosen before stays chosen otherwise
-        self.page.goto(f"http://127.0.0.1:{self.app.port}{scene.path}", wait_until="load")
+        self.go_to(scene.path)
         scene.prepare(self.page)
         if not self.page.locator("dialog[open]").count():
             self.page.evaluate(OPEN)
             self.page.wait_for_function(LOADED)
         self.settle()
         return self.list_controls()
+
+    def go_to(self, path: str) -> None:
+        """Open a page, also where a control that was pressed sends the browser elsewhere at that moment."""
+        address = f"http://127.0.0.1:{self.app.port}{path}"
+        for _ in range(3):
+            try:
+                self.page.goto(address, wait_until="load")
+                return
+            except playwright.Error as error:
+                if not re.search("ERR_ABORTED|interrupted by another navigation", str(error)):
+                    raise
+                self.settle()
+        self.page.goto(address, wait_until="load")
 
     def evaluate(self, script: str) -> Any:
         """Return what a script says of the page, or of the page after it where it is being left."""
