@@ -102,6 +102,10 @@ COUNT = """(() => {
   const timers = new Map();
   let fetching = 0;
   window.fetch = (...words) => { fetching += 1; return fetch(...words).finally(() => setTimeout(() => (fetching -= 1))); };
+  for (const name of ["text", "json", "blob"]) {
+    const read = Response.prototype[name];
+    Response.prototype[name] = function () { fetching += 1; return read.call(this).finally(() => setTimeout(() => (fetching -= 1))); };
+  }
   window.setTimeout = (act, pause = 0, ...words) => {
     const id = setTimeout(() => { act(...words); timers.delete(id); }, pause);
     timers.set(id, pause);
@@ -301,7 +305,7 @@ class Hand:
         ):
             return
         self.asked += 1
-        # What scripts fetch the page counts itself: not all of it is read to the end.
+        # What scripts fetch the page counts itself, until they have read it: not all of it is read to the end.
         if page is self.page and request.resource_type != "fetch":
             self.pending.add(request)
 
@@ -446,11 +450,12 @@ class Hand:
             self.choose_another(place)
         elif control["tag"] in {"TEXTAREA", "INPUT"} and control["type"] not in {"checkbox", "radio"}:
             words = "Bittern" if place.input_value() != "Bittern" else "Heron Queen"
-            place.fill("2" if control["type"] == "number" else words)
+            number = "2" if place.input_value() != "2" else "1"
+            place.fill(number if control["type"] == "number" else words)
         else:
             place.click()
         self.settle()
-        if page.locator("#confirm[open]").count():
+        if self.evaluate("() => document.querySelector('#confirm[open]') !== null"):
             # Nothing happens to what is kept.
             page.locator("#confirm button[value=no]").click()
             self.settle()
