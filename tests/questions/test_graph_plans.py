@@ -15,6 +15,7 @@ from clew.questions.catalogue import GraphCatalogue
 from clew.questions.names import find_names
 from clew.questions.plans import (
     COUNT,
+    VALUE,
     YES_NO,
     Comparison,
     Edge,
@@ -22,6 +23,7 @@ from clew.questions.plans import (
     Kind,
     Rank,
     Same,
+    explain_plan,
     run_plan,
     say_plan,
     type_unknowns,
@@ -84,6 +86,56 @@ def test_a_plan_is_said_in_words(graph):
     assert say_plan(count, type_unknowns(count, catalogue)).startswith("how many things: ")
     known = GraphPlan((Same(1, "Andrew"), Edge(1, ("reports to",), "Nancy")), YES_NO)
     assert say_plan(known, type_unknowns(known, catalogue)) == "is it true: Andrew reports to Nancy"
+
+
+@pytest.mark.parametrize(
+    ("plan", "types", "words"),
+    [
+        (
+            GraphPlan((Edge("Ann", ("worksIn",), 1),)),
+            {1: ""},
+            "each thing for which: Ann → works in → the thing",
+        ),
+        (
+            GraphPlan((Edge(1, ("trained",), 2, "not", counted_from=1),)),
+            {1: "pilot", 2: "pilot"},
+            "each pilot for which: not: the pilot → trained → some other pilot",
+        ),
+        (
+            GraphPlan(
+                (Edge(1, ("owns",), 2), Edge(2, ("built by", "sold by"), 3), Edge(3, ("lives in",), "Olm"))
+            ),
+            {1: "firm", 2: "ship", 3: "ship"},
+            "each firm for which: the firm → owns → some ship 2; this ship 2 → built by or sold by → some ship 3; "
+            "this ship 3 → lives in → Olm",
+        ),
+        (
+            GraphPlan(
+                (Kind(1, "dam"), Rank(1, True, "height", most=3), Comparison(1, "built", ">", ("1950",)))
+            ),
+            {1: "dam"},
+            "each dam for which: its height is among the 3 highest; built more than 1950",
+        ),
+        (
+            GraphPlan((Edge(1, ("part of",), "Olm", repeated=True),), COUNT),
+            {1: "town"},
+            "how many there are of the type town for which: the town → part of, in any number of steps → Olm",
+        ),
+        (
+            GraphPlan((Same(1, "Ann"), Edge(1, ("reports to",), "Bo")), YES_NO),
+            {1: "person"},
+            "whether: Ann → reports to → Bo",
+        ),
+        (GraphPlan((Same(1, "Ann"),), VALUE, "birthYear"), {1: "person"}, "the birth year of Ann"),
+        (
+            GraphPlan((Edge(1, ("lives in",), "Olm"), Same(1, "Ann", denied=True))),
+            {1: "person"},
+            "each person for which: the person → lives in → Olm; it is not Ann",
+        ),
+    ],
+)
+def test_a_plan_is_explained_to_the_person_who_asked(plan, types, words):
+    assert explain_plan(plan, types) == words
 
 
 @pytest.mark.parametrize(

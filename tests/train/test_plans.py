@@ -108,6 +108,10 @@ def test_too_few_domains_and_folders_without_questions_are_refused(domains, tmp_
 def test_a_graph_is_also_asked_without_its_types(domains):
     sources, folds = deal_sources(domains)
     assert len(sources) == 2 * len(domains) and folds["a"] == folds["a without types"] == folds["e"] == 0
+    _, folds = deal_sources(domains[1:], domains[:1])
+    assert (
+        folds["a"] == folds["a without types"] == 1 and folds["b"] == 0
+    )  # what stands beside is never held out
     typed, untyped = (read_source(PlanSource(domains[0], each)) for each in (True, False))
     assert {each.question for each in untyped} <= {each.question for each in typed}
     assert not any(isinstance(part, Kind) for each in untyped if each.plan for part in each.plan.statements)

@@ -14,6 +14,8 @@ from clew.train.table_data import World, gives_result, read_world
 from clew.train.tables import check_worlds, fit_table_confidence, judge_tables, measure_tables, prepare_tables
 from table_worlds import HEADERS, write_world
 
+FOLD_OF = {name: number % 4 for number, name in enumerate(HEADERS)}
+
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory):
@@ -24,7 +26,9 @@ def worlds(tmp_path_factory):
 def test_weights_of_worlds_find_the_plans_of_a_world_left_out(worlds, tmp_path):
     encoder, judge, seen = OnnxEncoder(embedded_folder("hops")), create_plan_judge(), []
     settings = PlanSettings(most_tables=6)
-    model, runs = prepare_tables(worlds, encoder, settings, tmp_path, lambda *told: seen.append(told[0]))
+    model, runs = prepare_tables(
+        worlds, FOLD_OF, encoder, settings, tmp_path, lambda *told: seen.append(told[0])
+    )
     assert set(seen) == {"cells", "queries", "scores"} and {run.fold for run in runs} == {0, 1, 2, 3}
     judge_tables(runs, judge.compare, lambda done, total: None)
     measures, model = measure_tables(model, runs), fit_table_confidence(model, runs)
@@ -35,7 +39,7 @@ def test_weights_of_worlds_find_the_plans_of_a_world_left_out(worlds, tmp_path):
     again = TableModel.of_arrays(arrays)
     assert again.shapes.shapes == model.shapes.shapes
     # What was prepared is kept: the same training reads it.
-    _, same = prepare_tables(worlds, encoder, settings, tmp_path, lambda *told: None)
+    _, same = prepare_tables(worlds, FOLD_OF, encoder, settings, tmp_path, lambda *told: None)
     assert [run.sentences for run in same] == [run.sentences for run in runs]
     example = runs[0].for_judge()
     assert example.gold is not None and len(example.sentences) == len(example.scores) == len(example.right)

@@ -35,6 +35,7 @@ _ORIGINS = {
     "parts": "each part answered on its own, as the steps say",
     "tables": "computed from table cells; no language model wrote it",
     "focus": "looked up in the graph, best first",
+    "graph": "looked up in the graph; no language model wrote it",
 }
 
 

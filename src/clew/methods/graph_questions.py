@@ -82,6 +82,9 @@ class GraphQuestions:
                 text, trail=tuple(recorder.steps), usage=recorder.usage(), abstained=True, reader="graph"
             )
         answer = self.answer_reading(question, likely[0], recorder)
+        if len(readings) > 1 and likely[0].probability >= STATED_FROM:
+            second = f"Next likely ({readings[1].probability:.0%}): {readings[1].sentence}"
+            answer = replace(answer, formula=f"{answer.formula} {second}")
         if answer.confidence is not None and answer.confidence < STATED_FROM:
             others = (self.answer_reading(question, reading, TrailRecorder()) for reading in likely[1:])
             answer = replace(answer, others=tuple(others))
@@ -111,8 +114,20 @@ class GraphQuestions:
             reader="graph",
             confidence=reading.probability,
             plan=Plan("graph", reading.triples, operation),
-            formula=f"Read as: {reading.sentence}",
+            formula=f"Read as: {reading.sentence}. {describe_count(reading)}.",
         )
+
+
+def describe_count(reading: Reading) -> str:
+    """Say how many nodes of its graph meet a reading.
+
+    >>> import numpy as np
+    >>> from clew.questions.plans import GraphPlan
+    >>> describe_count(Reading(GraphPlan(()), "people", "", 0.9, np.arange(2), ("Ann", "Bo")))
+    "2 in the graph 'people' fit"
+    """
+    count = len(reading.rows)
+    return f"{count or 'Nothing'} in the graph '{reading.graph}' {'fit' if count > 1 else 'fits'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ and is said in words for a judge and for people.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -301,6 +301,71 @@ def _say_edge(edge: Edge, words: Mapping[int, str]) -> str:
     )
     start = f"{edge.quantifier} " * bool(edge.quantifier)
     return f"{start}{head} {relation}{' and so on' * edge.repeated} {' or '.join(tails)}"
+
+
+def explain_plan(plan: GraphPlan, types: Mapping[int, str]) -> str:
+    """Return a plan for the person who asked: what is asked for, then each thing that has to hold of it, with arrows
+    that show which way a relation is followed. ``types`` are those of :func:`type_unknowns`.
+
+    >>> plan = GraphPlan((Edge(2, ("replaced",), "OY-KNB"), Edge(2, ("assignedTo",), 1)))
+    >>> explain_plan(plan, {1: "route", 2: "aircraft"})
+    'each route for which: some aircraft → replaced → OY-KNB; this aircraft → assigned to → the route'
+    """
+    same = next((each for each in plan.statements if isinstance(each, Same) and each.unknown == 1), None)
+    kind = types.get(1) or "thing"
+    subject = same.name if same is not None and not same.denied else f"the {kind}"
+    name = _namer(types, subject)
+    texts = [
+        _explain_statement(statement, name)
+        for statement in plan.statements
+        if statement is not same and not (isinstance(statement, Kind) and statement.unknown == 1)
+    ]
+    if same is not None and same.denied:
+        texts.append(f"it is not {same.name}")
+    if plan.operation == VALUE:
+        start = f"the {verbalise_relation(plan.asked_property)} of {subject}"
+        return f"{start}, where {'; '.join(texts)}" if texts else start
+    asked = {LIST: f"each {kind}", COUNT: f"how many there are of the type {kind}", YES_NO: "whether"}
+    start = asked[plan.operation]
+    return (
+        f"{start}{'' if plan.operation == YES_NO else ' for which'}: {'; '.join(texts)}" if texts else start
+    )
+
+
+def _namer(types: Mapping[int, str], subject: str) -> Callable[[Term], str]:
+    """Return a function that names a term for a reader: "some aircraft", and after that "this aircraft"."""
+    kinds = {number: type or "thing" for number, type in types.items() if number != 1}
+    known: set[int] = set()
+
+    def name(term: Term) -> str:
+        if isinstance(term, str):
+            return term
+        if term == 1:
+            return subject
+        kind = kinds.get(term, "thing")
+        article = "this" if term in known else "some"
+        known.add(term)
+        if list(kinds.values()).count(kind) > 1:
+            return f"{article} {kind} {term}"
+        return f"{article} {'other ' * (subject == f'the {kind}')}{kind}"
+
+    return name
+
+
+def _explain_statement(statement: Statement, name: Callable[[Term], str]) -> str:
+    if isinstance(statement, Edge):
+        head, tail = name(statement.head), " or ".join(map(name, (statement.tail, *statement.more_tails)))
+        relation = " or ".join(map(verbalise_relation, statement.relations))
+        text = f"{head} → {relation}{', in any number of steps' * statement.repeated} → {tail}"
+        return f"{statement.quantifier}: {text}" if statement.quantifier else text
+    if not isinstance(statement, Rank):
+        return _say_statement(statement, {statement.unknown: name(statement.unknown)})
+    number = f"among the {statement.most} " if statement.most > 1 else "the "
+    if statement.edge is not None:
+        most = "most" if statement.highest else "fewest"
+        return f"it is {number}with {most} of: {_explain_statement(statement.edge, name)}"
+    rank = "highest" if statement.highest else "lowest"
+    return f"its {verbalise_relation(statement.property)} is {number}{rank}"
 
 
 def type_unknowns(plan: GraphPlan, catalogue: GraphCatalogue) -> dict[int, str]:

@@ -21,7 +21,17 @@ from clew.questions.catalogue import GraphCatalogue
 from clew.questions.graph_plans import GraphPlanner, Option
 from clew.questions.linear import FEATURES, LinearScore, add_outcomes, measure_options
 from clew.questions.names import NameScorer, find_names
-from clew.questions.plans import COUNT, LIST, VALUE, YES_NO, GraphPlan, run_plan, say_plan, type_unknowns
+from clew.questions.plans import (
+    COUNT,
+    LIST,
+    VALUE,
+    YES_NO,
+    GraphPlan,
+    explain_plan,
+    run_plan,
+    say_plan,
+    type_unknowns,
+)
 from clew.questions.shapes import ShapeClassifier, hash_runs, mask_words
 from clew.questions.slots import SlotScorer, mask_names
 from clew.questions.text import QuestionText
@@ -60,7 +70,7 @@ CONFIDENCE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """A plan that a question may mean, in the graph called ``graph``; ``sentence`` says it in words.
+    """A plan that a question may mean, in the graph called ``graph``; ``sentence`` says it to the person who asked.
 
     ``probability`` that it is meant, from 0 to 1. ``rows`` are the nodes that meet it, ``values`` what it answers:
     the names of nodes, values of a property, a number, yes or no; empty where nothing meets it.
@@ -152,7 +162,7 @@ class Candidate:
 
     @property
     def sentence(self) -> str:
-        """The plan in words."""
+        """The plan in words, for the judge."""
         return say_plan(self.option.plan, type_unknowns(self.option.plan, self.catalogue))
 
     @property
@@ -240,7 +250,7 @@ class QuestionReader:
         return Reading(
             plan,
             graph.name,
-            candidate.sentence,
+            explain_plan(plan, type_unknowns(plan, candidate.catalogue)),
             probability,
             candidate.rows,
             answer_plan(graph, plan, candidate.rows),

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 FOLDS = 4
 
 
+def deal_folds(names: Sequence[str], beside: Sequence[str]) -> dict[str, int]:
+    """Return the fold of each domain or world: those that stand ``beside`` the others are never held out."""
+    folds = {name: number % FOLDS for number, name in enumerate(names)}
+    return folds | {name: 1 + number % (FOLDS - 1) for number, name in enumerate(beside)}
+
+
 def remember(file: Path, make: Callable[[], Any]) -> Any:
     """Return what a file of this training has, made and written where it is not there."""
     if file.is_file():

@@ -51,7 +51,14 @@ from clew.train.plan_data import (
     fit_slots,
     read_source,
 )
-from clew.train.plan_fitting import FOLDS, count_by, fit_mixture_of, measure_chances, remember
+from clew.train.plan_fitting import (
+    FOLDS,
+    count_by,
+    deal_folds,
+    fit_mixture_of,
+    measure_chances,
+    remember,
+)
 from clew.train.plan_judge import JudgeTrainer, PlanSettings, RunExample
 from clew.train.table_data import TABLES
 from clew.train.tables import (
@@ -75,7 +82,7 @@ TABLE_WEIGHT = 2
 FOREIGN = 24
 
 
-def train_plans(
+def train_plans(  # noqa: PLR0913 (the options of the command)
     folders: Sequence[Path],
     source: str,
     encoder: Encoder,
@@ -83,15 +90,23 @@ def train_plans(
     out: Path,
     progress: Callable[[str, int, int], None],
     trained: Path | None = None,
+    beside: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Train into the folder ``out`` and export; return the record, which is also written there. After an interrupt
-    the same call goes on. The judge of the folder ``trained``, where one is given, is taken as it is, and only what
-    surrounds it is fitted. Raises UsageError, MissingExtra."""
+    the same call goes on. Folders ``beside`` the others are trained on, and never held out. The judge of the folder
+    ``trained``, where one is given, is taken as it is, and only what surrounds it is fitted. Raises UsageError,
+    MissingExtra."""
     if trained is None:
         require_packages("train", "torch", "transformers", "onnx")
-    worlds = [folder for folder in folders if (folder / TABLES).is_dir()]
-    sources, folds = deal_sources([folder for folder in folders if folder not in worlds])
-    check_worlds(worlds)
+    worlds = [folder for folder in (*folders, *beside) if (folder / TABLES).is_dir()]
+    sources, folds = deal_sources(
+        [folder for folder in folders if folder not in worlds],
+        [folder for folder in beside if folder not in worlds],
+    )
+    world_folds = deal_folds(
+        *([world.name for world in worlds if world in given] for given in (folders, beside))
+    )
+    check_worlds([world for world in worlds if world in folders])
     output = TrainingFolder(out, RECORD)
     output.check()
     description = {
@@ -105,7 +120,7 @@ def train_plans(
     output.begin(description)
     examples, names, scorer = prepare_examples(sources, folds, encoder, settings, out, progress)
     runs, parts = run_examples(sources, examples, folds, encoder, out, progress)
-    tables, of_tables = prepare_tables(worlds, encoder, settings, out, progress)
+    tables, of_tables = prepare_tables(worlds, world_folds, encoder, settings, out, progress)
     fitted: tuple[float, Floats, float] = (1.0, np.ones(3), 0.0)
     (out / EXPORT_FOLDER).mkdir(exist_ok=True)
     if trained is None:
@@ -142,22 +157,24 @@ def write_arrays(model: PlanModel, folder: Path, tables: TableModel | None = Non
     np.savez_compressed(folder / ARRAYS_FILE, **arrays)  # type: ignore[arg-type]
 
 
-def deal_sources(folders: Sequence[Path]) -> tuple[list[PlanSource], dict[str, int]]:
+def deal_sources(
+    folders: Sequence[Path], beside: Sequence[Path] = ()
+) -> tuple[list[PlanSource], dict[str, int]]:
     """Return what questions are taken from, each graph also without types, and the fold of each by name: 0 is held
-    out, a public set never is. Raises UsageError for too few domains."""
-    own = sorted(map(PlanSource, folders), key=lambda source: source.is_public)
+    out, a public set and what is ``beside`` never are. Raises UsageError for too few domains."""
+    own = sorted(map(PlanSource, (*folders, *beside)), key=lambda source: source.is_public)
     domains = [each for each in own if not each.is_public]
-    if len(domains) < FOLDS:
+    dealt = deal_folds(
+        *([each.name for each in domains if each.folder in given] for given in (folders, beside))
+    )
+    if sum(each.folder in folders for each in domains) < FOLDS:
         raise UsageError(
             f"{len(domains)} domains are too few", f"Whole domains are held out: give at least {FOLDS}"
         )
-    folds: dict[str, int] = {each.name: 1 for each in own if each.is_public}
-    sources = list(own)
-    for number, domain in enumerate(domains):
-        untyped = replace(domain, typed=False)
-        sources.append(untyped)
-        folds |= {domain.name: number % FOLDS, untyped.name: number % FOLDS}
-    return sources, folds
+    untyped = [replace(domain, typed=False) for domain in domains]
+    folds = {each.name: 1 for each in own if each.is_public} | dealt
+    folds |= {each.name: dealt[domain.name] for each, domain in zip(untyped, domains, strict=True)}
+    return [*own, *untyped], folds
 
 
 def prepare_examples(

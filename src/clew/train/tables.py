@@ -64,14 +64,14 @@ class RunTable:
 
 def prepare_tables(
     folders: Sequence[Path],
+    folds: Mapping[str, int],
     encoder: Encoder,
     settings: PlanSettings,
     out: Path,
     progress: Callable[[str, int, int], None],
 ) -> tuple[TableModel, list[RunTable]]:
-    """Return what is fitted before there is a judge, and the questions of each world with their likeliest options.
-    What is prepared is kept in ``out``."""
-    folds = {folder.name: number % FOLDS for number, folder in enumerate(folders)}
+    """Return what is fitted before there is a judge, and the questions of each world with their likeliest options,
+    each world with its fold. What is prepared is kept in ``out``."""
     chooser = random.Random(settings.seed)
     questions: dict[str, list[TableQuestion]] = {}
     for folder in folders:

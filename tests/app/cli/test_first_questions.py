@@ -54,7 +54,7 @@ QUESTIONS = {
     },
     "How many films did Marion Gering direct?": {"2"},
     "Which films came out in 1932?": {"Devil and the Deep", "Trouble in Paradise"},
-    "Which film starring Gary Cooper was directed by Ernst Lubitsch?": {"Design for Living"},
+    "Which film starring Gary Cooper was directed by → Ernst Lubitsch?": {"Design for Living"},
     "Which films with Kay Francis are not dramas?": {"Trouble in Paradise"},
     "Which other films did the director of 24 Hours make?": {"Devil and the Deep"},
     "Tell me the director of Devil and the Deep": {"Marion Gering"},
@@ -111,6 +111,6 @@ def test_the_triples_that_clew_wrote_can_be_changed_and_asked_again(base):
 def test_a_misspelt_name_is_read_as_the_nearest_and_the_reading_has_it(base):
     result = CliRunner().invoke(app, ["ask", "Which films did Ernst Lubitch direct?", "--kb", str(base)])
     assert "Trouble in Paradise" in result.stdout
-    assert "directed by Ernst Lubitsch" in result.stdout
+    assert "directed by → Ernst Lubitsch" in result.stdout
     unknown = CliRunner().invoke(app, ["ask", "Which films did Erna Luditt direct?", "--kb", str(base)])
     assert not unknown.stdout.startswith("Answer")

@@ -73,7 +73,7 @@ def test_a_plain_question_is_computed_without_a_model(base):
     assert (answer.text, answer.reader) == ("2 orders", "tables") and 0.12 < (answer.confidence or 0) < 1
     assert (
         answer.formula
-        == "Read as: how many orders where Country is Norway; from 2 rows of the table 'orders'"
+        == "Read as: how many orders where Country is Norway. Computed from 2 rows of the table 'orders'."
     )
     assert answer.plan == Plan("table", "select count(*) from orders where country = 'Norway'", "count")
     assert [quote.text for quote in answer.quotes] and all("Norway" in quote.text for quote in answer.quotes)

@@ -406,6 +406,9 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, NodeView]) -> Iterab
         listed = "; ".join(map(str, values)) + (f"; and {more} more" if more > 0 else "")
         yield Text.assemble(("= ", "dim"), (shorten(listed, _LINE), "bold"))
     yield from _substitution(detail)
+    for reading in detail.get("readings", ()):
+        chance, answers = f"{reading['probability']:.0%}", format_count(reading["answers"], "node")
+        yield Text.assemble((f"{chance}  ", "dim"), reading["sentence"], (f"  {answers}", "dim"))
     for key in ("taken", "also"):
         if isinstance(side := detail.get(key), Mapping):
             yield Text.assemble((f"{side['source']} says ", "dim"), ("; ".join(side["values"]), "bold"))

@@ -399,6 +399,10 @@ def plans(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="The folder for the result; a run continues there.")
     ],
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="As --data, but never held out: for training alone."),
+    ] = None,
     judge: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Keep this trained judge; fit what surrounds it, without torch."),
@@ -421,15 +425,18 @@ def plans(
     from clew.train.plan_judge import PlanSettings
     from clew.train.plans import EXPORT_FOLDER, train_plans
 
-    given = {"steps": steps, "most": most, "seed": seed}
-    settings = PlanSettings(**{name: value for name, value in given.items() if value is not None})
-    folders = sorted(
-        {
-            file.parent
-            for name in ("questions.jsonl", "graph.tsv")
-            for folder in data
-            for file in folder.glob(f"**/{name}")
-        }
+    chosen = {"steps": steps, "most": most, "seed": seed}
+    settings = PlanSettings(**{name: value for name, value in chosen.items() if value is not None})
+    folders, others = (
+        sorted(
+            {
+                file.parent
+                for name in ("questions.jsonl", "graph.tsv")
+                for folder in given
+                for file in folder.glob(f"**/{name}")
+            }
+        )
+        for given in (data, beside or [])
     )
     encoder = OnnxEncoder(embedded_folder("hops"))
     shown = {
@@ -450,7 +457,14 @@ def plans(
     }
     with interruptible("what is done is kept. To continue, run the same command again."):
         record = train_plans(
-            folders, model, encoder, settings, out, lambda part, done, total: shown[part](done, total), judge
+            folders,
+            model,
+            encoder,
+            settings,
+            out,
+            lambda part, done, total: shown[part](done, total),
+            judge,
+            others,
         )
     for name, value in record["after"].items():
         print_line(f"{name}: {value}")

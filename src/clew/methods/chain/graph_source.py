@@ -22,6 +22,7 @@ from clew.methods.chain.unknowns import (
     Candidate,
     Filling,
     Hop,
+    ValueSet,
     contradicts_relation,
 )
 from clew.triples.linking.entities import GraphEntityLinker
@@ -198,18 +199,23 @@ class GraphSource:
             labels = RelationLabels(graph.name, tuple(graph.relations_at(rows[:SAMPLED_NODES])))
         linked: Sequence[LinkedRelation] = self.relations.link(labels, [hop.triple.relation], self.k)[0]
         if _has_exact(linked):
-            # A relation that has the asked name is meant, even if these nodes have no such edge.
+            # A relation that has the asked name is meant, as it is written, even if these nodes have no such edge.
+            exact = {(each.name, each.inverse) for each in linked if each.score == EXACT_SCORE}
             names = {each.name for each in linked if has_asked_name(hop.triple.relation, each)}
-            linked = [relation for relation in linked if relation.name in names]
-        return [replace(relation, inverse=relation.inverse ^ hop.inverse) for relation in linked]
+            linked = [
+                each for each in linked if each.name in names and (each.name, not each.inverse) not in exact
+            ]
+        turned = [replace(relation, inverse=relation.inverse ^ hop.inverse) for relation in linked]
+        before = _reached_before(hop, graph)
+        came_by = None if before is None else (before.relation, not before.inverse)
+        # Back along the edges that led here a hop goes only by their own name.
+        return [each for each in turned if (each.name, each.inverse) != came_by or each.score == EXACT_SCORE]
 
     def _edges_of_nodes(
         self, graph: PropertyGraph, hop: Hop, heads: Rows, relations: Sequence[LinkedRelation]
     ) -> _Result:
         """Return the tails of the best relation that known nodes have."""
-        known = hop.known_filling
-        values = known.all_values if known and known.graph == graph.name else None
-        previous = values if isinstance(values, ReachedNodes) else None
+        previous = _reached_before(hop, graph)
         for relation in relations:
             _, tails = graph.neighbours(heads, relation.name, relation.inverse)
             if not len(tails):
@@ -337,6 +343,13 @@ def _known_rows(snapshot: Snapshot, graph: PropertyGraph, hop: Hop) -> tuple[Row
     return np.unique(rows), [alignment.summary for alignment in alignments]
 
 
+def _reached_before(hop: Hop, graph: PropertyGraph) -> ReachedNodes | None:
+    """Return how the known values of a hop were reached in this graph; None where they were not."""
+    known = hop.known_filling
+    values = known.all_values if known is not None and known.graph == graph.name else None
+    return values if isinstance(values, ReachedNodes) else None
+
+
 def _property_result(graph: str, hop: Hop, entity: Entity, linked: LinkedRelation, score: float) -> _Result:
     """Return the values of a property of a node."""
     hits_before = next((candidate.hits for candidate in hop.known if candidate.id == entity.id), ())
@@ -378,8 +391,8 @@ class ReachedNodes:
     """The nodes of a graph that one relation leads to: all values of an unknown, without their names.
 
     ``rows`` and ``heads`` are rows of the graph, ascending. ``previous`` is how the heads were reached, None if they
-    are what a constant of the chain stands for. ``inverse``: the relation was followed from its tails. ``snapshot``
-    has the passages that triples were extracted from.
+    are what a constant of the chain stands for; ``also`` has the other triples that lead to them. ``inverse``: the
+    relation was followed from its tails. ``snapshot`` has the passages that triples were extracted from.
     """
 
     snapshot: Snapshot
@@ -390,6 +403,21 @@ class ReachedNodes:
     heads: Rows
     score: float
     previous: ReachedNodes | None = None
+    also: tuple[ReachedNodes, ...] = ()
+
+    def share(self, other: ValueSet) -> ReachedNodes | None:
+        """Return the nodes that are in both, reached both ways; None for those of another graph."""
+        if not isinstance(other, ReachedNodes) or other.graph.name != self.graph.name:
+            return None
+        return replace(self, rows=np.intersect1d(self.rows, other.rows), also=(*self.also, other))
+
+    def back(self) -> ReachedNodes:
+        """Return the heads that lead to these nodes."""
+        _, near = self.graph.neighbours(self.rows, self.relation, not self.inverse)
+        rows = np.intersect1d(near, self.heads)
+        return ReachedNodes(
+            self.snapshot, self.graph, rows, self.relation, not self.inverse, self.rows, self.score
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -425,6 +453,8 @@ class ReachedNodes:
             if place < _VALUES_WITH_PASSAGES:
                 passages = self._passages(int(heads[place]), int(rows[place]))
             evidence.append((*path, self._triple(source, target), *passages))
+        for each in self.also:
+            evidence = [(*own, *more) for own, more in zip(evidence, each._evidence(rows), strict=True)]
         return evidence
 
     def _passages(self, source: int, target: int) -> tuple[Hit, ...]:

@@ -17,6 +17,8 @@ Deviations, each on purpose:
   the kind that the question asks for (the paper's future work: semantic filtering).
 - Comparisons of dates and numbers, yes or no, and counting are decided by rule where possible
   (:func:`derive_answer`); the model gives the final answer only in other cases.
+- A triple between two known ends is checked, where the paper looks at the first that fills an unknown
+  (:func:`check_triples`). A triple that cannot be filled, or that no value meets, leaves the chain without an answer.
 - If no chain can be written, the question is answered from the passages that the retriever finds for it.
 """
 
@@ -53,6 +55,7 @@ from clew.methods.chain.unknowns import (
 )
 from clew.methods.chain.writer import ChainWriter, Memory, read_given_chain
 from clew.methods.prompting import AutoCount, Task, load_task_prompt, parse_label
+from clew.methods.readers import NOT_FOUND
 from clew.triples.language.chain import Chain, Limits
 
 
@@ -228,7 +231,7 @@ class ChainMethod:
             return answer
         return replace(
             answer,
-            text=no_answer_text(recorder),
+            text=no_answer_text(recorder) if recorder.should_stop() else attempt.explain_missing(),
             evidence=evidence or every_hit[:NEAREST_HITS],
             quotes=(),
             abstained=True,
@@ -254,9 +257,27 @@ def fill_in_order(
                 break
             for hop, filling in zip(unfilled, source.fill(question, unfilled, trail), strict=True):
                 if filling is not None:
-                    filled.add(hop.unknown, filling)
+                    filled.fill(hop, filling)
         if not any(hop.unknown in filled.fillings for hop in hops):
             break
+        if not check_triples(filled, sources, question, trail):
+            break
+
+
+def check_triples(
+    filled: FilledChain, sources: Sequence[KnowledgeSource], question: Question, trail: Trail
+) -> bool:
+    """Keep the values that all triples between known ends allow; return whether every unknown has one left.
+
+    A triple counts as met by a value that any of the sources confirms. (The paper fills each unknown from one triple,
+    and does not look at a second one.)
+    """
+    while not trail.should_stop() and (hops := filled.open_checks()):
+        fillings = (source.fill(question, [hops[0]], trail)[0] for source in sources)
+        if not any(filling is not None and filled.narrow(hops[0], filling) for filling in fillings):
+            filled.unmet = hops[0].triple
+            return False
+    return True
 
 
 def fill_by_algorithms(
@@ -300,8 +321,10 @@ def fill_by_hop(
         for hop, fillings in zip(hops, zip(*by_source, strict=True), strict=True):
             known = [filling for filling in fillings if filling is not None]
             for filling in sorted(known, key=lambda filling: -filling.score):
-                filled.add(hop.unknown, filling)
+                filled.fill(hop, filling)
         if all(hop.unknown in filled.open_unknowns for hop in hops):
+            break
+        if not check_triples(filled, sources, question, trail):
             break
 
 
@@ -362,10 +385,22 @@ class ChainAttempt:
         if self.derived is not None:
             return (self.derived.text,)
         from_model = (self.model_answer,) if self.model_answer else ()
-        if self.claims:
+        if self.claims or self.filled.missing is not None:
             return from_model
         names = tuple(dict.fromkeys(candidate.value for candidate in self.candidates))
         return names or from_model or self._last_values()
+
+    def explain_missing(self) -> str:
+        """Say which triple could not be filled, and what there would be without it."""
+        missing = self.filled.missing
+        if missing is None:
+            return NOT_FOUND
+        text = f"No answer: nothing states '{missing}'."
+        names = list(dict.fromkeys(candidate.value for candidate in self.candidates))
+        if not names:
+            return text
+        more = f" and {len(names) - SHOWN_VALUES} more" if len(names) > SHOWN_VALUES else ""
+        return f"{text} Without it there would be: {', '.join(names[:SHOWN_VALUES])}{more}"
 
     def _last_values(self) -> tuple[str, ...]:
         """Return the values of the last unknown of a chain of one strand: ``#answer`` can be nothing else."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from clew.core.errors import UsageError, unknown_name_error
@@ -87,6 +87,8 @@ MAX_KNOWN_VALUES = 5
 SHOWN_VALUES = 10
 #: This many values of two sources are compared before they are said to disagree.
 COMPARED = 20
+#: Of so many values each is checked against another triple, where one of the two is not a set of nodes.
+MAX_CHECKED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,14 @@ class Candidate:
 class ValueSet(Protocol):
     """All values of an unknown, for a graph that has too many of them to name them one by one at every hop."""
 
+    def share(self, other: ValueSet) -> ValueSet | None:
+        """Return the values that are in both, None where the two cannot be compared as sets."""
+
     def __len__(self) -> int:
         """Return how many there are."""
+
+    def back(self) -> ValueSet:
+        """Return the values that these were reached from."""
 
     def candidates(self, most: int) -> tuple[Candidate, ...]:
         """Return the first ``most`` of them, each with the triples that lead to it."""
@@ -142,13 +150,32 @@ class Filling:
             return self.candidates[:most]
         return self.all_values.candidates(most)
 
+    def share(self, other: Filling) -> Filling | None:
+        """Return the values that another filling has as well, with the evidence of both; None if there are none."""
+        if self.all_values is not None and other.all_values is not None:
+            shared = self.all_values.share(other.all_values)
+            if shared is not None:
+                candidates = shared.candidates(SHOWN_VALUES)
+                return replace(self, candidates=candidates, all_values=shared) if candidates else None
+        theirs = other.values(MAX_CHECKED)
+        kept = []
+        for own in self.values(MAX_CHECKED):
+            if match := next((each for each in theirs if same_value(own.value, each.value)), None):
+                hits, quotes = (
+                    dict.fromkeys((*own.hits, *match.hits)),
+                    dict.fromkeys((*own.quotes, *match.quotes)),
+                )
+                kept.append(replace(own, hits=tuple(hits), quotes=tuple(quotes)))
+        return replace(self, candidates=tuple(kept), all_values=None) if kept else None
+
 
 @dataclass(frozen=True, slots=True)
 class Hop:
     """A triple with one term to find: ``unknown``. ``known`` are the values of the other term, best first.
 
     ``triple`` has the best known values filled in. ``inverse``: the tail is known and the head is to be found.
-    ``known_filling`` is the filling of the known term, if that is an unknown that was filled before.
+    ``known_filling`` is the filling of the known term, if that is an unknown that was filled before. ``place`` is the
+    place of the triple in its chain.
     """
 
     triple: Triple
@@ -156,6 +183,7 @@ class Hop:
     unknown: int
     inverse: bool = False
     known_filling: Filling | None = None
+    place: int = 0
 
     @property
     def known_term(self) -> Term:
@@ -191,14 +219,74 @@ def parse_sources(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class FilledChain:
-    """A chain with the values of its unknowns. Of several fillings of an unknown the first one counts."""
+    """A chain with the values of its unknowns. Of several fillings of an unknown the first one counts.
+
+    ``asked`` has the places of the triples that the values rest on, each with the unknown that it filled or narrowed;
+    ``hops`` has for each unknown the hop that filled it.
+    ``unmet`` is a triple that no value of its unknowns meets, as far as the sources know.
+    """
 
     chain: Chain
     fillings: dict[int, list[Filling]] = field(default_factory=dict)
+    asked: dict[int, int] = field(default_factory=dict)
+    hops: dict[int, Hop] = field(default_factory=dict)
+    unmet: Triple | None = None
 
     def add(self, unknown: int, filling: Filling) -> None:
         """Add the values that a source gives for an unknown."""
         self.fillings.setdefault(unknown, []).append(filling)
+
+    def fill(self, hop: Hop, filling: Filling) -> None:
+        """Add the values that a source gives for the unknown of a hop. Of the values that it was asked with those
+        stay that lead to one of them, where both are nodes of one graph."""
+        self.add(hop.unknown, filling)
+        if hop.unknown not in self.asked.values():
+            self.asked[hop.place] = hop.unknown
+            self.hops[hop.unknown] = hop
+            self._narrow_known(hop, filling.all_values)
+
+    def narrow(self, hop: Hop, filling: Filling) -> bool:
+        """Keep the values of an unknown that a further triple leads to as well; return whether there are any. What
+        was filled with the values that are left out is open again."""
+        first, *others = self.fillings[hop.unknown]
+        shared = first.share(filling)
+        if shared is None:
+            return False
+        self.fillings[hop.unknown] = [shared, *others]
+        self.asked[hop.place] = hop.unknown
+        if shared.count < first.count:
+            self._reopen(hop.unknown, hop.place)
+        if hop.unknown in self.hops:
+            self._narrow_known(self.hops[hop.unknown], shared.all_values)
+        if filling.all_values is not None and shared.all_values is not None:
+            self._narrow_known(hop, filling.all_values.share(shared.all_values))
+        return True
+
+    def _narrow_known(self, hop: Hop, reached: ValueSet | None) -> None:
+        """Keep of the values that a hop was asked with those that lead to what it ``reached``."""
+        triple = self.chain.triples[hop.place]
+        number = (triple.tail if hop.inverse else triple.head).unknown
+        if number is None or reached is None or number not in self.fillings:
+            return
+        first, *others = self.fillings[number]
+        shared = None if first.all_values is None else first.share(replace(first, all_values=reached.back()))
+        if shared is not None:
+            self.fillings[number] = [shared, *others]
+            if shared.count < first.count:
+                self._reopen(number, hop.place)
+            if number in self.hops:
+                self._narrow_known(self.hops[number], shared.all_values)
+
+    def _reopen(self, number: int, but: int) -> None:
+        """Forget what rests on the values of an unknown, other than the triple at the place ``but``."""
+        for place, triple in enumerate(self.chain.triples):
+            asked = self.asked.get(place)
+            if asked is None or asked == number or place == but or number not in triple.unknowns:
+                continue
+            del self.asked[place]
+            if asked in self.fillings and self.hops[asked].place == place:
+                del self.fillings[asked], self.hops[asked]
+                self._reopen(asked, place)
 
     @property
     def best_values(self) -> Mapping[int, str]:
@@ -221,14 +309,35 @@ class FilledChain:
         """
         hops: dict[int, Hop] = {}
         for inverse in (False, True):
-            for triple in self.chain.triples:
+            for place, triple in enumerate(self.chain.triples):
                 known, asked = (triple.tail, triple.head) if inverse else (triple.head, triple.tail)
                 number = asked.unknown
                 if number is None or number in hops or number in self.fillings or number in known.unknowns:
                     continue
                 if all(unknown in self.fillings for unknown in known.unknowns):
-                    hops[number] = self._hop(triple, known, number, inverse)
+                    hops[number] = self._hop(place, known, number, inverse)
         return [hops[number] for number in sorted(hops)]
+
+    def open_checks(self) -> list[Hop]:
+        """Return the triples that no value rests on although both of their ends are known, each as a hop to one."""
+        hops = []
+        for place, triple in enumerate(self.chain.triples):
+            if place in self.asked or any(number in self.open_unknowns for number in triple.unknowns):
+                continue
+            if triple.tail.unknown is not None:
+                hops.append(self._hop(place, triple.head, triple.tail.unknown, False))
+            elif triple.head.unknown is not None:
+                hops.append(self._hop(place, triple.tail, triple.head.unknown, True))
+        return hops
+
+    @property
+    def missing(self) -> Triple | None:
+        """The first triple that is not met, or whose unknowns have no values, as it is with those that are known."""
+        if self.unmet is not None:
+            return self.unmet
+        triples = (each for each in self.chain.triples if set(each.unknowns) & set(self.open_unknowns))
+        first = next(triples, None)
+        return None if first is None else first.fill(self.best_values)
 
     def forward_hop(self, triple: Triple) -> Hop | None:
         """Return the hop from a triple's head to its tail, None where the head is open or the tail is not."""
@@ -237,11 +346,13 @@ class FilledChain:
             return None
         if not all(unknown in self.fillings for unknown in triple.head.unknowns):
             return None
-        return self._hop(triple, triple.head, number, False)
+        return self._hop(self.chain.triples.index(triple), triple.head, number, False)
 
-    def _hop(self, triple: Triple, known: Term, number: int, inverse: bool) -> Hop:
+    def _hop(self, place: int, known: Term, number: int, inverse: bool) -> Hop:
         filling = self.fillings[known.unknown][0] if known.unknown is not None else None
-        return Hop(triple.fill(self.best_values), self._known_values(known), number, inverse, filling)
+        values = {each: value for each, value in self.best_values.items() if each != number}
+        triple = self.chain.triples[place].fill(values)
+        return Hop(triple, self._known_values(known), number, inverse, filling, place)
 
     def _known_values(self, term: Term) -> tuple[Candidate, ...]:
         """Return the values of a term whose unknowns are all filled, best first."""

@@ -219,7 +219,7 @@ class TableQuestions:
             values=tuple(values),
             empty=not values,
             confidence=reading.probability,
-            formula=f"Read as: {reading.sentence}; {source}",
+            formula=f"Read as: {reading.sentence}. Computed {source}.",
         )
 
     def _make_answer(

@@ -263,10 +263,10 @@ def describe_words(view: AnswerView) -> str:
                 "A language model wrote this from the passages that are quoted, in part from what it remembers."
             )
         return gettext("A language model wrote this from the passages that are quoted.")
-    if view.formula:
-        words = gettext("Worked out from the cells that are marked")
-    elif view.evidence and all(item.node.in_graph for item in view.evidence):
+    if view.evidence and all(item.node.in_graph for item in view.evidence):
         words = gettext("Looked up in your graphs")
+    elif view.formula:
+        words = gettext("Worked out from the cells that are marked")
     elif any(view.text in quote.text for quote in view.quotes):
         words = gettext("Taken word for word from your documents")
     else:
