@@ -846,7 +846,7 @@ def _chain(form: Form) -> str | None:
 
 def _read_typed(form: Form) -> str | None:
     model = OneReply(form.reply)
-    writer = TriplesWriter(model, load_prompt("focus-triples"), load_prompt("focus-pronouns"))
+    writer = TriplesWriter(model, load_prompt("focus-triples"))
     chains = writer.write(Question("Which films by David Lynch came out before 1990?"), [], TrailRecorder())
     return str(chains[0]) if chains else None
 

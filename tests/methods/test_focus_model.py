@@ -98,20 +98,6 @@ def test_triples_of_ones_own_are_not_written_again(base):
     assert not any("typed triples" in request.system for request in requests)
 
 
-def test_pronouns_are_resolved_before_the_triples_are_written(base):
-    films(base)
-
-    def agent(request):
-        if "no pronouns" in request.system:
-            return "Ilse Varnholt made slow films. Which films of Ilse Varnholt are slow and dreamlike?"
-        return Agent()(request)
-
-    question = "Ilse Varnholt made slow films. Which of hers are dreamlike?"
-    answer, requests = ask(base, agent, question=question, recipe="focus(form=none)")
-    assert [step.name for step in answer.trail[:2]] == ["pronouns", "triples"]
-    assert "Which films of Ilse Varnholt are slow" in requests[1].user
-
-
 @pytest.mark.slow
 def test_a_budget_that_is_spent_keeps_what_was_found(base):
     films(base)

@@ -77,7 +77,6 @@ def write_triples(replies, graphs, question=QUESTION, **more):
         writer = TriplesWriter(
             create_language_model(server.llm),
             load_prompt("focus-triples"),
-            load_prompt("focus-pronouns"),
             **more,
         )
         return writer.write(Question(question), graphs, record), record.steps, server.requests
@@ -172,18 +171,6 @@ def test_samples_vote(graph):
     assert step.detail["usable"] == 3 and len(step.detail["others"]) == 1 and step.detail["errors"]
 
 
-def test_pronouns_are_resolved_first(graph):
-    asked = "David Lynch made a film in 1986. Who starred in it?"
-    rewritten = "David Lynch made a film in 1986. Who starred in the film by David Lynch?"
-
-    def script(request):
-        return rewritten if "no pronouns" in request.system else TEXT
-
-    _, steps, requests = write_triples(script, [graph], asked)
-    assert [step.name for step in steps] == ["pronouns", "triples"]
-    assert steps[0].detail["rewritten"] == rewritten and requests[1].user.endswith(f"Question: {rewritten}")
-
-
 def test_the_prompt_carries_a_cut_schema_and_says_so(base):
     graphs = [base.snapshot().graph(name) for name in ("films", "wide")]
     room = SchemaLimits(types=5, relations=6, properties=4)
@@ -248,9 +235,7 @@ def test_a_name_that_the_graph_has_keeps_its_brackets(tmp_path):
 def test_triples_by_hand_need_no_model(graph):
     record = TrailRecorder()
     with ScriptedServer([]) as server:
-        writer = TriplesWriter(
-            create_language_model(server.llm), load_prompt("focus-triples"), load_prompt("focus-pronouns")
-        )
+        writer = TriplesWriter(create_language_model(server.llm), load_prompt("focus-triples"))
         assert writer.write(Question("Who is it?", chain=TEXT), [graph], record) == [WANTED]
         assert not server.requests
     assert record.steps[0].detail == {"triples": str(WANTED), "written by": "hand"}

@@ -319,17 +319,6 @@ class FilledStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class PronounsStep(Step):
-    """A model replaced the pronouns of a question; ``kept_as_it_was`` says why its version was not used."""
-
-    name = "pronouns"
-    question: str
-    rewritten: str
-    prompt: str
-    kept_as_it_was: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TriplesStep(Step):
     """A question was written as typed triples, by a model or by a person (``written_by``)."""
 

@@ -158,15 +158,15 @@ class Filling:
                 candidates = shared.candidates(SHOWN_VALUES)
                 return replace(self, candidates=candidates, all_values=shared) if candidates else None
         theirs = other.values(MAX_CHECKED)
-        kept = []
+        both: list[Candidate] = []
         for own in self.values(MAX_CHECKED):
             if match := next((each for each in theirs if same_value(own.value, each.value)), None):
                 hits, quotes = (
                     dict.fromkeys((*own.hits, *match.hits)),
                     dict.fromkeys((*own.quotes, *match.quotes)),
                 )
-                kept.append(replace(own, hits=tuple(hits), quotes=tuple(quotes)))
-        return replace(self, candidates=tuple(kept), all_values=None) if kept else None
+                both.append(replace(own, hits=tuple(hits), quotes=tuple(quotes)))
+        return replace(self, candidates=tuple(both), all_values=None) if both else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from clew.core.text import fold_name
 from clew.core.trail import TriplesStep
 from clew.core.types import Question, Usage
 from clew.methods.focus.pattern_builder import property_test_for
-from clew.methods.focus.pronouns import PronounResolver
 from clew.methods.focus.schema import SchemaLimits, describe_schema
 from clew.methods.prompting import sample_prompts
 from clew.triples.language.chain import (
@@ -66,16 +65,15 @@ class TriplesWriter:
     """ASK_LLM_FOR_TRIPLETS: the model is shown the graphs' node types and relations, and writes triples with a
     target.
 
-    ``template`` is ``focus-triples`` and ``pronouns`` is ``focus-pronouns``. Beyond the paper: pronouns are resolved
-    first (its future work); the schema has counts, examples and properties, and a large one is cut to ``room`` with
-    the help of ``linker``; there are conditions, quantifiers, negation and preferences; with several ``samples`` the
-    interpretation that most agree on is first; if no reply can be used, the model is told why and asked once
-    more. A type or a relation that no graph has is no error, since names are linked by likeness later.
+    ``template`` is ``focus-triples``. Beyond the paper: the schema has counts, examples and properties, and a large
+    one is cut to ``room`` with the help of ``linker``; there are conditions, quantifiers, negation and preferences;
+    with several ``samples`` the interpretation that most agree on is first; if no reply can be used, the model is
+    told why and asked once more. A type or a relation that no graph has is no error, since names are linked by
+    likeness later.
     """
 
     model: LanguageModel
     template: Template
-    pronouns: Template
     linker: RelationLinker = field(default_factory=GraphRelationLinker)
     samples: int = 1
     room: SchemaLimits = field(default_factory=SchemaLimits)
@@ -83,7 +81,7 @@ class TriplesWriter:
     @classmethod
     def build(cls, model: LanguageModel, linker: RelationLinker, samples: int) -> TriplesWriter:
         """Return the writer of a recipe, with the prompts that come with clew."""
-        return cls(model, load_prompt("focus-triples"), load_prompt("focus-pronouns"), linker, samples)
+        return cls(model, load_prompt("focus-triples"), linker, samples)
 
     def write(self, question: Question, graphs: Sequence[PropertyGraph], trail: Trail) -> list[TypedChain]:
         """Return the interpretations of a question, the one that most samples agree on first; none if no reply can be
@@ -93,10 +91,9 @@ class TriplesWriter:
         """
         if question.chain:
             return parse_given_triples(question, trail, graphs)
-        text = PronounResolver(self.model, self.pronouns).resolve(question.text, trail)
         started = time.perf_counter()
-        schema = describe_schema(graphs, text, self.linker, self.room)
-        prompt = self.template.render(question=text, schema=schema.text)
+        schema = describe_schema(graphs, question.text, self.linker, self.room)
+        prompt = self.template.render(question=question.text, schema=schema.text)
         prompt = replace(prompt, optional=(*prompt.optional, *schema.optional))
         prompts = sample_prompts(prompt, self.samples)
         completions = self.model.complete(prompts)
