@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanSettings:
-    """The settings of a training: ``most`` questions of a domain, ``most_untyped`` without its types, ``most_tables``
-    of a world of tables, ``steps`` of ``batch`` questions with at most ``options`` options each for the judge;
+    """The settings of a training: ``most`` questions of a domain, ``most_untyped`` without its types, ``most_public``
+    of a public set, ``most_tables`` of a world of tables, ``steps`` of ``batch`` questions with at most ``options`` options each for the judge;
     ``without`` is the share of questions that lose their right option."""
 
     most: int = 160
     most_untyped: int = 60
+    most_public: int = 640
     most_tables: int = 160
     steps: int = 600
     batch: int = 8

@@ -191,6 +191,7 @@ def prepare_examples(
     questions: dict[str, list[PlanQuestion]] = {}
     for source in sources:
         own, most = read_source(source), settings.most if source.typed else settings.most_untyped
+        most = settings.most_public if source.is_public else most
         questions[source.name] = chooser.sample(own, min(most, len(own)))
     measured: dict[str, list[tuple[Floats, NDArray[np.bool_]]]] = {}
     for number, source in enumerate(sources):
