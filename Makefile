@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder multilingual reader plans outlines
+.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder multilingual reader plans outlines sentences
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -99,6 +99,10 @@ outlines: .venv/ready-dev ## Train what reads plain questions about the structur
 	  $(foreach set,$(sort $(wildcard $(DATA)/reading2/*.jsonl)),--content $(set)) --content $(DATA)/hotpotqa/train100.jsonl \
 	  --content $(DATA)/musique/train100.jsonl --content $(DATA)/2wikimultihopqa/train500.jsonl
 	cp build/outlines/outlines.npz src/clew/models/embedded/plans/
+
+sentences: .venv/ready-dev ## Train what chooses the sentences that answer again
+	$(BIN)/clew train sentences $(foreach set,$(sort $(wildcard $(DATA)/reading2/*.jsonl)),--data $(set)) --out build/sentences
+	cp build/sentences/sentences.npz src/clew/models/embedded/plans/
 
 clean:
 	rm -rf .venv build

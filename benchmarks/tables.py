@@ -42,10 +42,9 @@ from clew.evaluate.datasets.tables import read_tatqa
 from clew.evaluate.examples import Example, Result
 from clew.evaluate.metrics.tables import canonical_value, tat_exact_match, tat_f1
 from clew.evaluate.statistics import bootstrap_interval
-from clew.knowledge_base.registry import build_method, load_encoder
+from clew.knowledge_base.registry import build_method, load_encoder, open_resources
 from clew.methods.readers.row_facts import find_row_fact
 from clew.methods.readers.spans import SpanAnswerReader
-from clew.models.span_reader import create_span_reader
 from clew.parse.arithmetic import Arithmetic, check_arithmetic
 from clew.parse.data_tables import build_data_table
 from clew.parse.documents.reader import read_file
@@ -115,9 +114,8 @@ def tatqa(options: argparse.Namespace) -> None:
                 method.answer(Question(example.question, Scope()), TrailRecorder()) for example in examples
             )
         else:
-            reader = SpanAnswerReader(
-                create_span_reader(options.model), snapshot=store.snapshot(), calculate=not options.plain
-            )
+            resources = open_resources(store)
+            reader = replace(SpanAnswerReader.build(resources, options.model), calculate=not options.plain)
             answers = read_given_context(examples, store, reader)
         for example, answer in zip(examples, answers, strict=True):
             result = Result(example, answer.text, answer.abstained)

@@ -59,12 +59,7 @@ from clew.methods.question_parts import split_question
 from clew.methods.readers.answer_kinds import expected_kind
 from clew.methods.readers.calculation import find_operation, find_periods
 from clew.methods.readers.composition import compose_question
-from clew.methods.readers.headcounts import parse_headcount_question
-from clew.methods.readers.headquarters import parse_headquarters_question
-from clew.methods.readers.keywords import complete_keywords
 from clew.methods.readers.named_ratios import parse_ratio_question
-from clew.methods.readers.office_holders import parse_office_question
-from clew.methods.readers.reasons import parse_reason_question
 from clew.methods.readers.spans import RULED_LENGTH
 from clew.methods.readers.year_series import parse_series_question
 from clew.parse.data_tables import build_data_table
@@ -348,7 +343,6 @@ def read_question(text: str) -> None:
     if len(text) <= RULED_LENGTH:
         for rule in RULES:
             rule(text)
-        complete_keywords(text, ["amcor"])
 
 
 def read_reply(text: str) -> None:
@@ -380,11 +374,7 @@ def make_catalogue() -> TableCatalogue:
 #: What looks for a form of question in short ones alone.
 RULES: tuple[Callable[[str], object], ...] = (
     compose_question,
-    parse_reason_question,
     parse_ratio_question,
-    parse_headcount_question,
-    parse_headquarters_question,
-    parse_office_question,
     parse_series_question,
     expected_kind,
 )

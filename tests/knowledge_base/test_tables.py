@@ -11,9 +11,9 @@ import clew
 from clew.core.errors import NotFound, UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Box, Question
-from clew.methods.readers.spans import SpanAnswerReader
 from command_line import run
 from span_models import NoReader
+from span_readers import span_reader
 
 pytest.importorskip("duckdb")
 
@@ -203,9 +203,7 @@ def test_cells_of_a_pdf_are_boxed_in_answers_and_in_results_of_sql(tmp_path, wit
         base.add([path])
         question = Question("What was the percentage change in total revenue from 1930 to 1931?")
         hits = base.search(question.text, k=10)
-        answer = SpanAnswerReader(NoReader(), snapshot=base.store.snapshot()).read(
-            question, hits, TrailRecorder()
-        )
+        answer = span_reader(NoReader(), snapshot=base.store.snapshot()).read(question, hits, TrailRecorder())
         statement = "oskell_passage_annual_report_1931_statement_of_income"
         total = base.tables.query(
             f'select "1931" - "1930" from {statement} where _total and label ilike \'%rev%\''

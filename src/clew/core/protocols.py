@@ -121,6 +121,10 @@ class PlanJudge(Protocol):
         """The arrays of :class:`clew.questions.reading.PlanModel`, by name."""
 
     @property
+    def sentences(self) -> Mapping[str, NDArray[Any]]:
+        """The fitted arrays of what ranks sentences of passages, by name."""
+
+    @property
     def outlines(self) -> Mapping[str, NDArray[Any]]:
         """The arrays of :class:`clew.questions.outline_reading.OutlineModel`, by name."""
 

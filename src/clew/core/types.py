@@ -743,15 +743,6 @@ class RespellStep(Step):
     graph: str
 
 
-@dataclass(frozen=True, slots=True)
-class RewordStep(Step):
-    """Keywords were read as the question that they stand for."""
-
-    name = "reword"
-    written: str
-    read_as: str
-
-
 # The trained reader
 
 
@@ -1091,8 +1082,8 @@ class Answer:
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
-        """What was used in the place of a model's replies that could not be, of names that no graph has, of keywords,
-        and of what reads only English, each in a sentence, each once."""
+        """What was used in the place of a model's replies that could not be, of names that no graph has, and of
+        what reads only English, each in a sentence, each once."""
         sentences = []
         for step in self.trail:
             if isinstance(step, FallbackStep):
@@ -1101,8 +1092,6 @@ class Answer:
                 sentences.append(
                     f"'{step.written}' is not in the graph '{step.graph}'; read as '{step.read_as}'"
                 )
-            elif isinstance(step, RewordStep):
-                sentences.append(f"read as the question '{step.read_as}'")
             elif isinstance(step, LanguageStep):
                 sentences.append(step.limit)
         return tuple(dict.fromkeys(sentences))

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 ARRAYS_FILE, MAX_TOKENS = "plans.npz", 112
 #: The fitted arrays of what reads questions about the structure of documents, which needs no judge.
 OUTLINES_FILE = "outlines.npz"
+#: The fitted arrays of what ranks sentences of passages.
+SENTENCES_FILE = "sentences.npz"
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
@@ -63,6 +65,11 @@ class PlanJudge:
     def outlines(self) -> Mapping[str, NDArray[Any]]:
         """The fitted arrays of :class:`clew.questions.outline_reading.OutlineModel`, by name."""
         return self._read(OUTLINES_FILE)
+
+    @cached_property
+    def sentences(self) -> Mapping[str, NDArray[Any]]:
+        """The fitted arrays of :class:`clew.questions.sentences.SentenceModel`, by name."""
+        return self._read(SENTENCES_FILE)
 
     def _read(self, name: str) -> Mapping[str, NDArray[Any]]:
         try:

@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.text import index_terms, query_terms, sentence_spans
+from clew.core.text import candidate_names, index_terms, query_terms, sentence_spans
 from clew.core.types import ROW
+from clew.core.values import mentions_name
 from clew.questions.linear import LinearScore
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.core.arrays import Floats
-    from clew.core.protocols import Encoder
+    from clew.core.protocols import Encoder, PlanJudge
     from clew.core.types import Hit, Node
 
 #: Kinds of options.
@@ -70,8 +71,13 @@ FEATURES = (
     "likeness and words",
     "marked",
     "marked first",
+    "numbers left out",
+    "names left out",
     *(f"{kind}: {mark}" for kind in (*ASKING, "yes or no", "none") for mark in range(len(_MARKS) + 2)),
 )
+#: Of these, those that are no kinds of questions beside traits of sentences.
+_OWN = FEATURES.index("names left out") + 1
+_NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
 #: The features of the confidence in the first option.
 CONFIDENCE = (
     "constant",
@@ -82,7 +88,9 @@ CONFIDENCE = (
     "words",
     "root of its rank",
     "marked",
-    "rank of words left out",
+    "most words left out",
+    "numbers left out",
+    "names left out",
     "passages that agree",
     *(f"{kind}" for kind in ("yes or no", "row", "list")),
 )
@@ -100,6 +108,14 @@ class Option:
     def text(self, hits: Sequence[Hit]) -> str:
         """The words of the option."""
         return hits[self.place].node.text[self.start : self.end]
+
+    def holds(self, mark: Mark) -> bool:
+        """Return whether a mark stands in the option."""
+        return mark.place == self.place and self.start <= mark.start and mark.end <= self.end
+
+    def overlaps(self, other: Option) -> bool:
+        """Return whether two options have words in common."""
+        return self.place == other.place and self.start < other.end and other.start < self.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +165,30 @@ def option_words(option: Option, node: Node) -> str:
     return f"{heading}. {f'{before} » ' if before else ''}{node.text[option.start : option.end]}"
 
 
+def count_left_out(question: str, context: str) -> tuple[int, int]:
+    """Return how many numbers and how many names of a question a passage with its headings does not have.
+
+    >>> count_left_out("How many ships did Ada Pell build in 1931?", "Ada Pell built 6 ships in 1922.")
+    (1, 0)
+    """
+    known = {_plain_number(number) for number in _NUMBER.findall(context)}
+    numbers = sum(_plain_number(number) not in known for number in _NUMBER.findall(question))
+    names, last = 0, 1
+    for _, start, end in sorted(candidate_names(question), key=lambda name: (name[1], -name[2])):
+        if start >= last and not question[start].isdigit():
+            names += not mentions_name(question[start:end], context)
+            last = end
+    return numbers, names
+
+
+def _plain_number(number: str) -> str:
+    return number.replace(",", "").lstrip("0")
+
+
+def _context_of(node: Node) -> str:
+    return " ".join((node.text, *node.headings, node.document_name))
+
+
 def measure_sentences(
     question: str,
     hits: Sequence[Hit],
@@ -182,15 +222,12 @@ def measure_sentences(
         place: likeness[[each.place == place for each in options]].max()
         for place in {o.place for o in options}
     }
+    left_out = [count_left_out(question, _context_of(hit.node)) for hit in hits[:HITS]]
     first_mark = max(marks, key=lambda mark: mark.probability, default=None)
     kinds = classify_question(question)
     features = np.zeros((len(options), len(FEATURES)))
     for number, option in enumerate(options):
-        inside = [
-            mark
-            for mark in marks
-            if mark.place == option.place and option.start <= mark.start and mark.end <= option.end
-        ]
+        inside = [mark for mark in marks if option.holds(mark)]
         text = option.text(hits)
         traits = [bool(mark.search(text)) for mark in _MARKS]
         row = [
@@ -210,6 +247,7 @@ def measure_sentences(
             likeness[number] * own[number],
             max((mark.probability for mark in inside), default=0.0),
             first_mark is not None and first_mark in inside,
+            *left_out[option.place],
             *np.outer(kinds, [*traits, math.log1p(len(text)) / 5, 1.0]).ravel(),
         ]
         features[number] = row
@@ -243,14 +281,48 @@ class Ranked:
     shares: Floats
     probability: float
 
+    def apart(self, most: int) -> list[tuple[Option, float]]:
+        """Return the first options that do not overlap, each with the probability that it answers: that of the first
+        as it was fitted, those of the others in proportion to their shares."""
+        chosen: list[tuple[Option, float]] = []
+        for place in self.order:
+            option = self.options[place]
+            if not any(option.overlaps(other) for other, _ in chosen):
+                part = float(self.shares[place] / self.shares[self.order[0]])
+                chosen.append((option, self.probability * part))
+            if len(chosen) == most:
+                break
+        return chosen
 
-def rank_sentences(
-    model: SentenceModel, question: str, options: Sequence[Option], features: Floats
-) -> Ranked:
-    """Return options ranked."""
-    shares, order = share_scores(model.score.scores(features))
-    chance = float(model.confidence @ measure_first(question, options, features, shares, order))
-    return Ranked(options, order, shares, 1 / (1 + math.exp(-chance)))
+
+@dataclass(frozen=True, slots=True)
+class SentenceRanker:
+    """Ranks the options of hits."""
+
+    judge: PlanJudge
+
+    def measure(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        weigh: Callable[[Sequence[str]], Sequence[float]],
+        marks: Sequence[Mark],
+    ) -> tuple[list[Option], Floats]:
+        """Return the options of hits with their features. ``weigh`` gives the weights of terms, ``marks`` are what a
+        reader of spans marks."""
+        options = split_hits(hits)
+        if not options:
+            return [], np.empty((0, len(FEATURES)))
+        return options, measure_sentences(question, hits, options, self.judge.encoder, weigh, marks)
+
+    def rank(self, question: str, options: Sequence[Option], features: Floats) -> Ranked | None:
+        """Return the options ranked, None where there are none."""
+        if not options:
+            return None
+        model = SentenceModel.of_arrays(self.judge.sentences)
+        shares, order = share_scores(model.score.scores(features))
+        chance = float(model.confidence @ measure_first(question, options, features, shares, order))
+        return Ranked(options, order, shares, 1 / (1 + math.exp(-chance)))
 
 
 def share_scores(scores: Floats) -> tuple[Floats, list[int]]:
@@ -264,7 +336,7 @@ def measure_first(
 ) -> Floats:
     """Return the features of the confidence in the first option, (:data:`CONFIDENCE`,)."""
     first = order[0]
-    row = dict(zip(FEATURES[:16], features[first][:16], strict=True))
+    row = dict(zip(FEATURES[:_OWN], features[first][:_OWN], strict=True))
     others = [place for place in order[1:] if options[place].place != options[first].place]
     same = sum(shares[place] for place in order if options[place].place == options[first].place)
     return np.array(
@@ -277,7 +349,9 @@ def measure_first(
             row["words"],
             row["root of its rank"],
             row["marked"],
-            1 - row["words of all of these"] > 0.5,
+            row["words of all of these"] < 0.5,
+            row["numbers left out"],
+            row["names left out"],
             same,
             classify_question(question)[len(ASKING)],
             row["row"],

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class PlanSettings:
     """The settings of a training: ``most`` questions of a domain, ``most_untyped`` without its types, ``most_public``
-    of a public set, ``most_tables`` of a world of tables, ``steps`` of ``batch`` questions with at most ``options`` options each for the judge;
-    ``without`` is the share of questions that lose their right option."""
+    of a public set, ``most_tables`` of a world of tables, ``steps`` of ``batch`` questions with at most ``options``
+    options each for the judge; ``without`` is the share of questions that lose their right option."""
 
     most: int = 160
     most_untyped: int = 60

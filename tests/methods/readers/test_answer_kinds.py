@@ -9,7 +9,6 @@ from clew.methods.readers.answer_kinds import (
     is_impossible,
     is_label,
     is_of_another_name,
-    is_of_another_role,
 )
 
 
@@ -67,25 +66,6 @@ OFFICERS = (
 def officers_span(text):
     start = OFFICERS.index(text)
     return Span(text, "text", 0, start, start + len(text), 0.0)
-
-
-@pytest.mark.parametrize(
-    ("question", "left_out", "names"),
-    [
-        ("Who is the chairman?", ["Bo Lind", "Cy Moe"], ["Ada Pell"]),
-        ("Who is the deputy chairman?", ["Ada Pell", "Cy Moe"], ["Bo Lind"]),
-        ("Who is the engineer of the Tern?", ["Ada Pell", "Bo Lind"], ["Cy Moe"]),
-        ("Who is the mate of the Tern?", [], ["Ada Pell", "Bo Lind", "Cy Moe"]),
-    ],
-)
-def test_an_item_of_a_list_tells_who_has_which_role(question, left_out, names):
-    node = node_of(OFFICERS)
-    others = [
-        span.text
-        for span in map(officers_span, ("Ada Pell", "Bo Lind", "Cy Moe"))
-        if is_of_another_role(question, span, node)
-    ]
-    assert others == left_out and not set(others) & set(names)
 
 
 def test_numbers_of_items_and_pieces_of_two_items_are_no_answers():
@@ -157,33 +137,6 @@ def test_numbers_of_items_and_pieces_of_two_items_are_no_answers():
 def test_what_cannot_answer_is_no_answer(question, impossible, possible):
     assert [text for text in impossible if not is_impossible(question, text)] == []
     assert [text for text in possible if is_impossible(question, text)] == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "name", "other"),
-    [
-        (PASSAGE, "Ada Pell, our CEO, spoke. Bo Lund, chief product officer, did not.", False, True),
-        (
-            ROW,
-            "/s/ Ada Pell: Ada Pell, Chief Executive Officer; /s/ Bo Lund: Bo Lund, Chief Financial Officer",
-            False,
-            True,
-        ),
-        (
-            ROW,
-            "Ada Pell: Age: 60; Position: Chief Executive Officer since 2019; Deputy: Bo Lund",
-            False,
-            True,
-        ),
-    ],
-)
-def test_who_holds_an_office_stands_beside_it(kind, text, name, other):
-    node = node_of(text, kind)
-    for words, expected in (("Ada Pell", name), ("Bo Lund", other)):
-        start = text.rindex(words) if kind == ROW and words == "Bo Lund" else text.index(words)
-        span = Span(words, "text", 0, start, start + len(words), 1.0)
-        assert is_of_another_role("Who is the chief executive officer?", span, node) is expected
-        assert not is_of_another_role("Who spoke?", span, node)
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import pytest
 from clew.core.trail import CalculateStep, TrailRecorder
 from clew.core.types import Hit, Question, Span, Table
 from clew.methods.readers.calculation import TableCalculator, find_operation, find_periods
-from clew.methods.readers.spans import SpanAnswerReader
 from clew.parse.data_tables import build_data_table, table_from_grid
 from clew.parse.documents.builder import DocumentBuilder
 from graph_corpora import locate
+from span_readers import span_reader
 
 GRID = [
     ["", "", "Years Ended September 30,", ""],
@@ -395,7 +395,7 @@ def report(base):
 
 def test_the_reader_quotes_each_operand(report):
     snapshot, hits = report
-    reader = SpanAnswerReader(NoModel(), snapshot=snapshot)
+    reader = span_reader(NoModel(), snapshot=snapshot)
     trail = TrailRecorder()
     # One row of the table is enough: the others are read from the base.
     answer = reader.read(Question("What is Other as a percentage of total sales in 2019?"), hits[:1], trail)
@@ -410,7 +410,7 @@ def test_the_reader_quotes_each_operand(report):
 
 def test_two_periods_are_compared_by_the_cells_of_a_table(report):
     snapshot, hits = report
-    reader = SpanAnswerReader(NoModel(), snapshot=snapshot)
+    reader = span_reader(NoModel(), snapshot=snapshot)
     answer = reader.read(
         Question("Were the total sales higher in 2017 or in 2019?"), hits[:1], TrailRecorder()
     )
@@ -429,7 +429,7 @@ def test_how_many_is_not_answered_by_a_cell_without_a_number(base):
     base.put_document(parsed, locate(parsed))
     base.catch_up()
     hits = [Hit(node, 1.0, (node.id,)) for node in base.document_nodes(parsed.key) if node.kind == "row"]
-    reader = SpanAnswerReader(NoModel(), snapshot=base.snapshot())
+    reader = span_reader(NoModel(), snapshot=base.snapshot())
     assert (
         reader.read(Question("What is the place of the hotels owned?"), hits, TrailRecorder()).text
         == "France"
@@ -439,12 +439,12 @@ def test_how_many_is_not_answered_by_a_cell_without_a_number(base):
 
 def test_a_question_that_fits_no_row_is_read(report):
     snapshot, hits = report
-    reader = SpanAnswerReader(NoModel("44.1"), snapshot=snapshot)
+    reader = span_reader(NoModel("44.1"), snapshot=snapshot, min_confidence=0.0)
     answer = reader.read(Question("What did the emperor eat?"), hits, TrailRecorder())
     assert answer.text == "44.1 million"
     start, end = answer.quotes[0].answer or (0, 0)
     assert answer.quotes[0].text[start:end] == "44.1"
-    off = SpanAnswerReader(NoModel("44.1"), snapshot=snapshot, calculate=False)
+    off = span_reader(NoModel("44.1"), snapshot=snapshot, calculate=False)
     assert off.read(Question("What was Other in 2019?"), hits, TrailRecorder()).text == "44.1"
 
 

@@ -8,10 +8,10 @@ from clew.core.trail import TrailRecorder
 from clew.core.types import Hit, Location, Question, Span, Table
 from clew.methods.readers.line_items import document_lines
 from clew.methods.readers.named_ratios import answer_ratio, parse_ratio_question
-from clew.methods.readers.spans import SpanAnswerReader
 from clew.methods.readers.year_series import answer_series, parse_series_question
 from clew.parse.documents.builder import DocumentBuilder
 from span_models import NoReader
+from span_readers import span_reader
 
 INCOME = Table(
     ("", "2022", "2021", "2020"),
@@ -207,7 +207,7 @@ class Words(NoReader):
 
 def test_the_reader_quotes_the_operands_of_two_tables(lines) -> None:
     _, hits, snapshot = lines
-    reader = SpanAnswerReader(NoReader(), snapshot=snapshot)
+    reader = span_reader(NoReader(), snapshot=snapshot)
     answer = reader.read(Question("What was the return on assets in 2022?"), hits, TrailRecorder())
     assert (answer.text, answer.formula) == ("17%", "$68 / 400 = 17%")
     assert [quote.text[slice(*(quote.answer or ()))] for quote in answer.quotes] == ["$68", "400"]
@@ -233,7 +233,7 @@ VALUES = (
 def test_a_line_item_named_in_full_is_that_of_the_companys_own_statement(lines) -> None:
     """No hit is a table: the reader looks at all tables of the document. The segment has the same labels."""
     _, hits, snapshot = lines
-    reader = SpanAnswerReader(Words("nothing"), snapshot=snapshot)
+    reader = span_reader(Words("nothing"), snapshot=snapshot)
     for question, text, formula in VALUES:
         answer = reader.read(Question(question), hits, TrailRecorder())
         assert (answer.text, answer.formula) == (text, formula), question
@@ -293,7 +293,7 @@ def grouped(base):
 )
 def test_earnings_per_share_are_those_of_all_operations(grouped, question, text) -> None:
     _, hits, snapshot = grouped
-    answer = SpanAnswerReader(NoReader(), snapshot=snapshot).read(Question(question), hits, TrailRecorder())
+    answer = span_reader(NoReader(), snapshot=snapshot).read(Question(question), hits, TrailRecorder())
     assert answer.text == text
 
 
@@ -355,7 +355,7 @@ def test_tables_that_disagree_leave_it_open(base) -> None:
 
 def test_another_number_is_no_answer_to_a_question_for_a_ratio_or_a_year(lines) -> None:
     _, hits, snapshot = lines
-    reader = SpanAnswerReader(Words("ropes"), snapshot=snapshot)
+    reader = span_reader(Words("ropes"), snapshot=snapshot)
     for question in (
         "What was the inventory turnover of the ropes segment in 2022?",
         "In which year from 2016 to 2019 was net income highest?",
@@ -411,7 +411,6 @@ def two_companies(base):
         ),
         ("Who had more sales in 2022, Acme Ropes or Bolt Anchors?", "Bolt Anchors", {"$800", "$1,900"}),
         ("Was Acme Ropes's net income higher than Bolt Anchors's in 2021?", "No", {"$40", "$70"}),
-        ("Bolt Anchors net income 2022 vs 2021", "$18 million; $70 million", {"$18", "$70"}),
         (
             "What was Acme Ropes's net income in 2022, 2021 and 2020?",
             "$68 million; $40 million; $60 million",
@@ -421,7 +420,7 @@ def two_companies(base):
 )
 def test_line_items_of_companies_are_compared(two_companies, question, text, quoted) -> None:
     hits, snapshot = two_companies
-    answer = SpanAnswerReader(NoReader(), snapshot=snapshot).read(Question(question), hits, TrailRecorder())
+    answer = span_reader(NoReader(), snapshot=snapshot).read(Question(question), hits, TrailRecorder())
     assert answer.text == text and not answer.abstained
     if text == "Acme Ropes":
         assert answer.formula == "$68 million > $18 million"
@@ -440,7 +439,7 @@ def test_line_items_of_companies_are_compared(two_companies, question, text, quo
 )
 def test_what_no_values_are_there_for_is_not_compared(two_companies, question) -> None:
     hits, snapshot = two_companies
-    answer = SpanAnswerReader(Words("Acme Ropes"), snapshot=snapshot).read(
+    answer = span_reader(Words("Acme Ropes"), snapshot=snapshot).read(
         Question(question), hits, TrailRecorder()
     )
     assert answer.abstained

@@ -525,6 +525,33 @@ def outlines(
     print_line(f"It is in {out}")
 
 
+@app.command("sentences")
+def sentences(
+    data: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="JSON lines: questions with passages and answers.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The folder for the result; a run continues there.")
+    ],
+) -> None:
+    """Train what chooses the sentences that answer a question, and how sure it is of them.
+
+    A line is JSON with question, kind (none-close and none-far have no answer), passages (title, text) and answers
+    (text). The passages of a file become a base, and each question is asked of it. Each file is held out in turn:
+    from that come the figures. An interrupted run continues when started again. Needs no torch.
+
+      clew train sentences --data manuals.jsonl --data policies.jsonl --out ours
+    """
+    from clew.train.sentences import train_sentences
+
+    shown = show_progress("sentences")
+    with interruptible("what is done is kept. To continue, run the same command again."):
+        record = train_sentences(data, out, lambda part, done, total: shown(done, total))
+    for name, value in record["after"].items():
+        print_line(f"{name}: {value}")
+    print_line(f"It is in {out}")
+
+
 def _print_reader_plan(plan: ReaderPlan) -> None:
     print_note(
         f"{format_count(plan.examples, 'example')} in {format_count(plan.windows, 'window')}, "

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from clew.core.text import candidate_names, query_terms, sentence_spans
 from clew.core.types import ROW, Node, Span
 from clew.core.values import EITHER, MONTH_PATTERN, POLAR, mentions_name, parse_date
-from clew.methods.readers.mentions import LIST_ITEM, list_item_at
-from clew.methods.readers.office_holders import office_names, office_pattern
+from clew.methods.readers.mentions import LIST_ITEM
 from clew.methods.readers.passages import is_file_name
 
 AnswerKind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
@@ -271,48 +269,6 @@ def is_label(span: Span, node: Node) -> bool:
     return _LABEL.search(node.text[max(span.start - 12, 0) : span.start]) is not None
 
 
-#: "Who is the chief executive officer of ...?", and the words of such offices.
-_OFFICE = re.compile(
-    r"\bwho(?:'s| is| was| are| were| serves as| served as)? (?:the |its |their )?(?:current |former )?"
-    r"(?P<office>(?:[\w-]+ ){0,4}?(?:officer|president|chair(?:man|woman|person)?|ceo|cfo|coo|cto|treasurer|secretary"
-    r"|controller|counsel|auditor))\b",
-    re.IGNORECASE,
-)
-#: "Who was the engineer of the steamer?"
-_ROLE = re.compile(
-    r"^who(?:'s| is| was| are| were) (?:the |its |their |her |his )?(?:\w+ ){0,2}?(?P<role>\w{3,})"
-    r"(?:\?| (?:of|at|in|for|on)\b)",
-    re.IGNORECASE,
-)
-
-
-def is_of_another_role(question: str, span: Span, node: Node) -> bool:
-    """Return whether a question asks who has a role, and the text around the span does not name that role.
-
-    The text around it is the item of a list, the cell of a row, or the sentence; a name that labels a row has the
-    roles in it. A role that is no office counts between the items of a list: "- Ada Pell, master; - Bo Lind, mate".
-    """
-    office, role = _OFFICE.search(question), _ROLE.search(question)
-    if span.kind != "text" or not (office or role):
-        return False
-    text = node.text
-    place = list_item_at(text, span.start)
-    item = "" if place is None else text[slice(*place)]
-    if office is None:
-        pattern = re.compile(rf"\b{re.escape(role['role'] if role else '')}s?\b", re.IGNORECASE)
-        return bool(item) and pattern.search(item) is None and pattern.search(text) is not None
-    pattern = office_pattern(office_names(" ".join(office["office"].split())))
-    if item:
-        return pattern.search(item) is None
-    if node.kind == ROW and span.end <= (text.find(": ") + 1 or len(text)):
-        return pattern.search(text) is None
-    if node.kind == ROW:
-        start, end = text.rfind("; ", 0, span.start) + 1, text.find("; ", span.end)
-        return pattern.search(text[start : end if end >= 0 else None]) is None
-    around = [text[start:end] for start, end in sentence_spans(text) if start < span.end and span.start < end]
-    return bool(around) and pattern.search(" ".join(around)) is None
-
-
 #: "the portrait of Ada Pell", "the capital of France"; a name with a small letter, so no acronym.
 _OF_NAME = re.compile(
     r"\b(?P<head>[A-Za-z]{3,}) of (?:the )?"
@@ -339,28 +295,6 @@ def is_of_another_name(question: str, span: Span, node: Node) -> bool:
     return False
 
 
-#: "How many people work there?", and what a text calls them.
-_STAFF = re.compile(
-    r"\bhow many (?:employees|workers|colleagues|(?:people|persons|individuals|staff)\b.*\b(?:work|employ)\w*)",
-    re.IGNORECASE,
-)
-_STAFF_WORDS = frozenset(
-    query_terms(
-        "employee employees employ employed employing people persons individuals colleagues associates workers staff"
-        " personnel workforce headcount members professionals men women work works hands crew"
-    )
-)
-
-
-def counts_other_things(question: str, span: Span, node: Node) -> bool:
-    """Return whether a question asks how many people work somewhere, and the sentence or row of the span is about
-    nobody: "closed approximately 300 locations"."""
-    if span.kind != "text" or _STAFF.search(question) is None:
-        return False
-    around = _text_around(span, node)
-    return _STAFF_WORDS.isdisjoint(query_terms(around))
-
-
 def _text_around(span: Span, node: Node) -> str:
     """Return the sentences, or the row, that a span stands in."""
     ranges = [(0, len(node.text))] if node.kind == ROW else sentence_spans(node.text)
@@ -373,11 +307,6 @@ _AMOUNT_OF = re.compile(
     r"|loss(?:es)?|profits?|dividends?|goodwill|borrowings?|expenditures?|cash flows?|fees?|salary|budget|deficit"
     r"|surplus)\b.*\b(?:19|20)\d\d\b",
     re.IGNORECASE,
-)
-#: A person's name before their office.
-_PERSON_AND_OFFICE = re.compile(
-    r"(?P<name>[A-Z][\w.’'-]*(?: [A-Z][\w.’'-]*){1,4}), (?=(?:[\w&-]+,? ){0,6}(?i:officer|director|president|chair\w*"
-    r"|secretary|treasurer|controller|counsel|manager|partner|founder|chief|head|minister|professor)\b)"
 )
 
 
@@ -395,9 +324,7 @@ def select_fitting_spans(question: str, spans: Sequence[Span], nodes: Sequence[N
             (span.kind == "title" and is_file_name(nodes[span.passage].document_name))
             or is_impossible(question, span.text)
             or is_label(span, nodes[span.passage])
-            or is_of_another_role(question, span, nodes[span.passage])
             or is_of_another_name(question, span, nodes[span.passage])
-            or counts_other_things(question, span, nodes[span.passage])
         )
     ]
     is_polar = bool(POLAR.search(question)) and not EITHER.search(question)
@@ -414,12 +341,4 @@ def select_fitting_spans(question: str, spans: Sequence[Span], nodes: Sequence[N
         # A year is no amount, unless nothing else is there; for a line item of a report nothing else will do.
         amounts = [span for span in fitting if contains_answer(kind, _CALENDAR_YEAR.sub(" ", span.text), "")]
         fitting = amounts if is_amount_of else amounts or fitting
-    return [_cut_office(span) for span in fitting] if kind == "person" else fitting
-
-
-def _cut_office(span: Span) -> Span:
-    """Return the name alone of a span that names a person and their office."""
-    match = _PERSON_AND_OFFICE.match(span.text) if span.kind == "text" else None
-    if match is None:
-        return span
-    return replace(span, text=match["name"], end=span.start + len(match["name"]))
+    return fitting

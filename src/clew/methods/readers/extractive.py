@@ -28,6 +28,7 @@ from clew.core.types import ROW, Answer, Hit, Question, Quote
 from clew.core.values import has_certain_support
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import AnswerKind, answer_spans, contains_answer, expected_kind
+from clew.methods.readers.passages import weigh_terms
 
 #: Of a sentence longer than this many characters the part with the question's words is shown.
 _LONG = 420
@@ -115,9 +116,7 @@ class ExtractiveReader:
     def _term_weights(self, question: str) -> dict[str, float]:
         """Return the share of each term in the question's total inverse document frequency."""
         question_terms = list(dict.fromkeys(query_terms(question, self.languages)))
-        frequencies = self._document_frequency(question_terms)
-        count = self.postings.node_count
-        idf = [math.log1p((count - frequency + 0.5) / (frequency + 0.5)) for frequency in frequencies]
+        idf = weigh_terms(self.postings, question_terms)
         total = sum(idf) or 1.0
         return {term: value / total for term, value in zip(question_terms, idf, strict=True)}
 

@@ -2,9 +2,9 @@
 
 A reader of spans marks the best words of the passages that it is given, also of those about somebody else. An answer
 from such a passage is left out by :func:`is_about`, :func:`mentions_event`, :func:`tells_of_another` and
-:func:`tells_of_another_day`, is less sure by :func:`lacks_names`, :func:`stands_apart` and :func:`mentions_counted`,
-and a yes or no is refused by :func:`unmentioned_names`. The ``subjects`` of a question are its names that documents
-are about, each with the keys of its documents (:func:`clew.retrieve.document_fields.named_subjects`).
+:func:`tells_of_another_day`, and a yes or no is refused by :func:`unmentioned_names`. The ``subjects`` of a question
+are its names that documents are about, each with the keys of its documents
+(:func:`clew.retrieve.document_fields.named_subjects`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from clew.core.text import candidate_names, is_stop_term, query_terms, title_names
+from clew.core.text import candidate_names, is_stop_term, query_terms
 from clew.core.types import ROW, Node
 from clew.core.values import Date, find_dates, mentions_name
 
-#: A question of at most so many words asks for one thing.
-ONE_HOP = 8
-#: Of fewer passages that are read together none stands apart.
-_READ_TOGETHER = 3
 #: A name that ends with a word in small letters but for its first: "Brazil" is one, the abbreviation "CEO" is none.
 _PROPER = re.compile(r"\b[A-Z][^\W\d_A-Z]{2,}$")
 _NAME_PARTS = re.compile(r" (?:and|or|of|the) ")
@@ -37,44 +33,12 @@ def node_context(node: Node) -> str:
 LIST_ITEM = re.compile(r"(?:^|\n)\s*(?:[-•*]|\d{1,2}[.)])\s+")
 
 
-def list_item_at(text: str, place: int) -> tuple[int, int] | None:
-    """Return the range of the item at a place in a list of several, None in other texts."""
-    marks = list(LIST_ITEM.finditer(text))
-    start = max((mark.end() for mark in marks if mark.end() <= place), default=None)
-    if start is None or len(marks) < 2:
-        return None
-    return start, min((mark.start() for mark in marks if mark.start() >= place), default=len(text))
-
-
 def is_about(subjects: Mapping[str, frozenset[str]], node: Node) -> bool:
     """Return whether a node may tell about the subjects that a question names: it is in a document about one of them,
     or mentions one. Without subjects every node may."""
     return not subjects or any(
         node.document in documents or mentions_name(name, node.text) for name, documents in subjects.items()
     )
-
-
-def lacks_names(
-    question: str,
-    nodes: Sequence[Node],
-    subjects: Mapping[str, frozenset[str]],
-    are_keywords: bool = False,
-) -> bool:
-    """Return whether a question names somebody or something in two words or more, and no node that may tell about its
-    subjects mentions any of these names. The subjects themselves do not count, nor does the question's first word; of
-    keywords it does: "Tesla deliveries 2022"."""
-    first = question.split(" ", 1)[0]
-    if are_keywords and not subjects and _PROPER.fullmatch(first):
-        known = {term for node in nodes for term in query_terms(node_context(node))}
-        if not known.intersection(query_terms(first)):
-            return True
-    names = [
-        name
-        for name in _longest_names(question, lambda words: " " in words)
-        if not any(subject in name for subject in subjects)
-    ]
-    texts = [node_context(node) for node in nodes if is_about(subjects, node)]
-    return bool(names) and not any(mentions_name(name, text) for name in names for text in texts)
 
 
 #: A part of a company that is asked about: "the goodwill of the Business segment".
@@ -87,38 +51,6 @@ def asked_part(question: str) -> str:
     has_word = "segment" in question or "division" in question
     asked = _ASKED_PART.search(question) if has_word else None
     return "" if asked is None else asked["part"]
-
-
-def lacks_part(question: str, node: Node) -> bool:
-    """Return whether a question is about a part of a company that a node does not mention."""
-    part = asked_part(question)
-    return bool(part) and not set(query_terms(part)) <= set(query_terms(node_context(node)))
-
-
-def stands_apart(
-    question: str, node: Node, nodes: Sequence[Node], subjects: Mapping[str, frozenset[str]]
-) -> bool:
-    """Return whether neither a node nor any that leads to it mentions a name of the question, though others are read:
-    what is spoken in Brazil is not told by a page about Serbia.
-
-    What leads to a node is what is in the same document, and what names that document or is named by it. A name is
-    mentioned by its last word. Subjects, abbreviations, months and the question's first word are no such names.
-    Longer questions may go over several hops, whose passages do not name each other: there 4 of 21 right answers of
-    HotpotQA and MuSiQue were doubted. Of 12,000 passages of reading/train.jsonl that answer, 83 mention no name.
-    """
-    names = [name for name in _proper_names(question) if not any(name in each for each in subjects)]
-    if not names or len(nodes) < _READ_TOGETHER or len(question.split()) > ONE_HOP:
-        return False
-    text = node_context(node)
-    related = [text] + [
-        node_context(other)
-        for other in nodes
-        if other.document == node.document
-        or any(mentions_name(title, text) for title in _titles_of(other))
-        or any(mentions_name(title, node_context(other)) for title in _titles_of(node))
-    ]
-    read = frozenset(term for each in related for term in query_terms(each))
-    return not any(read.intersection(query_terms(name.split()[-1])) for name in names)
 
 
 def _longest_names(question: str, is_name: Callable[[str], bool] = bool) -> list[str]:
@@ -136,12 +68,6 @@ def _longest_names(question: str, is_name: Callable[[str], bool] = bool) -> list
 def _split_names(names: Sequence[str]) -> list[str]:
     """Return "Ada Pell and Bo Lind" as two names."""
     return [part for name in names for part in _NAME_PARTS.split(name)]
-
-
-def _proper_names(question: str) -> list[str]:
-    """Return the names of a question that end with a word such as "Brazil", in order."""
-    names = _split_names(_longest_names(question))
-    return [name for name in names if _PROPER.search(name) and name not in _MONTHS]
 
 
 def unmentioned_names(question: str, nodes: Sequence[Node]) -> list[str]:
@@ -223,10 +149,6 @@ def _days_of(text: str) -> frozenset[Date]:
     return frozenset(date for date, _, _ in find_dates(text) if date.day)
 
 
-def _titles_of(node: Node) -> list[str]:
-    return [*title_names(node.document_name), *title_names(node.document_name.partition(",")[0])]
-
-
 #: The things that a question counts, whose name 92 of 100 texts that answer it have (reading/train.jsonl). A verb
 #: stands behind them, which tells the noun from the words before it: "How many new hotels does it own?"
 _COUNTED = re.compile(
@@ -236,14 +158,6 @@ _COUNTED = re.compile(
 )
 #: People and times are counted under many names.
 _ANYBODY = frozenset(query_terms("people persons individuals employees times others many total"))
-
-
-def mentions_counted(question: str, node: Node) -> bool:
-    """Return whether a node mentions what a question counts: "hotels" for "How many hotels does it own?"; True for
-    other questions and for people."""
-    match = _COUNTED.search(question)
-    words = frozenset(query_terms(match["noun"])) - _ANYBODY if match else frozenset()
-    return not words or not words.isdisjoint(query_terms(node_context(node)))
 
 
 #: Who did something, by the words with capitals behind the auxiliary, and what happened, by all words behind them. An

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 
 import numpy as np
 
-from clew.core.protocols import Snapshot
+from clew.core.protocols import Postings
 from clew.core.text import fold_name, hash_term, query_terms, sentence_spans, title_names
-from clew.core.types import PASSAGE, ROW, Hit, Node, ReaderPassage
+from clew.core.types import Hit, Node, ReaderPassage
 from clew.core.values import mentions_name
 
 #: At most this many characters of a passage are read, those around the question's words.
@@ -42,21 +43,13 @@ def find_hit(node: Node, hits: Sequence[Hit]) -> Hit:
     )
 
 
-def nodes_with_words(
-    names: Collection[str], documents: Collection[str], snapshot: Snapshot, limit: int
-) -> list[Node]:
-    """Return the first ``limit`` passages and rows of documents (keys) that have all words of one of ``names``."""
-    postings = snapshot.postings("text")
-    chosen: set[int] = set()
-    terms_of = {name: [hash_term(term) for term in query_terms(name)] for name in names}
-    postings.prefetch(np.array([term for terms in terms_of.values() for term in terms], dtype=np.uint64))
-    for terms in terms_of.values():
-        having = [set(postings.rows_with(term)[0].tolist()) for term in terms]
-        chosen |= set.intersection(*having) if having else set()
-    ranges = [snapshot.document_rows(key) for key in documents]
-    places = sorted(row for row in chosen if any(first <= row < end for first, end in ranges))
-    nodes = snapshot.nodes(np.array(places[:limit], dtype=np.int64))
-    return [node for node in nodes if node.kind in {PASSAGE, ROW}]
+def weigh_terms(postings: Postings | None, terms: Sequence[str]) -> list[float]:
+    """Return the inverse document frequencies of terms; all the same where they are not counted."""
+    if postings is None:
+        return [1.0] * len(terms)
+    hashes = np.array([hash_term(term) for term in terms], dtype=np.uint64)
+    count, frequencies = postings.node_count, postings.document_frequency(hashes).tolist() if terms else []
+    return [math.log1p((count - frequency + 0.5) / (frequency + 0.5)) for frequency in frequencies]
 
 
 def is_file_name(name: str) -> bool:

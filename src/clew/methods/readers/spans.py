@@ -1,8 +1,6 @@
 """The reader without a language model: the words that answer, marked by the trained reader, each with its quote.
 
-A question is tried in this order. Keywords are read as the question that they stand for
-(:mod:`clew.methods.readers.keywords`). Tables are computed with (:mod:`clew.methods.readers.table_answers`). What
-documents state of those whom they are about is looked up (:mod:`clew.methods.readers.stated_facts`). A row of a
+A question is tried in this order. Tables are computed with (:mod:`clew.methods.readers.table_answers`). A row of a
 table that has every word of the question gives its cell (:mod:`clew.methods.readers.row_facts`). A question of
 several hops is read hop by hop along the evidence (:mod:`clew.methods.readers.composition`). Any other question,
 and one of several hops that cannot be completed, is read as a whole over the best passages together. What the model
@@ -17,7 +15,9 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from clew.core.arrays import Floats
 from clew.core.cell_values import read_cell
 from clew.core.component import Resources, component
 from clew.core.config import DEFAULT_READER
@@ -35,11 +35,11 @@ from clew.core.types import (
     Node,
     Question,
     Quote,
-    RewordStep,
     Span,
 )
 from clew.core.values import (
     EITHER,
+    POLAR,
     find_dates,
     find_respective_value,
     has_certain_support,
@@ -51,25 +51,25 @@ from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import repeats_question, select_fitting_spans
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader
-from clew.methods.readers.keywords import complete_keywords, is_keywords
 from clew.methods.readers.mentions import (
     is_about,
-    lacks_names,
-    lacks_part,
-    mentions_counted,
     mentions_event,
     mentions_namesake,
-    stands_apart,
     tells_of_another,
     tells_of_another_day,
     unmentioned_names,
 )
 from clew.methods.readers.named_ratios import parse_ratio_question
-from clew.methods.readers.passages import find_hit, passage_of_hit, select_hits_about, sort_by_words
+from clew.methods.readers.passages import (
+    find_hit,
+    is_file_name,
+    passage_of_hit,
+    select_hits_about,
+    sort_by_words,
+    weigh_terms,
+)
 from clew.methods.readers.quotes import find_supporting_quote, quote_around, quote_cell
-from clew.methods.readers.reasons import parse_reason_question
 from clew.methods.readers.row_facts import find_row_fact
-from clew.methods.readers.stated_facts import find_stated_fact
 from clew.methods.readers.table_answers import (
     TableAnswer,
     answer_from_hits,
@@ -77,6 +77,7 @@ from clew.methods.readers.table_answers import (
     open_calculator,
 )
 from clew.methods.readers.year_series import parse_series_question
+from clew.questions.sentences import HITS, LIST, Mark, Option, SentenceRanker
 from clew.retrieve.document_fields import named_subjects
 
 #: The answer of a sub-question before, as :mod:`clew.methods.readers.composition` writes it.
@@ -86,9 +87,6 @@ _ABBREVIATION = re.compile(r"(?:\b[A-Za-z]|\b(?:Inc|Ltd|Co|Corp|Jr|Sr|St|No))\.$
 #: The first name of a firm, and what follows it.
 _CAPITALISED_END = re.compile(r"(?:^|\s)[A-Z][\w.’'-]*$")
 _PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
-#: How much less sure an answer is where no passage that was read mentions any name of the question: of 14 such
-#: questions of reading/dev.jsonl 2 were right, at a mean confidence of 0.4.
-_MISSING_NAMES = 0.4
 #: A longer question is no question of the kinds that rules know, and their patterns take the square of its length.
 RULED_LENGTH = 600
 #: A cell that is less sure than this answers only where no row has every word and the model marks nothing surer.
@@ -98,10 +96,15 @@ _SURE_CELL = 0.8
 _IN_ROW = 0.8
 #: In a cell of more words, only some of them answer.
 _CELL_WORDS = 3
-#: How much less sure a count is where its passage does not name what the question counts.
-_UNCOUNTED = 0.6
+#: From this confidence on the words that are marked in a sentence are the answer, and "yes" or "no" is.
+_SURE_MARK, _SURE_VERDICT = 0.25, 0.5
 #: An answer that abstains names candidates of at least this confidence as the nearest.
 _WORTH_NAMING = 0.05
+
+
+def read_hits(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that are read: the first ones with a letter; the number of a page is none."""
+    return [hit for hit in hits if any(map(str.isalpha, hit.node.text))][:HITS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +131,10 @@ class SpanAnswerReader:
     """
 
     model: SpanModel
+    ranker: SentenceRanker
     passages: int = 6
     hop_passages: int = 3
-    min_confidence: float = 0.25
+    min_confidence: float = 0.15
     alternatives: int = 4
     rank_weight: float = 0.5
     compose: bool = True
@@ -144,7 +148,7 @@ class SpanAnswerReader:
         model: str = DEFAULT_READER,
         passages: int = 6,
         hop_passages: int = 3,
-        min_confidence: float = 0.25,
+        min_confidence: float = 0.15,
         alternatives: int = 4,
         rank_weight: float = 0.5,
         compose: bool = True,
@@ -154,6 +158,7 @@ class SpanAnswerReader:
         span_model = resources.tools.span_model(model)
         return cls(
             span_model,
+            SentenceRanker(resources.tools.plan_judge()),
             passages,
             hop_passages,
             min_confidence,
@@ -181,13 +186,12 @@ class SpanAnswerReader:
             )
             return ExtractiveReader.build(self.snapshot).read(question, hits, trail)
         is_short = len(question.text) <= RULED_LENGTH
-        question = self._complete_keywords(question, trail) if is_short else question
         question = replace(question, text=_write_days(question.text, hits))
         is_alone = len(question.scope.documents or ()) == 1
         composition = compose_question(question.text) if self.compose and is_short else None
         compares_documents = composition is not None and self._compares_documents(question.text, composition)
         cell = None
-        if not (compares_documents or parse_reason_question(question.text)):
+        if not compares_documents:
             cell = self._answer_by_calculation(question.text, hits, trail, is_alone)
         if cell is not None and _is_of_another_day(question.text, cell):
             cell = None
@@ -195,40 +199,18 @@ class SpanAnswerReader:
             return _refuse_other_ratio(question.text, cell)
         if cell is not None and self._is_of_namesake(question.text, cell):
             cell = None
-        answer = self._answer_by_rule(question, hits, trail) if is_short else None
+        answer = self._answer_row(question, hits, trail) if is_short else None
         if answer is not None:
             return answer
         if composition is not None and (answer := self._answer_by_hops(question, composition, hits, trail)):
             return answer if compares_documents else _refuse_unmentioned(question.text, answer, hits)
-        answer = self._answer_whole(question.text, self._choose_passages(question.text, hits), trail)
+        answer = self._answer_whole(question.text, hits, trail)
         if cell is not None and (answer.abstained or (cell.confidence or 0.0) >= (answer.confidence or 0.0)):
             answer = cell
         if self._leaves_comparison_open(question.text, composition):
             return _abstain(answer)
         answer = _refuse_unmentioned(question.text, answer, hits)
         return _refuse_other_ratio(question.text, _refuse_other_years(question.text, answer))
-
-    def _answer_by_rule(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
-        """Return what documents state about a question, or the row that has all of its words; None for neither."""
-        if self.snapshot is None:
-            return None
-        started = time.perf_counter()
-        fact = find_stated_fact(question.text, hits, self.snapshot, self.passages)
-        if fact is None:
-            return self._answer_row(question, hits, trail)
-        hit = find_hit(fact.node, hits)
-        trail.add(_rule_step(fact.rule, question, fact.text, fact.confidence, hit, started))
-        span = Span(fact.text, "text", 0, fact.start, fact.end, 0.0)
-        quote = quote_around(fact.node, span, question.text)
-        return Answer(fact.text, (hit,), (quote,), reader="span", confidence=fact.confidence, by_rule=True)
-
-    def _complete_keywords(self, question: Question, trail: Trail) -> Question:
-        subjects = {} if self.snapshot is None else named_subjects(question.text, self.snapshot)
-        completed = complete_keywords(question.text, subjects)
-        if not completed:
-            return question
-        trail.add(RewordStep(question.text, completed))
-        return replace(question, text=completed)
 
     def _compares_documents(self, question: str, composition: Composition) -> bool:
         """Return whether a question compares two things that documents are about; no table of either has both."""
@@ -248,30 +230,19 @@ class SpanAnswerReader:
         subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
         return any(mentions_namesake(question, hit.node, subjects) for hit in cell.evidence)
 
-    def _choose_passages(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
-        """Return the hits that are read together: half of them the best ones, half those with most of the question's
-        words among the others. A walk may rank what leads on from its first passage above what answers.
-
-        A passage without a letter, such as the number of a page, is not read.
-        """
-        hits = [hit for hit in hits if any(map(str.isalpha, hit.node.text))]
-        best = list(hits[: (self.passages + 1) // 2])
-        others = [hit for hit in hits[: 4 * self.passages] if hit not in best]
-        return [*best, *sort_by_words(question, others)[: self.passages - len(best)]]
-
     def _answer_whole(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer:
-        readings = self._read_passages(question, hits, [tuple(range(len(hits)))], trail, doubt_names=True)
+        """Return the words that answer in the likeliest sentence, where the reader marks some, else the sentence."""
+        readings = self._rank_sentences(question, hits, trail)
         best = readings[0] if readings else None
         others = [Alternative(reading.text, reading.confidence, reading.quote) for reading in readings]
         if best is None or best.confidence < self.min_confidence:
-            nearest = [other for other in others[: self.alternatives] if other.confidence >= _WORTH_NAMING]
             return Answer(
                 NOT_FOUND,
                 tuple(dict.fromkeys(reading.hit for reading in readings[:5])),
                 abstained=True,
                 reader="span",
                 confidence=0.0 if best is None else best.confidence,
-                alternatives=tuple(nearest),
+                alternatives=tuple(others[: self.alternatives]),
             )
         evidence = dict.fromkeys(reading.hit for reading in readings[: self.alternatives + 1])
         return Answer(
@@ -282,6 +253,85 @@ class SpanAnswerReader:
             confidence=best.confidence,
             alternatives=tuple(others[1 : self.alternatives + 1]),
         )
+
+    def _rank_sentences(self, question: str, hits: Sequence[Hit], trail: Trail) -> list[Reading]:
+        """Return the readings of the sentences that are likeliest to answer, the likeliest first."""
+        started = time.perf_counter()
+        hits = read_hits(hits)
+        spans = self._mark(question, hits)
+        options, features = self.measure_options(question, hits, self._to_marks(spans))
+        ranked = self.ranker.rank(question, options, features)
+        nodes = [hit.node for hit in hits]
+        fitting = self._to_marks(select_fitting_spans(question, spans, nodes))
+        subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
+        readings = []
+        for option, probability in [] if ranked is None else ranked.apart(self.alternatives + 1):
+            reading = _read_option(option, probability, hits, fitting, question)
+            if _may_answer(question, reading, nodes, subjects):
+                readings.append(reading)
+        if readings:
+            readings[0] = self._name_answer(question, readings[0], spans, hits)
+        is_likely = bool(readings) and readings[0].confidence >= self.min_confidence
+        trail.add(
+            SpanReadStep(
+                "span",
+                self.model.name,
+                question,
+                {reading.text: round(reading.confidence, 3) for reading in readings},
+                "answered" if is_likely else "not found",
+                hits=tuple(dict.fromkeys(reading.hit for reading in readings[:1])) if is_likely else (),
+                seconds=time.perf_counter() - started,
+            )
+        )
+        return readings
+
+    def measure_options(
+        self, question: str, hits: Sequence[Hit], marks: Sequence[Mark]
+    ) -> tuple[list[Option], Floats]:
+        """Return the sentences of hits that may answer, and their features."""
+        postings = None if self.snapshot is None else self.snapshot.postings("text")
+        return self.ranker.measure(question, hits, partial(weigh_terms, postings), marks)
+
+    def mark_hits(self, question: str, hits: Sequence[Hit]) -> list[Mark]:
+        """Return what the model marks in hits."""
+        return self._to_marks(self._mark(question, hits))
+
+    def _mark(self, question: str, hits: Sequence[Hit]) -> list[Span]:
+        if not hits:
+            return []
+        passages = [passage_of_hit(hit, question) for hit in hits]
+        spans = self.model.read(question, [passages], 3 * self.alternatives)[0]
+        return [_adjust_span(question, span, [hit.node for hit in hits]) for span in spans]
+
+    def _to_marks(self, spans: Sequence[Span]) -> list[Mark]:
+        return [
+            Mark(span.passage, span.start, span.end, self._confidence_of(span))
+            for span in spans
+            if span.passage >= 0 and span.kind == "text"
+        ]
+
+    def _name_answer(
+        self, question: str, first: Reading, spans: Sequence[Span], hits: Sequence[Hit]
+    ) -> Reading:
+        """Return the first reading with the answer that stands in none of its words: yes or no, or the title of its
+        passage."""
+        is_polar = bool(POLAR.search(question)) and not EITHER.search(question)
+        best = max(
+            (span for span in spans if (span.passage < 0) == is_polar), key=self._confidence_of, default=None
+        )
+        if best is None or self._confidence_of(best) < _SURE_VERDICT:
+            return first
+        is_title = best.kind == "title" and hits[best.passage] == first.hit
+        if best.passage < 0 or (is_title and not is_file_name(first.hit.node.document_name)):
+            return replace(
+                first,
+                text=best.text.capitalize() if best.passage < 0 else best.text,
+                quote=replace(first.quote, answer=None, boxes=()),
+            )
+        return first
+
+    def _confidence_of(self, span: Span) -> float:
+        return self.model.confidence(span.score - self.rank_weight * math.log1p(max(span.passage, 0)))
 
     def _answer_row(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
         """Return the cell of the row that has every word of a question, None where there is no such row. Of a cell of
@@ -352,7 +402,7 @@ class SpanAnswerReader:
                 readings.append(Reading(calculated.calculation.text, probability, *calculated.cells[0]))
                 by_rule = True
                 continue
-            if not about and (ruled := self._answer_by_rule(replace(whole, text=asked), hits, trail)):
+            if not about and (ruled := self._answer_row(replace(whole, text=asked), hits, trail)):
                 readings.append(
                     Reading(ruled.text, ruled.confidence or 0.0, ruled.evidence[0], ruled.quotes[0])
                 )
@@ -369,7 +419,7 @@ class SpanAnswerReader:
                 for reading in self._read_passages(asked, chosen, contexts, trail)
                 if fold_name(reading.text) != fold_name(about)
             ]
-            if not candidates or candidates[0].confidence < self.min_confidence:
+            if not candidates or candidates[0].confidence < _SURE_MARK:
                 return None
             readings.append(candidates[0])
         text = compose_answer(whole.text, composition, [reading.text for reading in readings])
@@ -391,16 +441,13 @@ class SpanAnswerReader:
         hits: Sequence[Hit],
         contexts: Sequence[tuple[int, ...]],
         trail: Trail,
-        doubt_names: bool = False,
     ) -> list[Reading]:
         """Return the readings of a question, best first, each text once. ``contexts`` are groups of positions in
-        ``hits`` that are read together. With ``doubt_names`` they are less sure where no hit mentions the names of
-        the question; the hits of a hop were chosen by the name that it asks about."""
+        ``hits`` that are read together."""
         started = time.perf_counter()
         subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
         passages = [passage_of_hit(hit, question) for hit in hits]
         nodes = [hit.node for hit in hits]
-        is_doubtful = doubt_names and lacks_names(question, nodes, subjects, is_keywords(question))
         spans_by_context = self.model.read(
             question,
             [[passages[position] for position in context] for context in contexts],
@@ -415,11 +462,6 @@ class SpanAnswerReader:
                 reading = self._read_span(question, span, group)
                 if not _may_answer(question, reading, nodes, subjects):
                     continue
-                is_apart = doubt_names and stands_apart(question, reading.hit.node, nodes, subjects)
-                is_other = lacks_part(question, reading.hit.node)
-                share = _MISSING_NAMES if is_doubtful or is_apart or is_other else 1.0
-                counted = 1.0 if mentions_counted(question, reading.hit.node) else _UNCOUNTED
-                reading = replace(reading, confidence=reading.confidence * share * counted)
                 known = best.get(fold_name(reading.text))
                 if known is None or reading.confidence > known.confidence:
                     best[fold_name(reading.text)] = reading
@@ -446,6 +488,27 @@ class SpanAnswerReader:
             return Reading(span.text.capitalize(), confidence, hit, quote)
         hit = hits[span.passage]
         return Reading(span.text, confidence, hit, quote_around(hit.node, span, question))
+
+
+def _read_option(
+    option: Option, probability: float, hits: Sequence[Hit], marks: Sequence[Mark], question: str
+) -> Reading:
+    """Return the reading of an option: the words marked in it, where that is sure enough, else all of its words."""
+    hit = hits[option.place]
+    node = hit.node
+    inside = [mark for mark in marks if option.holds(mark)]
+    mark = max(inside, key=lambda mark: mark.probability, default=None)
+    if mark is None or mark.probability < _SURE_MARK:
+        words = node.text[option.start : option.end]
+        quote = Quote(node.id, words, (option.start, option.end))
+        return Reading(words if option.kind == LIST else " ".join(words.split()), probability, hit, quote)
+    words = node.text[mark.start : mark.end]
+    quote = Quote(
+        node.id, node.text[option.start : option.end], (option.start, option.end), (mark.start, mark.end)
+    )
+    if option.kind != LIST:
+        quote = quote_around(node, Span(words, "text", option.place, mark.start, mark.end, 0.0), question)
+    return Reading(words, probability, hit, quote)
 
 
 def _comparison(composition: Composition, readings: Sequence[Reading]) -> str:

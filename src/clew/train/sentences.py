@@ -1,0 +1,229 @@
+"""Training of what ranks sentences of passages: the linear score of options, and the confidence in the first.
+
+Each file of questions is a base of its own, made of the passages of its questions; each question is asked of the
+whole base, so that the score sees what search brings. Files are held out whole: each in turn for the figures and for
+the confidence.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.core.errors import UsageError
+from clew.core.types import STATED_FROM
+from clew.knowledge_base import registry
+from clew.knowledge_base.knowledge_base import open as open_base
+from clew.methods.readers.spans import SpanAnswerReader, read_hits
+from clew.models.plan_judge import SENTENCES_FILE
+from clew.questions.linear import train_linear
+from clew.questions.sentences import (
+    FEATURES,
+    LIST,
+    Option,
+    SentenceModel,
+    measure_first,
+    share_scores,
+)
+from clew.train.plan_data import fit_logistic
+from clew.train.plan_fitting import count_by, measure_chances, remember
+from clew.train.training_folder import FINISHED, TrainingFolder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.core.arrays import Floats
+    from clew.core.types import Hit
+
+RECORD = "clew-sentences-training.json"
+#: Passages that a question's walk is to return.
+PASSAGES = 30
+#: A list is right if it has this share of the items; with one answer, if that is this share of the list.
+_ITEMS, _MOST_OF = 0.75, 0.6
+_SPACE = re.compile(r"[\s|*_`\\-]+")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceExample:
+    """A question with its options, their ``features`` and which are ``right``; none is where it has no answer."""
+
+    question: str
+    kind: str
+    options: Sequence[Option]
+    features: Floats
+    right: NDArray[np.bool_]
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the documents answer it."""
+        return not self.kind.startswith("none")
+
+
+def train_sentences(
+    files: Sequence[Path], out: Path, progress: Callable[[str, int, int], None]
+) -> dict[str, Any]:
+    """Train into the folder ``out`` and return the record, which is also written there. After an interrupt the same
+    call goes on. Raises UsageError."""
+    if len(files) < 2:
+        raise UsageError("one file is too few", "Whole files are held out: give at least two")
+    output = TrainingFolder(out, RECORD)
+    output.check()
+    description = {"files": [file.name for file in files]}
+    if FINISHED in output.matching_record(description):
+        return output.read()
+    output.begin(description)
+    examples: dict[str, list[SentenceExample]] = {}
+    for number, file in enumerate(files):
+        progress("sentences", number, len(files))
+        examples[file.stem] = remember(out / f"sentences-{file.stem}.pickle", partial(prepare_file, file))
+    model, measures = fit_sentences(examples)
+    np.savez_compressed(out / SENTENCES_FILE, **model.to_arrays())  # type: ignore[arg-type]
+    record = {**description, FINISHED: measures}
+    output.write(record)
+    return record
+
+
+def prepare_file(file: Path) -> list[SentenceExample]:
+    """Return the questions of a file of JSON lines (``question``, ``kind``, ``passages`` with title and text,
+    ``answers`` with text), each with the options that the walk over a base of all of its passages gives."""
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    if not rows or not {"question", "kind", "passages", "answers"} <= rows[0].keys():
+        raise UsageError(f"no questions with passages in {file}", "See: clew train sentences --help")
+    with tempfile.TemporaryDirectory(prefix="clew-train-") as folder:
+        write_documents(rows, Path(folder) / "documents")
+        with open_base(Path(folder) / "base", create=True) as base:
+            base.add([Path(folder) / "documents"])
+            reader = SpanAnswerReader.build(registry.open_resources(base.store))
+            examples = []
+            for row in rows:
+                question = row["question"]
+                hits = read_hits(base.search(question, k=PASSAGES, retriever="kgp"))
+                options, features = reader.measure_options(question, hits, reader.mark_hits(question, hits))
+                if options:
+                    right = np.array([answers_with(option, hits, row["answers"]) for option in options])
+                    examples.append(SentenceExample(question, row["kind"], options, features, right))
+            return examples
+
+
+def write_documents(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Write the passages of questions as Markdown, a file for each document: the first part of a passage's title."""
+    documents: dict[str, dict[str, dict[str, None]]] = {}
+    for row in rows:
+        for passage in row["passages"]:
+            document, _, section = passage["title"].partition(" > ")
+            documents.setdefault(document, {}).setdefault(section, {})[passage["text"]] = None
+    folder.mkdir(parents=True)
+    for number, (document, sections) in enumerate(documents.items()):
+        lines = [f"# {document}"]
+        for section, texts in sorted(sections.items(), key=lambda pair: pair[0] != ""):
+            lines += [f"## {section}"] * bool(section) + list(texts)
+        (folder / f"{number:03}.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+
+
+def answers_with(option: Option, hits: Sequence[Hit], answers: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether an option holds the answer of a question, or is a part of it; a list holds most of several."""
+    text = _squeeze(option.text(hits))
+    texts = [_squeeze(answer["text"]) for answer in answers]
+    if option.kind == LIST:
+        inside = sum(each in text for each in texts)
+        if len(texts) > 1:
+            return inside >= _ITEMS * len(texts)
+        return inside == 1 and len(texts[0]) > _MOST_OF * len(text)
+    return any(each and (each in text or (text in each and len(text) > 12)) for each in texts)
+
+
+def _squeeze(text: str) -> str:
+    """Return a text without what Markdown and line breaks change."""
+    return _SPACE.sub("", text).casefold()
+
+
+def thin_out(example: SentenceExample, chooser: random.Random) -> SentenceExample:
+    """Return a question as a small base has it, with one to three of its passages; in half of the questions without
+    those that answer. In a small base a sentence stands far above the others whether it answers or not."""
+    places = sorted({option.place for option in example.options})
+    good = {option.place for option, right in zip(example.options, example.right, strict=True) if right}
+    if good and chooser.random() < 0.5 and len(good) < len(places):
+        places = [place for place in places if place not in good]
+    left = set(chooser.sample(places, min(chooser.randint(1, 3), len(places))))
+    rows = [number for number, option in enumerate(example.options) if option.place in left]
+    features = example.features[rows].copy()
+    for name in ("likeness", "words"):
+        column = features[:, FEATURES.index(name)]
+        features[:, FEATURES.index(f"{name} below the best")] = column - column.max()
+    options = [example.options[number] for number in rows]
+    return SentenceExample(example.question, example.kind, options, features, example.right[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """A question of a ``file`` with the order of its options by a score that did not see the file, and the features
+    of the confidence in the first; ``is_small`` where it was asked of few passages."""
+
+    file: str
+    example: SentenceExample
+    is_small: bool
+    order: Sequence[int]
+    features: Floats
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the first option is right."""
+        return bool(self.example.right[self.order[0]])
+
+
+def fit_sentences(examples: Mapping[str, Sequence[SentenceExample]]) -> tuple[SentenceModel, dict[str, Any]]:
+    """Return what all files give, and figures of each file by what the others give."""
+    judged: list[Judged] = []
+    for file, own in examples.items():
+        score = train_linear(
+            [(each.features, each.right) for name, of in examples.items() if name != file for each in of]
+        )
+        chooser = random.Random(file)
+        thin = [thin_out(each, chooser) for each in own]
+        for is_small, each in [*((False, each) for each in own), *((True, each) for each in thin)]:
+            shares, order = share_scores(score.scores(each.features))
+            features = measure_first(each.question, each.options, each.features, shares, order)
+            judged.append(Judged(file, each, is_small, order, features))
+    right = np.array([each.is_right for each in judged])
+    rows = np.array([each.features for each in judged])
+    chances = np.zeros(len(judged))
+    for file in examples:
+        inside = np.array([each.file == file for each in judged])
+        chances[inside] = 1 / (1 + np.exp(-rows[inside] @ fit_logistic(rows[~inside], right[~inside])))
+    score = train_linear([(each.features, each.right) for of in examples.values() for each in of])
+    return SentenceModel(score, fit_logistic(rows, right)), measure_judged(judged, chances)
+
+
+def measure_judged(judged: Sequence[Judged], chances: Floats) -> dict[str, Any]:
+    """Return figures of questions, of which each first option was said to be right with the probability of
+    ``chances``."""
+    right = np.array([each.is_right for each in judged])
+    small = np.array([each.is_small for each in judged])
+    whole = [each for each in judged if not each.is_small]
+    known = [each for each in whole if each.example.is_answerable]
+    stated = small & (chances >= STATED_FROM)
+    return {
+        **measure_chances(chances[~small], right[~small], len(known), len(whole)),
+        "right among three": _mean(each.example.right[each.order[:3]].any() for each in known),
+        "an option is right": _mean(each.example.right.any() for each in known),
+        "nearest by vector right first": _mean(
+            each.example.right[int(each.example.features[:, 0].argmax())] for each in known
+        ),
+        "stated with few passages": {"right": int(right[stated].sum()), "wrong": int((~right[stated]).sum())},
+        "right first by": count_by(
+            [(each.example.kind, each.file) for each in known], np.array([each.is_right for each in known])
+        ),
+    }
+
+
+def _mean(flags: Iterable[object]) -> float:
+    return round(float(np.mean([bool(flag) for flag in flags])), 4)

@@ -1,0 +1,113 @@
+"""The training of what ranks sentences, with small files of questions over invented documents."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from clew.core.errors import UsageError
+from clew.core.types import Hit, Node
+from clew.questions.sentences import LIST, SENTENCE, Option, SentenceModel, split_hits
+from clew.train.sentences import RECORD, answers_with, train_sentences, write_documents
+
+FACTS = [
+    ("The ferry", "Crossing", "The ferry crosses the Arde at Olm. It takes nine minutes.", "nine minutes"),
+    ("The ferry", "Fares", "A day ticket costs £4. Children under five pay nothing.", "A day ticket costs £4."),
+    ("The mill", "History", "The mill was built in 1871 by Ines Harrow. It burned in 1920.", "1871 by Ines Harrow"),
+    ("The mill", "Visits", "You may bring:\n\n- a torch\n- boots\n- a coat", "a torch"),
+]  # fmt: skip
+QUESTIONS = [
+    "How long does the crossing take?",
+    "What does a day ticket cost?",
+    "Who built the mill?",
+    "What may I bring?",
+]
+
+
+def write_questions(folder, name):
+    passages = [
+        {"title": f"{document} of {name} > {section}", "text": text} for document, section, text, _ in FACTS
+    ]
+    rows = [
+        {
+            "question": question,
+            "kind": "fact",
+            "passages": passages,
+            "answers": [{"passage": place, "text": fact[3]}],
+        }
+        for place, (question, fact) in enumerate(zip(QUESTIONS, FACTS, strict=True))
+    ]
+    rows.append(
+        {"question": "Who painted the ferry?", "kind": "none-close", "passages": passages, "answers": []}
+    )
+    file = folder / f"{name}.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    return file
+
+
+def test_a_trained_score_puts_the_sentences_that_answer_first(tmp_path):
+    files, seen = [write_questions(tmp_path, name) for name in ("Olm", "Pera")], []
+    record = train_sentences(files, tmp_path / "out", lambda *told: seen.append(told))
+    assert [part for part, _, _ in seen] == ["sentences", "sentences"]
+    measures = record["after"]
+    assert measures["questions"] == 8 and measures["of"] == 10
+    assert measures["an option is right"] == 1.0 and measures["right among three"] >= 0.75
+    with np.load(tmp_path / "out" / "sentences.npz") as arrays:
+        model = SentenceModel.of_arrays(dict(arrays))
+    assert np.isfinite(model.score.weights).all() and np.isfinite(model.confidence).all()
+    assert (tmp_path / "out" / RECORD).is_file()
+    assert train_sentences(files, tmp_path / "out", lambda *told: pytest.fail("done already")) == record
+
+
+def test_files_of_another_form_and_a_single_file_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="one file is too few"):
+        train_sentences([write_questions(tmp_path, "Olm")], tmp_path / "out", print)
+    (tmp_path / "other.jsonl").write_text('{"question": "Why?"}\n')
+    with pytest.raises(UsageError, match="no questions with passages"):
+        train_sentences(
+            [tmp_path / "other.jsonl", tmp_path / "Olm.jsonl"], tmp_path / "out2", lambda *told: None
+        )
+
+
+def test_passages_become_documents_with_their_sections(tmp_path):
+    write_documents(
+        [{"passages": [{"title": "A > One", "text": "x"}, {"title": "A", "text": "y"}]}], tmp_path / "d"
+    )
+    assert (tmp_path / "d" / "000.md").read_text() == "# A\n\ny\n\n## One\n\nx\n"
+
+
+def hit(text, kind="passage"):
+    return Hit(Node("d:1", kind, text, "d", "d", 0, None, "", 0, None, (), (0, len(text))), 1.0, ("d:1",))
+
+
+def test_sentences_lists_and_rows_are_options():
+    hits = [
+        hit("You may bring:\n- a torch.\n- boots."),
+        hit("One. Two."),
+        hit("Built: 1871; Owner: Harrow", "row"),
+    ]
+    options = split_hits(hits)
+    assert [option.text(hits) for option in options] == [
+        "You may bring:", "- a torch.", "- boots.", hits[0].node.text, "One.", "Two.", hits[2].node.text,
+    ]  # fmt: skip
+    assert [option.kind for option in options[3:]] == [LIST, SENTENCE, SENTENCE, "row"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind", "right"),
+    [
+        (["a torch", "boots"], LIST, True),
+        (["a torch", "boots", "a coat"], LIST, False),
+        (["a torch"], LIST, False),
+        (["You may bring: a torch and boots"], LIST, False),
+        (["boots"], SENTENCE, True),
+        (["a boat"], SENTENCE, False),
+    ],
+)
+def test_what_counts_as_right(answers, kind, right):
+    hits = [hit("You may bring:\n- a torch\n- boots")]
+    start = 0 if kind == LIST else 25
+    option = Option(0, start, len(hits[0].node.text), kind)
+    assert answers_with(option, hits, [{"text": text} for text in answers]) is right
