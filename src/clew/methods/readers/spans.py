@@ -28,6 +28,7 @@ from clew.core.trail import SpanReadStep
 from clew.core.types import (
     PASSAGE,
     ROW,
+    STATED_FROM,
     Alternative,
     Answer,
     Hit,
@@ -271,6 +272,7 @@ class SpanAnswerReader:
                 readings.append(reading)
         if readings:
             readings[0] = self._name_answer(question, readings[0], spans, hits)
+            readings = _lead_with_mark(readings, fitting, hits, question)
         is_likely = bool(readings) and readings[0].confidence >= self.min_confidence
         trail.add(
             SpanReadStep(
@@ -509,6 +511,30 @@ def _read_option(
     if option.kind != LIST:
         quote = quote_around(node, Span(words, "text", option.place, mark.start, mark.end, 0.0), question)
     return Reading(words, probability, hit, quote)
+
+
+def _lead_with_mark(
+    readings: Sequence[Reading], marks: Sequence[Mark], hits: Sequence[Hit], question: str
+) -> list[Reading]:
+    """Return the readings behind the words that are marked in another sentence, where the reader of spans is surer of
+    these than the ranking is of its first sentence: the end of a question of several hops often stands elsewhere."""
+    first = readings[0]
+    mark = max(marks, key=lambda mark: mark.probability, default=None)
+    if (
+        mark is None
+        or first.confidence >= STATED_FROM
+        or mark.probability <= max(first.confidence, _SURE_MARK)
+    ):
+        return list(readings)
+    node = hits[mark.place].node
+    words = node.text[mark.start : mark.end]
+    quote = quote_around(node, Span(words, "text", mark.place, mark.start, mark.end, 0.0), question)
+    others = [
+        each
+        for each in readings
+        if each.quote.node != node.id or each.quote.span[1] <= mark.start or mark.end <= each.quote.span[0]
+    ]
+    return [Reading(words, first.confidence, hits[mark.place], quote), *others]
 
 
 def _comparison(composition: Composition, readings: Sequence[Reading]) -> str:
