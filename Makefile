@@ -85,7 +85,9 @@ reader: .venv/ready-dev ## Train the reader that comes with clew again; install 
 	$(BIN)/clew train reader --model $(MODEL) --out build/reader --data reading=$(DATA)/reading/train.jsonl \
 	  --data hotpotqa=$(DATA)/hotpotqa/train100.jsonl --data musique=$(DATA)/musique/train100.jsonl \
 	  --data 2wikimultihopqa=$(DATA)/2wikimultihopqa/train500.jsonl --data tatqa=$(DATA)/tatqa/dev.json \
-	  --data tables=$(DATA)/ottqa/tables.jsonl --data passages=$(DATA)/ottqa/passages.jsonl
+	  --data tables=$(DATA)/ottqa/tables.jsonl --data passages=$(DATA)/ottqa/passages.jsonl --data polar=$(DATA)/polar/pairs.jsonl \
+	  $(foreach set,$(filter-out $(UNSEEN),$(sort $(wildcard $(DATA)/reading2/*.jsonl))),--data written=$(set)) \
+	  $(foreach set,$(sort $(wildcard benchmarks/data/reading/*.jsonl)),--data written=$(set)) $(foreach set,$(UNSEEN),--data unseen=$(set))
 	cp build/reader/onnx/* src/clew/models/embedded/reader/
 
 plans: .venv/ready-dev ## Train what reads plain questions over graphs again; install torch for your device first
@@ -100,8 +102,11 @@ outlines: .venv/ready-dev ## Train what reads plain questions about the structur
 	  --content $(DATA)/musique/train100.jsonl --content $(DATA)/2wikimultihopqa/train500.jsonl
 	cp build/outlines/outlines.npz src/clew/models/embedded/plans/
 
+# What chooses among sentences is fitted to documents that the reader has not seen.
+UNSEEN = $(foreach name,office3 policies reports science2,$(DATA)/reading2/$(name).jsonl)
+
 sentences: .venv/ready-dev ## Train what chooses the sentences that answer again
-	$(BIN)/clew train sentences $(foreach set,$(sort $(wildcard $(DATA)/reading2/*.jsonl)),--data $(set)) --out build/sentences
+	$(BIN)/clew train sentences $(foreach set,$(UNSEEN),--data $(set)) --polar $(DATA)/polar/pairs.jsonl --out build/sentences
 	cp build/sentences/sentences.npz src/clew/models/embedded/plans/
 
 clean:

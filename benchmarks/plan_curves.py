@@ -68,7 +68,8 @@ SENTENCES = """# Sentences that answer
 
 How often the sentence, list or row that stands first answers a question, without a language model. Each file of
 questions is a base of all of its passages; each question is asked of the whole base, so that what search does not
-find is counted as missed. Every file is held out in turn (`clew train sentences`). All figures are development.
+find is counted as missed. The reader has not seen these documents, and each file is held out in turn (`clew train
+sentences`) from what chooses among sentences. All figures are development.
 
 <!-- generated: python benchmarks/plan_curves.py RECORD > docs/benchmarks/sentences.md -->
 """
@@ -111,6 +112,12 @@ def describe_source(source: str, measures: dict[str, Any]) -> list[str]:
     if content := measures.get("content left to the search"):
         lines.append(
             f"Of {content['of']:,} questions about content, {content['right']:,} are left to the search."
+        )
+    if marked := measures.get("marked words right"):
+        verdicts = measures["yes or no right"]
+        lines.append(
+            f"In a sentence that answers, marked words are the value for {marked['right']} of {marked['of']}, and "
+            f"yes or no is right for {verdicts['right']} of {verdicts['of']}."
         )
     counts = measures["right first by"]
     kinds = {name for name in counts if name and name not in WORDINGS and not name[0].isupper()}

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 QUESTIONS = Path(__file__).parent / "data" / "filing_answers.jsonl"
 FOLD = 0
+#: Files of questions that `clew train sentences` is fitted to, which the reader does not see.
+UNSEEN = ("office3", "policies", "reports", "science2")
 READERS = ("extractive", "short", "span")
 
 
@@ -118,16 +120,25 @@ def train(options: argparse.Namespace) -> None:
         "tatqa": without / "tatqa.json",
         "tables": options.data / "ottqa" / "tables.jsonl",
         "passages": options.data / "ottqa" / "passages.jsonl",
+        "polar": options.data / "polar" / "pairs.jsonl",
     }
-    data = collect_examples([f"{name}={path}" for name, path in sources.items()], 0.05, 0, options.scale)
+    written = [
+        *sorted((options.data / "reading2").glob("*.jsonl")),
+        *sorted((Path(__file__).parent / "data" / "reading").glob("*.jsonl")),
+    ]
+    named = [*sources.items(), *(("unseen" if file.stem in UNSEEN else "written", file) for file in written)]
+    data = collect_examples([f"{name}={path}" for name, path in named], 0.05, 0, options.scale)
     calibrating = random.Random(0).sample(list(marked_examples(options.data / "reading" / "dev.jsonl")), 700)
+    folds_named = "fold " + ", ".join(map(str, options.fold))
+    shown = {stage: show_progress(f"{folds_named}: {stage}") for stage in ("words", "sentences")}
     record = train_reader(
         replace(data, held_out=[*data.held_out, *calibrating]),
         options.source,
         ReaderSettings(save_every=25),
         options.out,
         print,
-        show_progress("fold " + ", ".join(map(str, options.fold))),
+        lambda stage, done, total: shown[stage](done, total),
+        options.start,
     )
     print(json.dumps(record["after"], indent=1))
 
@@ -466,6 +477,7 @@ def main() -> None:
         "--fold", type=int, nargs="+", default=[FOLD], help="the folds that the reader has not seen"
     )
     parser.add_argument("--from", dest="source", default="all-MiniLM-L6-v2", help="train: the encoder")
+    parser.add_argument("--start", type=Path, help="train: a reader to train further")
     parser.add_argument("--out", type=Path, help="train: the folder of the reader")
     parser.add_argument("--scale", type=float, default=1.0, help="train: multiply the numbers of examples")
     options = parser.parse_args()

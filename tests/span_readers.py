@@ -1,15 +1,35 @@
-"""Readers of spans over scripted models, with the ranking of sentences that comes with clew."""
+"""Readers of spans over scripted models, with a ranking of sentences that follows their scores alone."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from clew.core.protocols import SpanModel
 from clew.methods.readers.spans import SpanAnswerReader
-from clew.models.plan_judge import create_plan_judge
-from clew.questions.sentences import SentenceRanker
+from clew.models.plan_judge import PlanJudge, create_plan_judge
+from clew.questions.linear import LinearScore
+from clew.questions.sentences import CONFIDENCE, FEATURES, MARKED, VERDICT, SentenceModel, SentenceRanker
+
+
+def scripted_judge() -> PlanJudge:
+    """Return a judge that ranks sentences by the scores of a scripted model alone and is sure of its marks."""
+    shipped = create_plan_judge()
+    judge = PlanJudge(shipped.folder, shipped.encoder)
+    judge.__dict__["sentences"] = SentenceModel(
+        LinearScore(_weights(FEATURES, score=1.0), np.ones(len(FEATURES))),
+        _weights(CONFIDENCE, score=1.0),
+        _weights(MARKED, constant=4.0),
+        _weights(VERDICT, **{"constant": -1.0, "yes against no": 1.0}),
+    ).to_arrays()
+    return judge
+
+
+def _weights(names: tuple[str, ...], **weights: float) -> Any:
+    return np.array([weights.get(name, 0.0) for name in names])
 
 
 def span_reader(model: SpanModel, **options: Any) -> SpanAnswerReader:
     """Return the reader over a model."""
-    return SpanAnswerReader(model, SentenceRanker(create_plan_judge()), **options)
+    return SpanAnswerReader(model, SentenceRanker(scripted_judge()), **options)

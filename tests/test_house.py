@@ -19,20 +19,20 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_735,
+    "core": 7_748,
     "parse": 15_773,
     "store": 11_568,
-    "models": 3_839,
+    "models": 3_897,
     "graph": 1_726,
     "triples": 6_649,
-    "questions": 5_911,
+    "questions": 5_934,
     "retrieve": 5_493,
-    "methods": 20_690,
+    "methods": 20_576,
     "knowledge_base": 8_299,
     "evaluate": 3_765,
-    "train": 6_293,
+    "train": 7_004,
     "papers": 3_494,
-    "app": 18_066,
+    "app": 18_097,
     ".": 352,
 }
 QUESTION = (

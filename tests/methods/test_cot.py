@@ -84,7 +84,7 @@ def test_thoughts_without_an_answer_have_no_vote_and_none_at_all_abstains(hops):
     answer, _ = ask(hops, ["So the answer is: Unknown."], "cot(retriever=bm25)")
     assert answer.abstained and answer.trail[-1].detail["final"] == "Unknown" and answer.evidence
     answer, _ = ask(hops, ["", ""], "cot(samples=2)")
-    assert answer.abstained and answer.text == "Not found in these documents."
+    assert answer.abstained and answer.text == "No answer that clew is sure of."
 
 
 def test_the_budget_stops_it_and_options_are_checked(hops):

@@ -82,7 +82,7 @@ def test_a_part_without_an_answer_is_named() -> None:
 
 def test_without_any_answer_the_whole_abstains() -> None:
     joined = join_answers(PARTS, [Answer("none", abstained=True)] * 2)
-    assert joined.abstained and joined.text == "Not found in these documents."
+    assert joined.abstained and joined.text == "No answer that clew is sure of."
 
 
 def test_long_answers_have_a_line_each_and_the_least_confidence_counts() -> None:

@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
-from clew.core.errors import UsageError
+from clew.core.errors import ModelError, UsageError
 from clew.core.types import ReaderPassage, Span, Table
+from clew.evaluate.examples import Example, Paragraph, Support
 from clew.models.encoders import embedded_folder, read_tokenizer
 from clew.models.span_reader import SETTINGS_FILE, SpanReader, Tokens
 from clew.train.reader import (
@@ -22,8 +24,6 @@ from clew.train.reader import (
     epoch_batches,
     fit_calibration,
     measure_answers,
-    pad_batch,
-    target_windows,
     train_reader,
 )
 from clew.train.reading_data import collect_examples
@@ -39,6 +39,15 @@ from clew.train.reading_examples import (
     unanswerable_examples,
     verdict_examples,
 )
+from clew.train.sentence_questions import (
+    answered_question,
+    document_titles,
+    multihop_question,
+    read_polar,
+    read_written,
+)
+from clew.train.sentence_reader import SentenceSettings
+from clew.train.target_windows import pad_batch, target_windows
 
 needs_torch = pytest.mark.skipif(
     any(find_spec(package) is None for package in ("torch", "transformers", "onnx")),
@@ -291,7 +300,7 @@ def test_a_training_that_is_stopped_and_resumed_gives_the_same_weights(reading, 
         pass
 
     def stop_at(limit):
-        def progress(done, _total):
+        def progress(_stage, done, _total):
             if done == limit:
                 raise Stop
 
@@ -421,3 +430,135 @@ def test_without_the_extra_training_says_what_to_install(tmp_path, sets, command
     assert result.exit_code != 0
     assert "torch" in str(result.exception) + result.output
     assert not (tmp_path / "out").exists()
+
+
+WRITTEN = {
+    "question": "How long is the lock open at night?", "kind": "fact", "polar": None,
+    "passages": [
+        {"title": "Rules > Locks > Night", "text": "The lock is lit.\nIt is open for two hours at night. Then shut."},
+        {"title": "Rules", "text": "The weir has:\n- a gate\n- a rope\n- a bell"},
+    ],
+    "answers": [{"passage": 0, "text": "It is open for two hours at night."}],
+    "value": {"passage": 0, "text": "two hours"},
+}  # fmt: skip
+BELL = {
+    "question": "What does the weir have?", "kind": "list", "polar": None, "passages": WRITTEN["passages"],
+    "value": None, "answers": [{"passage": 1, "text": text} for text in ("a gate", "a rope", "a bell")],
+}  # fmt: skip
+NOBODY = {
+    "question": "Who paints the lock?", "kind": "none-close", "polar": None, "passages": WRITTEN["passages"],
+    "value": None, "answers": [],
+}  # fmt: skip
+PAIR = {
+    "title": "Rules > Locks",
+    "document": "Rules",
+    "before": "The lock is old.",
+    "sentence": "Swimming is not allowed.",
+}
+
+
+def right_texts(question):
+    passages = question.example.passages
+    return [passages[each.passage].text[each.start : each.end] for each in question.options if each.right]
+
+
+def test_written_questions_have_the_sentences_and_lists_that_answer(tmp_path):
+    file = write_lines(tmp_path / "rules.jsonl", [WRITTEN, BELL, NOBODY, WRITTEN | {"answers": []}])
+    fact, items, nobody = read_written(file)
+    assert right_texts(fact) == ["It is open for two hours at night."] and fact.is_marked
+    assert fact.example.passages[0].title == "Rules, Night"
+    place = fact.example.places[0]
+    assert fact.example.passages[0].text[place.start : place.end] == "two hours"
+    assert right_texts(items) == ["- a gate", "- a rope", "- a bell", WRITTEN["passages"][1]["text"]]
+    assert not items.is_marked and nobody.is_marked and not nobody.golds
+    # Without the passage that answers, nothing does.
+    other = fact.choose([1])
+    assert other.is_marked and not other.golds and not other.example.places
+
+
+def test_a_document_with_questions_is_read_as_questions_over_its_sections(tmp_path):
+    sections = [
+        {"title": "Night", "text": WRITTEN["passages"][0]["text"]},
+        {"title": "Weir", "text": "It has a bell."},
+    ]
+    answers = [{"section": 0, "text": "It is open for two hours at night."}]
+    asked = {"question": "How long?", "kind": "fact", "polar": None, "answers": answers, "value": None}
+    bell = asked | {"answers": [], "kind": "none-close"}
+    file = write_lines(
+        tmp_path / "rules.jsonl", [{"document": "Rules", "sections": sections, "questions": [asked, bell]}]
+    )
+    fact, none = read_written(file)
+    assert right_texts(fact) == ["It is open for two hours at night."] and right_texts(none) == []
+    assert [passage.title for passage in none.example.passages] == ["Rules, Night", "Rules, Weir"]
+    assert document_titles(file) == {"Rules"}
+
+
+def test_questions_of_yes_or_no_have_their_sentence_among_others_of_the_document(tmp_path):
+    rows = [
+        PAIR | {"question": "May I swim?", "polar": "no"},
+        PAIR | {"question": "May I fish?", "polar": "neither", "sentence": "Fishing needs a card."},
+        PAIR | {"question": "Is it warm?", "polar": "yes", "title": "Other"},
+    ]
+    file = write_lines(tmp_path / "pairs.jsonl", rows)
+    swim, fish = read_polar(file, {"Other"})
+    assert right_texts(swim) == ["Swimming is not allowed."] and swim.example.verdict == "no"
+    assert len(swim.example.passages) == 2
+    assert right_texts(fish) == [] and fish.example.verdict == "" and fish.is_marked
+
+
+def test_supporting_sentences_and_those_around_an_answer_are_right():
+    corpus = (
+        Paragraph("Olm", ("Olm lies on the Arde.", "It has a mill.")),
+        Paragraph("Arde", ("The Arde is long.", "It ends in the Nor Sea.")),
+    )
+    support = (Support("Olm", 0), Support("Arde", 1))
+    example = Example("1", "Where does the river of Olm end?", ("Nor Sea",), support=support, corpus=corpus)
+    question = multihop_question(example)
+    assert right_texts(question) == ["It ends in the Nor Sea."] and question.needed == {0, 1}
+    nowhere = multihop_question(replace(example, answers=("Peru",)))
+    assert right_texts(nowhere) == ["Olm lies on the Arde.", "It ends in the Nor Sea."]
+    passages = (ReaderPassage("", "It is old. It was built in 1871."),)
+    marked = ReadingExample("When?", passages, (Place(0, 27, 31),), "", ("1871",), "qamr")
+    assert right_texts(answered_question(marked)) == ["It was built in 1871."]
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_which_sentences_answer_is_learned_after_the_words_and_goes_on_after_a_stop(reading, tmp_path):
+    source = save_small_encoder(tmp_path / "bert")
+    written = write_lines(tmp_path / "rules.jsonl", [WRITTEN, BELL, NOBODY] * 4)
+    pairs = write_lines(tmp_path / "pairs.jsonl", [PAIR | {"question": "May I swim?", "polar": "no"}] * 4)
+    data = collect_examples([f"reading={reading}", f"written={written}", f"polar={pairs}"], 0.0, 0)
+    further = SentenceSettings(
+        steps=24, batch=4, learning_rate=2e-3, head_rate=1e-2, max_tokens=128, save_every=8
+    )
+    settings = ReaderSettings(batch=8, max_tokens=128, further=further)
+    before = ReaderSettings(batch=8, max_tokens=128)
+    words = replace(data, questions=())
+    train_reader(words, str(source), before, tmp_path / "words", lambda plan: None, lambda *told: None)
+    stages = []
+
+    def stop(stage, done, _total):
+        stages.append(stage)
+        if stage == "sentences" and done == 12:
+            raise KeyboardInterrupt
+
+    def train(folder, progress, start=None):
+        train_reader(data, str(source), settings, folder, lambda plan: None, progress, start)
+        return (folder / "onnx" / "model.onnx").read_bytes()
+
+    whole = train(tmp_path / "whole", lambda *told: None)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "halves", stop)
+    assert set(stages) == {"words", "sentences"}
+    assert train(tmp_path / "halves", lambda *told: None) == whole
+    # From a reader that was exported before, only the sentences are learned.
+    stages.clear()
+    train(tmp_path / "from", lambda stage, *told: stages.append(stage), tmp_path / "words" / "onnx")
+    assert set(stages) == {"sentences"}
+    passages = [ReaderPassage("Rules, Night", WRITTEN["passages"][0]["text"])]
+    options = [(0, 0, 16), (0, 17, 51), (0, 52, 62)]
+    _, scores = SpanReader(tmp_path / "whole" / "onnx").read_options(WRITTEN["question"], passages, options)
+    assert max(scores) == scores[1]
+    with pytest.raises(ModelError, match="no weights"):
+        train(tmp_path / "wrong", lambda *told: None, embedded_folder("hops", "model.onnx"))

@@ -102,6 +102,16 @@ class SpanModel(Protocol):
     ) -> list[list[Span]]:
         """Return for each context, whose passages are read together, its best spans, best first."""
 
+    def read_options(
+        self,
+        question: str,
+        passages: Sequence[ReaderPassage],
+        options: Sequence[tuple[int, int, int]],
+        limit: int = 5,
+    ) -> tuple[list[Span], list[float]]:
+        """Return the best spans of passages that are read together, and the score of each option (passage, start,
+        end): above 0 where it is likelier to answer than that nothing does."""
+
     def confidence(self, score: float) -> float:
         """Return the estimated probability, from 0 to 1, that a span of this score is right."""
 

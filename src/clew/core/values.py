@@ -307,7 +307,10 @@ def _normalise(name: str) -> str:
     return normalise_name(fold_name(name))
 
 
-POLAR = re.compile(r"^\W*(?:are|is|was|were|did|do|does|has|have|had|can|could)\b", re.IGNORECASE)
+POLAR = re.compile(
+    r"^\W*(?:am|are|is|was|were|did|do|does|has|have|had|can|could|may|might|must|shall|should|will|would)\b(?!\s+\d)",
+    re.IGNORECASE,
+)
 EITHER = re.compile(r"\bor\b", re.IGNORECASE)
 _SAME = re.compile(r"\b(?:same|share|shared|both|common|also)\b", re.IGNORECASE)
 _DIFFERENT = re.compile(r"\b(?:different|differ|distinct)\b", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The trained reader: a start/end head over an encoder, exported to ONNX, that marks answers in passages.
+"""The trained reader: three logits a token over an encoder, exported to ONNX, that mark answers in passages.
 
 The input is one sequence, as BERT reads SQuAD (Devlin et al., NAACL 2019, Section 4.2), here with several passages::
 
@@ -6,6 +6,7 @@ The input is one sequence, as BERT reads SQuAD (Devlin et al., NAACL 2019, Secti
 
 The answer is a span of a text or of a title, one of the words "yes" and "no", or [CLS] for "no answer" (SQuAD 2.0:
 the score of a span is compared with that of [CLS]). Several passages in one window let an answer depend on both.
+The first two logits are those of a start and an end; the mean of the third over a sentence says whether it answers.
 Training and reading share :func:`build_windows`, so that a model sees what it was trained on.
 """
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE = "clew-reader.json"
 #: The version of the files of an exported reader.
-FORMAT = 1
+FORMAT = 2
 #: A question and a title are cut at so many tokens.
 MAX_QUESTION, MAX_TITLE = 64, 24
 #: The longest span that is an answer, in tokens.
@@ -171,6 +172,15 @@ def verdict_positions(window: Window) -> tuple[int, int]:
     return first + YES_OFFSET, first + NO_OFFSET
 
 
+def option_tokens(window: Window, passage: int, start: int, end: int) -> NDArray[np.bool_]:
+    """Return which tokens of a window stand in a passage's text from ``start`` to ``end``."""
+    places = window.places
+    inside: NDArray[np.bool_] = (
+        (places[:, 0] == passage) & ~window.in_title & (places[:, 1] < end) & (places[:, 2] > start)
+    )
+    return inside
+
+
 def best_spans(
     window: Window, start_logits: Floats, end_logits: Floats, passages: Sequence[ReaderPassage], limit: int
 ) -> list[Span]:
@@ -215,6 +225,27 @@ def best_spans(
     return sorted(spans, key=lambda span: -span.score)[:limit]
 
 
+def score_option(
+    windows: Sequence[tuple[Window, Floats]], passage: int, start: int, end: int
+) -> float | None:
+    """Return the mean of the third logit over the tokens of an option, in the window that has most of them; None
+    where no window has any. Each window comes with its logits, (tokens, 3)."""
+    inside = [(option_tokens(window, passage, start, end), logits) for window, logits in windows]
+    tokens, logits = max(inside, key=lambda each: int(each[0].sum()), default=(np.zeros(0, bool), None))
+    return float(logits[tokens, 2].mean()) if logits is not None and tokens.any() else None
+
+
+def _best_of_all(
+    windows: Sequence[tuple[Window, Floats]], passages: Sequence[ReaderPassage], limit: int
+) -> list[Span]:
+    spans = [
+        span
+        for window, logits in windows
+        for span in best_spans(window, logits[:, 0], logits[:, 1], passages, limit)
+    ]
+    return sorted(spans, key=lambda span: -span.score)[:limit]
+
+
 def widen_to_words(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the range of the whole words and numbers that text[start:end] touches; scripts without spaces keep their
     range."""
@@ -238,8 +269,8 @@ class SpanReader:
     """A reader exported by ``clew train reader``: ``model.onnx``, ``tokenizer.json`` and ``clew-reader.json``.
 
     The inputs of the graph are ``input_ids``, ``attention_mask`` and ``token_type_ids``, int64 (windows, tokens); the
-    output is ``logits``, float32 (windows, tokens, 2): start and end. Each window is one call, so that an answer
-    depends on its window alone; windows are read by ``threads`` threads. Raises NotFound, ModelError.
+    output is ``logits``, float32 (windows, tokens, 3): start, end, sentence. Each window is one call, so that an
+    answer depends on its window alone; windows are read by ``threads`` threads. Raises NotFound, ModelError.
     """
 
     def __init__(self, folder: Path | str, threads: int | None = None) -> None:
@@ -276,6 +307,33 @@ class SpanReader:
         self, question: str, contexts: Sequence[Sequence[ReaderPassage]], limit: int = 5
     ) -> list[list[Span]]:
         """Return for each context its best spans, best first, at most ``limit``, over all windows of the context."""
+        return [
+            _best_of_all(windows, passages, limit)
+            for windows, passages in zip(self._run(question, contexts), contexts, strict=True)
+        ]
+
+    def read_options(
+        self,
+        question: str,
+        passages: Sequence[ReaderPassage],
+        options: Sequence[tuple[int, int, int]],
+        limit: int = 5,
+    ) -> tuple[list[Span], list[float]]:
+        """Return the best spans of passages that are read together, best first, at most ``limit``, and how likely
+        each option (passage, start, end) answers: a score, above 0 where it is likelier than that nothing does. An
+        option that was not read has the lowest score of all."""
+        windows = self._run(question, [passages])[0]
+        scores = [score_option(windows, *option) for option in options]
+        lowest = min((score for score in scores if score is not None), default=0.0)
+        return (
+            _best_of_all(windows, passages, limit),
+            [lowest if score is None else score for score in scores],
+        )
+
+    def _run(
+        self, question: str, contexts: Sequence[Sequence[ReaderPassage]]
+    ) -> list[list[tuple[Window, Floats]]]:
+        """Return for each context its windows with their logits, (tokens, 3)."""
         with self._lock:
             tokens, session = self._session
         windows = [
@@ -284,21 +342,21 @@ class SpanReader:
             for window in build_windows(tokens, question, passages, self.max_tokens)
         ]
 
-        def read_window(index: int) -> list[Span]:
-            number, window = windows[index]
+        def run_window(index: int) -> Floats:
+            window = windows[index][1]
             feed = {
                 "input_ids": window.ids[None],
                 "attention_mask": np.ones((1, len(window.ids)), dtype=np.int64),
                 "token_type_ids": window.type_ids[None],
             }
-            logits = session.run(None, feed)[0][0].astype(np.float64)
-            return best_spans(window, logits[:, 0], logits[:, 1], contexts[number], limit)
+            logits: Floats = session.run(None, feed)[0][0].astype(np.float64)
+            return logits
 
-        readings = map_threads(read_window, range(len(windows)), self.threads)
-        merged: list[list[Span]] = [[] for _ in contexts]
-        for (number, _), spans in zip(windows, readings, strict=True):
-            merged[number].extend(spans)
-        return [sorted(spans, key=lambda span: -span.score)[:limit] for spans in merged]
+        read: list[list[tuple[Window, Floats]]] = [[] for _ in contexts]
+        all_logits = map_threads(run_window, range(len(windows)), self.threads)
+        for (number, window), logits in zip(windows, all_logits, strict=True):
+            read[number].append((window, logits))
+        return read
 
     @cached_property
     def _session(self) -> tuple[Tokens, Any]:

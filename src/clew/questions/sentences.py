@@ -2,9 +2,9 @@
 
 The options are the sentences of the passages that were found, the rows of tables with their headers, and a lead-in
 with its list as one. Each is compared with the question by its vector (with its heading and the words before it), by
-the share of the question's words that it, its passage and its headings have, and by what the reader of spans marks in
-it. Which kinds of sentence answer which kinds of question is learned. How likely the first option is right is fitted
-on documents that the score was not fitted to.
+the share of the question's words that it, its passage and its headings have, by how likely the trained reader finds
+that it answers, and by what it marks in it. How likely the first option is right is fitted on documents that the
+score was not fitted to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from clew.core.text import candidate_names, index_terms, query_terms, sentence_spans
 from clew.core.types import ROW
-from clew.core.values import mentions_name
+from clew.core.values import POLAR, mentions_name
 from clew.questions.linear import LinearScore
 
 if TYPE_CHECKING:
@@ -33,33 +33,10 @@ if TYPE_CHECKING:
 SENTENCE, LIST = "sentence", "list"
 #: Options are taken from the first hits; a list of more characters is no option; words before a sentence go with it.
 HITS, LONGEST_LIST, WORDS_BEFORE = 8, 1500, 22
-#: The words that ask, which make the kind of a question; a question is of each kind whose words it has.
-ASKING = (
-    "who", "whom", "whose", "when", "where", "why", "how many", "how much", "how long", "how", "which", "what",
-)  # fmt: skip
-_POLAR = frozenset(
-    "is are was were am do does did can could may might must shall should will would has have had".split()
-)
-#: What a sentence may have, by which it fits a kind of question.
-_MARKS: tuple[re.Pattern[str], ...] = (
-    re.compile(r"\d"),
-    re.compile(r"\b(?:1[5-9]|20)\d\d\b"),
-    re.compile(r"[%$€£¥]"),
-    re.compile(r"(?<=\w )[A-Z][a-z]+ [A-Z][a-z]+"),
-    re.compile(r"\n"),
-    re.compile(r"\?\s*$"),
-    re.compile(r":"),
-    re.compile(r"\b(?:because|since|so|therefore|thus|to)\b", re.IGNORECASE),
-    re.compile(r"\b(?:not|no|never|only|must|may|cannot|shall)\b", re.IGNORECASE),
-    re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE),
-    re.compile(r"[\"“”]"),
-)
 FEATURES = (
     "likeness",
-    "likeness below the best",
     "best likeness in its passage",
     "words",
-    "words below the best",
     "words of its passage",
     "words of its headings",
     "words of all of these",
@@ -68,15 +45,11 @@ FEATURES = (
     "row",
     "list",
     "first in its passage",
-    "likeness and words",
     "marked",
-    "marked first",
+    "score",
     "numbers left out",
     "names left out",
-    *(f"{kind}: {mark}" for kind in (*ASKING, "yes or no", "none") for mark in range(len(_MARKS) + 2)),
 )
-#: Of these, those that are no kinds of questions beside traits of sentences.
-_OWN = FEATURES.index("names left out") + 1
 _NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
 #: The features of the confidence in the first option.
 CONFIDENCE = (
@@ -88,12 +61,28 @@ CONFIDENCE = (
     "words",
     "root of its rank",
     "marked",
+    "score",
+    "share of its score",
     "most words left out",
     "numbers left out",
     "names left out",
     "passages that agree",
-    *(f"{kind}" for kind in ("yes or no", "row", "list")),
+    "log of passages",
+    "yes or no",
+    "row",
+    "list",
 )
+
+#: The features of the confidence in words that are marked in an option that answers.
+MARKED = (
+    "constant",
+    "log odds",
+    "share among the marks of its option",
+    "words",
+    "words of its option",
+)
+#: The features of the confidence in a yes or a no.
+VERDICT = ("constant", "yes against no", "best against none", "log odds of the sentence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,32 +119,25 @@ class Mark:
 
 def split_hits(hits: Sequence[Hit]) -> list[Option]:
     """Return the options of hits, in order."""
-    options = []
-    for place, hit in enumerate(hits[:HITS]):
-        text = hit.node.text
-        if hit.node.kind == ROW:
-            options.append(Option(place, 0, len(text), ROW))
-            continue
-        start = 0
-        lines = text.split("\n")
-        for line in lines:
-            options += [
-                Option(place, start + first, start + last, SENTENCE) for first, last in sentence_spans(line)
-            ]
-            start += len(line) + 1
-        if len(lines) > 1 and len(text) <= LONGEST_LIST:
-            options.append(Option(place, 0, len(text), LIST))
+    return [
+        Option(place, start, end, kind)
+        for place, hit in enumerate(hits[:HITS])
+        for start, end, kind in split_text(hit.node.text, is_row=hit.node.kind == ROW)
+    ]
+
+
+def split_text(text: str, *, is_row: bool = False) -> list[tuple[int, int, str]]:
+    """Return the options of a text, each with its characters from start to end and its kind."""
+    if is_row:
+        return [(0, len(text), ROW)]
+    options, start = [], 0
+    lines = text.split("\n")
+    for line in lines:
+        options += [(start + first, start + last, SENTENCE) for first, last in sentence_spans(line)]
+        start += len(line) + 1
+    if len(lines) > 1 and len(text) <= LONGEST_LIST:
+        options.append((0, len(text), LIST))
     return options
-
-
-def classify_question(text: str) -> Floats:
-    """Return of which kinds a question is, (kinds,): by its words that ask, yes or no, none of these."""
-    folded = text.casefold()
-    kinds = [bool(re.search(rf"\b{words}\b", folded)) for words in ASKING]
-    kinds[ASKING.index("how")] &= not any(kinds[ASKING.index(each)] for each in ("how many", "how much"))
-    first = re.match(r"\W*(\w+)", folded)
-    polar = first is not None and first[1] in _POLAR
-    return np.array([*kinds, polar, not any(kinds) and not polar], dtype=np.float64)
 
 
 def option_words(option: Option, node: Node) -> str:
@@ -196,8 +178,10 @@ def measure_sentences(
     encoder: Encoder,
     weigh: Callable[[Sequence[str]], Sequence[float]],
     marks: Sequence[Mark],
+    scores: Sequence[float],
 ) -> Floats:
-    """Return the features of options, (options, :data:`FEATURES`). ``weigh`` gives the weights of terms."""
+    """Return the features of options, (options, :data:`FEATURES`). ``weigh`` gives the weights of terms; ``marks``
+    and the ``scores`` of options are the trained reader's."""
     vectors = encoder.encode([question, *(option_words(each, hits[each.place].node) for each in options)])
     likeness = np.asarray(vectors[1:] @ vectors[0], dtype=np.float64)
     terms = list(dict.fromkeys(query_terms(question)))
@@ -223,19 +207,13 @@ def measure_sentences(
         for place in {o.place for o in options}
     }
     left_out = [count_left_out(question, _context_of(hit.node)) for hit in hits[:HITS]]
-    first_mark = max(marks, key=lambda mark: mark.probability, default=None)
-    kinds = classify_question(question)
     features = np.zeros((len(options), len(FEATURES)))
     for number, option in enumerate(options):
         inside = [mark for mark in marks if option.holds(mark)]
-        text = option.text(hits)
-        traits = [bool(mark.search(text)) for mark in _MARKS]
-        row = [
+        features[number] = [
             likeness[number],
-            likeness[number] - likeness.max(),
             best[option.place],
             own[number],
-            own[number] - own.max(),
             of_passage[option.place],
             of_headings[option.place],
             of_all[option.place],
@@ -244,31 +222,38 @@ def measure_sentences(
             option.kind == ROW,
             option.kind == LIST,
             option.start == 0,
-            likeness[number] * own[number],
             max((mark.probability for mark in inside), default=0.0),
-            first_mark is not None and first_mark in inside,
+            scores[number],
             *left_out[option.place],
-            *np.outer(kinds, [*traits, math.log1p(len(text)) / 5, 1.0]).ravel(),
         ]
-        features[number] = row
     return features
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceModel:
-    """The fitted weights: of the linear score of options, and of the confidence in the first."""
+    """The fitted weights: of the linear score of options, of the confidence in the first, of that in the words marked
+    in an option that answers, and of that in yes or no."""
 
     score: LinearScore
     confidence: Floats
+    marked: Floats
+    verdict: Floats
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SentenceModel:
         """Return the model of the arrays that :meth:`to_arrays` gives."""
-        return cls(LinearScore(arrays["weights"], arrays["scales"]), arrays["confidence"])
+        score = LinearScore(arrays["weights"], arrays["scales"])
+        return cls(score, arrays["confidence"], arrays["marked"], arrays["verdict"])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return its arrays by name."""
-        return {"weights": self.score.weights, "scales": self.score.scales, "confidence": self.confidence}
+        return {
+            "weights": self.score.weights,
+            "scales": self.score.scales,
+            "confidence": self.confidence,
+            "marked": self.marked,
+            "verdict": self.verdict,
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,28 +286,62 @@ class SentenceRanker:
 
     judge: PlanJudge
 
-    def measure(
-        self,
-        question: str,
-        hits: Sequence[Hit],
-        weigh: Callable[[Sequence[str]], Sequence[float]],
-        marks: Sequence[Mark],
-    ) -> tuple[list[Option], Floats]:
-        """Return the options of hits with their features. ``weigh`` gives the weights of terms, ``marks`` are what a
-        reader of spans marks."""
-        options = split_hits(hits)
-        if not options:
-            return [], np.empty((0, len(FEATURES)))
-        return options, measure_sentences(question, hits, options, self.judge.encoder, weigh, marks)
-
     def rank(self, question: str, options: Sequence[Option], features: Floats) -> Ranked | None:
         """Return the options ranked, None where there are none."""
         if not options:
             return None
         model = SentenceModel.of_arrays(self.judge.sentences)
         shares, order = share_scores(model.score.scores(features))
-        chance = float(model.confidence @ measure_first(question, options, features, shares, order))
-        return Ranked(options, order, shares, 1 / (1 + math.exp(-chance)))
+        first = measure_first(question, options, features, shares, order)
+        return Ranked(options, order, shares, _logistic(model.confidence, first))
+
+    def choose_mark(
+        self, hits: Sequence[Hit], option: Option, marks: Sequence[Mark]
+    ) -> tuple[Mark, float] | None:
+        """Return the likeliest words that are marked in an option, with the probability that they are what is asked
+        if the option answers; None where none are marked."""
+        inside = [mark for mark in marks if option.holds(mark)]
+        if not inside:
+            return None
+        mark = max(inside, key=lambda mark: mark.probability)
+        model = SentenceModel.of_arrays(self.judge.sentences)
+        return mark, _logistic(model.marked, measure_mark(hits, option, mark, inside))
+
+    def judge_verdict(self, yes: float, no: float, probability: float) -> tuple[str, float]:
+        """Return "yes" or "no" by their scores, with the probability that it is right if the sentence answers, which
+        it does with ``probability``."""
+        model = SentenceModel.of_arrays(self.judge.sentences)
+        return "yes" if yes >= no else "no", _logistic(model.verdict, measure_verdict(yes, no, probability))
+
+
+def _logistic(weights: Floats, features: Floats) -> float:
+    return float(1 / (1 + math.exp(-float(weights @ features))))
+
+
+def _log_odds(probability: float) -> float:
+    bounded = min(max(probability, 1e-3), 1 - 1e-3)
+    return math.log(bounded / (1 - bounded))
+
+
+def measure_mark(hits: Sequence[Hit], option: Option, mark: Mark, marks: Sequence[Mark]) -> Floats:
+    """Return the features of the confidence in a mark of an option beside the other ``marks`` in it,
+    (:data:`MARKED`,)."""
+    text = hits[mark.place].node.text[mark.start : mark.end]
+    return np.array(
+        [
+            1.0,
+            _log_odds(mark.probability),
+            mark.probability / sum(each.probability for each in marks),
+            math.log1p(len(text.split())),
+            math.log1p(len(option.text(hits).split())),
+        ]
+    )
+
+
+def measure_verdict(yes: float, no: float, probability: float) -> Floats:
+    """Return the features of the confidence in yes or no by their scores beside that nothing answers,
+    (:data:`VERDICT`,)."""
+    return np.array([1.0, min(abs(yes - no), 10.0), max(yes, no), _log_odds(probability)])
 
 
 def share_scores(scores: Floats) -> tuple[Floats, list[int]]:
@@ -336,8 +355,9 @@ def measure_first(
 ) -> Floats:
     """Return the features of the confidence in the first option, (:data:`CONFIDENCE`,)."""
     first = order[0]
-    row = dict(zip(FEATURES[:_OWN], features[first][:_OWN], strict=True))
+    row = dict(zip(FEATURES, features[first], strict=True))
     others = [place for place in order[1:] if options[place].place != options[first].place]
+    scores = features[:, FEATURES.index("score")]
     same = sum(shares[place] for place in order if options[place].place == options[first].place)
     return np.array(
         [
@@ -349,11 +369,14 @@ def measure_first(
             row["words"],
             row["root of its rank"],
             row["marked"],
+            row["score"],
+            math.exp(row["score"]) / (1 + float(np.exp(scores).sum())),
             row["words of all of these"] < 0.5,
             row["numbers left out"],
             row["names left out"],
             same,
-            classify_question(question)[len(ASKING)],
+            math.log(len({option.place for option in options})),
+            bool(POLAR.search(question)),
             row["row"],
             row["list"],
         ]

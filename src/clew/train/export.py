@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from clew.models import MULTILINGUAL
 from clew.models.encoders import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE, OnnxEncoder
 from clew.models.multilingual import CONTRAST
 from clew.train.encoder import RECORD, training_objective, training_source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: fp32: unchanged. half: stored in 16 bits and widened on loading, for half the size at the same speed. int8: a
 #: quarter of the size and faster, with one scale per output channel (one per tensor loses a fifth of the neighbours).
@@ -205,3 +208,30 @@ def _store_half(model: Path) -> None:
     for cast in reversed(casts):
         graph.graph.node.insert(0, cast)
     onnx.save(graph, str(model))
+
+
+def read_int8(model: Path) -> dict[str, NDArray[np.float32]]:
+    """Return the weights of an ONNX model that :func:`convert_weights` stored in eight bits, as torch names them."""
+    import onnx
+    from onnx import numpy_helper
+
+    graph = onnx.load(str(model)).graph
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    weights: dict[str, NDArray[np.float32]] = {}
+
+    def widen(name: str) -> NDArray[np.float32]:
+        zero, scale = stored[f"{name}_zero_point"], stored[f"{name}_scale"]
+        weights: NDArray[np.float32] = (stored[f"{name}_quantized"].astype(np.float32) - zero) * scale
+        return weights
+
+    for name, values in stored.items():
+        if name.endswith("_quantized") and "::" not in name:
+            weights[name.removesuffix("_quantized")] = widen(name.removesuffix("_quantized"))
+        elif name.endswith((".bias", ".weight")):
+            weights[name] = values.astype(np.float32)
+    for node in graph.node:
+        if node.op_type == "MatMulInteger" and node.input[1].endswith("_quantized"):
+            # "/encoder/encoder/layer.0/output/dense/MatMul_quant" holds the weights of one linear layer, turned.
+            layer = node.name.strip("/").rpartition("/")[0].replace("/", ".")
+            weights[f"{layer}.weight"] = widen(node.input[1].removesuffix("_quantized")).T
+    return weights

@@ -1,40 +1,36 @@
-"""Training of the reader: a start/end head over an encoder, in two stages, and its export to ONNX.
+"""Training of the reader: three logits a token over an encoder, in two stages, and its export to ONNX.
 
 Minimises the negative log likelihood of the gold starts and ends, summed over all places where the answer stands (the
-marginal of Clark and Gardner, ACL 2018, Section 3.1); "no answer" is the position of [CLS] (SQuAD 2.0). See
+marginal of Clark and Gardner, ACL 2018, Section 3.1); "no answer" is the position of [CLS] (SQuAD 2.0). The second
+stage adds which sentences answer (:mod:`clew.train.sentence_reader`). See
 :mod:`clew.train.reading_examples` for the data and :mod:`clew.models.span_reader` for the form of the input.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.core.arrays import Floats
-from clew.core.errors import require_packages
+from clew.core.errors import ModelError, require_packages
 from clew.core.types import Span
 from clew.evaluate.metrics.answers import exact_match, token_f1
 from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, read_tokenizer
-from clew.models.span_reader import (
-    FORMAT,
-    SETTINGS_FILE,
-    Tokens,
-    Window,
-    best_spans,
-    build_windows,
-    verdict_positions,
-)
-from clew.train.export import Weights, convert_weights
+from clew.models.span_reader import FORMAT, SETTINGS_FILE, Tokens, best_spans, build_windows
+from clew.train.export import Weights, convert_weights, read_int8
 from clew.train.reading_data import ReadingData
 from clew.train.reading_examples import ReadingExample
+from clew.train.sentence_reader import SentenceSettings, train_further
+from clew.train.target_windows import TargetWindow, pad_batch, span_losses, target_windows
 from clew.train.training_folder import FINISHED, TrainingFolder
 
 #: Windows of similar length share a batch: this many batches are sorted by length together.
@@ -42,8 +38,8 @@ _POOL = 50
 
 
 RECORD = "clew-reader-training.json"
-#: The subfolder of the exported reader, and the checkpoint of an unfinished training.
-EXPORT_FOLDER, _CHECKPOINT = "onnx", "state.pt"
+#: The subfolder of the exported reader, and the checkpoints of the two stages of an unfinished training.
+EXPORT_FOLDER, _CHECKPOINT, _FURTHER = "onnx", "state.pt", "further.pt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class ReaderSettings:
 
     A step has ``batch`` windows of at most ``max_tokens`` tokens. ``learning_rate`` is the highest rate: it rises
     over the share ``warmup`` of the steps, then falls linearly to 0. ``clip`` bounds the norm of the gradient,
-    ``save_every`` counts steps.
+    ``save_every`` counts steps. ``further`` are the settings of the second stage.
     """
 
     epochs: int = 1
@@ -66,51 +62,7 @@ class ReaderSettings:
     freeze_embeddings: bool = True
     seed: int = 0
     save_every: int = 50
-
-
-@dataclass(frozen=True, slots=True)
-class TargetWindow:
-    """A window with the token positions where the answer starts and ends; [CLS] (0) for no answer."""
-
-    window: Window
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
-
-
-def target_windows(tokens: Tokens, example: ReadingExample, max_tokens: int) -> Iterator[TargetWindow]:
-    """Yield the windows of an example with their targets: those with the answer, and the first one without it."""
-    missed = False
-    for window in build_windows(tokens, example.question, example.passages, max_tokens):
-        if example.verdict:
-            position = verdict_positions(window)[example.verdict == "no"]
-            yield TargetWindow(window, (position,), (position,))
-            return
-        pairs = _target_positions(window, example)
-        if pairs:
-            starts, ends = zip(*pairs, strict=True)
-            yield TargetWindow(window, starts, ends)
-        elif not missed:
-            missed = True
-            yield TargetWindow(window, (0,), (0,))
-
-
-def _target_positions(window: Window, example: ReadingExample) -> list[tuple[int, int]]:
-    pairs = []
-    for place in example.places:
-        inside = np.flatnonzero(
-            (window.places[:, 0] == place.passage)
-            & (window.in_title == place.in_title)
-            & (window.places[:, 1] < place.end)
-            & (window.places[:, 2] > place.start)
-        )
-        # A place that a window cuts is no target of it.
-        if (
-            len(inside)
-            and window.places[inside[0], 1] <= place.start
-            and window.places[inside[-1], 2] >= place.end
-        ):
-            pairs.append((int(inside[0]), int(inside[-1])))
-    return pairs
+    further: SentenceSettings = field(default_factory=SentenceSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,25 +91,8 @@ def epoch_batches(
     return batches
 
 
-def pad_batch(batch: Sequence[TargetWindow]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a batch, (windows, tokens) each: ids, mask, type ids, and the gold starts and ends."""
-    shape = (len(batch), max(len(item.window.ids) for item in batch))
-    arrays: dict[str, NDArray[Any]] = {
-        name: np.zeros(shape, dtype=np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")
-    }
-    arrays |= {name: np.zeros(shape, dtype=bool) for name in ("starts", "ends")}
-    for row, item in enumerate(batch):
-        length = len(item.window.ids)
-        arrays["input_ids"][row, :length] = item.window.ids
-        arrays["attention_mask"][row, :length] = 1
-        arrays["token_type_ids"][row, :length] = item.window.type_ids
-        arrays["starts"][row, list(item.starts)] = True
-        arrays["ends"][row, list(item.ends)] = True
-    return arrays
-
-
 def build_model(source: Path | str, dropout: float = 0.0, attention: str = "sdpa") -> Any:
-    """Return the encoder of a hub name or folder with a new head of two logits a token.
+    """Return the encoder of a hub name or folder with a new head of three logits a token: start, end, sentence.
 
     ``attention`` is the implementation that transformers uses; ``eager`` can be exported. Raises MissingExtra.
     """
@@ -176,7 +111,7 @@ def build_model(source: Path | str, dropout: float = 0.0, attention: str = "sdpa
                 attention_probs_dropout_prob=dropout,
                 dtype=torch.float32,
             )
-            self.head = torch.nn.Linear(self.encoder.config.hidden_size, 2)
+            self.head = torch.nn.Linear(self.encoder.config.hidden_size, 3)
 
         def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
             states = self.encoder(
@@ -189,18 +124,6 @@ def build_model(source: Path | str, dropout: float = 0.0, attention: str = "sdpa
     torch.nn.init.normal_(model.head.weight, std=0.02)
     torch.nn.init.zeros_(model.head.bias)
     return model
-
-
-def span_loss(logits: Any, mask: Any, starts: Any, ends: Any) -> Any:
-    """Return the mean negative log likelihood of the gold starts and ends; logits are (windows, tokens, 2)."""
-    import torch
-
-    log_probabilities = torch.log_softmax(logits.float().masked_fill(~mask.bool().unsqueeze(-1), -1e4), dim=1)
-    losses = [
-        -torch.logsumexp(log_probabilities[..., side].masked_fill(~gold, -1e4), dim=1)
-        for side, gold in enumerate((starts, ends))
-    ]
-    return (losses[0] + losses[1]).mean() / 2
 
 
 def train_model(
@@ -234,7 +157,7 @@ def train_model(
         arrays = {name: torch.from_numpy(array).to(device) for name, array in pad_batch(batch).items()}
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
             logits = model(arrays["input_ids"], arrays["attention_mask"], arrays["token_type_ids"])
-        loss = span_loss(logits, arrays["attention_mask"], arrays["starts"], arrays["ends"])
+        loss = span_losses(logits, arrays["attention_mask"], arrays["starts"], arrays["ends"]).mean()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
         optimizer.step()
@@ -431,13 +354,15 @@ def train_reader(
     settings: ReaderSettings,
     out: Path,
     report_plan: Callable[[ReaderPlan], None],
-    progress: Callable[[int, int], None],
+    progress: Callable[[str, int, int], None],
+    start: Path | None = None,
 ) -> dict[str, Any]:
     """Train into the folder ``out`` and export; return the record, which is also written there.
 
-    After an interrupt the same call continues from the last checkpoint; a finished training is not repeated. The
-    answers are calibrated and measured on the examples that ``data`` holds out, if there are any. Raises UsageError,
-    MissingExtra.
+    ``start`` is the folder of a reader that was exported before: the first stage is that reader's. After an interrupt
+    the same call continues from the last checkpoint; a finished training is not repeated. The answers are calibrated
+    and measured on the examples that ``data`` holds out, if there are any. Raises UsageError, MissingExtra,
+    ModelError.
     """
     output = TrainingFolder(out, RECORD)
     output.check()
@@ -445,6 +370,8 @@ def train_reader(
         "model": Path(source).name if Path(source).is_dir() else source,
         **data.origin,
         "settings": asdict(settings),
+        "questions": len(data.questions),
+        "start": hashlib.sha256((start / MODEL_FILE).read_bytes()).hexdigest()[:16] if start else None,
     }
     if FINISHED in output.matching_record(description):
         return output.read()
@@ -452,14 +379,27 @@ def train_reader(
     output.begin(description)
     tokenizer = _save_tokenizer(source, out)
     tokens = Tokens(read_tokenizer(tokenizer))
-    windows = [
-        window for example in data.training for window in target_windows(tokens, example, settings.max_tokens)
-    ]
-    checkpoint = out / _CHECKPOINT
-    report_plan(
-        ReaderPlan(len(data.training), len(windows), count_steps(windows, settings), _steps_of(checkpoint))
-    )
-    train_model(model, windows, settings, progress, checkpoint)
+    checkpoint, further_checkpoint = out / _CHECKPOINT, out / _FURTHER
+    if start is not None:
+        load_exported(model, start / MODEL_FILE)
+    elif not further_checkpoint.is_file():
+        windows = [
+            window
+            for example in data.training
+            for window in target_windows(tokens, example, settings.max_tokens)
+        ]
+        steps = count_steps(windows, settings)
+        report_plan(ReaderPlan(len(data.training), len(windows), steps, _steps_of(checkpoint)))
+        train_model(model, windows, settings, partial(progress, "words"), checkpoint)
+    if data.questions:
+        train_further(
+            model,
+            tokens,
+            data.questions,
+            settings.further,
+            partial(progress, "sentences"),
+            further_checkpoint,
+        )
     measures: dict[str, Any] = {}
     calibration = DEFAULT_CALIBRATION
     if data.held_out:
@@ -476,8 +416,25 @@ def train_reader(
     export_reader(exported, tokenizer, out / EXPORT_FOLDER, form)
     output.finish(output.read() | {FINISHED: measures, "calibration": calibration})
     checkpoint.unlink(missing_ok=True)
+    further_checkpoint.unlink(missing_ok=True)
     tokenizer.unlink()
     return output.read()
+
+
+def load_exported(model: Any, file: Path) -> None:
+    """Give a model the weights of an exported reader, as near as eight bits keep them; a logit that it does not have
+    begins at 0."""
+    import torch
+
+    weights = read_int8(file)
+    state = model.state_dict()
+    for name, values in state.items():
+        if name not in weights:
+            raise ModelError(f"{file} has no weights '{name}'", "Name a reader of the same encoder")
+        given = torch.from_numpy(np.ascontiguousarray(weights[name]))
+        if name.startswith("head") and len(given) < len(values):
+            given = torch.cat([given, torch.zeros_like(values[len(given) :])])
+        values.copy_(given)
 
 
 #: The scaling of a reader that was trained without held-out examples.

@@ -7,6 +7,9 @@
 | ``tatqa``                               | TAT-QA's JSON                                                          |
 | ``tables``                              | OTT-QA's tables, JSON lines: ``title``, ``header``, ``data``           |
 | ``passages``                            | OTT-QA's passages, JSON lines: ``link``, ``text``                      |
+| ``written``                             | JSON lines of questions over passages with the sentences that answer |
+| ``polar``                               | JSON lines of questions of yes or no, each with a sentence           |
+| ``unseen``                              | as ``written``: nothing about these documents is trained on          |
 """
 
 from __future__ import annotations
@@ -44,9 +47,18 @@ from clew.train.reading_examples import (
     verdict_examples,
     written_examples,
 )
+from clew.train.sentence_questions import (
+    SentenceQuestion,
+    answered_question,
+    document_titles,
+    multihop_question,
+    read_marked,
+    read_polar,
+    read_written,
+)
 
 MULTIHOP = ("hotpotqa", "2wikimultihopqa", "musique")
-SOURCES = ("reading", *MULTIHOP, "tatqa", "tables", "passages")
+SOURCES = ("reading", *MULTIHOP, "tatqa", "tables", "passages", "written", "polar", "unseen")
 #: At most so many examples of each kind go into a training, a random sample of all. QAMR has 35 questions about each
 #: of 900 sentences, PolicyQA and COVID-QA have long contexts: fewer of them teach as much. QED's are taken twice.
 MIXTURE = {
@@ -73,15 +85,21 @@ _CELLS_PER_TABLE = 24
 _VERDICT_SHARE = 0.4
 #: Questions are written from the sentences of so many articles; parsing them takes some ten seconds a thousand.
 _WRITTEN_ARTICLES = 3600
+#: At most so many questions of ``reading`` and of ``tatqa`` are among those whose sentences are trained on.
+_MARKED_SENTENCES, _TATQA_SENTENCES = 450, 300
+#: There are few questions of several hops: each is taken so often.
+_MULTIHOP_TIMES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingData:
-    """The examples of a training, those held out from it, and what they come from (names and hashes of the files)."""
+    """The examples of a training, those held out from it, and what they come from (names and hashes of the files);
+    ``questions`` are those of its second stage."""
 
     training: Sequence[ReadingExample]
     held_out: Sequence[ReadingExample]
     origin: dict[str, Any]
+    questions: Sequence[SentenceQuestion] = ()
 
 
 def parse_sources(data: Iterable[str]) -> list[tuple[str, Path]]:
@@ -129,7 +147,7 @@ def collect_examples(data: Sequence[str], held_out: float, seed: int, scale: flo
             for group in groups[count:]:
                 kinds["multihop"] += multihop_examples(group[0], rng)
         elif name == "tatqa":
-            _add_tatqa(path, held_out, rng, kinds, measured)
+            _add_tatqa(path, held_out, seed, rng, kinds, measured)
         elif name == "tables":
             for _, table in read_records(path):
                 header = tuple(str(cell[0]) for cell in table["header"])
@@ -159,18 +177,53 @@ def collect_examples(data: Sequence[str], held_out: float, seed: int, scale: flo
         "share_held_out": held_out,
         "scale": scale,
     }
-    return ReadingData(training, measured, origin)
+    return ReadingData(training, measured, origin, collect_questions(sources, held_out, seed))
+
+
+def collect_questions(
+    sources: Sequence[tuple[str, Path]], held_out: float, seed: int
+) -> list[SentenceQuestion]:
+    """Return the questions whose sentences are trained on; none where nothing was written for it. What is held out is
+    the same as for :func:`collect_examples`."""
+    if not any(name == "written" for name, _ in sources):
+        return []
+    unseen = {title for name, path in sources if name == "unseen" for title in document_titles(path)}
+    rng = random.Random(seed)
+    questions: list[SentenceQuestion] = []
+    for name, path in sources:
+        if name == "written":
+            questions += read_written(path)
+        elif name == "polar":
+            questions += read_polar(path, unseen)
+        elif name == "reading":
+            questions += read_marked(path, _MARKED_SENTENCES, NOT_TRAINED_ON)
+        elif name in MULTIHOP:
+            groups = shuffle_examples(parse_dataset(f"{name}={path}").examples(), seed)
+            hops = [multihop_question(group[0]) for group in groups[round(held_out * len(groups)) :]]
+            questions += hops * _MULTIHOP_TIMES
+        elif name == "tatqa":
+            contexts = json.loads(path.read_text(encoding="utf-8"))
+            random.Random(seed).shuffle(contexts)
+            answered = [
+                question
+                for context in contexts[round(held_out * len(contexts)) :]
+                for question in map(answered_question, tatqa_questions(context))
+                if question.golds
+            ]
+            questions += rng.sample(answered, min(len(answered), _TATQA_SENTENCES))
+    return questions
 
 
 def _add_tatqa(
     path: Path,
     held_out: float,
+    seed: int,
     rng: random.Random,
     kinds: dict[str, list[ReadingExample]],
     measured: list[ReadingExample],
 ) -> None:
     contexts = json.loads(path.read_text(encoding="utf-8"))
-    rng.shuffle(contexts)
+    random.Random(seed).shuffle(contexts)
     count = round(held_out * len(contexts))
     for context in contexts[:count]:
         measured += tatqa_questions(context)

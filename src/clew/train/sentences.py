@@ -7,11 +7,10 @@ the confidence.
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,23 +18,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.config import DEFAULT_READER
 from clew.core.errors import UsageError
 from clew.core.types import STATED_FROM
+from clew.evaluate.metrics.answers import token_f1
 from clew.knowledge_base import registry
 from clew.knowledge_base.knowledge_base import open as open_base
-from clew.methods.readers.spans import SpanAnswerReader, read_hits
+from clew.methods.readers.spans import SpanAnswerReader, read_hits, score_verdicts
 from clew.models.plan_judge import SENTENCES_FILE
 from clew.questions.linear import train_linear
 from clew.questions.sentences import (
-    FEATURES,
     LIST,
+    MARKED,
+    VERDICT,
     Option,
     SentenceModel,
     measure_first,
+    measure_mark,
+    measure_verdict,
     share_scores,
 )
 from clew.train.plan_data import fit_logistic
 from clew.train.plan_fitting import count_by, measure_chances, remember
+from clew.train.sentence_questions import document_titles, read_lines
 from clew.train.training_folder import FINISHED, TrainingFolder
 
 if TYPE_CHECKING:
@@ -49,18 +54,29 @@ RECORD = "clew-sentences-training.json"
 PASSAGES = 30
 #: A list is right if it has this share of the items; with one answer, if that is this share of the list.
 _ITEMS, _MOST_OF = 0.75, 0.6
+#: In this share of questions over few passages those that answer are left out. A confidence without examples is lower
+#: than any by this.
+_WITHOUT, _FAR = 0.2, 10.0
+#: Marked words are the value from this token F1 on.
+_SAME = 0.6
 _SPACE = re.compile(r"[\s|*_`\\-]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceExample:
-    """A question with its options, their ``features`` and which are ``right``; none is where it has no answer."""
+    """A question with its options, their ``features`` and which are ``right``; none is where it has no answer.
+
+    ``marks`` has the features of the words marked in each right option where the value that is asked for is known,
+    and whether they hold it. ``verdict`` has the scores of yes and no where one of them is right, and which.
+    """
 
     question: str
     kind: str
     options: Sequence[Option]
     features: Floats
     right: NDArray[np.bool_]
+    marks: Sequence[tuple[Floats, bool]] = ()
+    verdict: tuple[float, float, str] | None = None
 
     @property
     def is_answerable(self) -> bool:
@@ -69,22 +85,33 @@ class SentenceExample:
 
 
 def train_sentences(
-    files: Sequence[Path], out: Path, progress: Callable[[str, int, int], None]
+    files: Sequence[Path],
+    out: Path,
+    progress: Callable[[str, int, int], None],
+    pairs: Path | None = None,
+    reader: str = DEFAULT_READER,
 ) -> dict[str, Any]:
-    """Train into the folder ``out`` and return the record, which is also written there. After an interrupt the same
-    call goes on. Raises UsageError."""
+    """Train into the folder ``out`` and return the record, which is also written there. ``pairs`` is a file of
+    questions of yes or no with a sentence each, of which those about the documents of ``files`` are asked, too. After
+    an interrupt the same call goes on. Raises UsageError."""
     if len(files) < 2:
         raise UsageError("one file is too few", "Whole files are held out: give at least two")
     output = TrainingFolder(out, RECORD)
     output.check()
-    description = {"files": [file.name for file in files]}
+    description = {
+        "files": [file.name for file in files],
+        "pairs": pairs.name if pairs else None,
+        "reader": reader,
+    }
     if FINISHED in output.matching_record(description):
         return output.read()
     output.begin(description)
     examples: dict[str, list[SentenceExample]] = {}
     for number, file in enumerate(files):
         progress("sentences", number, len(files))
-        examples[file.stem] = remember(out / f"sentences-{file.stem}.pickle", partial(prepare_file, file))
+        examples[file.stem] = remember(
+            out / f"sentences-{file.stem}.pickle", partial(prepare_file, file, pairs, reader)
+        )
     model, measures = fit_sentences(examples)
     np.savez_compressed(out / SENTENCES_FILE, **model.to_arrays())  # type: ignore[arg-type]
     record = {**description, FINISHED: measures}
@@ -92,26 +119,59 @@ def train_sentences(
     return record
 
 
-def prepare_file(file: Path) -> list[SentenceExample]:
+def prepare_file(
+    file: Path, pairs: Path | None = None, reader: str = DEFAULT_READER
+) -> list[SentenceExample]:
     """Return the questions of a file of JSON lines (``question``, ``kind``, ``passages`` with title and text,
-    ``answers`` with text), each with the options that the walk over a base of all of its passages gives."""
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    ``answers`` with text; ``value`` and ``polar`` where there are), and those of ``pairs`` about its documents, each
+    with the options that the walk over a base of all of its passages gives."""
+    rows = read_lines(file)
     if not rows or not {"question", "kind", "passages", "answers"} <= rows[0].keys():
         raise UsageError(f"no questions with passages in {file}", "See: clew train sentences --help")
     with tempfile.TemporaryDirectory(prefix="clew-train-") as folder:
         write_documents(rows, Path(folder) / "documents")
         with open_base(Path(folder) / "base", create=True) as base:
             base.add([Path(folder) / "documents"])
-            reader = SpanAnswerReader.build(registry.open_resources(base.store))
+            span_reader = SpanAnswerReader.build(registry.open_resources(base.store), reader)
             examples = []
-            for row in rows:
+            for row in [*rows, *(read_pairs(pairs, document_titles(file)) if pairs else ())]:
                 question = row["question"]
                 hits = read_hits(base.search(question, k=PASSAGES, retriever="kgp"))
-                options, features = reader.measure_options(question, hits, reader.mark_hits(question, hits))
-                if options:
-                    right = np.array([answers_with(option, hits, row["answers"]) for option in options])
-                    examples.append(SentenceExample(question, row["kind"], options, features, right))
+                if hits:
+                    examples.append(measure_row(span_reader, row, hits))
             return examples
+
+
+def measure_row(reader: SpanAnswerReader, row: Mapping[str, Any], hits: Sequence[Hit]) -> SentenceExample:
+    """Return a question of a file with the options that its hits give."""
+    question = row["question"]
+    options, features, spans = reader.measure_hits(question, hits)
+    right = np.array([answers_with(option, hits, row["answers"]) for option in options])
+    value = (row.get("value") or {}).get("text", "")
+    marks = []
+    for option, is_right in zip(options, right, strict=True):
+        inside = [mark for mark in reader.to_marks(spans) if option.holds(mark)]
+        if value and is_right and inside and option.kind != LIST:
+            best = max(inside, key=lambda mark: mark.probability)
+            words = hits[best.place].node.text[best.start : best.end]
+            holds = token_f1(words, value) >= _SAME or _squeeze(value) in _squeeze(words)
+            marks.append((measure_mark(hits, option, best, inside), holds))
+    polar = row.get("polar") or ""
+    verdict = (*score_verdicts(spans), polar) if polar else None
+    return SentenceExample(question, row["kind"], options, features, right, marks, verdict)
+
+
+def read_pairs(file: Path, documents: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the questions of yes or no about some documents as questions of a file; where a sentence says neither,
+    nothing is known of what does."""
+    for row in read_lines(file):
+        if row["title"].partition(" > ")[0] in documents and row["polar"] != "neither":
+            yield {
+                "question": row["question"],
+                "kind": "polar",
+                "polar": row["polar"],
+                "answers": [{"text": row["sentence"]}],
+            }
 
 
 def write_documents(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
@@ -147,20 +207,17 @@ def _squeeze(text: str) -> str:
 
 
 def thin_out(example: SentenceExample, chooser: random.Random) -> SentenceExample:
-    """Return a question as a small base has it, with one to three of its passages; in half of the questions without
-    those that answer. In a small base a sentence stands far above the others whether it answers or not."""
+    """Return a question as a small base has it, with one to three of its passages; in a fifth of the questions
+    without those that answer. In a small base a sentence stands far above the others whether it answers or not."""
     places = sorted({option.place for option in example.options})
     good = {option.place for option, right in zip(example.options, example.right, strict=True) if right}
-    if good and chooser.random() < 0.5 and len(good) < len(places):
+    if good and chooser.random() < _WITHOUT and len(good) < len(places):
         places = [place for place in places if place not in good]
     left = set(chooser.sample(places, min(chooser.randint(1, 3), len(places))))
     rows = [number for number, option in enumerate(example.options) if option.place in left]
-    features = example.features[rows].copy()
-    for name in ("likeness", "words"):
-        column = features[:, FEATURES.index(name)]
-        features[:, FEATURES.index(f"{name} below the best")] = column - column.max()
     options = [example.options[number] for number in rows]
-    return SentenceExample(example.question, example.kind, options, features, example.right[rows])
+    right = example.right[rows]
+    return SentenceExample(example.question, example.kind, options, example.features[rows], right)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,7 +257,32 @@ def fit_sentences(examples: Mapping[str, Sequence[SentenceExample]]) -> tuple[Se
         inside = np.array([each.file == file for each in judged])
         chances[inside] = 1 / (1 + np.exp(-rows[inside] @ fit_logistic(rows[~inside], right[~inside])))
     score = train_linear([(each.features, each.right) for of in examples.values() for each in of])
-    return SentenceModel(score, fit_logistic(rows, right)), measure_judged(judged, chances)
+    marks = [mark for of in examples.values() for each in of for mark in each.marks]
+    verdicts = [
+        (measure_verdict(*each.example.verdict[:2], chance), is_verdict_right(each.example.verdict))
+        for each, chance in zip(judged, chances, strict=True)
+        if each.example.verdict is not None and each.is_right
+    ]
+    model = SentenceModel(
+        score, fit_logistic(rows, right), _fit_pairs(marks, MARKED), _fit_pairs(verdicts, VERDICT)
+    )
+    measures = measure_judged(judged, chances)
+    measures["marked words right"] = {"right": sum(flag for _, flag in marks), "of": len(marks)}
+    measures["yes or no right"] = {"right": sum(flag for _, flag in verdicts), "of": len(verdicts)}
+    return model, measures
+
+
+def is_verdict_right(verdict: tuple[float, float, str]) -> bool:
+    """Return whether the likelier of yes and no is right."""
+    yes, no, right = verdict
+    return (right == "yes") == (yes >= no)
+
+
+def _fit_pairs(pairs: Sequence[tuple[Floats, bool]], features: Sequence[str]) -> Floats:
+    """Return the weights of a confidence; without examples it is never sure."""
+    if not pairs:
+        return np.array([-_FAR, *[0.0] * (len(features) - 1)])
+    return fit_logistic(np.array([features for features, _ in pairs]), np.array([flag for _, flag in pairs]))
 
 
 def measure_judged(judged: Sequence[Judged], chances: Floats) -> dict[str, Any]:

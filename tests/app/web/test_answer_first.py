@@ -66,7 +66,7 @@ def answer(*quotes, **more):
 FROM_ROW = answer(quote(TOTALS, "815"))
 FROM_PROSE = answer(quote(PROSE_NODE, "815", SENTENCE))
 NONE = answer(abstained=True, confidence=0.124)
-NONE = replace(NONE, text="Not found in these documents.")
+NONE = replace(NONE, text="No answer that clew is sure of.")
 
 
 def view(of):
@@ -191,7 +191,7 @@ def test_the_terminal_lists_alternatives_on_request(capsys) -> None:
 
 def test_the_terminal_shows_the_nearest_below_the_threshold(capsys) -> None:
     shown = print_view(capsys, NONE)
-    assert shown.startswith("Not answered Not found in these documents. Nearest 1. 105 12 %")
+    assert shown.startswith("Not answered No answer that clew is sure of. Nearest 1. 105 12 %")
     assert "Canada had 105." in shown and "with --alternatives" not in shown
 
 
@@ -215,7 +215,7 @@ def test_chat_and_mcp_have_the_answer_with_its_marked_quotation() -> None:
     # The row contains a star, so marks would be read as its words: it stays verbatim.
     assert f"“{ROW_TEXT}”" in render_text(view(FROM_ROW))
     nearest = "- 105 (12 %), costco.pdf, page 31, Item 7: “Canada had **105**.”"
-    assert render_text(view(NONE)) == f"Not found in these documents.\n\nNearest:\n{nearest}"
+    assert render_text(view(NONE)) == f"No answer that clew is sure of.\n\nNearest:\n{nearest}"
 
 
 def test_the_structured_answer_has_ranges_boxes_and_alternatives_as_its_schema_says() -> None:
@@ -245,7 +245,7 @@ def test_markdown_has_the_answer_as_a_heading_and_its_quotation_marked() -> None
         "### Alternatives\n\n1. 105 (12 %)\n\n   > Canada had **105**.\n\n"
     )
     text = render_markdown(entry | {"answer": NONE.to_dict()})
-    assert text.startswith("# How many?\n\nNot found in these documents.\n\n### Nearest\n\n1. 105 (12 %)")
+    assert text.startswith("# How many?\n\nNo answer that clew is sure of.\n\n### Nearest\n\n1. 105 (12 %)")
     assert "Quoted:" not in text
 
 

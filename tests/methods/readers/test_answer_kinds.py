@@ -2,18 +2,11 @@
 
 import pytest
 
-from clew.core.types import PASSAGE, ROW, Node, Span
 from clew.methods.readers.answer_kinds import (
     contains_answer,
     expected_kind,
     is_impossible,
-    is_label,
-    is_of_another_name,
 )
-
-
-def node_of(text, kind=PASSAGE):
-    return Node("d0:1", kind, text, "d0", "notes.md", 1, None, "", 0, None, (), (0, len(text)))
 
 
 @pytest.mark.parametrize(
@@ -56,22 +49,6 @@ def test_the_kind_of_answer_is_read_from_the_question(question, kind):
 )
 def test_an_answer_of_a_kind_is_told_from_what_the_question_says_itself(kind, text, question, answer):
     assert contains_answer(kind, text, question) is answer
-
-
-OFFICERS = (
-    "The board:\n- Ada Pell, chairman;\n- Bo Lind, deputy chairman;\n- Cy Moe, engineer.\n1. The board meets."
-)
-
-
-def officers_span(text):
-    start = OFFICERS.index(text)
-    return Span(text, "text", 0, start, start + len(text), 0.0)
-
-
-def test_numbers_of_items_and_pieces_of_two_items_are_no_answers():
-    node = node_of(OFFICERS)
-    for text, expected in (("1", True), ("Ada Pell, chairman;\n- Bo Lind", True), ("Bo Lind", False)):
-        assert is_label(officers_span(text), node) == expected
 
 
 @pytest.mark.parametrize(
@@ -137,66 +114,3 @@ def test_numbers_of_items_and_pieces_of_two_items_are_no_answers():
 def test_what_cannot_answer_is_no_answer(question, impossible, possible):
     assert [text for text in impossible if not is_impossible(question, text)] == []
     assert [text for text in possible if is_impossible(question, text)] == []
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "answer", "kind", "expected"),
-    [
-        (
-            "What is the capital of France?",
-            "Rome is old. The capital of Spain is Madrid.",
-            "Madrid",
-            PASSAGE,
-            True,
-        ),
-        (
-            "What is the capital of France?",
-            "The capital of Spain is Madrid, that of France Paris.",
-            "Paris",
-            PASSAGE,
-            False,
-        ),
-        (
-            "What is the capital of France?",
-            "The capital of Spain is Madrid. Rome is old.",
-            "Rome",
-            PASSAGE,
-            False,
-        ),
-        (
-            "What is the capital of France?",
-            "The capital of metropolitan France is Paris.",
-            "Paris",
-            PASSAGE,
-            False,
-        ),
-        ("Who drew the plan of the Corn Exchange?", "Plan of Tern Hall: By: Bo Lind", "Bo Lind", ROW, True),
-        (
-            "Who drew the plan of the Corn Exchange?",
-            "Plan of the Old Corn Exchange: By: Bo Lind",
-            "Bo Lind",
-            ROW,
-            False,
-        ),
-        # A name and its abbreviation; a head that the question does not have.
-        (
-            "Who leads the board of Tern Works Ltd?",
-            "The board of TWL is led by Ada Pell.",
-            "Ada Pell",
-            PASSAGE,
-            False,
-        ),
-        (
-            "Who leads the board of Tern Works Ltd?",
-            "The staff of Ames is led by Ada Pell.",
-            "Ada Pell",
-            PASSAGE,
-            False,
-        ),
-        ("Who built the pier?", "The pier of Corran was built by Ada Pell.", "Ada Pell", PASSAGE, False),
-    ],
-)
-def test_what_is_said_of_another_name_is_no_answer(question, text, answer, kind, expected):
-    start = text.index(answer)
-    span = Span(answer, "text", 0, start, start + len(answer), 1.0)
-    assert is_of_another_name(question, span, node_of(text, kind)) is expected

@@ -8,6 +8,7 @@ from clew.methods.readers.calculation import TableCalculator, find_operation, fi
 from clew.parse.data_tables import build_data_table, table_from_grid
 from clew.parse.documents.builder import DocumentBuilder
 from graph_corpora import locate
+from span_models import NoReader
 from span_readers import span_reader
 
 GRID = [
@@ -358,7 +359,7 @@ def test_periods_and_operations():
     assert find_operation("By how much did sales increase in 2019?") == "change"
 
 
-class NoModel:
+class NoModel(NoReader):
     """A reader that finds nothing, or always the same words."""
 
     name = "none"

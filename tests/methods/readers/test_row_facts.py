@@ -8,6 +8,7 @@ from clew.core.types import PASSAGE, ROW, Hit, Location, Question, Scope, Span, 
 from clew.methods.readers import row_facts, table_answers
 from clew.methods.readers.row_facts import find_row_fact
 from clew.parse.documents.builder import DocumentBuilder
+from span_models import NoReader
 from span_readers import span_reader
 
 STAFF = [
@@ -127,7 +128,7 @@ def test_the_hours_of_a_namesake_are_not_looked_up(clinic):
             "What hours a week did old Anna Quist have?",
         )
     ]
-    assert texts == ["20", "Not found in these documents."]
+    assert texts == ["20", "No answer that clew is sure of."]
 
 
 def test_words_that_very_many_rows_have_describe_none(clinic, monkeypatch):
@@ -140,7 +141,7 @@ def test_a_large_table_is_left_to_sql(clinic, monkeypatch):
     assert find_row_fact("Who cleans the laundry?", clinic, Scope()) is None
 
 
-class MarkingReader:
+class MarkingReader(NoReader):
     """A reader that marks some words in each passage that has them."""
 
     name = "marks"

@@ -11,6 +11,7 @@ import typer
 from clew.app.cli.command_group import CommandGroup, interruptible
 from clew.app.cli.options import option
 from clew.app.cli.output import format_count, print_line, print_note, show_progress
+from clew.core.config import DEFAULT_READER
 from clew.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -356,12 +357,21 @@ def reader(
     ] = None,
     seed: Annotated[int | None, option("N", "Seed for sampling and order.", default="0", min=0)] = None,
     save_every: Annotated[int | None, option("N", "Steps between checkpoints.", default="50", min=1)] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="A reader that was exported before: only which sentences answer is learned further.",
+        ),
+    ] = None,
 ) -> None:
     """Train a reader that marks answers in passages, and export it for use without torch.
 
     The data sets: reading (JSON lines of source, question, title, context, start, end), hotpotqa, 2wikimultihopqa,
-    musique, tatqa, and tables and passages of OTT-QA, from which questions are made. Prints exact match and F1 on
-    held-out questions. An interrupted run continues when started again. Needs the extra train.
+    musique, tatqa, tables and passages of OTT-QA, from which questions are made; then, for which sentences answer,
+    written (JSON lines of question, kind, polar, passages, answers, value), polar (question, title, before, sentence,
+    polar) and unseen (as written: files for clew train sentences, about whose documents nothing is learned). Prints
+    exact match and F1 on held-out questions. An interrupted run continues when started again. Needs the extra train.
 
       clew train reader --data reading=train.jsonl --data tatqa=dev.json --model all-MiniLM-L6-v2 --out ours
 
@@ -376,8 +386,17 @@ def reader(
     }  # fmt: skip
     settings = ReaderSettings(**{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
     examples = collect_examples(data, held_out, settings.seed, scale)
+    shown = {stage: show_progress(f"training: {stage}") for stage in ("words", "sentences")}
     with interruptible("the last checkpoint is kept. To continue, run the same command again."):
-        record = train_reader(examples, model, settings, out, _print_reader_plan, show_progress("training"))
+        record = train_reader(
+            examples,
+            model,
+            settings,
+            out,
+            _print_reader_plan,
+            lambda stage, done, total: shown[stage](done, total),
+            start,
+        )
     for source, measures in record["after"].items():
         print_line(
             f"{source}: EM {measures['EM']:.3f}, F1 {measures['F1']:.3f} ({measures['questions']:.0f} held out)"
@@ -533,12 +552,22 @@ def sentences(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="The folder for the result; a run continues there.")
     ],
+    polar: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="JSON lines: questions of yes or no, each with title, sentence and polar."
+        ),
+    ] = None,
+    reader: Annotated[
+        str, typer.Option(metavar="NAME", help="The reader: clew:reader, or onnx:FOLDER.")
+    ] = DEFAULT_READER,
 ) -> None:
     """Train what chooses the sentences that answer a question, and how sure it is of them.
 
     A line is JSON with question, kind (none-close and none-far have no answer), passages (title, text) and answers
     (text). The passages of a file become a base, and each question is asked of it. Each file is held out in turn:
-    from that come the figures. An interrupted run continues when started again. Needs no torch.
+    from that come the figures. The reader must not have been trained on these documents, else its scores count for
+    too much. An interrupted run continues when started again. Needs no torch.
 
       clew train sentences --data manuals.jsonl --data policies.jsonl --out ours
     """
@@ -546,7 +575,9 @@ def sentences(
 
     shown = show_progress("sentences")
     with interruptible("what is done is kept. To continue, run the same command again."):
-        record = train_sentences(data, out, lambda part, done, total: shown(done, total))
+        record = train_sentences(
+            data, out, lambda part, done, total: shown(done, total), pairs=polar, reader=reader
+        )
     for name, value in record["after"].items():
         print_line(f"{name}: {value}")
     print_line(f"It is in {out}")

@@ -25,8 +25,9 @@ from clew.core.text import normalise, shorten_space
 from clew.core.trail import TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, ShownStep
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.readers import NOT_FOUND
 
+#: What a model is told where its question has no answer.
+_NO_ANSWER = "Not found in these documents."
 _FOLLOW_UP = re.compile(
     r"follow[\s-]*up(?:\s+question)?(?:\s+\d+)?\W*:\s*(?P<question>[^\n]+)", re.IGNORECASE
 )
@@ -75,7 +76,7 @@ class _Exchange:
 
     def add(self, question: str, answer: Answer, hits: list[Hit]) -> None:
         """Add a follow-up question with its answer and the hits for it."""
-        self.turns.append((question, NOT_FOUND if answer.abstained else answer.text))
+        self.turns.append((question, _NO_ANSWER if answer.abstained else answer.text))
         self.add_hits(hits)
         if not answer.abstained:
             self.cited |= {hit.node.id: hit for hit in answer.evidence if hit.node.id not in self.cited}

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 #: The answer of a reader that abstains.
-NOT_FOUND = "Not found in these documents."
+NOT_FOUND = "No answer that clew is sure of."

@@ -1,22 +1,18 @@
 """Kinds of answers: which one a question asks for, which texts have an answer of it, and which cannot answer at all.
 
 :func:`expected_kind` and :func:`contains_answer` help to choose between texts; a question that the rules do not know
-expects ``any``, which costs precision, never an answer. :func:`is_impossible` looks at the words of an answer,
-:func:`is_label` and :func:`is_of_another_role` also at the text around it; a reader of spans never gives such an
-answer. All rules are for English.
+expects ``any``, which costs precision, never an answer. :func:`is_impossible` looks at the words of an answer of a
+table. All rules are for English.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
-from clew.core.text import candidate_names, query_terms, sentence_spans
-from clew.core.types import ROW, Node, Span
-from clew.core.values import EITHER, MONTH_PATTERN, POLAR, mentions_name, parse_date
-from clew.methods.readers.mentions import LIST_ITEM
-from clew.methods.readers.passages import is_file_name
+from clew.core.text import candidate_names, query_terms
+from clew.core.values import EITHER, MONTH_PATTERN, POLAR, parse_date
 
 AnswerKind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
 
@@ -251,94 +247,3 @@ def repeats_question(text: str, question: str) -> bool:
         return False
     words = frozenset(query_terms(text))
     return bool(words) and words <= frozenset(query_terms(question)) | _SELF | _VAGUE
-
-
-#: What stands before the number of a part of a document.
-_LABEL = re.compile(r"\b(?:Section|Note|Item|Exhibit|Article)s? $")
-
-
-def is_label(span: Span, node: Node) -> bool:
-    """Return whether a span is the number of a section, a note, an exhibit, or of an item of a list; or runs
-    from item to item."""
-    if span.kind != "text":
-        return False
-    if LIST_ITEM.search(span.text):
-        return True
-    if span.text.isdigit() and node.text[span.end : span.end + 2] in {". ", ") "}:
-        return node.text[: span.start].rstrip(" (").endswith("\n") or not node.text[: span.start].strip(" (")
-    return _LABEL.search(node.text[max(span.start - 12, 0) : span.start]) is not None
-
-
-#: "the portrait of Ada Pell", "the capital of France"; a name with a small letter, so no acronym.
-_OF_NAME = re.compile(
-    r"\b(?P<head>[A-Za-z]{3,}) of (?:the )?"
-    r"(?P<name>(?=\S*[a-z])[A-Z][\w.’'-]*(?: (?:(?:of|the|and|de|von|van) )?[A-Z][\w.’'-]*)*)"
-)
-
-
-def is_of_another_name(question: str, span: Span, node: Node) -> bool:
-    """Return whether a question asks of somebody or something by name, and the sentence or row of the span says the
-    same of another: "the capital of France", where it says "the capital of Spain".
-
-    Of 687 sentences of the reading set that answer such a question none does so, but for abbreviations.
-    """
-    asked = {(match["head"].casefold(), match["name"]) for match in _OF_NAME.finditer(question)}
-    if not asked or span.kind != "text":
-        return False
-    text = _text_around(span, node)
-    mentions = [(match["head"].casefold(), match["name"]) for match in _OF_NAME.finditer(text)]
-    for head, name in asked:
-        others = [other for other_head, other in mentions if other_head == head]
-        is_same = any(mentions_name(name, other) or mentions_name(other, name) for other in others)
-        if others and not is_same and not mentions_name(name, text):
-            return True
-    return False
-
-
-def _text_around(span: Span, node: Node) -> str:
-    """Return the sentences, or the row, that a span stands in."""
-    ranges = [(0, len(node.text))] if node.kind == ROW else sentence_spans(node.text)
-    return " ".join(node.text[start:end] for start, end in ranges if start < span.end and span.start < end)
-
-
-#: "What were its sales in 2022?" asks for an amount.
-_AMOUNT_OF = re.compile(
-    r"^what (?:is|are|was|were)\b.*\b(?:revenues?|sales|income|earnings|expenses?|costs?|assets|liabilities|debt"
-    r"|loss(?:es)?|profits?|dividends?|goodwill|borrowings?|expenditures?|cash flows?|fees?|salary|budget|deficit"
-    r"|surplus)\b.*\b(?:19|20)\d\d\b",
-    re.IGNORECASE,
-)
-
-
-def select_fitting_spans(question: str, spans: Sequence[Span], nodes: Sequence[Node]) -> list[Span]:
-    """Return the spans of the kind that a question asks for: yes or no, a date, a number; all others where none is.
-
-    A question that begins with a verb asks for yes or no, unless it offers two things. The name of a file is no
-    answer, nor is what :func:`is_impossible` names.
-    """
-    spans = [
-        span
-        for span in spans
-        if span.passage < 0
-        or not (
-            (span.kind == "title" and is_file_name(nodes[span.passage].document_name))
-            or is_impossible(question, span.text)
-            or is_label(span, nodes[span.passage])
-            or is_of_another_name(question, span, nodes[span.passage])
-        )
-    ]
-    is_polar = bool(POLAR.search(question)) and not EITHER.search(question)
-    fitting = [span for span in spans if (span.kind in {"yes", "no"}) == is_polar]
-    if is_polar:
-        return fitting
-    is_amount_of = _AMOUNT_OF.match(question) is not None
-    kind = "amount" if is_amount_of else expected_kind(question)
-    if kind in {"person", "place"}:
-        fitting = [span for span in fitting if not _is_date_or_number(span.text)] or fitting
-    if kind in {"date", "amount"}:
-        fitting = [span for span in fitting if contains_answer(kind, span.text, "")] or fitting
-    if kind == "amount":
-        # A year is no amount, unless nothing else is there; for a line item of a report nothing else will do.
-        amounts = [span for span in fitting if contains_answer(kind, _CALENDAR_YEAR.sub(" ", span.text), "")]
-        fitting = amounts if is_amount_of else amounts or fitting
-    return fitting

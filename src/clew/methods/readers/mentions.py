@@ -29,10 +29,6 @@ def node_context(node: Node) -> str:
     return " ".join((node.text, *node.headings, node.document_name))
 
 
-#: A bullet, or a number with a dot or a bracket, at the beginning of a line.
-LIST_ITEM = re.compile(r"(?:^|\n)\s*(?:[-•*]|\d{1,2}[.)])\s+")
-
-
 def is_about(subjects: Mapping[str, frozenset[str]], node: Node) -> bool:
     """Return whether a node may tell about the subjects that a question names: it is in a document about one of them,
     or mentions one. Without subjects every node may."""
@@ -97,27 +93,6 @@ def mentions_namesake(question: str, node: Node, subjects: Mapping[str, frozense
         if not is_subject and terms[-1] in words and not words.issuperset(terms):
             return True
     return False
-
-
-#: "Where did Ada Pell study?": a name behind an auxiliary, with a verb behind it.
-_DOER = re.compile(
-    r"\b(?:did|does|do|was|is|were|are|has|had) (?:the )?"
-    r"(?P<name>[A-Z][\w.’-]+(?: (?:(?:of|the|de|von|van) )?[A-Z][\w.’-]*)*)(?= [a-z])"
-)
-#: A sentence about somebody named before it.
-_BEGINS_WITH_PRONOUN = re.compile(r"\W*(?:He|She|They|His|Her|Their)\b")
-
-
-def tells_of_another(question: str, sentence: str, node: Node) -> bool:
-    """Return whether a question asks by name what somebody did, and a sentence of a node begins with "She" where
-    neither the node nor its headings or document have a word of the name: "she" is somebody else.
-
-    Of 2,915 questions of reading/train.jsonl and dev.jsonl with such a name six are answered by such a sentence.
-    """
-    match = _DOER.search(question)
-    if match is None or _BEGINS_WITH_PRONOUN.match(sentence) is None:
-        return False
-    return frozenset(query_terms(match["name"])).isdisjoint(query_terms(node_context(node)))
 
 
 _ON = re.compile(r"\bon (?:the )?$", re.IGNORECASE)

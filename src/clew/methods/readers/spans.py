@@ -3,9 +3,9 @@
 A question is tried in this order. Tables are computed with (:mod:`clew.methods.readers.table_answers`). A row of a
 table that has every word of the question gives its cell (:mod:`clew.methods.readers.row_facts`). A question of
 several hops is read hop by hop along the evidence (:mod:`clew.methods.readers.composition`). Any other question,
-and one of several hops that cannot be completed, is read as a whole over the best passages together. What the model
-marks is an answer only if it is of a kind that can be one (:mod:`clew.methods.readers.answer_kinds`) and its
-passage is about what the question names (:mod:`clew.methods.readers.mentions`).
+and one of several hops that cannot be completed, is read as a whole over the best passages together. The
+likeliest sentence, list or row (:mod:`clew.questions.sentences`) is then the answer, or the words that the model
+marks in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -49,14 +49,10 @@ from clew.core.values import (
     parse_number,
 )
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.answer_kinds import repeats_question, select_fitting_spans
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader
 from clew.methods.readers.mentions import (
-    is_about,
-    mentions_event,
     mentions_namesake,
-    tells_of_another,
     tells_of_another_day,
     unmentioned_names,
 )
@@ -78,7 +74,15 @@ from clew.methods.readers.table_answers import (
     open_calculator,
 )
 from clew.methods.readers.year_series import parse_series_question
-from clew.questions.sentences import HITS, LIST, Mark, Option, SentenceRanker
+from clew.questions.sentences import (
+    HITS,
+    LIST,
+    Mark,
+    Option,
+    SentenceRanker,
+    measure_sentences,
+    split_hits,
+)
 from clew.retrieve.document_fields import named_subjects
 
 #: The answer of a sub-question before, as :mod:`clew.methods.readers.composition` writes it.
@@ -97,8 +101,12 @@ _SURE_CELL = 0.8
 _IN_ROW = 0.8
 #: In a cell of more words, only some of them answer.
 _CELL_WORDS = 3
-#: From this confidence on the words that are marked in a sentence are the answer, and "yes" or "no" is.
-_SURE_MARK, _SURE_VERDICT = 0.25, 0.5
+#: From these probabilities on the words marked in a sentence are the answer, and a title is.
+_SURE_MARK, _SURE_TITLE = 0.5, 0.5
+#: A hop of a composed question has an answer from this confidence on.
+_SURE_HOP = 0.25
+#: The score of "yes" or "no" where it is not among the likeliest spans.
+_FAR = 10.0
 #: An answer that abstains names candidates of at least this confidence as the nearest.
 _WORTH_NAMING = 0.05
 
@@ -259,20 +267,17 @@ class SpanAnswerReader:
         """Return the readings of the sentences that are likeliest to answer, the likeliest first."""
         started = time.perf_counter()
         hits = read_hits(hits)
-        spans = self._mark(question, hits)
-        options, features = self.measure_options(question, hits, self._to_marks(spans))
+        options, features, spans = self.measure_hits(question, hits)
         ranked = self.ranker.rank(question, options, features)
         nodes = [hit.node for hit in hits]
-        fitting = self._to_marks(select_fitting_spans(question, spans, nodes))
-        subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
+        marks = self.to_marks(spans)
         readings = []
         for option, probability in [] if ranked is None else ranked.apart(self.alternatives + 1):
-            reading = _read_option(option, probability, hits, fitting, question)
-            if _may_answer(question, reading, nodes, subjects):
+            reading = self._read_option(question, hits, option, marks, probability)
+            if _may_answer(question, reading, nodes):
                 readings.append(reading)
         if readings:
             readings[0] = self._name_answer(question, readings[0], spans, hits)
-            readings = _lead_with_mark(readings, fitting, hits, question)
         is_likely = bool(readings) and readings[0].confidence >= self.min_confidence
         trail.add(
             SpanReadStep(
@@ -287,49 +292,67 @@ class SpanAnswerReader:
         )
         return readings
 
-    def measure_options(
-        self, question: str, hits: Sequence[Hit], marks: Sequence[Mark]
-    ) -> tuple[list[Option], Floats]:
-        """Return the sentences of hits that may answer, and their features."""
-        postings = None if self.snapshot is None else self.snapshot.postings("text")
-        return self.ranker.measure(question, hits, partial(weigh_terms, postings), marks)
-
-    def mark_hits(self, question: str, hits: Sequence[Hit]) -> list[Mark]:
-        """Return what the model marks in hits."""
-        return self._to_marks(self._mark(question, hits))
-
-    def _mark(self, question: str, hits: Sequence[Hit]) -> list[Span]:
-        if not hits:
-            return []
+    def measure_hits(self, question: str, hits: Sequence[Hit]) -> tuple[list[Option], Floats, list[Span]]:
+        """Return the sentences of hits that may answer, their features, and the spans that the model marks."""
+        options = split_hits(hits)
         passages = [passage_of_hit(hit, question) for hit in hits]
-        spans = self.model.read(question, [passages], 3 * self.alternatives)[0]
-        return [_adjust_span(question, span, [hit.node for hit in hits]) for span in spans]
+        places = [(option.place, option.start, option.end) for option in options]
+        marked, scores = self.model.read_options(question, passages, places, 3 * self.alternatives)
+        nodes = [hit.node for hit in hits]
+        spans = [_adjust_span(question, span, nodes) for span in marked]
+        postings = None if self.snapshot is None else self.snapshot.postings("text")
+        weigh = partial(weigh_terms, postings)
+        encoder, marks = self.ranker.judge.encoder, self.to_marks(spans)
+        return options, measure_sentences(question, hits, options, encoder, weigh, marks, scores), spans
 
-    def _to_marks(self, spans: Sequence[Span]) -> list[Mark]:
+    def to_marks(self, spans: Sequence[Span]) -> list[Mark]:
+        """Return what spans mark in texts."""
         return [
             Mark(span.passage, span.start, span.end, self._confidence_of(span))
             for span in spans
             if span.passage >= 0 and span.kind == "text"
         ]
 
+    def _read_option(
+        self, question: str, hits: Sequence[Hit], option: Option, marks: Sequence[Mark], probability: float
+    ) -> Reading:
+        """Return the reading of an option that answers with ``probability``: the words marked in it, where these are
+        sure enough, else all of its words."""
+        hit = hits[option.place]
+        node, whole = hit.node, (option.start, option.end)
+        words = node.text[option.start : option.end]
+        chosen = self.ranker.choose_mark(hits, option, marks)
+        if chosen is not None:
+            mark, chance = chosen
+            is_enough = probability * chance >= STATED_FROM or probability < STATED_FROM
+            if chance >= _SURE_MARK and is_enough:
+                text, place = node.text[mark.start : mark.end], (mark.start, mark.end)
+                quote = Quote(node.id, words, whole, place)
+                if option.kind != LIST:
+                    quote = quote_around(node, Span(text, "text", option.place, *place, 0.0), question)
+                return Reading(text, probability * chance, hit, quote)
+        text = words if option.kind == LIST else " ".join(words.split())
+        return Reading(text, probability, hit, Quote(node.id, words, whole))
+
     def _name_answer(
         self, question: str, first: Reading, spans: Sequence[Span], hits: Sequence[Hit]
     ) -> Reading:
         """Return the first reading with the answer that stands in none of its words: yes or no, or the title of its
         passage."""
-        is_polar = bool(POLAR.search(question)) and not EITHER.search(question)
-        best = max(
-            (span for span in spans if (span.passage < 0) == is_polar), key=self._confidence_of, default=None
-        )
-        if best is None or self._confidence_of(best) < _SURE_VERDICT:
-            return first
-        is_title = best.kind == "title" and hits[best.passage] == first.hit
-        if best.passage < 0 or (is_title and not is_file_name(first.hit.node.document_name)):
+        quote = replace(first.quote, answer=None, boxes=())
+        if POLAR.search(question) and not EITHER.search(question):
+            verdict, chance = self.ranker.judge_verdict(*score_verdicts(spans), first.confidence)
+            if chance * first.confidence < STATED_FROM:
+                return first
             return replace(
-                first,
-                text=best.text.capitalize() if best.passage < 0 else best.text,
-                quote=replace(first.quote, answer=None, boxes=()),
+                first, text=verdict.capitalize(), confidence=chance * first.confidence, quote=quote
             )
+        best = max((span for span in spans if span.passage >= 0), key=self._confidence_of, default=None)
+        if best is None or best.kind != "title" or self._confidence_of(best) < _SURE_TITLE:
+            return first
+        is_first = hits[best.passage] == first.hit
+        if is_first and not is_file_name(first.hit.node.document_name):
+            return replace(first, text=best.text, quote=quote)
         return first
 
     def _confidence_of(self, span: Span) -> float:
@@ -421,7 +444,7 @@ class SpanAnswerReader:
                 for reading in self._read_passages(asked, chosen, contexts, trail)
                 if fold_name(reading.text) != fold_name(about)
             ]
-            if not candidates or candidates[0].confidence < _SURE_MARK:
+            if not candidates or candidates[0].confidence < _SURE_HOP:
                 return None
             readings.append(candidates[0])
         text = compose_answer(whole.text, composition, [reading.text for reading in readings])
@@ -447,7 +470,6 @@ class SpanAnswerReader:
         """Return the readings of a question, best first, each text once. ``contexts`` are groups of positions in
         ``hits`` that are read together."""
         started = time.perf_counter()
-        subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
         passages = [passage_of_hit(hit, question) for hit in hits]
         nodes = [hit.node for hit in hits]
         spans_by_context = self.model.read(
@@ -460,9 +482,9 @@ class SpanAnswerReader:
             group = [hits[position] for position in context]
             group_nodes = [hit.node for hit in group]
             adjusted = [_adjust_span(question, span, group_nodes) for span in spans]
-            for span in select_fitting_spans(question, adjusted, group_nodes):
+            for span in adjusted:
                 reading = self._read_span(question, span, group)
-                if not _may_answer(question, reading, nodes, subjects):
+                if not _may_answer(question, reading, nodes):
                     continue
                 known = best.get(fold_name(reading.text))
                 if known is None or reading.confidence > known.confidence:
@@ -492,49 +514,13 @@ class SpanAnswerReader:
         return Reading(span.text, confidence, hit, quote_around(hit.node, span, question))
 
 
-def _read_option(
-    option: Option, probability: float, hits: Sequence[Hit], marks: Sequence[Mark], question: str
-) -> Reading:
-    """Return the reading of an option: the words marked in it, where that is sure enough, else all of its words."""
-    hit = hits[option.place]
-    node = hit.node
-    inside = [mark for mark in marks if option.holds(mark)]
-    mark = max(inside, key=lambda mark: mark.probability, default=None)
-    if mark is None or mark.probability < _SURE_MARK:
-        words = node.text[option.start : option.end]
-        quote = Quote(node.id, words, (option.start, option.end))
-        return Reading(words if option.kind == LIST else " ".join(words.split()), probability, hit, quote)
-    words = node.text[mark.start : mark.end]
-    quote = Quote(
-        node.id, node.text[option.start : option.end], (option.start, option.end), (mark.start, mark.end)
-    )
-    if option.kind != LIST:
-        quote = quote_around(node, Span(words, "text", option.place, mark.start, mark.end, 0.0), question)
-    return Reading(words, probability, hit, quote)
-
-
-def _lead_with_mark(
-    readings: Sequence[Reading], marks: Sequence[Mark], hits: Sequence[Hit], question: str
-) -> list[Reading]:
-    """Return the readings behind the words that are marked in another sentence, where the reader of spans is surer of
-    these than the ranking is of its first sentence: the end of a question of several hops often stands elsewhere."""
-    first = readings[0]
-    mark = max(marks, key=lambda mark: mark.probability, default=None)
-    if (
-        mark is None
-        or first.confidence >= STATED_FROM
-        or mark.probability <= max(first.confidence, _SURE_MARK)
-    ):
-        return list(readings)
-    node = hits[mark.place].node
-    words = node.text[mark.start : mark.end]
-    quote = quote_around(node, Span(words, "text", mark.place, mark.start, mark.end, 0.0), question)
-    others = [
-        each
-        for each in readings
-        if each.quote.node != node.id or each.quote.span[1] <= mark.start or mark.end <= each.quote.span[0]
-    ]
-    return [Reading(words, first.confidence, hits[mark.place], quote), *others]
+def score_verdicts(spans: Sequence[Span]) -> tuple[float, float]:
+    """Return the scores of "yes" and of "no" beside that nothing answers; what is not among spans is far below."""
+    best = {"yes": -_FAR, "no": -_FAR}
+    for span in spans:
+        if span.passage < 0:
+            best[span.text] = max(best[span.text], span.score)
+    return best["yes"], best["no"]
 
 
 def _comparison(composition: Composition, readings: Sequence[Reading]) -> str:
@@ -571,19 +557,12 @@ def _is_within(part: Quote, whole: Quote) -> bool:
     )
 
 
-def _may_answer(
-    question: str, reading: Reading, nodes: Sequence[Node], subjects: Mapping[str, frozenset[str]]
-) -> bool:
-    """Return whether a reading says more than the question, from a node that can tell; ``nodes`` are all that were
-    read."""
+def _may_answer(question: str, reading: Reading, nodes: Sequence[Node]) -> bool:
+    """Return whether a reading has certain support and is not of another day than the question's; ``nodes`` are all
+    that were read."""
     node = reading.hit.node
-    return (
-        has_certain_support(reading.text, [node], nodes)
-        and not repeats_question(reading.text, question)
-        and is_about(subjects, node)
-        and mentions_event(question, node, subjects)
-        and not tells_of_another(question, reading.quote.text, node)
-        and not tells_of_another_day(question, reading.quote.text, node, nodes)
+    return has_certain_support(reading.text, [node], nodes) and not tells_of_another_day(
+        question, reading.quote.text, node, nodes
     )
 
 
