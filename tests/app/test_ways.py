@@ -45,7 +45,12 @@ ASKED = [
     ({"question": "How many orders went to Norway?"}, "perhaps", "2", ("table", "count")),
     ({"question": "In which country is order A3?"}, "answer", "Norway", ("table", "values")),
     ({"question": "Who rebuilt the lock at Oxley?"}, "perhaps", "The lock", None),
-    ({"question": "Who painted the ceiling of the chapel?"}, "not_found", "No answer that clew is sure of", None),
+    (
+        {"question": "Who painted the ceiling of the chapel?"},
+        "not_found",
+        "No answer that clew is sure of",
+        None,
+    ),
     (
         {"question": "How many tables does orders.csv have?"},
         "answer",
