@@ -24,7 +24,7 @@ SCRIPTS = {
         "lighter-hire-contract.pdf, page 2",
         "1919",
         "Gideon Wick",
-        "Not found",
+        "No answer that clew is sure of",
         "0 model calls",
     ],
     "contract_editions.py": ["changed", "twenty-six became thirty", "$38 became $42"],

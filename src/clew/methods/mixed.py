@@ -249,7 +249,7 @@ def _document_candidates(text: str, answer: Answer, known: Candidate) -> list[Ca
     candidates: list[Candidate] = []
     for value, probability, support in given:
         hit = nodes.get(support.node) if support else answer.evidence[0] if answer.evidence else None
-        value = complete_name(value, support)
+        value = complete_name(_marked_words(value, support), support)
         if not fits_hop(text, value, known.value):
             continue
         if hit is not None and not _is_about(known.value, hit.node):
@@ -264,6 +264,14 @@ def _document_candidates(text: str, answer: Answer, known: Candidate) -> list[Ca
             )
         )
     return sorted(candidates, key=lambda candidate: -candidate.score)
+
+
+def _marked_words(text: str, quote: Quote | None) -> str:
+    """Return the words of an answer that its quote marks; of one that is a whole sentence they are what is asked."""
+    if quote is None or quote.answer is None:
+        return text
+    marked = quote.text[quote.answer[0] - quote.span[0] : quote.answer[1] - quote.span[0]]
+    return marked if marked and marked in text else text
 
 
 def complete_name(value: str, quote: Quote | None) -> str:

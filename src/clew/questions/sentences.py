@@ -331,7 +331,7 @@ def measure_mark(hits: Sequence[Hit], option: Option, mark: Mark, marks: Sequenc
         [
             1.0,
             _log_odds(mark.probability),
-            mark.probability / sum(each.probability for each in marks),
+            mark.probability / (sum(each.probability for each in marks) or 1.0),
             math.log1p(len(text.split())),
             math.log1p(len(option.text(hits).split())),
         ]

@@ -137,8 +137,9 @@ def prepare_file(
             for row in [*rows, *(read_pairs(pairs, document_titles(file)) if pairs else ())]:
                 question = row["question"]
                 hits = read_hits(base.search(question, k=PASSAGES, retriever="kgp"))
-                if hits:
-                    examples.append(measure_row(span_reader, row, hits))
+                example = measure_row(span_reader, row, hits)
+                if example.options:
+                    examples.append(example)
             return examples
 
 

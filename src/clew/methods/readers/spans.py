@@ -317,22 +317,22 @@ class SpanAnswerReader:
         self, question: str, hits: Sequence[Hit], option: Option, marks: Sequence[Mark], probability: float
     ) -> Reading:
         """Return the reading of an option that answers with ``probability``: the words marked in it, where these are
-        sure enough, else all of its words."""
+        sure enough, else all of its words. Where it is likely that they are what is asked, the quote says so."""
         hit = hits[option.place]
         node, whole = hit.node, (option.start, option.end)
         words = node.text[option.start : option.end]
+        quote, chance = Quote(node.id, words, whole), 0.0
         chosen = self.ranker.choose_mark(hits, option, marks)
-        if chosen is not None:
+        if chosen is not None and chosen[1] >= _SURE_MARK:
             mark, chance = chosen
-            is_enough = probability * chance >= STATED_FROM or probability < STATED_FROM
-            if chance >= _SURE_MARK and is_enough:
-                text, place = node.text[mark.start : mark.end], (mark.start, mark.end)
-                quote = Quote(node.id, words, whole, place)
+            text, place = node.text[mark.start : mark.end], (mark.start, mark.end)
+            quote = replace(quote, answer=place)
+            if probability * chance >= STATED_FROM or probability < STATED_FROM:
                 if option.kind != LIST:
                     quote = quote_around(node, Span(text, "text", option.place, *place, 0.0), question)
                 return Reading(text, probability * chance, hit, quote)
         text = words if option.kind == LIST else " ".join(words.split())
-        return Reading(text, probability, hit, Quote(node.id, words, whole))
+        return Reading(text, probability, hit, quote)
 
     def _name_answer(
         self, question: str, first: Reading, spans: Sequence[Span], hits: Sequence[Hit]
