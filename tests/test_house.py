@@ -30,7 +30,7 @@ LINES = {
     "methods": 20_584,
     "knowledge_base": 8_299,
     "evaluate": 3_765,
-    "train": 7_005,
+    "train": 7_020,
     "papers": 3_494,
     "app": 18_097,
     ".": 352,

@@ -54,7 +54,7 @@ RECORD = "clew-sentences-training.json"
 PASSAGES = 30
 #: A list is right if it has this share of the items; with one answer, if that is this share of the list.
 _ITEMS, _MOST_OF = 0.75, 0.6
-#: In this share of questions over few passages those that answer are left out. A confidence without examples is lower
+#: In this share of questions the passages that answer are left out. A confidence without examples is lower
 #: than any by this.
 _WITHOUT, _FAR = 0.2, 10.0
 #: Marked words are the value from this token F1 on.
@@ -221,10 +221,20 @@ def thin_out(example: SentenceExample, chooser: random.Random) -> SentenceExampl
     return SentenceExample(example.question, example.kind, options, example.features[rows], right)
 
 
+def leave_out_answers(example: SentenceExample) -> SentenceExample:
+    """Return a question as a base has it whose documents do not answer it: without the passages that do."""
+    good = {option.place for option, right in zip(example.options, example.right, strict=True) if right}
+    rows = [number for number, option in enumerate(example.options) if option.place not in good]
+    options = [example.options[number] for number in rows]
+    return SentenceExample(
+        example.question, example.kind, options, example.features[rows], example.right[rows]
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
     """A question of a ``file`` with the order of its options by a score that did not see the file, and the features
-    of the confidence in the first; ``is_small`` where it was asked of few passages."""
+    of the confidence in the first; ``is_small`` where it was asked of few passages or without those that answer."""
 
     file: str
     example: SentenceExample
@@ -247,6 +257,8 @@ def fit_sentences(examples: Mapping[str, Sequence[SentenceExample]]) -> tuple[Se
         )
         chooser = random.Random(file)
         thin = [thin_out(each, chooser) for each in own]
+        without = [leave_out_answers(each) for each in own if chooser.random() < _WITHOUT]
+        thin += [each for each in without if each.options]
         for is_small, each in [*((False, each) for each in own), *((True, each) for each in thin)]:
             shares, order = share_scores(score.scores(each.features))
             features = measure_first(each.question, each.options, each.features, shares, order)
@@ -301,7 +313,10 @@ def measure_judged(judged: Sequence[Judged], chances: Floats) -> dict[str, Any]:
         "nearest by vector right first": _mean(
             each.example.right[int(each.example.features[:, 0].argmax())] for each in known
         ),
-        "stated with few passages": {"right": int(right[stated].sum()), "wrong": int((~right[stated]).sum())},
+        "stated where passages are left out": {
+            "right": int(right[stated].sum()),
+            "wrong": int((~right[stated]).sum()),
+        },
         "right first by": count_by(
             [(each.example.kind, each.file) for each in known], np.array([each.is_right for each in known])
         ),
