@@ -20,7 +20,7 @@ from clew.app.web.mcp.tools import ToolContext, make_tools
 from clew.app.web.openai import reply_parts
 from clew.app.web.pages.answer import TableRow, make_answer_page, row_cell_at, whole_table
 from clew.app.web.pages.render import render_fragment
-from clew.app.web.pages.source import table_rows
+from clew.app.web.pages.source import APART, place_numbers, table_rows
 from clew.core.trail import SpanReadStep
 from clew.core.types import ROW, Alternative, Answer, Box, Hit, Node, Quote
 from serve_app import ServedApp
@@ -393,3 +393,12 @@ def test_a_row_has_the_heading_of_its_group(tmp_path) -> None:
     diluted = next(row for row in rows if "3.23" in row.text)
     place = diluted.text.index("3.23")
     assert row_cell_at(diluted.text, shown[diluted.id].cells, place, place + 4) == (1, 1)
+
+
+def test_the_numbers_of_two_marks_never_cover_each_other() -> None:
+    boxes = [Box(1, 100, top, 300, top + 10) for top in (50, 52, 54, 400)]
+    places = place_numbers(boxes)
+    assert all(x == 88 for x, _ in places)
+    heights = [y for _, y in places]
+    assert heights[0] == 56 and heights[3] == 406
+    assert all(abs(first - other) >= APART for n, first in enumerate(heights) for other in heights[n + 1 :])

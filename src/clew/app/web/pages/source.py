@@ -31,15 +31,19 @@ ALL_ROWS = -1
 #: Characters of text before and after a node that are shown with it.
 _AROUND = 3_000
 _PDF = "application/pdf"
+#: The centres of two numbers beside marks are at least so far apart, in points: a number is 16 wide.
+APART = 17
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is highlighted on a page: the boxes of a citation (``number``, 0 for none); ``current``: it is that
-    which was opened."""
+    """What is highlighted on a page: the boxes of a citation (``number``, 0 for none), whose number stands around
+    ``x`` and ``y`` in points; ``current``: it is that which was opened."""
 
     number: int
     boxes: tuple[Box, ...]
+    x: float
+    y: float
     current: bool = True
 
 
@@ -225,17 +229,39 @@ def _page_sheet(
 ) -> PageSheet:
     key = tree[0].document
     image = server.page_images.get(base, key, page, SCALE)
-    marks = []
-    for place, item in enumerate(cited):
-        boxes = mark_boxes(image.words, tree, item, page)
-        if boxes:
-            marks.append(Mark(item.number, boxes, current=place == 0))
+    found = [(item, mark_boxes(image.words, tree, item, page)) for item in cited]
+    marked = [(item, boxes) for item, boxes in found if boxes]
+    lines = [
+        Box(page, min(box.x0 for box in item.node.boxes if box.page == page), top.y0, top.x1, top.y1)
+        for item, (top, *_) in marked
+    ]
+    places = place_numbers(lines)
+    marks = [
+        Mark(item.number, boxes, x, y, current=item is cited[0])
+        for (item, boxes), (x, y) in zip(marked, places, strict=True)
+    ]
     labels = _page_labels(tree)
     label = labels[page - 1] if 0 < page <= len(labels) and labels[page - 1] != str(page) else ""
     matches = locate_text(image.words, words) if words.strip() else ()
     current = [quote for item in cited[:1] if item.number for quote in item.quotes]
     answers = tuple(dict.fromkeys(box for quote in current for box in quote.boxes if box.page == page))
     return PageSheet(page, image.width, image.height, tuple(marks), image.words, matches, label, answers)
+
+
+def place_numbers(boxes: Sequence[Box]) -> list[tuple[float, float]]:
+    """Return the places of the numbers of boxes, x and y in points: left of each box, beside its first line, or
+    further down where one before would cover it.
+
+    >>> place_numbers([Box(1, 100, 50, 300, 60), Box(1, 100, 52, 200, 58)])
+    [(88, 56), (88, 73)]
+    """
+    places: list[tuple[float, float]] = []
+    for box in boxes:
+        x, y = box.x0 - 12, box.y0 + 6
+        while near := [other for left, other in places if abs(left - x) < APART and abs(other - y) < APART]:
+            y = max(near) + APART
+        places.append((x, y))
+    return places
 
 
 def mark_boxes(words: Sequence[PageWord], tree: Sequence[Node], cited: Cited, page: int) -> tuple[Box, ...]:
