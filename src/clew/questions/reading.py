@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.questions.catalogue import GraphCatalogue
+from clew.questions.direction import DirectionScorer, find_ends, name_ends, read_cues, turn_plan
 from clew.questions.graph_plans import GraphPlanner, Option
 from clew.questions.linear import FEATURES, LinearScore, add_outcomes, measure_options
 from clew.questions.names import NameScorer, find_names
@@ -97,8 +98,8 @@ class Reading:
 @dataclass(frozen=True, slots=True)
 class PlanModel:
     """The fitted parts of reading a question: names, slots, shapes, the linear scores before and after plans are run,
-    the weights of the linear score and of the judge's likenesses beside each other, the score of "none of these", and
-    the confidence."""
+    the weights of the linear score and of the judge's likenesses beside each other, the score of "none of these", the
+    confidence, and which way round a relation is meant."""
 
     names: NameScorer
     slots: SlotScorer
@@ -109,6 +110,7 @@ class PlanModel:
     judge: Floats
     none: float
     confidence: Floats
+    direction: DirectionScorer
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PlanModel:
@@ -127,6 +129,7 @@ class PlanModel:
             arrays["judge"],
             float(arrays["none"]),
             arrays["confidence"],
+            DirectionScorer.of_arrays(arrays),
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -147,6 +150,7 @@ class PlanModel:
             "judge": self.judge,
             "none": np.array(self.none),
             "confidence": self.confidence,
+            **self.direction.to_arrays(),
         }
 
 
@@ -217,7 +221,36 @@ class QuestionReader:
                 readings.append(
                     self._make_reading(candidates[place], min(first, (1 - first) * min(share, 1.0)))
                 )
-        return tuple(readings)
+        return tuple(self._weigh_direction(question, candidates[ranked.order[0]], readings)[:most])
+
+    def _weigh_direction(
+        self, question: QuestionText, first: Candidate, readings: Sequence[Reading]
+    ) -> list[Reading]:
+        """Return the readings of a question, weighed by which way round a relation is meant where the ``first`` is
+        whether it holds between two names: the plan with its ends exchanged is then one of them. Where it holds both
+        ways they stay as they are."""
+        plan, catalogue = first.option.plan, first.catalogue
+        turned = turn_plan(plan)
+        rows = None if turned is None else run_plan(catalogue.graph, turned)
+        if turned is None or rows is None or bool(len(rows)) == bool(len(first.rows)):
+            return list(readings)
+        head, relation, tail = name_ends(plan)
+        ends = find_ends(find_names(catalogue, question, self.model.names), head, tail)
+        if ends is None:
+            return list(readings)
+        likeness = self.judge.compare(
+            question.text, [say_plan(each, type_unknowns(each, catalogue)) for each in (plan, turned)]
+        )
+        cues, is_head_first = read_cues(question, ends, relation), ends[0].first < ends[1].first
+        chance = self.model.direction.score(cues, likeness, is_head_first=is_head_first)
+        certain = readings[0].probability
+        other = self._make_reading(replace(first, option=replace(first.option, plan=turned), rows=rows), 0.0)
+        weighed = [
+            replace(readings[0], probability=certain * chance),
+            replace(other, probability=certain * (1 - chance)),
+            *(each for each in readings[1:] if each.triples != other.triples),
+        ]
+        return sorted(weighed, key=lambda each: -each.probability)
 
     def find_candidates(self, question: QuestionText, catalogue: GraphCatalogue) -> list[Candidate]:
         """Return the likeliest options over one graph, run, the likeliest first."""

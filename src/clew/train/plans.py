@@ -25,6 +25,7 @@ from clew.core.types import STATED_FROM
 from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE
 from clew.models.plan_judge import ARRAYS_FILE, PlanJudge
 from clew.questions.catalogue import GraphCatalogue
+from clew.questions.direction import DirectionScorer
 from clew.questions.linear import LinearScore, add_outcomes, train_linear
 from clew.questions.names import NameScorer
 from clew.questions.plans import run_plan, say_plan, type_unknowns
@@ -40,6 +41,12 @@ from clew.questions.reading import (
 )
 from clew.questions.shapes import ShapeClassifier, ShapeExample, train_shapes
 from clew.questions.slots import SlotScorer
+from clew.train.directions import (
+    DirectionExample,
+    fit_directions,
+    measure_directions,
+    prepare_directions,
+)
 from clew.train.plan_data import (
     Domain,
     PlanExample,
@@ -133,10 +140,18 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     else:
         for name in (MODEL_FILE, TOKENIZER_FILE):
             shutil.copyfile(trained / name, out / EXPORT_FOLDER / name)
-    model = PlanModel(names, scorer, *parts, *fitted, np.zeros(len(CONFIDENCE)))
+    no_direction = DirectionScorer({}, np.zeros(3))
+    model = PlanModel(names, scorer, *parts, *fitted, np.zeros(len(CONFIDENCE)), no_direction)
     write_arrays(model, out / EXPORT_FOLDER)
     # Measured as it is shipped, in 8 bits.
     exported, fold = PlanJudge(out / EXPORT_FOLDER, encoder), [run for run in runs if not run.fold]
+    directions: list[DirectionExample] = []
+    for number, each in enumerate(sources):
+        progress("directions", number, len(sources))
+        if each.typed and not each.is_public:
+            own = partial(prepare_directions, each, exported, names)
+            directions += remember(out / f"directions-{each.name}.pickle", own)
+    model = replace(model, direction=fit_directions(directions))
     held_out = compare_held_out(
         model.after, fold, exported.compare, lambda done, total: progress("measure", done, total)
     )
@@ -146,6 +161,7 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     measured = measure_tables(tables, of_tables)
     model, tables = fit_confidence(model, held_out), fit_table_confidence(tables, of_tables)
     write_arrays(model, out / EXPORT_FOLDER, tables)
+    measures["which way round"] = measure_directions(directions)
     record = {**description, FINISHED: {"graphs": measures, "tables": measured}}
     output.write(record)
     return record

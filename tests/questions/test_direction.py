@@ -1,0 +1,78 @@
+"""Which way round a relation between two names is meant; no reversed fact is affirmed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.knowledge_base.knowledge_base import open as open_base
+from clew.models.plan_judge import create_plan_judge
+from clew.questions.direction import DirectionScorer, name_ends, turn_plan
+from clew.questions.plans import LIST, YES_NO, Edge, GraphPlan, Same
+from clew.questions.reading import QuestionReader
+from clew.train.directions import DirectionExample, fit_directions
+
+PLAN = GraphPlan((Same(1, "Ann"), Edge(1, ("reports to",), "Bo")), YES_NO)
+
+
+def test_a_plan_turned_twice_is_the_plan() -> None:
+    turned = turn_plan(PLAN)
+    assert turned is not None and turn_plan(turned) == PLAN
+    assert name_ends(PLAN) == ("Ann", "reports to", "Bo")
+    assert name_ends(turned) == ("Bo", "reports to", "Ann")
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        GraphPlan((Edge(1, ("reports to",), "Bo"),), LIST),
+        GraphPlan((Same(1, "Ann"), Edge(1, ("reports to",), 2)), YES_NO),
+        GraphPlan((Same(1, "Ann"), Edge(1, ("reports to",), "Bo", "only")), YES_NO),
+        GraphPlan((Same(1, "Ann", True), Edge(1, ("reports to",), "Bo")), YES_NO),
+    ],
+)
+def test_other_plans_are_not_turned(plan: GraphPlan) -> None:
+    assert turn_plan(plan) is None
+
+
+def test_what_speaks_for_one_way_speaks_against_the_other() -> None:
+    chooser = np.random.default_rng(0)
+    examples = []
+    for number in range(600):
+        is_passive, is_meant = bool(number % 2), bool(chooser.integers(2))
+        cues = frozenset({"order", "has by"} if is_passive else {"order"})
+        likeness = chooser.normal(size=(2, 3)) / 100
+        examples.append(DirectionExample("a", cues, likeness, is_meant != is_passive, is_meant))
+    scorer = DirectionScorer.of_arrays(fit_directions(examples).to_arrays())
+    likeness = np.zeros((2, 3))
+    active = scorer.score({"order"}, likeness, is_head_first=True)
+    passive = scorer.score({"order", "has by"}, likeness, is_head_first=True)
+    assert active > 0.8 and passive < 0.2
+    assert scorer.score({"order"}, likeness, is_head_first=False) == pytest.approx(1 - active)
+
+
+def test_no_reversed_fact_is_affirmed(tmp_path: Path) -> None:
+    people = {"Ada Fenn": "Bo Marl", "Cy Dunn": "Ada Fenn", "Di Oake": "Cy Dunn", "Ed Pell": "Bo Marl"}
+    (tmp_path / "staff.tsv").write_text(
+        "".join(f"{who}\treports to\t{to}\n{who}\thired by\t{to}\n" for who, to in people.items())
+    )
+    asked = [
+        "Does {} report to {}?",
+        "Was {} hired by {}?",
+        "is it true that {} reports to {}",
+        "{} hired by {}?",
+    ]
+    reader = QuestionReader(create_plan_judge())
+    with open_base(tmp_path / "base", create=True) as base:
+        base.graphs.add(str(tmp_path / "staff.tsv"))
+        graph = base.store.snapshot().graph("staff")
+        stated = 0
+        for text in asked:
+            for who, to in people.items():
+                answers = [reader.read(text.format(*pair), [graph])[0] for pair in ((who, to), (to, who))]
+                is_affirmed = [each.values == ("Yes",) and each.probability >= 0.7 for each in answers]
+                assert not is_affirmed[1], (text, to, who, answers[1])
+                stated += is_affirmed[0]
+        assert stated
