@@ -108,6 +108,8 @@ UNSEEN = $(foreach name,office3 policies reports science2,$(DATA)/reading2/$(nam
 sentences: .venv/ready-dev ## Train what chooses the sentences that answer again
 	$(BIN)/clew train sentences $(foreach set,$(UNSEEN),--data $(set)) --polar $(DATA)/polar/pairs.jsonl --out build/sentences
 	cp build/sentences/sentences.npz src/clew/models/embedded/plans/
+	cp build/sentences/clew-sentences-training.json results/sentences.json
+	$(BIN)/python benchmarks/plan_curves.py results/sentences.json > docs/benchmarks/sentences.md
 
 clean:
 	rm -rf .venv build

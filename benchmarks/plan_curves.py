@@ -2,7 +2,7 @@
 
     python benchmarks/plan_curves.py build/plans/clew-plans-training.json > docs/benchmarks/plans.md
     python benchmarks/plan_curves.py build/outlines/clew-outlines-training.json > docs/benchmarks/outlines.md
-    python benchmarks/plan_curves.py build/sentences/clew-sentences-training.json > docs/benchmarks/sentences.md
+    python benchmarks/plan_curves.py results/sentences.json > docs/benchmarks/sentences.md
 
 Nothing is measured here: the training asked whole graphs, worlds of tables and documents that nothing was fitted to,
 with the mixture and the confidence fitted without what is asked. Intervals are Wilson's, 95 %.
@@ -71,7 +71,7 @@ questions is a base of all of its passages; each question is asked of the whole 
 find is counted as missed. The reader has not seen these documents, and each file is held out in turn (`clew train
 sentences`) from what chooses among sentences. All figures are development.
 
-<!-- generated: python benchmarks/plan_curves.py RECORD > docs/benchmarks/sentences.md -->
+<!-- generated: python benchmarks/plan_curves.py results/sentences.json > docs/benchmarks/sentences.md -->
 """
 
 

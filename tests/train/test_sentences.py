@@ -9,8 +9,9 @@ import pytest
 
 from clew.core.errors import UsageError
 from clew.core.types import Hit, Node
-from clew.questions.sentences import LIST, SENTENCE, Option, SentenceModel, split_hits
-from clew.train.sentences import RECORD, answers_with, train_sentences, write_documents
+from clew.knowledge_base.knowledge_base import open as open_base
+from clew.questions.sentences import LIST, SENTENCE, Mark, Option, SentenceModel, measure_mark, split_hits
+from clew.train.sentences import RECORD, answers_with, train_sentences, write_documents, write_tables
 
 FACTS = [
     ("The ferry", "Crossing", "The ferry crosses the Arde at Olm. It takes nine minutes.", "nine minutes"),
@@ -111,3 +112,28 @@ def test_what_counts_as_right(answers, kind, right):
     start = 0 if kind == LIST else 25
     option = Option(0, start, len(hits[0].node.text), kind)
     assert answers_with(option, hits, [{"text": text} for text in answers]) is right
+
+
+def test_lines_with_cells_become_rows_and_a_right_row_has_all_cells_of_the_answer(tmp_path):
+    text = "Fees:\nKind | Fee\nAdult | 5\nChild | 15\n  The end."
+    write_documents([{"passages": [{"title": "A", "text": text}]}], tmp_path / "d")
+    with open_base(tmp_path / "base", create=True) as base:
+        base.add([tmp_path / "d"])
+        hits = base.search("adult child fee", k=9)
+    rows = sorted((each for each in split_hits(hits) if each.kind == "row"), key=lambda each: each.text(hits))
+    assert [option.text(hits) for option in rows] == ["Fees. Adult: Fee: 5", "Fees. Child: Fee: 15"]
+    answers = [{"text": "Adult | 5"}]
+    assert [answers_with(option, hits, answers) for option in rows] == [True, False]
+    assert write_tables("one | line") == "one | line"
+
+
+def test_a_mark_that_is_a_whole_cell_is_told_from_one_that_is_not():
+    hits = [hit("Bittern: Built: 1919; Builder: Tolland Yard", "row")]
+    (option,) = split_hits(hits)
+    text = hits[0].node.text
+    shares = [
+        measure_mark(hits, option, mark, [mark])[-1]
+        for words in ("1919", "Tolland Yard", "Tolland", "Built: 1919; Builder")
+        for mark in [Mark(0, text.index(words), text.index(words) + len(words), 0.5)]
+    ]
+    assert shares == [1.0, 1.0, -1.0, -1.0]

@@ -80,6 +80,7 @@ MARKED = (
     "share among the marks of its option",
     "words",
     "words of its option",
+    "a whole cell of a row",
 )
 #: The features of the confidence in a yes or a no.
 VERDICT = ("constant", "yes against no", "best against none", "log odds of the sentence")
@@ -334,8 +335,15 @@ def measure_mark(hits: Sequence[Hit], option: Option, mark: Mark, marks: Sequenc
             mark.probability / (sum(each.probability for each in marks) or 1.0),
             math.log1p(len(text.split())),
             math.log1p(len(option.text(hits).split())),
+            _measure_cell(hits[mark.place].node.text, mark) if option.kind == ROW else 0.0,
         ]
     )
+
+
+def _measure_cell(row: str, mark: Mark) -> float:
+    """Return 1 for a mark that is a whole cell of a row, "Built: 1919; Builder: Tolland Yard", else -1."""
+    begins = row[: mark.start].rstrip()[-1:] in {"", ":", "."}
+    return 1.0 if begins and row[mark.end :].lstrip()[:1] in {"", ";"} else -1.0
 
 
 def measure_verdict(yes: float, no: float, probability: float) -> Floats:

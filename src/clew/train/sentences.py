@@ -7,6 +7,7 @@ the confidence.
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import tempfile
@@ -20,7 +21,7 @@ import numpy as np
 
 from clew.core.config import DEFAULT_READER
 from clew.core.errors import UsageError
-from clew.core.types import STATED_FROM
+from clew.core.types import ROW, STATED_FROM
 from clew.evaluate.metrics.answers import token_f1
 from clew.knowledge_base import registry
 from clew.knowledge_base.knowledge_base import open as open_base
@@ -59,6 +60,8 @@ _ITEMS, _MOST_OF = 0.75, 0.6
 _WITHOUT, _FAR = 0.2, 10.0
 #: Marked words are the value from this token F1 on.
 _SAME = 0.6
+#: What stands between the cells of a row.
+_CELL_END = " | "
 _SPACE = re.compile(r"[\s|*_`\\-]+")
 
 
@@ -186,13 +189,39 @@ def write_documents(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
     for number, (document, sections) in enumerate(documents.items()):
         lines = [f"# {document}"]
         for section, texts in sorted(sections.items(), key=lambda pair: pair[0] != ""):
-            lines += [f"## {section}"] * bool(section) + list(texts)
+            lines += [f"## {section}"] * bool(section) + [write_tables(text) for text in texts]
         (folder / f"{number:03}.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_tables(text: str) -> str:
+    r"""Return a text with its runs of lines that have cells, "a | b", as Markdown tables; the first line of each is
+    the header.
+
+    >>> print(write_tables("Fees:\nKind | Fee\nAdult | 5"))
+    Fees:
+    <BLANKLINE>
+    | Kind | Fee |
+    | --- | --- |
+    | Adult | 5 |
+    <BLANKLINE>
+    """
+    lines: list[str] = []
+    for has_cells, run in itertools.groupby(text.split("\n"), lambda line: _CELL_END in line):
+        own = list(run)
+        if has_cells and len(own) > 1:
+            rows = [line.strip("| ").split(_CELL_END) for line in own]
+            width = max(map(len, rows))
+            rows.insert(1, ["---"] * width)
+            own = ["", *(f"| {_CELL_END.join(row + [''] * (width - len(row)))} |" for row in rows), ""]
+        lines += own
+    return "\n".join(lines)
 
 
 def answers_with(option: Option, hits: Sequence[Hit], answers: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether an option holds the answer of a question, or is a part of it; a list holds most of several."""
     text = _squeeze(option.text(hits))
+    if option.kind == ROW:
+        return any(_has_cells(text, answer["text"]) for answer in answers)
     texts = [_squeeze(answer["text"]) for answer in answers]
     if option.kind == LIST:
         inside = sum(each in text for each in texts)
@@ -200,6 +229,12 @@ def answers_with(option: Option, hits: Sequence[Hit], answers: Sequence[Mapping[
             return inside >= _ITEMS * len(texts)
         return inside == 1 and len(texts[0]) > _MOST_OF * len(text)
     return any(each and (each in text or (text in each and len(text) > 12)) for each in texts)
+
+
+def _has_cells(row: str, answer: str) -> bool:
+    """Return whether a row, squeezed, has all cells of an answer; between them stand the names of its columns."""
+    cells = [cell for cell in map(_squeeze, answer.split(_CELL_END)) if cell]
+    return bool(cells) and all(cell in row for cell in cells)
 
 
 def _squeeze(text: str) -> str:

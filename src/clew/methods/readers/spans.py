@@ -317,7 +317,8 @@ class SpanAnswerReader:
         self, question: str, hits: Sequence[Hit], option: Option, marks: Sequence[Mark], probability: float
     ) -> Reading:
         """Return the reading of an option that answers with ``probability``: the words marked in it, where these are
-        sure enough, else all of its words. Where it is likely that they are what is asked, the quote says so."""
+        sure enough, else all of its words; a whole row says too little. Where it is likely that the marked words are
+        what is asked, the quote says so."""
         hit = hits[option.place]
         node, whole = hit.node, (option.start, option.end)
         words = node.text[option.start : option.end]
@@ -327,7 +328,7 @@ class SpanAnswerReader:
             mark, chance = chosen
             text, place = node.text[mark.start : mark.end], (mark.start, mark.end)
             quote = replace(quote, answer=place)
-            if probability * chance >= STATED_FROM or probability < STATED_FROM:
+            if option.kind == ROW or not probability * chance < STATED_FROM <= probability:
                 if option.kind != LIST:
                     quote = quote_around(node, Span(text, "text", option.place, *place, 0.0), question)
                 return Reading(text, probability * chance, hit, quote)
