@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE
 from clew.models.plan_judge import MAX_TOKENS
 from clew.train.export import convert_weights
+from clew.train.gradient_steps import GradientSteps, choose_device
 from clew.train.plan_data import PlanExample
 
 if TYPE_CHECKING:
@@ -119,60 +120,28 @@ class JudgeTrainer:
 
     def train(self, examples: Sequence[JudgeExample], progress: Callable[[int, int], None]) -> None:
         """Train on questions; go on from the checkpoint, if there is one."""
-        import torch
-
         settings, model = self.settings, self.model
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        model.to(device).train()
-        optimizer = torch.optim.AdamW(
-            [
-                {
-                    "params": [each for each in model.bert.parameters() if each.requires_grad],
-                    "lr": settings.learning_rate,
-                },
-                {"params": [model.weights, model.scale, model.none], "lr": 0.02},
-            ],
-            weight_decay=0.0,
-        )
+        own = [each for each in model.bert.parameters() if each.requires_grad]
         rising = max(round(settings.warmup * settings.steps), 1)
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer,
-            lambda step: min((step + 1) / rising, 1.0) * max(0.03, 1 - step / settings.steps),
-        )
-        done = 0
-        if self.checkpoint.is_file():
-            state = torch.load(self.checkpoint, map_location=device, weights_only=True)
-            model.load_state_dict(state["model"])
-            optimizer.load_state_dict(state["optimizer"])
-            schedule.load_state_dict(state["schedule"])
-            done = state["done"]
-        usable = [example for example in examples if len(example.sentences)]
-        for step, batch in enumerate(self._batches(usable)):
-            if step >= settings.steps:
-                break
-            if step < done:
-                continue
+
+        def loss(step: int, batch: Sequence[JudgeExample]) -> Any:
             drawn = [
                 self._draw(example, random.Random(f"{settings.seed} {step} {place}"))
                 for place, example in enumerate(batch)
             ]
-            loss = self._loss([example.question for example in batch], drawn, device)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad(set_to_none=True)
-            done = step + 1
-            if done % settings.save_every == 0 or done == settings.steps:
-                state = {
-                    "model": model.state_dict(),
-                    "optimizer": optimizer.state_dict(),
-                    "schedule": schedule.state_dict(),
-                    "done": done,
-                }
-                torch.save(state, self.checkpoint.with_suffix(".new"))
-                self.checkpoint.with_suffix(".new").replace(self.checkpoint)
-            progress(done, settings.steps)
+            return self._loss([example.question for example in batch], drawn, choose_device())
+
+        GradientSteps(
+            model,
+            [
+                {"params": own, "lr": settings.learning_rate},
+                {"params": [model.weights, model.scale, model.none], "lr": 0.02},
+            ],
+            lambda step: min((step + 1) / rising, 1.0) * max(0.03, 1 - step / settings.steps),
+            settings.steps,
+            self.checkpoint,
+            settings.save_every,
+        ).run(self._batches([example for example in examples if len(example.sentences)]), loss, progress)
         model.cpu().eval()
 
     def _loss(

@@ -27,6 +27,7 @@ from clew.evaluate.metrics.answers import exact_match, token_f1
 from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, read_tokenizer
 from clew.models.span_reader import FORMAT, SETTINGS_FILE, Tokens, best_spans, build_windows
 from clew.train.export import Weights, convert_weights, read_int8
+from clew.train.gradient_steps import GradientSteps, choose_device, count_finished
 from clew.train.reading_data import ReadingData
 from clew.train.reading_examples import ReadingExample
 from clew.train.sentence_reader import SentenceSettings, train_further
@@ -131,42 +132,37 @@ def train_model(
     windows: Sequence[TargetWindow],
     settings: ReaderSettings,
     progress: Callable[[int, int], None],
-    checkpoint: Path | None = None,
+    checkpoint: Path,
 ) -> None:
-    """Train ``model`` in place, on a GPU where there is one; continue from ``checkpoint`` if that file exists.
-
-    Equal windows, settings, machine and versions give equal weights, interrupted or not.
-    """
+    """Train ``model`` in place; continue from ``checkpoint`` if that file exists."""
     import torch
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model.to(device).train()
     model.encoder.embeddings.requires_grad_(not settings.freeze_embeddings)
-    optimizer = torch.optim.AdamW(
-        [weights for weights in model.parameters() if weights.requires_grad],
-        lr=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-    )
+    weights = [each for each in model.parameters() if each.requires_grad]
     total = count_steps(windows, settings)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _warm_up_and_decay(settings.warmup, total))
-    torch.manual_seed(settings.seed)
-    done = _load_state(checkpoint, device, model, optimizer, schedule)
-    for step, batch in enumerate(_batches(windows, settings)):
-        if step < done:
-            continue
-        arrays = {name: torch.from_numpy(array).to(device) for name, array in pad_batch(batch).items()}
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
+    rising = max(round(settings.warmup * total), 1)
+
+    def loss(_step: int, batch: Sequence[TargetWindow]) -> Any:
+        arrays = {
+            name: torch.from_numpy(array).to(choose_device()) for name, array in pad_batch(batch).items()
+        }
+        with torch.autocast(
+            choose_device().type, dtype=torch.bfloat16, enabled=choose_device().type == "cuda"
+        ):
             logits = model(arrays["input_ids"], arrays["attention_mask"], arrays["token_type_ids"])
-        loss = span_losses(logits, arrays["attention_mask"], arrays["starts"], arrays["ends"]).mean()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
-        optimizer.step()
-        schedule.step()
-        optimizer.zero_grad(set_to_none=True)
-        done = step + 1
-        if checkpoint is not None and done % settings.save_every == 0:
-            _save_state(checkpoint, model, optimizer, schedule, done)
-        progress(done, total)
+        return span_losses(logits, arrays["attention_mask"], arrays["starts"], arrays["ends"]).mean()
+
+    torch.manual_seed(settings.seed)
+    GradientSteps(
+        model,
+        [{"params": weights, "lr": settings.learning_rate}],
+        lambda step: min((step + 1) / rising, max(total - step, 0) / max(total - rising, 1)),
+        total,
+        checkpoint,
+        settings.save_every,
+        settings.clip,
+        settings.weight_decay,
+    ).run(_batches(windows, settings), loss, progress)
 
 
 def count_steps(windows: Sequence[TargetWindow], settings: ReaderSettings) -> int:
@@ -179,49 +175,6 @@ def count_steps(windows: Sequence[TargetWindow], settings: ReaderSettings) -> in
 def _batches(windows: Sequence[TargetWindow], settings: ReaderSettings) -> Iterator[list[TargetWindow]]:
     for epoch in range(settings.epochs):
         yield from epoch_batches(windows, settings.batch, random.Random(f"{settings.seed} {epoch}"))
-
-
-def _warm_up_and_decay(warmup: float, steps: int) -> Callable[[int], float]:
-    rising = max(round(warmup * steps), 1)
-
-    def rate(step: int) -> float:
-        return min((step + 1) / rising, max(steps - step, 0) / max(steps - rising, 1))
-
-    return rate
-
-
-def _save_state(checkpoint: Path, model: Any, optimizer: Any, schedule: Any, done: int) -> None:
-    import torch
-
-    random_state = [torch.get_rng_state()]
-    if torch.cuda.is_available():
-        random_state.append(torch.cuda.get_rng_state())
-    state = {
-        "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "schedule": schedule.state_dict(),
-        "random": random_state,
-        "done": done,
-    }
-    temporary = checkpoint.with_suffix(".new")
-    torch.save(state, temporary)
-    temporary.replace(checkpoint)
-
-
-def _load_state(checkpoint: Path | None, device: Any, model: Any, optimizer: Any, schedule: Any) -> int:
-    """Restore a checkpoint, if there is one; return its number of steps."""
-    import torch
-
-    if checkpoint is None or not checkpoint.is_file():
-        return 0
-    state = torch.load(checkpoint, map_location=device, weights_only=True)
-    model.load_state_dict(state["model"])
-    optimizer.load_state_dict(state["optimizer"])
-    schedule.load_state_dict(state["schedule"])
-    torch.set_rng_state(state["random"][0].cpu())
-    if len(state["random"]) > 1:
-        torch.cuda.set_rng_state(state["random"][1].cpu())
-    return int(state["done"])
 
 
 def read_spans(
@@ -389,7 +342,7 @@ def train_reader(
             for window in target_windows(tokens, example, settings.max_tokens)
         ]
         steps = count_steps(windows, settings)
-        report_plan(ReaderPlan(len(data.training), len(windows), steps, _steps_of(checkpoint)))
+        report_plan(ReaderPlan(len(data.training), len(windows), steps, count_finished(checkpoint)))
         train_model(model, windows, settings, partial(progress, "words"), checkpoint)
     if data.questions:
         train_further(
@@ -450,11 +403,3 @@ def _save_tokenizer(source: str, out: Path) -> Path:
     tokenizer.no_truncation()
     tokenizer.save(str(out / TOKENIZER_FILE))
     return out / TOKENIZER_FILE
-
-
-def _steps_of(checkpoint: Path) -> int:
-    if not checkpoint.is_file():
-        return 0
-    import torch
-
-    return int(torch.load(checkpoint, map_location="cpu", weights_only=True)["done"])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.models.span_reader import Tokens, Window, build_windows, option_tokens, verdict_positions
+from clew.train.gradient_steps import GradientSteps, choose_device
 from clew.train.sentence_questions import SentenceQuestion
 from clew.train.target_windows import TargetWindow, answer_positions, pad_batch, span_losses
 
@@ -102,34 +103,12 @@ def train_further(
     score of "none of these" is 0."""
     import torch
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model.none = torch.nn.Parameter(torch.tensor(0.0))
-    model.to(device).train()
     model.encoder.embeddings.requires_grad_(False)
     own = [each for each in model.encoder.parameters() if each.requires_grad]
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": own, "lr": settings.learning_rate},
-            {"params": [*model.head.parameters(), model.none], "lr": settings.head_rate},
-        ],
-        weight_decay=settings.weight_decay,
-    )
     rising = max(round(settings.warmup * settings.steps), 1)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / rising, max(0.02, 1 - step / settings.steps))
-    )
-    done = 0
-    if checkpoint.is_file():
-        state = torch.load(checkpoint, map_location=device, weights_only=True)
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        schedule.load_state_dict(state["schedule"])
-        done = state["done"]
-    for step, batch in enumerate(_batches(questions, settings)):
-        if step >= settings.steps:
-            break
-        if step < done:
-            continue
+
+    def loss(step: int, batch: Sequence[SentenceQuestion]) -> Any:
         windows = [
             window
             for place, question in enumerate(batch)
@@ -140,23 +119,21 @@ def train_further(
                 settings.max_tokens,
             )
         ]
-        loss = _loss(model, windows, len(batch), settings, device)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
-        optimizer.step()
-        schedule.step()
-        optimizer.zero_grad(set_to_none=True)
-        done = step + 1
-        if done % settings.save_every == 0 or done == settings.steps:
-            state = {
-                "model": model.state_dict(),
-                "optimizer": optimizer.state_dict(),
-                "schedule": schedule.state_dict(),
-                "done": done,
-            }
-            torch.save(state, checkpoint.with_suffix(".new"))
-            checkpoint.with_suffix(".new").replace(checkpoint)
-        progress(done, settings.steps)
+        return _loss(model, windows, len(batch), settings, choose_device())
+
+    GradientSteps(
+        model,
+        [
+            {"params": own, "lr": settings.learning_rate},
+            {"params": [*model.head.parameters(), model.none], "lr": settings.head_rate},
+        ],
+        lambda step: min((step + 1) / rising, max(0.02, 1 - step / settings.steps)),
+        settings.steps,
+        checkpoint,
+        settings.save_every,
+        settings.clip,
+        settings.weight_decay,
+    ).run(_batches(questions, settings), loss, progress)
     with torch.no_grad():
         model.head.bias[2] -= model.none
     del model.none
