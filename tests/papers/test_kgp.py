@@ -166,23 +166,8 @@ def test_entities_are_a_graph_where_passages_are_annotated(data, tmp_path):
     assert 0 < points[0.9]["edges"] < points[0.0]["edges"] == 66
 
 
-@pytest.mark.slow
-def test_figures_and_tables_of_the_commands(data, tmp_path):
-    shared = ["--data", data, "--sentences", 12, "--out", tmp_path]
-    output = run("eval", "density", *shared, "-g", "mentions", "-r", "kgp").stdout
-    assert "| mentions | 200 |" in output
-    assert "| 10 | 3 |" in run("eval", "branching", *shared, "-r", "kgp").stdout
-    folder = tmp_path / "hotpotqa-question"
-    for name in ("density", "branching"):
-        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert (folder / f"{name}.svg").read_text().count("<path") > 20
-    facts = json.loads((folder / "density.json").read_text())
-    assert facts["walk"] == "kgp" and facts["passages"] == "sentence" and facts["clew"]
-    assert len(facts["graphs"]["mentions"][0]["intervals"]["SF-EM"]) == 2
-
-
 def test_the_printed_command_says_that_there_was_no_encoder(data, tmp_path):
-    printed = command_line("density", [work(data, tmp_path)])
+    printed = command_line("graphs", [work(data, tmp_path)])
     assert "--encoder none" in printed and "--llm" not in printed
 
 
@@ -242,14 +227,7 @@ def test_the_page_says_what_was_run_and_is_not_run_twice(data, few_knobs, tmp_pa
 def test_every_command_of_the_page_can_be_run(data, few_knobs, tmp_path):
     write_kgp_page([work(data, tmp_path)])
     commands = re.findall(r"^clew (eval .*)$", (tmp_path / "page.md").read_text(), re.MULTILINE)
-    assert [command.split()[1] for command in commands] == [
-        "paper",
-        "run",
-        *["graphs"] * 2,
-        "run",
-        "density",
-        "branching",
-    ]
+    assert [command.split()[1] for command in commands] == ["paper", "run", *["graphs"] * 2, "run"]
     before = everything(tmp_path)
     for command in commands[1:]:
         run(*shlex.split(command))
@@ -352,17 +330,11 @@ def test_a_run_is_recorded_and_replayed(data, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["density", "-r", "read"], "walks no graph"),
-        (["density", "-r", "kgpp"], "Did you mean 'kgp'"),
-        (["density", "-r", "kgp(grph=mentions)"], "Did you mean 'graph'"),
-        (["density", "-g", "structure"], "no knob"),
-        (["density", "-g", "knn"], "encoder"),
-        (["density", "--passages", "word"], "paragraph, sentence"),
-        (["density", "--passages", "paragraph", "-g", "mentions"], "needs sentences"),
-        (["density", "-g", "entities"], "clew annotate"),
-        (["branching", "-r", "golden"], "walks no graph"),
-        (["branching", "--budget", "0"], "--budget"),
-        (["branching", "--corpus", "/no/such/base"], "no knowledge base"),
+        (["graphs", "-g", "knn"], "encoder"),
+        (["graphs", "--passages", "word"], "paragraph, sentence"),
+        (["run", "--passages", "paragraph", "-r", "kgp-paper"], "needs sentences"),
+        (["graphs", "-g", "entities"], "clew annotate"),
+        (["graphs", "--corpus", "/no/such/base"], "no knowledge base"),
         (["paper", "kpg"], "kgp"),
         (["graphs", "-g", "structure"], "no knob"),
         (["graphs", "-g", "knn(vectors=none)", "--encoder", "clew:hops"], "no vectors of 'none'"),
@@ -396,12 +368,12 @@ def test_what_figures_need_is_said_before_anything_is_measured(data, tmp_path, m
 
 
 @pytest.mark.slow
-def test_a_walk_that_always_fails_gives_no_figure(data, tmp_path):
+def test_a_walk_that_always_fails_gives_no_figure(data, few_knobs, tmp_path):
     with ScriptedServer([]) as server:
-        words = ["-r", "kgp-paper(guide=generated)", "--llm", server.llm, "--sentences", 12]
-        shown = run("eval", "branching", "--data", data, "--out", tmp_path, *words, status=2)
+        words = ["--llm", server.llm, "--encoder", "none", "--limit", 1, "--sentences", 12]
+        shown = run("eval", "paper", "kgp", "--data", data, "--out", tmp_path, *words, status=2)
     assert "answered no question: ModelError" in shown.output
-    assert not (tmp_path / "hotpotqa-question" / "branching.png").exists()
+    assert not (tmp_path / "hotpotqa-question" / "density.png").exists()
 
 
 @pytest.mark.slow

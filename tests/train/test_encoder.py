@@ -355,15 +355,6 @@ def test_another_folder_is_not_touched(source, data, tmp_path):
     shutil.rmtree(tmp_path / "made")
 
 
-def test_training_data_for_other_trainers(data, tmp_path):
-    for form, key in (("passages", "passages"), ("instruction", "output")):
-        out = tmp_path / f"{form}.jsonl"
-        done = CliRunner().invoke(app, ["train", "data", "--data", data, "--out", str(out), "--form", form])
-        assert done.exit_code == 0 and "20 lines" in done.stdout, done.output
-        assert key in json.loads(out.read_text().splitlines()[0])
-        assert CliRunner().invoke(app, ["train", "data", "--data", data, "--out", str(out)]).exit_code == 2
-
-
 def test_the_command_learns_the_nodes_that_answer_stark_s_questions(source, tmp_path):
     data, graph = f"stark={write_questions(tmp_path / 'qa')}#test-0.1", write_clinic(tmp_path / "clinic")
     out = tmp_path / "nodes"

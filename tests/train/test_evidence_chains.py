@@ -6,7 +6,7 @@ import pytest
 
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.train.evidence_chains import evidence_chains, gold_passages
+from clew.train.evidence_chains import GuideStep, evidence_chains, gold_passages, guide_steps
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -145,6 +145,21 @@ def test_support_beyond_a_paragraph_is_left_out_and_its_whole_text_taken():
     assert [(passage.title, passage.facts) for passage in gold_passages(result)] == [
         ("Tolland Yard", "Tolland Yard is a shipyard. It opened in 1919."),
         ("Heron Maid", "The Heron Maid is a lighter."),
+    ]
+
+
+def test_three_hops_make_two_steps_and_each_order_of_a_comparison_one():
+    corpus = tuple(Paragraph(title, (f"{title} it is.",)) for title in ("One", "Two", "Three"))
+    support = tuple(Support(item.title, text=item.text) for item in corpus)
+    three = Example("3", "Q?", ("x",), support=support, corpus=corpus, chain=(("q", "a"),) * 3)
+    assert list(guide_steps(three)) == [
+        GuideStep("Q?", "One it is.", "Two it is."),
+        GuideStep("Q?", "One it is. Two it is.", "Three it is."),
+    ]
+    compared = Example("2", "Q?", ("x",), support=support[:2], corpus=corpus[:2], question_type="comparison")
+    assert list(guide_steps(compared)) == [
+        GuideStep("Q?", "One it is.", "Two it is."),
+        GuideStep("Q?", "Two it is.", "One it is."),
     ]
 
 

@@ -19,7 +19,7 @@ from clew.methods.kgp.guides import GENERATION_PROMPTS
 from clew.models.local import LocalModel, load_tokenizer, tokenize_prompts
 from clew.parse.documents.builder import DocumentBuilder
 from clew.store.store import Store
-from clew.train.evidence_chains import GuideStep, instruction_records
+from clew.train.evidence_chains import GuideStep, guide_steps
 from clew.train.traverser import IGNORED, LLAMA, T5, RowBuilder, divide_questions, train_traverser
 
 MISSING = [name for name in ("torch", "transformers", "accelerate", "peft") if find_spec(name) is None]
@@ -193,9 +193,10 @@ def test_a_t5_reads_the_instruction_as_a_prefix_and_writes_the_output(folders, d
     tokenizer = load_tokenizer(str(folders["t5"]), "right")
     tokens = RowBuilder(tokenizer, load_prompt("kgp-prefix"), False, (64, 16))
     (row,) = tokens.build_rows([STEP]).rows
-    (record,) = instruction_records(next(data.examples()), "prefix")
-    assert tokenizer.decode(row["input_ids"]) == record["input"]
-    assert tokenizer.decode(row["labels"]) == f"{record['output']} </s>"
+    assert list(guide_steps(next(data.examples()))) == [STEP]
+    instruction = "What evidence do we need to answer the question given the current evidence?"
+    assert tokenizer.decode(row["input_ids"]) == f"{instruction} {STEP.question} {STEP.evidence}"
+    assert tokenizer.decode(row["labels"]) == f"{STEP.next_evidence} </s>"
 
 
 @needs_torch

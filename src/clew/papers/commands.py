@@ -1,4 +1,4 @@
-"""The commands of the papers' experiments: ``clew eval annotate``, ``graphs``, ``density``, ``branching``, ``paper``.
+"""The commands of the papers' experiments: ``clew eval annotate``, ``graphs``, ``paper``.
 
 The command line finds them by the entry points of the group ``clew.commands``.
 """
@@ -40,16 +40,6 @@ Graphs: TypeAlias = Annotated[
         metavar="NAME",
         help="A graph: keywords, mentions, knn or entities; may be repeated.",
         show_default="all that can be built",
-    ),
-]
-Walk: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--recipe",
-        "-r",
-        metavar="RECIPE",
-        help="The walk: kgp-paper or kgp, optionally with its options.",
-        show_default="kgp-paper; with --llm kgp-paper(guide=generated)",
     ),
 ]
 Corpus: TypeAlias = Annotated[
@@ -173,97 +163,6 @@ def graphs(
         for experiment in experiments:
             for section in graph_sections(experiment, _choose_graphs(experiment, graph)):
                 _print_section(section)
-
-
-def density(
-    data: Data,
-    graph: Graphs = None,
-    recipe: Walk = None,
-    corpus: Corpus = "question",
-    out: Out = ANALYSES_FOLDER,
-    llm: Llm = None,
-    encoder: Encoder = None,
-    passages: Passages = "sentence",
-    sentences: Sentences = 700,
-    documents: DocumentCount = None,
-    articles: Articles = None,
-    beside: SecondEncoder = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    workers: Workers = 1,
-) -> None:
-    """Plot what a walk finds, and how fast, against the density of its graph (KGP paper, Figures 6 and 10).
-
-    The recipe is run with each graph at each value of its parameter; clew eval report and clew eval errors read the
-    results. The latency is the time spent choosing neighbours, so nothing else should run at the same time. Needs the
-    extra plots. An interrupted run continues when it is started again.
-
-      clew eval density --data hotpotqa=dev.json --limit 100 --graph keywords --graph mentions
-    """
-    from clew.papers.kgp import density_section
-
-    with figure_session(
-        data,
-        corpus,
-        out,
-        llm,
-        encoder,
-        passages,
-        sentences,
-        limit,
-        seed,
-        workers,
-        documents,
-        articles,
-        beside,
-    ) as experiments:
-        for experiment in experiments:
-            _print_section(density_section(experiment, _choose_graphs(experiment, graph), recipe))
-
-
-def branching(
-    data: Data,
-    recipe: Walk = None,
-    budget: Annotated[int, typer.Option(min=1, metavar="K", help="Paths that a walk may return.")] = 30,
-    corpus: Corpus = "question",
-    out: Out = ANALYSES_FOLDER,
-    llm: Llm = None,
-    encoder: Encoder = None,
-    passages: Passages = "sentence",
-    sentences: Sentences = 700,
-    documents: DocumentCount = None,
-    articles: Articles = None,
-    beside: SecondEncoder = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    workers: Workers = 1,
-) -> None:
-    """Plot what a walk finds against its branching factor, 1 to 10, at a constant budget (KGP paper, Figure 7).
-
-    A larger branching factor leaves fewer seeds: budget / branch. Needs the extra plots. An interrupted run continues
-    when it is started again.
-
-      clew eval branching --data 2wikimultihopqa=dev.json --limit 100
-    """
-    from clew.papers.kgp import branching_section
-
-    with figure_session(
-        data,
-        corpus,
-        out,
-        llm,
-        encoder,
-        passages,
-        sentences,
-        limit,
-        seed,
-        workers,
-        documents,
-        articles,
-        beside,
-    ) as experiments:
-        for experiment in experiments:
-            _print_section(branching_section(experiment, recipe, budget))
 
 
 def annotate(

@@ -261,7 +261,7 @@ def graph_statistics(series: Series) -> list[dict[str, Any]]:
 
 def density_recipes(graphs: Sequence[str], walk: str) -> list[str]:
     """Return ``walk`` over each graph at each value of its parameter. Raises UsageError."""
-    recipe = _parse_walk(walk)
+    recipe = parse_recipe(walk)
     return [str(recipe.with_options(graph=graph)) for graph in graphs_by_knob(graphs)]
 
 
@@ -299,7 +299,7 @@ def measure_branching(
 
 def branching_recipes(walk: str, budget: int = BUDGET, branches: Sequence[int] = BRANCHES) -> list[str]:
     """Return ``walk`` with each branching factor at the same budget. Raises UsageError."""
-    recipe = _parse_walk(walk)
+    recipe = parse_recipe(walk)
     return [
         # The budget of a walk counts its seeds too.
         str(
@@ -314,15 +314,6 @@ def branching_recipes(walk: str, budget: int = BUDGET, branches: Sequence[int] =
 def seed_count(budget: int, branch: int) -> int:
     """Return the number of seeds for a budget of paths: budget / branch rounded half up, at least 1."""
     return max(1, math.floor(budget / branch + 0.5))
-
-
-def _parse_walk(recipe: str) -> Recipe:
-    """Return the parsed recipe of a walk. Raises UsageError for a recipe without a graph."""
-    parsed = parse_recipe(recipe)
-    if "graph" not in REGISTRY.component("recipe", parsed.name).options:
-        raise UsageError(f"'{parsed.name}' walks no graph", "Name a walk: kgp-paper, kgp")
-    REGISTRY.complete("recipe", parsed)
-    return parsed
 
 
 def _run_point(run: Run, settings: EvaluationSettings) -> dict[str, Any]:
@@ -372,7 +363,8 @@ def graph_sections(experiment: Experiment, graphs: Sequence[str]) -> tuple[Secti
     (experiment.graph_folder.path / "statistics.md").write_text(table, encoding="utf-8")
     write_json(experiment.graph_folder, "quality", {"graphs": series})
     without_model = replace(experiment, settings=replace(experiment.settings, llm=None))
-    command = command_line("graphs", [without_model], _graph_options(graphs))
+    options = [word for name in graphs for word in ("--graph", name)]
+    command = command_line("graphs", [without_model], options)
     statistics_section = Section(
         f"Graph statistics of {experiment.questions.title}",
         "Means over questions (paper: Tables 2 and 4). Edges are distinct and undirected, density is their share "
@@ -393,9 +385,9 @@ def graph_sections(experiment: Experiment, graphs: Sequence[str]) -> tuple[Secti
     return statistics_section, quality_section
 
 
-def density_section(experiment: Experiment, graphs: Sequence[str], walk: str | None = None) -> Section:
+def density_section(experiment: Experiment, graphs: Sequence[str]) -> Section:
     """Return performance and latency against density (Figures 6 and 10). Raises UsageError."""
-    walk = walk or default_walk(experiment.settings)
+    walk = default_walk(experiment.settings)
     series = measure_density(experiment, graphs, walk)
     measure = "F1" if experiment.settings.llm else "SF-EM"
     write_json(experiment.folder, "density", {"walk": walk, "graphs": series})
@@ -405,22 +397,22 @@ def density_section(experiment: Experiment, graphs: Sequence[str], walk: str | N
         f"The walk `{walk}` over each graph at each value of its knob (paper: Figures 6 and 10). SF-EM is the share "
         "of questions with all gold evidence on the paths. walk-seconds is the time spent choosing neighbours, per "
         "question, on the machine of this run.",
-        command_line("density", [experiment], [*_graph_options(graphs), "--recipe", walk]),
+        "",
         points_table(columns | _measure_columns(experiment), _flatten(series)),
         figures.draw_density(series, measure, _title(experiment), experiment.folder.path / "density"),
     )
 
 
-def branching_section(experiment: Experiment, walk: str | None = None, budget: int = BUDGET) -> Section:
+def branching_section(experiment: Experiment) -> Section:
     """Return performance against the branching factor at a constant budget (Figure 7). Raises UsageError."""
-    walk = walk or default_walk(experiment.settings)
-    points = measure_branching(experiment, walk, budget)
+    walk = default_walk(experiment.settings)
+    points = measure_branching(experiment, walk)
     measures = ["SF-EM", "SF-coverage", *(ANSWER_METRICS if experiment.settings.llm else ())]
-    write_json(experiment.folder, "branching", {"walk": walk, "budget": budget, "points": points})
+    write_json(experiment.folder, "branching", {"walk": walk, "budget": BUDGET, "points": points})
     return Section(
         f"Branching factor, {experiment.questions.title}",
-        f"The walk `{walk}` with a budget of {budget} paths, from {budget} / branch seeds (paper: Figure 7).",
-        command_line("branching", [experiment], ["--budget", str(budget), "--recipe", walk]),
+        f"The walk `{walk}` with a budget of {BUDGET} paths, from {BUDGET} / branch seeds (paper: Figure 7).",
+        "",
         points_table({"branch": "branch", "seeds": "seeds"} | _measure_columns(experiment), points),
         figures.draw_branching(points, measures, _title(experiment), experiment.folder.path / "branching"),
     )
@@ -435,10 +427,6 @@ def _measure_columns(experiment: Experiment) -> dict[str, str]:
         "errors",
     )
     return {name: name for name in names}
-
-
-def _graph_options(graphs: Sequence[str]) -> list[str]:
-    return [word for name in graphs for word in ("--graph", name)]
 
 
 def _flatten(series: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:

@@ -28,8 +28,8 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One analysis: title, explanation, the command that runs it alone, a Markdown table, and its figure files (PNG
-    first)."""
+    """One analysis: title, explanation, the command that runs it alone ("" where the page does), a Markdown table,
+    and its figure files (PNG first)."""
 
     title: str
     text: str
@@ -45,7 +45,7 @@ class Section:
             parts.append(
                 " ".join(f"[{figure.suffix[1:].upper()}]({_link(figure, folder)})" for figure in self.figures)
             )
-        parts += [self.table.rstrip(), f"```console\n{self.command}\n```"]
+        parts += [self.table.rstrip(), *([f"```console\n{self.command}\n```"] if self.command else [])]
         return "\n\n".join(parts)
 
 

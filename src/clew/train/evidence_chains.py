@@ -1,4 +1,4 @@
-"""Chains of gold passages in the order in which they lead to the answer, and training files made of them.
+"""Chains of gold passages in the order in which they lead to the answer, and the steps of a guide made of them.
 
 MDR is trained on supporting facts in the order of the hops, and the KGP paper's guide on "given these, which next?"
 (Wang et al., AAAI 2024, Supplementary 8.1, Listing 1). The order comes from:
@@ -10,21 +10,16 @@ MDR is trained on supporting facts in the order of the hops, and the KGP paper's
 | comparisons     | both orders                                                                              |
 | other questions | last is the passage with the answer, else the one that another passage names |
 
-An example whose order is unclear has no chain; nothing is guessed. The training files are JSON lines in the order of
-the examples, so that the same data makes the same file.
+An example whose order is unclear has no chain; nothing is guessed.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
-from clew.core.errors import unknown_name_error
 from clew.core.text import normalise_name, title_names
-from clew.evaluate.corpora import shuffle_paragraphs
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example, Paragraph
@@ -179,37 +174,6 @@ def _split_strands(triples: Sequence[Sequence[str]]) -> list[list[int]]:
     return strands
 
 
-#: The instruction of Listing 1.
-INSTRUCTION = "What evidence do we need to answer the question given the current evidence?"
-Form = Literal["instruction", "prefix"]
-
-
-def chain_records(example: Example, negatives: int = 2, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield one record for each chain of the example, to train encoders (Supplementary 8.2).
-
-    ``passages`` are in order, each with ``title``, ``text`` and ``facts`` (its supporting sentences). ``negatives``
-    are random paragraphs of the same corpus without gold evidence. DPR pairs the question with every passage; MDR
-    pairs it with the first passage, and the question with the passages so far with the next one.
-    """
-    for chain in evidence_chains(example):
-        gold = {(passage.title, passage.text) for passage in chain.passages}
-        others = [passage for passage in example.corpus if (passage.title, passage.text) not in gold]
-        yield {
-            "id": chain.example,
-            "question": chain.question,
-            "answer": chain.answer,
-            "type": chain.question_type,
-            "passages": [
-                {"title": passage.title, "text": passage.text, "facts": passage.facts}
-                for passage in chain.passages
-            ],
-            "negatives": [
-                {"title": passage.title, "text": passage.text}
-                for passage in shuffle_paragraphs(example.id, others, seed)[:negatives]
-            ],
-        }
-
-
 @dataclass(frozen=True, slots=True)
 class GuideStep:
     """A training example of a guide: the question, the supporting facts so far, joined by spaces, and the next
@@ -231,50 +195,3 @@ def guide_steps(example: Example) -> Iterator[GuideStep]:
         for number in range(1, len(facts)):
             unique_steps[GuideStep(chain.question, " ".join(facts[:number]), facts[number])] = None
     yield from unique_steps
-
-
-def instruction_records(example: Example, form: Form = "instruction") -> Iterator[dict[str, str]]:
-    """Yield the instruction data of a guide, one record per step.
-
-    The form "instruction" is Listing 1 (LLaMA): ``instruction``, ``input``, ``output``. "prefix" is for T5: ``input``
-    starts with the instruction.
-    """
-    yield from map(_FORMS[form], guide_steps(example))
-
-
-_FORMS: dict[str, Callable[[GuideStep], dict[str, str]]] = {
-    "instruction": lambda step: {
-        "instruction": INSTRUCTION,
-        "input": f"{step.question} {step.evidence}",
-        "output": step.next_evidence,
-    },
-    "prefix": lambda step: {
-        "input": f"{INSTRUCTION} {step.question} {step.evidence}",
-        "output": step.next_evidence,
-    },
-}
-
-
-def write_chains(path: Path, examples: Iterable[Example], negatives: int = 2, seed: int = 0) -> int:
-    """Write the chains of all examples; return the number of lines."""
-    return _write(
-        path, (record for example in examples for record in chain_records(example, negatives, seed))
-    )
-
-
-def write_instructions(path: Path, examples: Iterable[Example], form: str = "instruction") -> int:
-    """Write instruction data; return the number of lines. Raises UsageError for an unknown form."""
-    if form not in _FORMS:
-        raise unknown_name_error("form of instruction data", form, _FORMS)
-    checked_form: Form = "prefix" if form == "prefix" else "instruction"
-    return _write(
-        path, (record for example in examples for record in instruction_records(example, checked_form))
-    )
-
-
-def _write(path: Path, records: Iterable[dict[str, Any]]) -> int:
-    count = 0
-    with path.open("w", encoding="utf-8") as stream:
-        for count, record in enumerate(records, 1):  # noqa: B007
-            stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-    return count

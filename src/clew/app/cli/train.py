@@ -287,44 +287,6 @@ def _print_encoder_plan(plan: EncoderPlan) -> None:
         print_note(f"continued after step {plan.done:,}")
 
 
-@app.command("data")
-def training_data(
-    data: Data,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The file to write, JSON lines; it must not exist.")
-    ],
-    form: Annotated[
-        str,
-        typer.Option(
-            metavar="FORM", help="passages (for encoders), instruction or prefix (for language models)."
-        ),
-    ] = "passages",
-    negatives: Annotated[int, typer.Option(min=0, metavar="N", help="Distractors per chain.")] = 2,
-    seed: Annotated[int, typer.Option(help="Seed for sampling distractors.")] = 0,
-) -> None:
-    """Write training data for other trainers: chains of gold passages, or the instructions of Listing 1.
-
-    The passages stand in the order in which they lead to the answer. It comes from the triples of 2WikiMultihopQA,
-    the decomposition of MuSiQue, and the place of the answer in HotpotQA; comparisons are written in both orders.
-
-      clew train data --data musique=train.jsonl --out chains.jsonl
-
-      clew train data --data hotpotqa=train.json --form instruction --out listing1.jsonl
-    """
-    from clew.evaluate.datasets import parse_dataset
-    from clew.train.evidence_chains import write_chains, write_instructions
-
-    if out.exists():
-        raise UsageError(f"{out} exists already", "Name a new file")
-    examples = (example for name in data for example in parse_dataset(name).examples())
-    count = (
-        write_chains(out, examples, negatives, seed)
-        if form == "passages"
-        else write_instructions(out, examples, form)
-    )
-    print_line(f"{out}: {count:,} lines")
-
-
 @app.command("reader")
 def reader(
     data: Data,
