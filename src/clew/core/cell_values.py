@@ -76,11 +76,9 @@ _PER_SHARE = re.compile(r"\bper\s+(?:\w+\s+){0,2}share\b|\bEPS\b", re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class CellValue:
-    """What a cell says. ``number`` is as printed, with its sign: "(3,485)" is -3485.
-
-    An ``empty`` cell is blank or has a mark for a missing value ("—", "n/a"). ``text`` is what is printed. ``unit``
-    and ``scale`` are those of the cell, else of its row, else of its column; percents have scale 1.
-    """
+    """The value of a cell. ``number`` is the printed number with its sign: "(3,485)" is -3485. An ``empty`` cell is
+    blank or has a mark for a missing value ("—", "n/a"). ``text`` is the printed text. ``unit`` and ``scale`` come
+    from the cell, else from its row, else from its column; percents have scale 1."""
 
     kind: Literal["empty", "number", "date", "text"]
     text: str

@@ -134,7 +134,7 @@ def mend_rights(paths: Iterable[Path], *, repair: bool = True) -> tuple[int, int
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file that has this content or, if it is killed or the machine stops meanwhile, that of before."""
+    """Replace the content of a file atomically: after a crash it has the old or the new content."""
     unfinished = path.with_suffix(".new")
     with open_private(unfinished) as file:
         file.write(content.encode() if isinstance(content, str) else content)

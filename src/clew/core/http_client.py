@@ -207,11 +207,11 @@ class HttpClient:
         check: Callable[[str], None] = lambda address: None,
         cut: bool = False,
     ) -> Reply:
-        """GET an address, or POST ``data`` to it; return the reply, with its body unpacked.
+        """GET an address, or POST ``data`` to it; return the reply with its body unpacked.
 
-        ``check`` is called with each address before anything is sent there. ``cut``: a body that is too large is cut.
-        Raises RemoteError for what must not be sent or read, TimeoutError, and OSError, which is ConnectFailed where
-        nothing was sent.
+        ``check`` is called with each address, redirects included, before a request is sent to it. With ``cut`` a body
+        that is too large is cut, else it is an error. Raises RemoteError for a refused address or reply,
+        TimeoutError, and OSError: ConnectFailed if nothing was sent.
         """
         method = "GET" if data is None else "POST"
         with self.open(address, method, data or b"", headers, deadline=deadline, check=check) as exchange:

@@ -40,10 +40,10 @@ def read_output(lines: Iterable[str]) -> Iterator[str]:
 
 
 def read_message(data: bytes, modules: tuple[str, ...], types: frozenset[type]) -> Any:
-    """Return what ``data`` is a pickle of.
+    """Unpickle a message, accepting few classes.
 
-    ``modules``: how the names of those begin whose dataclasses and errors are parts of a message. ``types``: others
-    that are. Raises pickle.UnpicklingError for a pickle that names anything else, and for what is no pickle.
+    ``modules`` are prefixes of the modules whose dataclasses and errors are accepted, ``types`` are further accepted
+    types. Raises pickle.UnpicklingError for any other class and for damaged data.
     """
     try:
         return _MessageReader(data, modules, types).load()

@@ -108,10 +108,8 @@ _DIGITS = {
 
 
 def query_terms(text: str, languages: Sequence[str] = (ENGLISH,)) -> list[str]:
-    """Return the index terms of ``text`` without function words, or all where nothing else is left.
-
-    ``languages`` are those of the documents that are searched: a word has the stem of each of them.
-    """
+    """Return the index terms of ``text`` without function words; all terms if it has only function words. Words are
+    stemmed in each of ``languages``, the languages of the searched documents."""
     if tuple(languages) == (ENGLISH,):
         terms = index_terms(text)
         return [term for term in terms if term not in _STOP_TERMS] or terms

@@ -702,8 +702,8 @@ class StoppedStep(Step):
 
 @dataclass(frozen=True, slots=True)
 class FallbackStep(Step):
-    """A model's reply could not be used, or was not made. ``asked_for`` is what it was asked for, ``used`` what was
-    taken in its place, ``reply`` the beginning of what it wrote."""
+    """A model's reply was missing or unusable. ``asked_for`` names the request, ``used`` the replacement, ``reply``
+    is the beginning of the reply."""
 
     name = "fallback"
     asked_for: str
@@ -748,7 +748,7 @@ class RespellStep(Step):
 
 @dataclass(frozen=True, slots=True)
 class ReaderPassage:
-    """A passage for the reader: the name of what it is about, and its text."""
+    """A passage for a reader: a title that says what it is about, and the text."""
 
     title: str
     text: str

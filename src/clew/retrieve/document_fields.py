@@ -361,11 +361,11 @@ def _subject_fits(question: str, index: FieldIndex, snapshot: Snapshot) -> Float
 
 
 def _own_share(word: str, numbers: Sequence[int], snapshot: Snapshot) -> float:
-    """Return the share of a word's occurrences that is in some documents.
+    """Return the share of a word's occurrences that are in the given documents.
 
-    "American" is in every company's report, "Adobe" in Adobe's. A word in capitals that these documents do not have
-    is a short form that only others use (JnJ), any other word means something else. What is no single term (J&J) is
-    taken to be meant.
+    "American" occurs in every company's report, "Adobe" mainly in Adobe's. A word that these documents lack counts as
+    1 in capitals, since it is a short form that others use (JnJ), else as 0. A word that is no single index term
+    (J&J) counts as 1.
     """
     terms = index_terms(word)
     if len(terms) != 1:

@@ -57,7 +57,7 @@ class NodeTexts:
 
     @property
     def document_name(self) -> str:
-        """The name under which what is computed from documents (vectors, words) is stored."""
+        """The name under which vectors and words computed from the documents are stored."""
         return f"document/{VERSION} {self.ends_per_relation} {self.characters}"
 
     @property

@@ -307,8 +307,7 @@ class Database:
             return True
 
     def has_log(self) -> bool:
-        """Return whether the write-ahead log has anything: what is being written, or what a process that was killed
-        wrote and never committed."""
+        """Return whether the write-ahead log has content: changes being written, or left by a killed process."""
         log = Path(f"{self.path}-wal")
         return log.exists() and log.stat().st_size > 0
 

@@ -176,10 +176,10 @@ class Store:
 
     @contextmanager
     def temporary_folder(self) -> Iterator[Path]:
-        """Create a folder within that of the base, and delete it afterwards.
+        """Create a folder within the base's folder, and delete it afterwards.
 
-        What a process leaves that is killed meanwhile is deleted when the base is opened next: files of archives
-        have texts of documents in them, and the system's own folder for such files is emptied seldom.
+        If the process is killed, the next opening of the base deletes it: unpacked archives contain texts of
+        documents, and the system's temporary folder is rarely emptied.
         """
         parent = self.path / _TEMPORARY
         with ExitStack() as resources:
@@ -522,7 +522,7 @@ class Store:
             return current[1]
 
     def _index_new_documents(self) -> None:
-        """Index what is not indexed yet, unless another process is doing it."""
+        """Index new documents, unless another process is indexing them."""
         with self.database.read_transaction() as connection:
             entries = documents.read_entries(connection)
         if self._index.unindexed_documents(entries, self._index.load()):

@@ -470,7 +470,7 @@ def _missing_batches(
 
 
 class KnownTexts:
-    """The texts that already have a vector, those of removed nodes included; updated while more are encoded."""
+    """The texts that have a vector, also those of removed nodes; updated during encoding."""
 
     def __init__(self, files: VectorFiles) -> None:
         _, self.rows, hashes = files.open()

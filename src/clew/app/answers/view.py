@@ -120,7 +120,7 @@ class HitView:
 
     @classmethod
     def from_dict(cls, hit: Mapping[str, Any], nodes: Mapping[str, NodeView]) -> Self:
-        """Return the hit of its JSON; its node is that of ``nodes`` where it is there."""
+        """Read a hit from JSON. Its node is taken from ``nodes``, if it is among them."""
         node = nodes.get(hit["id"]) or NodeView.from_dict(hit)
         return cls(node, hit["score"], tuple(hit["path"]), tuple(hit["via"]))
 
@@ -146,8 +146,8 @@ class Evidence(HitView):
 
 @dataclass(frozen=True, slots=True)
 class SupportView:
-    """A quotation and where it stands: ``node`` is None where that is not known, ``number`` is that of its evidence,
-    0 where it is not among the evidence."""
+    """A quotation and its place. ``node`` is None where its place is unknown; ``number`` is the number of the
+    evidence that contains it, 0 for none."""
 
     quote: Quote
     node: NodeView | None = None
@@ -246,7 +246,7 @@ LIST_HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """A step of the trail: its name, what it says of itself, what it found, and what it cost."""
+    """A step of the trail: name, description, results and cost."""
 
     name: str
     detail: Mapping[str, Any] = field(default_factory=dict)

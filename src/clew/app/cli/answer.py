@@ -216,7 +216,8 @@ def _print_unmet_constraints(view: AnswerView) -> None:
 
 
 def _print_ranked(view: AnswerView, limit: int) -> None:
-    """Print the first ranked answers: what each meets, by which triples, and what it misses."""
+    """Print the first ranked answers, each with the constraints that it meets, their triples, and those that it
+    misses."""
     out = make_console()
     out.print()
     total = view.constraint_summary.matching if view.constraint_summary else 0

@@ -1,4 +1,4 @@
-"""``clew info``, ``doctor``, ``recipes`` and ``estimate``: what there is, what is damaged, what work will cost."""
+"""``clew info``, ``doctor``, ``recipes`` and ``estimate``: contents, damage, and the cost of work."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def _chat_content(content: str | list[Part]) -> str | list[Part]:
 
 
 class ErrorObject(BaseModel):
-    """What is wrong with a request, as OpenAI says it; ``param`` is the parameter that is at fault."""
+    """An error in OpenAI's form; ``param`` names the invalid parameter."""
 
     message: str
     type: str
@@ -283,7 +283,7 @@ class ReplyLimits:
         ]
 
     def is_cut(self, view: AnswerView) -> bool:
-        """Return whether a reply is not all that it would be without limits, those of its question included."""
+        """Return whether limits of the request, or of its question, cut the reply."""
         return bool(view.stopped) or self.parts(view) != reply_parts(view)
 
     def clew_field(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
@@ -704,7 +704,7 @@ def _recipe(models: Mapping[str, str], model: str) -> str:
 
 
 def _validation_error(error: RequestValidationError) -> ChatError:
-    """Return what is wrong with a body that is not a valid request."""
+    """Describe why a request body is invalid."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     if first["type"] in _LIMITS:

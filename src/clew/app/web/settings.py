@@ -1,4 +1,4 @@
-"""The settings of a server: what it serves, and its limits. All of them come from the person who starts it."""
+"""The settings and limits of a server, all given by the person who starts it."""
 
 from __future__ import annotations
 

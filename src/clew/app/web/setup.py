@@ -32,8 +32,7 @@ _MAX_MODELS = 50
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server of language models on this machine: what it is called, its address, and names of its models as
-    ``--llm`` takes them."""
+    """A server of language models on this machine: name, address, and the names of its models for ``--llm``."""
 
     title: str
     url: str

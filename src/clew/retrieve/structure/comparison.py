@@ -112,15 +112,16 @@ class HeadingPair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two documents, aligned. ``changes`` are in the order of the later one, what was removed where it stood;
-    ``headings`` are those that are not the same in both; ``same`` counts the passages and rows that are."""
+    """Two aligned documents. ``changes`` follow the order of the later document, removals stand at their old place;
+    ``headings`` are the headings that changed; ``same`` counts unchanged passages and rows."""
 
     changes: tuple[Change, ...]
     headings: tuple[HeadingPair, ...]
     same: int
 
     def counts(self) -> dict[str, int]:
-        """Return the number of changes of each kind, of those with other ``numbers``, and of what is the ``same``."""
+        """Count the changes of each kind, those with changed ``numbers``, and the unchanged passages and rows
+        (``same``)."""
         kinds = Counter(change.kind for change in self.changes)
         return {kind: kinds[kind] for kind in KINDS_OF_CHANGE} | {
             "numbers": sum(bool(change.numbers) for change in self.changes),

@@ -84,7 +84,7 @@ class QueryReading(Protocol):
 
     @property
     def probability(self) -> float:
-        """How likely it is what is meant, 0 to 1."""
+        """The probability that the reading is right, 0 to 1."""
 
 
 class PlainReader(Protocol):

@@ -440,7 +440,7 @@ class GraphEditor:
         row_after: Any,
         removed: Mapping[str, set[tuple[int, int]]],
     ) -> NDArray[np.bool_]:
-        """Return which of the keys, those of ``pairs``, are edges that the graph has and that are not removed."""
+        """Return for each key of ``pairs`` whether the graph has that edge and it is not removed."""
         gone = removed.get(relation, set())
         there = [
             (row_after(head), row_after(tail))

@@ -330,7 +330,8 @@ class GraphStore:
         node_index.copy_node_data(self._derived, target, digests)
 
     def check(self, repair: bool, checksums: bool) -> list[tuple[str, str, bool]]:
-        """Return each problem: of what, the problem, and whether it was repaired. Damaged arrays are rebuilt."""
+        """Return each problem as graph, description, and whether it was repaired. With ``repair`` damaged arrays are
+        rebuilt."""
         stored_graphs = self._read_graphs()
         if not stored_graphs:
             return []
@@ -359,7 +360,7 @@ class GraphStore:
         return findings
 
     def _content_problem(self, graph: StoredGraph) -> str:
-        """Return what is wrong with the stored content of a graph; "" where nothing is."""
+        """Describe the damage of a graph's stored content; "" if it is sound."""
         try:
             with self._database.separate_read_transaction() as connection:
                 if tables.recompute_digest(connection, graph) == graph.digest:

@@ -149,8 +149,8 @@ class PieceCache:
                     yield number
 
     def keep_only(self, digests: Set[str]) -> None:
-        """Delete all other pieces from the cache: they may have texts of documents that were removed. What is still
-        being fetched of an earlier state is not stored any more."""
+        """Delete all other pieces from the cache, because they may contain removed texts; fetches of an earlier state
+        that are still running are not stored."""
         with self._turns:
             self._kept = digests
         self.forget(self.stored() - digests)

@@ -304,7 +304,7 @@ class RemoteStore(Store):
         raise AssertionError("unreachable")
 
     def _forget_others(self, view: View) -> None:
-        """Delete what other states have that this one has not: they may have texts that were removed."""
+        """Delete cached files of other states of the copy: they may contain removed texts."""
         self._cache.keep_only(view.manifest.pieces())
         for folder in view.folder.parent.iterdir():
             if folder != view.folder:

@@ -230,8 +230,8 @@ class MountedGraph:
         type_labels: Mapping[str, str],
         written: WrittenValues,
     ) -> Entity:
-        """Return a node from its statements: property and value. Those of a Wikibase are called by the labels of its
-        properties and ``written`` as people write them; what else it says of a node is left out."""
+        """Build a node from its statements (property, value). Properties of a Wikibase are named by their labels, and
+        values are ``written`` for people; its other statements are ignored."""
         names = sorted(
             (self._options.language_rank(value), clean_name(value["value"]))
             for property, value in statements

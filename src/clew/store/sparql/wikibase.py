@@ -1,8 +1,8 @@
-"""What is special about a Wikibase, such as Wikidata: its properties are nodes, and its values have more to them.
+"""Particulars of a Wikibase, such as Wikidata: properties are nodes, and values are structured.
 
-``wdt:P569`` has a label ("date of birth") only by way of the property that it is the direct claim of. A date is a
-``xsd:dateTime`` whatever is known of it, and a quantity a bare number: that only the year is known, or that it is
-kilometres, stands at the full value of the statement (https://www.mediawiki.org/wiki/Wikibase/Indexing/RDF_Dump_Format).
+``wdt:P569`` has a label ("date of birth") only through the property that it is the direct claim of. A date is always
+a ``xsd:dateTime`` and a quantity a bare number: its precision (a year) or unit (kilometres) stands at the full value
+of the statement (https://www.mediawiki.org/wiki/Wikibase/Indexing/RDF_Dump_Format).
 """
 
 from __future__ import annotations

@@ -129,8 +129,7 @@ def may_be_year(value: object) -> bool:
 
 
 def _days(column: PropertyColumn, places: NDArray[np.int64], numbers: Floats) -> Mask:
-    """Return which of a column's values are days, except the first day of a year, whose number is that of its
-    year."""
+    """Return which values of a column are days; 1 January is excluded, because it has the same number as its year."""
     days = np.zeros(len(places), dtype=np.bool_)
     fractional = np.flatnonzero(numbers > np.floor(numbers))
     starts = column.starts[places[fractional]]

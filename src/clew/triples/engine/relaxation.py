@@ -1,4 +1,4 @@
-"""Constraints that contradict each other: which they are, and what is left when the weakest is given up."""
+"""Find constraints that contradict each other, and drop the weakest of them."""
 
 from __future__ import annotations
 

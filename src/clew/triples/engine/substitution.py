@@ -334,10 +334,10 @@ class Fixpoint:
 
 
 def order_quantifiers(triples: Sequence[TypedTriple], constants: Collection[str]) -> list[int]:
-    """Return the numbers of the quantified triples, each after those that narrow what it counts.
+    """Sort the numbers of the quantified triples, so that each comes after the triples that restrict its candidates.
 
-    ``constants`` are the names of terms whose candidates are counted as they were given. Raises UsageError where two
-    quantifiers each have to be applied before the other.
+    ``constants`` are the names of terms whose given candidates are counted. Raises UsageError for two quantifiers
+    that depend on each other.
     """
     connected = connected_terms(triples, [name for triple in triples for name in (triple.head, triple.tail)])
 

@@ -462,7 +462,7 @@ def _too_many(limit: int) -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A constraint of a question: what it is, and how the question writes it. A term stands for its types."""
+    """A constraint of a question and how the question writes it. A term stands for its types."""
 
     part: EdgePattern | Predicate | Count | Ranking | str
     text: str

@@ -91,7 +91,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Statements that hold together. ``terms`` are those that the group binds."""
+    """Statements that must hold together; ``terms`` are the terms that the group binds."""
 
     terms: tuple[str, ...] = ()
     edges: tuple[EdgePattern, ...] = ()
@@ -340,8 +340,8 @@ class _Compiler:
         )
 
     def _value_unknowns(self) -> dict[int, Triple]:
-        """Return the unknowns that stand for the value of a property, which is no node, with their triples: they are
-        the tail of one triple, and nothing but comparisons is asked of them."""
+        """Return the unknowns that stand for a property's value, each with its triple: they are the tail of one
+        triple and are used in comparisons only."""
         triples = self.typed.chain.triples
         used = [end.unknown for triple in triples for end in (triple.head, triple.tail)]
         used += [superlative.unknown for superlative in self.typed.superlatives]

@@ -302,7 +302,7 @@ def escape_markdown(text: str) -> str:
 
 
 def _format_candidates(view: AnswerView) -> Iterator[str]:
-    """Yield the answer with its confidence, what it is quoted from, and its alternatives; or the possible answers."""
+    """Yield the answer with confidence, quotations and alternatives, or the possible answers."""
     if view.answer_first:
         yield from (f"## {escape_markdown(view.text)}", "")
         yield from (f"Confidence: {format_confidence(view.confidence or 0)}", "")

@@ -156,7 +156,7 @@ def _continuation(start: int | None) -> list[str]:
 
 
 def _node_to_dict(node: Node) -> dict[str, Any]:
-    """Return a node without its text: what it is, and where."""
+    """Return the kind and place of a node, without its text."""
     return {
         "id": node.id,
         "kind": node.kind,

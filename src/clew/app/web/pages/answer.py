@@ -198,9 +198,9 @@ class AlternativeBlock:
 
 @dataclass(frozen=True, slots=True)
 class RankedRow:
-    """One answer of a ranked list, with a check for each constraint of the whole list. ``entity`` is its id within
-    ``graph``, by which the graph's page knows it; both are "" where it was read in a document. ``heading`` is that of
-    its list, above the first row of each."""
+    """One answer of a ranked list, with a check for each constraint of the list. ``graph`` and ``entity`` identify
+    its node; both are "" for an answer from a document. ``heading`` is the list's heading, set in the first row of
+    each list."""
 
     answer: RankedView
     checks: tuple[CheckView, ...]

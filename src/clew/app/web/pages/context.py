@@ -89,7 +89,7 @@ def render_home(
     status: int = 200,
     listing: Listing = Listing(),
 ) -> HTMLResponse:
-    """Return the page of a base: where to ask, what was asked, and what is in it."""
+    """Render the page of a base: the question form, earlier questions and the contents."""
     return render_page(
         "base.html",
         status=status,

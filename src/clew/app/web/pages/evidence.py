@@ -108,7 +108,7 @@ def changes(
 
 
 def _mark_edits(node: Node, spans: list[tuple[int, int]]) -> tuple[TextPiece, ...]:
-    """Return the text of one side with what differs marked, cut to what is around that."""
+    """Return the text of one side, cut to the surroundings of its edits, with the edits marked."""
     return excerpt(node.text, [span for span in spans if span[0] < span[1]], around=_AROUND_EDIT)
 
 

@@ -89,8 +89,8 @@ def choose_language(accepted: str, chosen: str = "") -> Language:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An entry of a catalogue: the English text, that of its plural ("" for none), what tells it from another use of
-    the same text, where it is used, and its translations, one for each plural form of the language."""
+    """An entry of a catalogue: English text, English plural ("" for none), context, places of use, and one
+    translation for each plural form of the language."""
 
     text: str
     plural: str = ""
@@ -177,7 +177,7 @@ def ngettext(singular: str, plural: str, number: int, **values: object) -> str:
 
 
 def mark(message: str) -> str:
-    """Return a message as it is: it is translated where it is shown."""
+    """Mark a message for translation; it is translated when it is shown."""
     return message
 
 

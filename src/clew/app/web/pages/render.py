@@ -96,7 +96,7 @@ def template_environment() -> Environment:
 
 
 def as_markup(function: Callable[..., str]) -> Callable[..., Markup]:
-    """Return a function that gives a message for a template: its text is HTML, and what is put into it is escaped."""
+    """Wrap a translation function for templates: the message is HTML, values inserted into it are escaped."""
 
     def translate(*message: Any, **values: Any) -> Markup:
         safe = {name: value if type(value) is int else escape(value) for name, value in values.items()}
@@ -167,7 +167,7 @@ def render_page(name: str, status: int = 200, **context: Any) -> HTMLResponse:
 
 
 class PageRoute(APIRoute):
-    """A route of pages: its errors are pages, where those of the API are JSON."""
+    """A route of pages: it answers errors with a page; routes of the API answer with JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the route, with its errors turned into pages."""

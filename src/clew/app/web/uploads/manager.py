@@ -222,7 +222,7 @@ class UploadManager:
         return [known[id] for id in self._batches[base].ids if id in known]
 
     def _work_done(self, upload: Upload, encoded: float) -> float:
-        """Return the share of the work on an upload that is done, where ``encoded`` is that of all vectors."""
+        """Return the finished share of the work on an upload; ``encoded`` is the finished share of all vectors."""
         if upload.state in FINAL_STATES:
             return 1.0
         if upload.state == ENCODING:
