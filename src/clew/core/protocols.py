@@ -66,13 +66,6 @@ class Retriever(Protocol):
         """Return at most ``k`` hits, best first."""
 
 
-class Explorer(Retriever, Protocol):
-    """A retriever whose search has steps and costs of its own. ``retrieve`` does the same search without a trail."""
-
-    def explore(self, question: Question, k: int, trail: Trail) -> Sequence[Hit]:
-        """Return at most ``k`` hits, best first, and add each step of the search to the trail."""
-
-
 class Reader(Protocol):
     """Writes an answer from a question and hits; it does not retrieve."""
 

@@ -606,10 +606,8 @@ class TrailRecorder:
 
 
 def explore_retriever(retriever: Retriever, question: Question, k: int, trail: Trail) -> list[Hit]:
-    """Return at most ``k`` hits, best first.
-
-    The steps of an :class:`~clew.core.protocols.Explorer` are added to the trail; other retrievers have none.
-    """
+    """Return at most ``k`` hits, best first. A retriever with a method ``explore`` adds the steps of its search to
+    the trail, others add none."""
     explore = getattr(retriever, "explore", None)
     return list(explore(question, k, trail) if explore is not None else retriever.retrieve(question, k))
 

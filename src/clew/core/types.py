@@ -850,7 +850,7 @@ class ConstraintCheck:
 
 #: The lists of ranked answers, which are never mixed: what meets everything with exact names, what does with near
 #: names, what misses a constraint, and what only fills the list up.
-EXACT_LIST, NEAR_LIST, MISSES_LIST, FILL_LIST = ANSWER_LISTS = ("exact", "near names", "near miss", "other")
+EXACT_LIST, NEAR_LIST, MISSES_LIST, FILL_LIST = ("exact", "near names", "near miss", "other")
 #: What places an answer that was looked for because it misses one constraint.
 NEAR_MISS = "near miss"
 
@@ -876,9 +876,9 @@ class RankedAnswer:
 
     @property
     def list_name(self) -> str:
-        """The list that it belongs to, one of :data:`ANSWER_LISTS`. A near miss meets some constraints and misses
-        one, or meets the rest of those that were given up or that no graph can hold; others only fill the list
-        up."""
+        """The list of the answer: :data:`EXACT_LIST`, :data:`NEAR_LIST`, :data:`MISSES_LIST` or :data:`FILL_LIST`. A
+        near miss meets some constraints and misses one, or meets the rest of those that were given up or that no
+        graph can hold."""
         if self.meets_all:
             return EXACT_LIST if self.is_exact else NEAR_LIST
         hard = [check.satisfaction for check in self.checks if not check.text.startswith("~ ")]

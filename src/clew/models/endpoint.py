@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from clew.core.addresses import is_loopback
 from clew.core.errors import ModelError, RemoteError, TimedOut, Unavailable
 
 if TYPE_CHECKING:
@@ -38,11 +37,6 @@ class Endpoint:
     model: str
     key: str | None = field(default=None, repr=False)
     key_variable: str = "CLEW_API_KEY"
-
-    @property
-    def on_this_machine(self) -> bool:
-        """Whether the address is a loopback address."""
-        return is_loopback(self.url)
 
     def connect(self, timeout: float, owner: object = None, total: float | None = None) -> openai.OpenAI:
         """Return a client whose connections are closed when ``owner`` is garbage collected, if there is one.

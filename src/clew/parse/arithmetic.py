@@ -69,11 +69,6 @@ class ColumnCheck:
     rows: int
     shifted: bool = False
 
-    @property
-    def is_confirmed(self) -> bool:
-        """Whether the header is right by its own arithmetic."""
-        return self.agreeing >= _CONFIRMED * self.rows
-
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
@@ -86,17 +81,6 @@ class Arithmetic:
     def contradicts_headers(self) -> bool:
         """Whether a number stands under another header than that under which it adds up."""
         return any(total.misplaced for total in self.totals) or any(column.shifted for column in self.columns)
-
-    @property
-    def confirmed_columns(self) -> frozenset[int]:
-        """The columns whose headers are confirmed: those of changes and totals, and those they follow from."""
-        confirmed = (check for check in self.columns if check.is_confirmed)
-        return frozenset(column for check in confirmed for column in (check.column, *check.sources))
-
-    @property
-    def confirmed_rows(self) -> frozenset[int]:
-        """The rows of totals that add up."""
-        return frozenset(total.row for total in self.totals if total.outcome == "adds up")
 
 
 def check_arithmetic(table: Table) -> Arithmetic:
