@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -82,11 +82,8 @@ class OnnxEncoder:
     @cached_property
     def name(self) -> str:
         """``onnx:minilm@3f2a9c1d``: the name in the settings and eight digits of the hash of the files."""
-        digest = hashlib.sha256()
-        for file in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE):
-            with (self.folder / file).open("rb") as opened:
-                digest.update(hashlib.file_digest(opened, "sha256").digest())
-        return f"onnx:{self._settings['name']}@{digest.hexdigest()[:8]}"
+        files = [self.folder / file for file in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE)]
+        return f"onnx:{self._settings['name']}@{hash_files(files)}"
 
     @property
     def objective(self) -> str:
@@ -201,22 +198,24 @@ def _read_settings(file: Path) -> dict[str, Any]:
     return dict(settings)
 
 
-#: Texts per request to an endpoint.
-_BATCH = 64
+#: Texts per request to an endpoint, and requests at once.
+_BATCH, _WORKERS = 64, 4
 _TIMEOUT = 60.0
 _WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*/*.safetensors", "*/*.bin", "*/*.json")
 
 
 class OpenAIEncoder:
-    """The embeddings of an OpenAI-compatible endpoint, with ``workers`` requests at once, retried by ``retries``.
+    """The embeddings of an OpenAI-compatible endpoint, asked for in several requests at once, which are retried.
 
     Whether a vector depends on its text alone is up to the endpoint; endpoints that pad batches differ in the last
     digits. ``dimension`` is found by encoding one word. Raises ModelError.
     """
 
-    def __init__(self, endpoint: Endpoint, *, workers: int = 4, retries: RetryPolicy | None = None) -> None:
+    #: Unknown.
+    objective = ""
+
+    def __init__(self, endpoint: Endpoint, retries: RetryPolicy | None = None) -> None:
         self.endpoint = endpoint
-        self.workers = workers
         self.retries = retries or RetryPolicy()
         self._lock = threading.Lock()
 
@@ -230,11 +229,6 @@ class OpenAIEncoder:
         """Length of a vector."""
         return int(self.encode(["dimension"]).shape[1])
 
-    @property
-    def objective(self) -> str:
-        """Unknown."""
-        return ""
-
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32."""
         if not texts:
@@ -242,9 +236,7 @@ class OpenAIEncoder:
         with self._lock:
             self._client  # noqa: B018 - created once, before the threads start
         batches = [list(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
-        parts = map_threads(
-            lambda batch: self.retries.call(lambda: self._embed(batch)), batches, self.workers
-        )
+        parts = map_threads(lambda batch: self.retries.call(lambda: self._embed(batch)), batches, _WORKERS)
         return scale_to_unit_length(np.vstack(parts))
 
     @cached_property
@@ -280,6 +272,9 @@ class SentenceTransformerEncoder:
     its files.
     """
 
+    #: Unknown.
+    objective = ""
+
     def __init__(self, source: str) -> None:
         self.source = source
 
@@ -289,21 +284,13 @@ class SentenceTransformerEncoder:
         folder = Path(self.source).expanduser()
         if not folder.is_dir():
             return f"st:{self.source}"
-        digest = hashlib.sha256()
-        for file in sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)}):
-            with file.open("rb") as opened:
-                digest.update(hashlib.file_digest(opened, "sha256").digest())
-        return f"st:{folder.absolute().name}@{digest.hexdigest()[:8]}"
+        files = sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)})
+        return f"st:{folder.absolute().name}@{hash_files(files)}"
 
     @cached_property
     def dimension(self) -> int:
         """Length of a vector."""
         return int(self.encode(["dimension"]).shape[1])
-
-    @property
-    def objective(self) -> str:
-        """Unknown."""
-        return ""
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32."""
@@ -327,6 +314,15 @@ class SentenceTransformerEncoder:
             raise ModelError(
                 f"cannot load '{self.source}': {error}", "Give a folder or a hub name"
             ) from error
+
+
+def hash_files(files: Iterable[Path]) -> str:
+    """Return eight digits of the hash of files, for the name of the model that they are."""
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as opened:
+            digest.update(hashlib.file_digest(opened, "sha256").digest())
+    return digest.hexdigest()[:8]
 
 
 def scale_to_unit_length(vectors: Any) -> Vectors:

@@ -12,7 +12,6 @@ Training and reading share :func:`build_windows`, so that a model sees what it w
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -31,6 +30,7 @@ from clew.models.encoders import (
     MODEL_FILE,
     TOKENIZER_FILE,
     embedded_folder,
+    hash_files,
     open_onnx_session,
     read_tokenizer,
 )
@@ -287,14 +287,11 @@ class SpanReader:
     @cached_property
     def name(self) -> str:
         """``onnx:reader@3f2a9c1d``: the name in the settings and eight digits of the hash of the files."""
-        digest = hashlib.sha256()
-        for file in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE):
-            with (self.folder / file).open("rb") as opened:
-                digest.update(hashlib.file_digest(opened, "sha256").digest())
-        return f"onnx:{self.settings['name']}@{digest.hexdigest()[:8]}"
+        files = [self.folder / file for file in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE)]
+        return f"onnx:{self.settings['name']}@{hash_files(files)}"
 
     def confidence(self, score: float) -> float:
-        """Return the estimated probability, from 0 to 1, that a span of this score is right (Platt's scaling)."""
+        """Return the probability that a span is right, by Platt's scaling of its score."""
         slope, intercept = self.settings["calibration"]
         return float(1 / (1 + np.exp(-(slope * score + intercept))))
 
@@ -306,7 +303,7 @@ class SpanReader:
     def read(
         self, question: str, contexts: Sequence[Sequence[ReaderPassage]], limit: int = 5
     ) -> list[list[Span]]:
-        """Return for each context its best spans, best first, at most ``limit``, over all windows of the context."""
+        """Return for each context its best spans over all of its windows."""
         return [
             _best_of_all(windows, passages, limit)
             for windows, passages in zip(self._run(question, contexts), contexts, strict=True)
@@ -319,9 +316,8 @@ class SpanReader:
         options: Sequence[tuple[int, int, int]],
         limit: int = 5,
     ) -> tuple[list[Span], list[float]]:
-        """Return the best spans of passages that are read together, best first, at most ``limit``, and how likely
-        each option (passage, start, end) answers: a score, above 0 where it is likelier than that nothing does. An
-        option that was not read has the lowest score of all."""
+        """Return the best spans and the scores of the options. An option that was not read has the lowest score of
+        all."""
         windows = self._run(question, [passages])[0]
         scores = [score_option(windows, *option) for option in options]
         lowest = min((score for score in scores if score is not None), default=0.0)
