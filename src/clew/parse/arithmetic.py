@@ -69,6 +69,11 @@ class ColumnCheck:
     rows: int
     shifted: bool = False
 
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the header is right by its own arithmetic."""
+        return self.agreeing >= _CONFIRMED * self.rows
+
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
