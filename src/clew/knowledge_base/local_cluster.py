@@ -97,11 +97,10 @@ def start_local_cluster(
             raise UsageError(f"the port {port} is taken", "Name another: clew cluster up --port 10002")
     # Not in the cache: paths of sockets are short, and the cache is deep in some homes.
     folder = Path(tempfile.mkdtemp(prefix="clew-ray-"))
-    token = secrets.token_hex(32)
+    token, log = secrets.token_hex(32), folder / "start.log"
     # Ray opens the folder that it is given to everybody; the one around it stays closed.
     inner = folder / "ray"
     inner.mkdir()
-    log = folder / "start.log"
     command = [
         *(sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--head", "--block"),
         *(f"--node-ip-address={LOOPBACK}", "--port=0", f"--ray-client-server-port={port}"),
@@ -136,6 +135,11 @@ def start_local_cluster(
         )
     cluster = LocalCluster(process.pid, port, token, str(folder))
     _write_state(cluster)
+    _await_start(cluster, process, log)
+    return cluster
+
+
+def _await_start(cluster: LocalCluster, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _START_LIMIT
     while not cluster.answers():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -143,7 +147,6 @@ def start_local_cluster(
             stop_local_cluster()
             raise RemoteError(f"Ray did not start: {lines[-1] if lines else 'it says nothing'}")
         time.sleep(0.1)
-    return cluster
 
 
 def stop_local_cluster() -> LocalCluster | None:

@@ -66,7 +66,7 @@ from clew.train.plan_fitting import (
     measure_chances,
     remember,
 )
-from clew.train.plan_judge import JudgeTrainer, PlanSettings, RunExample
+from clew.train.plan_judge import JudgeExample, JudgeTrainer, PlanSettings, RunExample
 from clew.train.table_data import TABLES
 from clew.train.tables import (
     check_worlds,
@@ -131,12 +131,9 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     fitted: tuple[float, Floats, float] = (1.0, np.ones(3), 0.0)
     (out / EXPORT_FOLDER).mkdir(exist_ok=True)
     if trained is None:
-        judge = JudgeTrainer(source, settings, out / "state.pt")
         known = [run.for_judge() for run in runs if run.fold]
         known += TABLE_WEIGHT * [run.for_judge() for run in of_tables if run.fold]
-        judge.train(known, lambda done, total: progress("judge", done, total))
-        judge.export(out / EXPORT_FOLDER)
-        fitted = judge.fitted
+        fitted = train_judge(source, known, settings, out, partial(progress, "judge"))
     else:
         for name in (MODEL_FILE, TOKENIZER_FILE):
             shutil.copyfile(trained / name, out / EXPORT_FOLDER / name)
@@ -145,19 +142,12 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     write_arrays(model, out / EXPORT_FOLDER)
     # Measured as it is shipped, in 8 bits.
     exported, fold = PlanJudge(out / EXPORT_FOLDER, encoder), [run for run in runs if not run.fold]
-    directions: list[DirectionExample] = []
-    for number, each in enumerate(sources):
-        progress("directions", number, len(sources))
-        if each.typed and not each.is_public:
-            own = partial(prepare_directions, each, exported, names)
-            directions += remember(out / f"directions-{each.name}.pickle", own)
+    directions = _directions_of(sources, exported, names, out, progress)
     model = replace(model, direction=fit_directions(directions))
-    held_out = compare_held_out(
-        model.after, fold, exported.compare, lambda done, total: progress("measure", done, total)
-    )
+    held_out = compare_held_out(model.after, fold, exported.compare, partial(progress, "measure"))
     measures, _ = measure_held_out(model, held_out, sum(run.gold is not None for run in fold), len(fold))
     of_tables = [run for run in of_tables if not run.fold]
-    judge_tables(of_tables, exported.compare, lambda done, total: progress("judge tables", done, total))
+    judge_tables(of_tables, exported.compare, partial(progress, "judge tables"))
     measured = measure_tables(tables, of_tables)
     model, tables = fit_confidence(model, held_out), fit_table_confidence(tables, of_tables)
     write_arrays(model, out / EXPORT_FOLDER, tables)
@@ -165,6 +155,38 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     record = {**description, FINISHED: {"graphs": measures, "tables": measured}}
     output.write(record)
     return record
+
+
+def train_judge(
+    source: str,
+    examples: Sequence[JudgeExample],
+    settings: PlanSettings,
+    out: Path,
+    progress: Callable[[int, int], None],
+) -> tuple[float, Floats, float]:
+    """Train and export a judge; return the weights that were fitted with it, as :attr:`JudgeTrainer.fitted` has
+    them."""
+    judge = JudgeTrainer(source, settings, out / "state.pt")
+    judge.train(examples, progress)
+    judge.export(out / EXPORT_FOLDER)
+    return judge.fitted
+
+
+def _directions_of(
+    sources: Sequence[PlanSource],
+    judge: PlanJudge,
+    names: NameScorer,
+    out: Path,
+    progress: Callable[[str, int, int], None],
+) -> list[DirectionExample]:
+    """Return the questions of all sources with types about a relation between two names."""
+    examples: list[DirectionExample] = []
+    own = [source for source in sources if source.typed and not source.is_public]
+    for number, source in enumerate(own):
+        progress("directions", number, len(own))
+        file = out / f"directions-{source.name}.pickle"
+        examples += remember(file, partial(prepare_directions, source, judge, names))
+    return examples
 
 
 def write_arrays(model: PlanModel, folder: Path, tables: TableModel | None = None) -> None:

@@ -353,16 +353,7 @@ def train_reader(
             partial(progress, "sentences"),
             further_checkpoint,
         )
-    measures: dict[str, Any] = {}
-    calibration = DEFAULT_CALIBRATION
-    if data.held_out:
-        spans = read_spans(model, tokens, data.held_out, settings.max_tokens)
-        measures = measure_answers(data.held_out, spans)
-        right = [
-            is_right(example, candidates[0].text)
-            for example, candidates in zip(data.held_out, spans, strict=True)
-        ]
-        calibration = fit_calibration(spans, right)
+    measures, calibration = measure_held_out(model, tokens, data.held_out, settings.max_tokens)
     exported = build_model(source, attention="eager")
     exported.load_state_dict(model.state_dict())
     form = {"name": out.name, "max_tokens": settings.max_tokens, "calibration": calibration}
@@ -372,6 +363,18 @@ def train_reader(
     further_checkpoint.unlink(missing_ok=True)
     tokenizer.unlink()
     return output.read()
+
+
+def measure_held_out(
+    model: Any, tokens: Tokens, examples: Sequence[ReadingExample], max_tokens: int
+) -> tuple[dict[str, Any], tuple[float, float]]:
+    """Return the measures of held-out examples, and the scaling of scores fitted to them; no measures and the default
+    scaling without examples."""
+    if not examples:
+        return {}, DEFAULT_CALIBRATION
+    spans = read_spans(model, tokens, examples, max_tokens)
+    right = [is_right(example, own[0].text) for example, own in zip(examples, spans, strict=True)]
+    return measure_answers(examples, spans), fit_calibration(spans, right)
 
 
 def load_exported(model: Any, file: Path) -> None:

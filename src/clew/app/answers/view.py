@@ -15,7 +15,7 @@ Passages are cut around their quotations (:func:`excerpt`), and tables split int
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
@@ -341,17 +341,8 @@ class AnswerView:
             for number, item in enumerate(data.get("alternatives") or (), 1)
         )
         likeliest = AlternativeView(data["answer"], confidence, supports)
-        perhaps = (likeliest, *alternatives)[:MAX_POSSIBLE] if way == "perhaps" else ()
-        if way == "perhaps" and data.get("perhaps"):
-            perhaps = tuple(
-                AlternativeView(
-                    item["answer"],
-                    item["confidence"],
-                    tuple(support(_quote(quote)) for quote in item["quotes"]),
-                    number,
-                )
-                for number, item in enumerate(data["perhaps"])
-            )
+        possible = _possible_answers(data, support) or (likeliest, *alternatives)[:MAX_POSSIBLE]
+        perhaps = possible if way == "perhaps" else ()
         candidates = perhaps or (alternatives if way == "not_found" else ())
         marked = [each.quote for item in candidates for each in item.supports] or quotes
         evidence = []
@@ -478,6 +469,18 @@ def _nodes_by_id(*holders: Step | Answer) -> dict[str, NodeView]:
         hit for holder in holders for hit in (holder.hits if isinstance(holder, Step) else holder.evidence)
     ]
     return {hit.node.id: NodeView.from_node(hit.node) for hit in hits}
+
+
+def _possible_answers(
+    data: Mapping[str, Any], support: Callable[[Quote], SupportView]
+) -> tuple[AlternativeView, ...]:
+    """Return the possible answers that the JSON of an answer lists."""
+    return tuple(
+        AlternativeView(
+            item["answer"], item["confidence"], tuple(map(support, map(_quote, item["quotes"]))), n
+        )
+        for n, item in enumerate(data.get("perhaps") or ())
+    )
 
 
 def _quote(quote: Mapping[str, Any]) -> Quote:
