@@ -109,6 +109,12 @@ def describe_source(source: str, measures: dict[str, Any]) -> list[str]:
         lines.append(
             f"Asked of a graph without a relation that the question needs: {away['wrong']} of {away['of']} stated."
         )
+    if ways := measures.get("which way round"):
+        lines.append(
+            f"Which way round a relation is meant is read rightly for {ways['right']} of {ways['questions']} questions "
+            f"as asked and with their names exchanged; where it is said with 80 % or more, for "
+            f"{ways['of these right']} of {ways['of 80 % and more']}."
+        )
     if content := measures.get("content left to the search"):
         lines.append(
             f"Of {content['of']:,} questions about content, {content['right']:,} are left to the search."

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from clew.core.errors import UsageError
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.models.plan_judge import create_plan_judge
 from clew.questions.direction import DirectionScorer, name_ends, turn_plan
 from clew.questions.plans import LIST, YES_NO, Edge, GraphPlan, Same
 from clew.questions.reading import QuestionReader
-from clew.train.directions import DirectionExample, fit_directions
+from clew.train.directions import DirectionExample, fit_directions, read_directions
 
 PLAN = GraphPlan((Same(1, "Ann"), Edge(1, ("reports to",), "Bo")), YES_NO)
 
@@ -76,3 +78,22 @@ def test_no_reversed_fact_is_affirmed(tmp_path: Path) -> None:
                 assert not is_affirmed[1], (text, to, who, answers[1])
                 stated += is_affirmed[0]
         assert stated
+
+
+def test_written_questions_are_read_both_ways(tmp_path: Path) -> None:
+    row = {"relation": "founded by", "head": "Loam & Co", "tail": "Enos Strake", "domain": "firms"}
+    file = tmp_path / "ways.jsonl"
+    questions = [
+        "Did Enos Strake found Loam & Co?",
+        "loam & co founded by enos strake",
+        "Who is Enos Strake?",
+    ]
+    file.write_text("".join(json.dumps(row | {"question": question}) + "\n" for question in questions))
+    examples = read_directions(file, create_plan_judge())
+    assert [(each.is_meant, each.is_head_first) for each in examples] == [
+        (True, False), (False, True), (True, True), (False, False),
+    ]  # fmt: skip
+    assert "has by" in examples[2].cues and "has by" not in examples[0].cues
+    file.write_text('{"question": "?"}\n')
+    with pytest.raises(UsageError):
+        read_directions(file, create_plan_judge())

@@ -16,17 +16,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.text import is_stop_term, stem
 from clew.questions.plans import YES_NO, Edge, GraphPlan, Same
 from clew.triples.linking.relation_words import verbalise_relation
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
     from clew.questions.names import NameMatch
-    from clew.questions.text import QuestionText, Word
+    from clew.questions.text import QuestionText
 
 #: Letters at the start of two words that have one root, and those of an ending.
 _ROOT, _ENDING = 4, 2
 _OWNER = re.compile(r"['’]s\b")
+#: What makes a relation's name passive, in English and German; the words that tell who does something to whom.
+_BY = frozenset({"by", "von"})
+_VOICE = ("by", "of")
 
 
 def turn_plan(plan: GraphPlan) -> GraphPlan | None:
@@ -63,47 +67,98 @@ def find_ends(names: Sequence[NameMatch], head: str, tail: str) -> tuple[NameMat
 
 
 def read_cues(question: QuestionText, names: tuple[NameMatch, NameMatch], relation: str) -> set[str]:
-    """Return what of a question's words may say which of two names is the head of a relation."""
-    words = question.words
+    """Return what of a question's words may say which of two names is the head of a relation, each by itself and with
+    the form of the relation's name."""
     first, second = sorted(names, key=lambda match: match.first)
     label = verbalise_relation(relation).casefold().split() or [""]
-    kind = "by" if "by" in label else label[-1][-_ENDING:]
-    around = {
-        "before first": first.first - 1,
-        "behind first": first.last,
-        "two before second": second.first - 2,
-        "before second": second.first - 1,
-        "behind second": second.last,
-        "start": 0,
-    }
-    outside = [
-        place for place in range(len(words)) if not any(each.first <= place < each.last for each in names)
-    ]
-    cues = {"order", f"label {kind}"}
-    cues |= {f"{name} {_write(words[place])}" for name, place in around.items() if place in outside}
-    if _OWNER.match(question.text, words[first.last - 1].end):
-        cues |= {"owner", f"owner, label {kind}"}
-    for place in outside:
-        word = words[place]
+    context = _Context(question, first, second)
+    cues = {"order", *_cues_of_places(context)}
+    has_root = False
+    for place in context.outside:
+        word, side = question.words[place], context.side_of(place)
+        behind = context.write(place + 1)
         if not word.is_content:
-            cues |= {f"has {word.text}", f"has {word.text}, label {kind}"}
+            cues.add(f"has {word.text}")
         elif any(_have_one_root(word.text, each) for each in label):
-            side = "before" if place < first.first else "between" if place < second.first else "behind"
             form = "as in label" if word.text in label else word.text[-_ENDING:]
-            cues |= {
-                "root",
-                f"root {side}",
-                f"root {form}",
-                f"root {form}, label {kind}",
-                f"root {side} {form}",
-            }
-    if "root" not in cues:
-        cues.add(f"no root, label {kind}")
-    return cues
+            cues |= {"root", f"root {side}", f"root {form}", f"root {side} {form}", f"root, then {behind}"}
+            cues |= {f"root {side}, then {behind}", f"root behind {context.write(place - 1)}"}
+            has_root = True
+        else:
+            cues |= {f"other {side}", f"other {side} {word.text[-_ENDING:]}", f"other {side}, then {behind}"}
+    words = {question.words[place].text for place in context.outside}
+    voice = (*(word in words for word in _VOICE), *context.owners, has_root)
+    cues |= {f"voice {voice}", f"voice {voice}, start {context.write(0)}"}
+    form = _form_of(label)
+    return cues | {f"{cue} | {form}" for cue in cues}
 
 
-def _write(word: Word) -> str:
-    return f"-{word.text[-_ENDING:]}" if word.is_content else word.text
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """The words around two names of a question."""
+
+    question: QuestionText
+    first: NameMatch
+    second: NameMatch
+
+    @property
+    def outside(self) -> list[int]:
+        """The places of the words outside the names."""
+        names = (self.first, self.second)
+        places = range(len(self.question.words))
+        return [place for place in places if not any(each.first <= place < each.last for each in names)]
+
+    @property
+    def owners(self) -> tuple[bool, bool]:
+        """Whether each name has an apostrophe and s."""
+        words, text = self.question.words, self.question.text
+        owns = [_OWNER.match(text, words[name.last - 1].end) for name in (self.first, self.second)]
+        return owns[0] is not None, owns[1] is not None
+
+    def write(self, place: int) -> str:
+        """Return a function word as it is, of another word the ending, "^" where a name or nothing stands."""
+        if place not in self.outside:
+            return "^"
+        word = self.question.words[place]
+        return f"-{word.text[-_ENDING:]}" if word.is_content else word.text
+
+    def side_of(self, place: int) -> str:
+        """Return where a word stands beside the names."""
+        return "before" if place < self.first.first else "between" if place < self.second.first else "behind"
+
+
+def _cues_of_places(context: _Context) -> set[str]:
+    """Return the words at places beside the names, and some of them together."""
+    first, second = context.first, context.second
+    owns_first, owns_second = context.owners
+    words = {
+        "start": context.write(0),
+        "next": context.write(1),
+        "before first": context.write(first.first - 1),
+        "behind first": "'s" if owns_first else context.write(first.last),
+        "two before second": context.write(second.first - 2),
+        "before second": context.write(second.first - 1),
+        "behind second": "'s" if owns_second else context.write(second.last),
+    }
+    pairs = [
+        ("behind first", "before second"),
+        ("start", "before second"),
+        ("two before second", "before second"),
+    ]
+    return {
+        *(f"{place} {word}" for place, word in words.items()),
+        *(f"{one} {words[one]}, {other} {words[other]}" for one, other in pairs),
+    }
+
+
+def _form_of(label: Sequence[str]) -> str:
+    """Return the form of a relation's name: passive, a noun with "of", with another function word at its end, or its
+    ending."""
+    if _BY.intersection(label):
+        return "by"
+    if is_stop_term(stem(label[-1])):
+        return "of" if label[-1] == "of" else "preposition"
+    return next((ending for ending in ("ed", "s") if label[-1].endswith(ending)), "plain")
 
 
 def _have_one_root(first: str, second: str) -> bool:

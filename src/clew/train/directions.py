@@ -1,7 +1,8 @@
 """Training of which way round a question means a relation between two names.
 
-The questions are those of yes or no with two names and one relation, each as it was asked and with its names
-exchanged: then the relation is meant the other way. Whole graphs are held out for the figures.
+The questions are those of yes or no with two names and one relation, over graphs or written for this, each as it was
+asked and with its names exchanged: then the relation is meant the other way. Whole domains are held out for the
+figures.
 """
 
 from __future__ import annotations
@@ -9,24 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.errors import UsageError
 from clew.questions.direction import DirectionScorer, find_ends, name_ends, read_cues, turn_plan
-from clew.questions.names import NameScorer, find_names
-from clew.questions.plans import GraphPlan, run_plan, say_plan, type_unknowns
+from clew.questions.names import NameMatch, NameScorer, find_names
+from clew.questions.plans import YES_NO, Edge, GraphPlan, Same, run_plan, say_plan, type_unknowns
 from clew.questions.text import QuestionText
-from clew.train.plan_data import Domain, PlanQuestion, PlanSource, fit_logistic, read_source
+from clew.train.plan_data import Domain, PlanSource, fit_logistic, read_source
 from clew.train.plan_fitting import FOLDS
+from clew.train.sentence_questions import read_lines
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
     from clew.core.protocols import PlanJudge
-    from clew.questions.catalogue import GraphCatalogue
 
 #: A cue of fewer questions than this is none; the weights are held to be as small as so many questions would.
-_LEAST, _DECAY = 8, 10.0
+_LEAST, _DECAY = 12, 6.0
 #: Likenesses differ by hundredths.
 _SCALE = 20.0
 
@@ -56,37 +59,67 @@ def prepare_directions(source: PlanSource, judge: PlanJudge, names: NameScorer) 
                 len(rows) for rows in outcomes if rows is not None
             ):
                 continue  # The relation holds both ways.
-            examples += _measure_both(domain.catalogue, question, (plan, turned), judge, names)
+            text, (head, relation, tail) = QuestionText(question.question), name_ends(plan)
+            ends = find_ends(find_names(domain.catalogue, text, names), head, tail)
+            if ends is not None:
+                sentences = [say_plan(each, type_unknowns(each, domain.catalogue)) for each in (plan, turned)]
+                examples += _measure_both(question.domain, text, ends, relation, sentences, judge)
     return examples
 
 
+def read_directions(file: Path, judge: PlanJudge) -> list[DirectionExample]:
+    """Return the questions of a file of JSON lines: ``relation``, ``head``, ``tail``, the ``domain``, and a
+    ``question`` of yes or no that means just that and has both names. Raises UsageError."""
+    examples: list[DirectionExample] = []
+    for row in read_lines(file):
+        if not {"relation", "head", "tail", "question", "domain"} <= row.keys():
+            raise UsageError(f"no questions about relations in {file}", "See: clew train plans --help")
+        head, relation, tail = row["head"], row["relation"], row["tail"]
+        text = QuestionText(row["question"])
+        ends = find_ends([*_find_spellings(text, head), *_find_spellings(text, tail)], head, tail)
+        if ends is not None:
+            plans = [
+                GraphPlan((Same(1, known), edge), YES_NO)
+                for known, edge in ((head, Edge(1, (relation,), tail)), (tail, Edge(1, (relation,), head)))
+            ]
+            sentences = [say_plan(plan, {1: ""}) for plan in plans]
+            examples += _measure_both(row["domain"], text, ends, relation, sentences, judge)
+    return examples
+
+
+def _find_spellings(question: QuestionText, name: str) -> list[NameMatch]:
+    """Return where a name stands in a question, word by word."""
+    wanted = [word.text for word in QuestionText(name).words]
+    words = [word.text for word in question.words]
+    return [
+        NameMatch(first, first + len(wanted), name, np.zeros(0, dtype=np.int64), frozenset(), 1.0)
+        for first in range(len(words) - len(wanted) + 1)
+        if words[first : first + len(wanted)] == wanted
+    ]
+
+
 def _measure_both(
-    catalogue: GraphCatalogue,
-    question: PlanQuestion,
-    plans: tuple[GraphPlan, GraphPlan],
+    domain: str,
+    question: QuestionText,
+    ends: tuple[NameMatch, NameMatch],
+    relation: str,
+    sentences: Sequence[str],
     judge: PlanJudge,
-    names: NameScorer,
 ) -> list[DirectionExample]:
-    text = QuestionText(question.question)
-    head, relation, tail = name_ends(plans[0])
-    ends = find_ends(find_names(catalogue, text, names), head, tail)
-    if ends is None:
-        return []
-    cues = frozenset(read_cues(text, ends, relation))
-    sentences = [say_plan(plan, type_unknowns(plan, catalogue)) for plan in plans]
+    """Return a question and the one with its names exchanged; ``sentences`` say the plan that it means and the turned
+    one."""
+    cues = frozenset(read_cues(question, ends, relation))
     (start, stop), (next_start, next_stop) = sorted(
-        (text.words[end.first].start, text.words[end.last - 1].end) for end in ends
+        (question.words[end.first].start, question.words[end.last - 1].end) for end in ends
     )
-    written = text.text
+    written = question.text
     exchanged = (
         written[:start] + written[next_start:next_stop] + written[stop:next_start] + written[start:stop]
         + written[next_stop:]
     )  # fmt: skip
     is_first = ends[0].first < ends[1].first
     return [
-        DirectionExample(
-            question.domain, cues, judge.compare(asked, sentences), is_first == is_meant, is_meant
-        )
+        DirectionExample(domain, cues, judge.compare(asked, sentences), is_first == is_meant, is_meant)
         for asked, is_meant in ((written, True), (exchanged, False))
     ]
 
@@ -101,9 +134,9 @@ def fit_directions(examples: Sequence[DirectionExample]) -> DirectionScorer:
         own = [columns[cue] for cue in each.cues if cue in columns]
         row[own] = 1.0 if each.is_head_first else -1.0
         row[-3:] = _SCALE * (each.likeness[0] - each.likeness[1])
-    meant = np.array([each.is_meant for each in examples])
-    # Without a constant: what speaks for one way speaks as much against the other.
-    weights = fit_logistic(np.vstack([rows, -rows]), np.concatenate([meant, ~meant]), _DECAY)
+    # Without a constant: what speaks for one way speaks as much against the other, so that all rows can speak for.
+    rows *= np.array([[1.0 if each.is_meant else -1.0] for each in examples])
+    weights = fit_logistic(rows, np.ones(len(rows), dtype=bool), _DECAY)
     return DirectionScorer(dict(zip(cues, weights[:-3].tolist(), strict=True)), _SCALE * weights[-3:])
 
 

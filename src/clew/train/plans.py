@@ -46,6 +46,7 @@ from clew.train.directions import (
     fit_directions,
     measure_directions,
     prepare_directions,
+    read_directions,
 )
 from clew.train.plan_data import (
     Domain,
@@ -98,11 +99,12 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     progress: Callable[[str, int, int], None],
     trained: Path | None = None,
     beside: Sequence[Path] = (),
+    written: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Train into the folder ``out`` and export; return the record, which is also written there. After an interrupt
     the same call goes on. Folders ``beside`` the others are trained on, and never held out. The judge of the folder
-    ``trained``, where one is given, is taken as it is, and only what surrounds it is fitted. Raises UsageError,
-    MissingExtra."""
+    ``trained``, where one is given, is taken as it is, and only what surrounds it is fitted. ``written`` are files of
+    questions about relations between two names. Raises UsageError, MissingExtra."""
     if trained is None:
         require_packages("train", "torch", "transformers", "onnx")
     worlds = [folder for folder in (*folders, *beside) if (folder / TABLES).is_dir()]
@@ -120,6 +122,7 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
         "model": Path(source).name,
         "domains": [each.name for each in sources],
         "worlds": [world.name for world in worlds],
+        "directions": [file.name for file in written],
         "settings": asdict(settings),
     }
     if FINISHED in output.matching_record(description):
@@ -142,7 +145,7 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     write_arrays(model, out / EXPORT_FOLDER)
     # Measured as it is shipped, in 8 bits.
     exported, fold = PlanJudge(out / EXPORT_FOLDER, encoder), [run for run in runs if not run.fold]
-    directions = _directions_of(sources, exported, names, out, progress)
+    directions = _directions_of(sources, written, exported, names, out, progress)
     model = replace(model, direction=fit_directions(directions))
     held_out = compare_held_out(model.after, fold, exported.compare, partial(progress, "measure"))
     measures, _ = measure_held_out(model, held_out, sum(run.gold is not None for run in fold), len(fold))
@@ -174,18 +177,23 @@ def train_judge(
 
 def _directions_of(
     sources: Sequence[PlanSource],
+    written: Sequence[Path],
     judge: PlanJudge,
     names: NameScorer,
     out: Path,
     progress: Callable[[str, int, int], None],
 ) -> list[DirectionExample]:
-    """Return the questions of all sources with types about a relation between two names."""
+    """Return the questions about a relation between two names, of all sources with types and of files."""
+    tasks: dict[str, Callable[[], list[DirectionExample]]] = {
+        source.name: partial(prepare_directions, source, judge, names)
+        for source in sources
+        if source.typed and not source.is_public
+    }
+    tasks |= {file.name: partial(read_directions, file, judge) for file in written}
     examples: list[DirectionExample] = []
-    own = [source for source in sources if source.typed and not source.is_public]
-    for number, source in enumerate(own):
-        progress("directions", number, len(own))
-        file = out / f"directions-{source.name}.pickle"
-        examples += remember(file, partial(prepare_directions, source, judge, names))
+    for number, (name, prepare) in enumerate(tasks.items()):
+        progress("directions", number, len(tasks))
+        examples += remember(out / f"directions-{name}.pickle", prepare)
     return examples
 
 

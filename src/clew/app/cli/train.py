@@ -384,6 +384,10 @@ def plans(
         list[Path] | None,
         typer.Option(metavar="FOLDER", help="As --data, but never held out: for training alone."),
     ] = None,
+    directions: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Questions about relations between two names, JSON lines."),
+    ] = None,
     judge: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Keep this trained judge; fit what surrounds it, without torch."),
@@ -397,8 +401,9 @@ def plans(
     A folder is a graph: nodes.csv and edges.csv, as `clew graph add` reads them, and questions.jsonl (question,
     operation, triples, property); or MetaQA (graph.tsv, dev_2hop.jsonl, dev_3hop.jsonl); or a world of tables: files
     in tables/, and questions.jsonl (question, sql, result). Each graph is also asked without the types of its nodes.
-    Every fourth graph and world is held out: from it come the figures. An interrupted run continues when started
-    again. Needs the extra train.
+    Every fourth graph and world is held out: from it come the figures. A line of --directions has a relation, its
+    head, its tail, and a question of yes or no that means just that. An interrupted run continues when started again.
+    Needs the extra train.
 
       clew train plans --data plans/ --data tables/ --model all-MiniLM-L6-v2 --out ours
     """
@@ -434,6 +439,7 @@ def plans(
             "queries",
             "scores",
             "judge tables",
+            "directions",
         )
     }
     with interruptible("what is done is kept. To continue, run the same command again."):
@@ -446,6 +452,7 @@ def plans(
             lambda part, done, total: shown[part](done, total),
             judge,
             others,
+            directions or (),
         )
     for name, value in record["after"].items():
         print_line(f"{name}: {value}")
