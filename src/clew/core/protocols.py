@@ -225,33 +225,16 @@ class Encoder(Protocol):
         """Return unit vectors, (n, dimension), float32. ``query`` marks questions, for models that differ."""
 
 
-@runtime_checkable
-class CalibratedEncoder(Protocol):
-    """What an :class:`Encoder` may have beside: a statement of how far apart its cosines lie."""
-
-    @property
-    def contrast(self) -> float:
-        """By how much the differences of its cosines have to be multiplied to be as large as those of ``clew:hops``;
-        1 where it is not known."""
-
-
-@runtime_checkable
-class BatchEncoder(Protocol):
-    """What an :class:`Encoder` may have beside: a wish for many texts at once."""
-
-    @property
-    def batch(self) -> int:
-        """How many texts it is best given at a time; 0 for any number."""
-
-
 def encoder_contrast(encoder: Encoder | None) -> float:
-    """Return the contrast of an encoder; 1 where it states none."""
-    return encoder.contrast if isinstance(encoder, CalibratedEncoder) else 1.0
+    """Return the factor by which differences of an encoder's cosines are as large as those of ``clew:hops``: its
+    property ``contrast``, 1 where it has none."""
+    return float(getattr(encoder, "contrast", 1.0))
 
 
 def encoder_batch(encoder: Encoder) -> int:
-    """Return how many texts an encoder wants at a time; 0 for any number."""
-    return encoder.batch if isinstance(encoder, BatchEncoder) else 0
+    """Return how many texts at a time an encoder is best given: its property ``batch``; 0, any number, where it has
+    none."""
+    return int(getattr(encoder, "batch", 0))
 
 
 class Reranker(Protocol):

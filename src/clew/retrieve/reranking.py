@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 from clew.core.component import component
 from clew.core.errors import BadCompletion, BudgetExceeded
@@ -23,19 +23,6 @@ K_MAX = 20
 MAX_CHARACTERS, MAX_CHARACTERS_IN_LIST = 6000, 1200
 #: Characters of an unreadable reply in the trail.
 _MAX_REPLY = 200
-
-
-class HitReranker(Protocol):
-    """Puts candidate answers in order."""
-
-    def rerank(
-        self, question: str, hits: Sequence[Hit], trail: Trail, matching: int | None = None
-    ) -> list[Hit]:
-        """Return ``hits``, best first, and add a step to ``trail``.
-
-        The first ``matching`` hits (None: all) meet the question's constraints in a graph; they stay above the
-        others, which only pad the list.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +165,11 @@ def parse_ranking(reply: str, template: Template) -> list[int]:
         if len(lines) < 2:
             raise error
         return [int(line["number"]) for line in lines]
+
+
+#: Puts the candidates of a question in order, and adds a step to the trail. The first ``matching`` hits (None: all)
+#: meet the question's constraints in a graph; they stay above the others, which only pad the list.
+HitReranker: TypeAlias = PointwiseReranker | ListwiseReranker
 
 
 def create_hit_reranker(

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from clew.core.component import Resources
 from clew.core.prompts.replies import clean_reply, is_refusal
@@ -23,16 +22,6 @@ _LABEL = re.compile(r"^\W*(?:question\s*:\s*)?", re.IGNORECASE)
 _QUOTED, _UNQUOTED = 0.8, 0.5
 #: The first words of a question, by the kind of value that its relation leads to.
 _FIRST = {"date": "When ", "place": "Where ", "amount": "How many ", "person": "Who "}
-
-
-@runtime_checkable
-class BatchReader(Protocol):
-    """A reader that asks its model about several questions in one call."""
-
-    def read_all(
-        self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], trail: Trail
-    ) -> list[Answer]:
-        """Return the answer to each question, from its own hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +85,10 @@ class TextSource:
     def _read(
         self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], trail: Trail
     ) -> list[Answer]:
-        """Return the answers: in one call of a reader that can, else each in a thread of its own."""
-        if isinstance(self.reader, BatchReader):
-            return self.reader.read_all(questions, hits, trail)
+        """Return the answers: in one call of a reader that has ``read_all``, else each in a thread of its own."""
+        if (read_all := getattr(self.reader, "read_all", None)) is not None:
+            answers: list[Answer] = read_all(questions, hits, trail)
+            return answers
         recorders = [TrailRecorder() for _ in questions]
         with ThreadPoolExecutor(max_workers=max(len(questions), 1)) as pool:
             futures = [

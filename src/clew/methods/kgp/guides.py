@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -124,15 +124,6 @@ class Expectation(Protocol):
         """Return one text per path, and what that cost."""
 
 
-class Matcher(Protocol):
-    """``phi`` and ``g`` of Eq. (1): how well passages match a text; 1 is a perfect match."""
-
-    def match(
-        self, texts: Sequence[str], candidates: Sequence[Rows], open_candidates: OpenCandidates
-    ) -> list[ScoredRows]:
-        """Return for each text its candidates, and those that ``open_candidates`` adds, with their scores."""
-
-
 # Expectations
 
 
@@ -181,21 +172,11 @@ class GeneratedEvidence:
 # Matchers
 
 
-class LexicalScorer(Protocol):
-    """Scores rows by words, such as :class:`clew.retrieve.lexical.TfIdf`."""
-
-    def scores(self, query: str, rows: Rows) -> Floats:
-        """Return the score of each row."""
-
-    def nearest(self, query: str, k: int, allowed: Mask) -> Rows:
-        """Return the best rows, best first."""
-
-
 @dataclass(frozen=True, slots=True)
 class LexicalMatcher:
     """Matches by words: TF-IDF cosine, which the paper uses for generated evidence."""
 
-    scorer: LexicalScorer
+    scorer: TfIdf
 
     def match(
         self, texts: Sequence[str], candidates: Sequence[Rows], open_candidates: OpenCandidates
@@ -244,6 +225,9 @@ class EqualMatcher:
         """Return equal scores; nothing but the graph proposes candidates."""
         return [(rows, np.ones(len(rows))) for rows in candidates]
 
+
+#: ``phi`` and ``g`` of Eq. (1): how well passages match a text; 1 is a perfect match.
+Matcher: TypeAlias = LexicalMatcher | EncoderMatcher | EqualMatcher
 
 # Guides
 

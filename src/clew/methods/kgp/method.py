@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -57,14 +57,6 @@ from clew.questions.outline_reading import create_outline_reader
 from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.ranking import as_hits
 from clew.retrieve.structure.lookup import StructureReader, StructureResult, StructureSearch
-
-
-class StructureFinder(Protocol):
-    """Finds the pages, tables and sections that a question names."""
-
-    def find(self, question: Question, trail: Trail) -> StructureResult:
-        """Return what the question names, with an answer where that is computed; false if it asks about content."""
-
 
 #: The paper's own setting (Supplementary 8.2). The counter of Algorithm 1 counts the seeds, so it has to reach 40 for
 #: the "30 reasoning paths" of 10 seeds with 3 continuations each (decision 3).
@@ -121,7 +113,7 @@ class KGP:
     graph: Graph
     guide: Guide
     reader: Reader
-    structures: StructureFinder | None = None
+    structures: StructureSearch | None = None
     contents: Reader | None = None
     seeds: int = 10
     branch: int = 3
