@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -60,6 +60,7 @@ def estimate(
     ``sample`` files of each type, of different sizes, are parsed (0: all files). UsageError is raised for a system
     folder without ``anyway``. Pages are among ``failed``: they are fetched only to be added.
     """
+    from clew.parse.documents.pool import ParsePool
     from clew.parse.documents.reader import is_supported
 
     sources = list_sources(paths)
@@ -73,35 +74,8 @@ def estimate(
     failed = [
         Failure(page, "a page is fetched only to be added") for page in sources if is_page_address(page)
     ]
+    failed += scan.failed
     sums = {suffix: _Sums() for suffix in files_of_type}
-    failed += [*scan.failed, *_read_samples(base, chosen, sums, workers)]
-    scaled = [sums[suffix].extrapolate(files) for suffix, files in files_of_type.items()]
-    documents, pages, passages, tables, rows, characters = (
-        round(sum(column)) for column in (zip(*scaled, strict=True) if scaled else ((),) * 6)
-    )
-    return Estimate(
-        files=len(plan.to_parse),
-        unchanged=plan.unchanged,
-        known=len(plan.known) + sum(map(len, plan.duplicates.values())),
-        read=len(chosen),
-        bytes=sum(file.size for file in plan.to_parse),
-        documents=documents,
-        pages=pages,
-        passages=passages,
-        tables=tables,
-        rows=rows,
-        characters=characters,
-        failed=tuple(failed),
-    )
-
-
-def _read_samples(
-    base: IngestTarget, chosen: Mapping[str, Location], sums: Mapping[str, _Sums], workers: int | None
-) -> list[Failure]:
-    """Parse files, and count what is in them by their types; return the failures."""
-    from clew.parse.documents.pool import ParsePool
-
-    failed = []
     # What is in a file counts with that file: an archive of ten mails is eleven documents.
     owners = {Path(name): name for name in chosen}
     depths = dict.fromkeys(owners, 0)
@@ -127,7 +101,24 @@ def _read_samples(
                     owners[inner], depths[inner] = owner, depths[path] + 1
                     options[inner] = {"members": Path(folder), "name": PurePath(member.name).name}
                     waiting.appendleft(inner)
-    return failed
+    scaled = [sums[suffix].extrapolate(files) for suffix, files in files_of_type.items()]
+    documents, pages, passages, tables, rows, characters = (
+        round(sum(column)) for column in (zip(*scaled, strict=True) if scaled else ((),) * 6)
+    )
+    return Estimate(
+        files=len(plan.to_parse),
+        unchanged=plan.unchanged,
+        known=len(plan.known) + sum(map(len, plan.duplicates.values())),
+        read=len(chosen),
+        bytes=sum(file.size for file in plan.to_parse),
+        documents=documents,
+        pages=pages,
+        passages=passages,
+        tables=tables,
+        rows=rows,
+        characters=characters,
+        failed=tuple(failed),
+    )
 
 
 def sample_by_size(files: Sequence[Location], count: int) -> list[Location]:
