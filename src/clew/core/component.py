@@ -248,7 +248,7 @@ class ModelTools(Protocol):
         """Return the trained reader of a name: ``clew:reader`` or ``onnx:FOLDER``. Raises UsageError, NotFound."""
 
     def plan_judge(self) -> PlanJudge:
-        """Return what is trained to read plain questions over graphs."""
+        """Return the trained judge of readings of questions over graphs."""
 
     def model_settings(self, model: str) -> Mapping[str, str]:
         """Return what a check of a model (``clew doctor --llm``) gave for choices that recipes leave open."""

@@ -60,8 +60,8 @@ def cache_path() -> Path:
 
 
 def storage_cache_limit() -> int:
-    """Return how many bytes of each base in object storage are cached on this machine, beside those that are always
-    read whole: ``CLEW_STORAGE_CACHE`` in MiB, by default 2,048. Raises UsageError for what is no number."""
+    """Return the bytes cached on this machine for each base in object storage, in addition to the parts that are
+    always read whole: ``CLEW_STORAGE_CACHE`` in MiB, by default 2,048. Raises UsageError for an invalid number."""
     text = environment("CLEW_STORAGE_CACHE") or "2048"
     if not text.isdecimal() or len(text) > 9:
         raise UsageError(f"CLEW_STORAGE_CACHE is no number of MiB: '{text}'", "For example: 2048")

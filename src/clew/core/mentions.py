@@ -247,8 +247,8 @@ _NUMBER_LABEL = "#"
 
 
 def number_keys(number: int) -> tuple[int, list[int]]:
-    """Return the key without its kind of a plain number (``#5``), and those of the labels that may mean it (``note
-    5``, ``section 5``)."""
+    """Return the key of a plain number (``#5``), and the keys of the labels that it may mean (``note 5``, ``section
+    5``)."""
     labels = [f"{word} {number}" for word in sorted(_PLAIN_NUMBERS)]
     plain, *full = [hash_term(label) & LABEL_MASK for label in (f"{_NUMBER_LABEL}{number}", *labels)]
     return plain, full

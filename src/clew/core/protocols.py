@@ -113,7 +113,7 @@ class PlanJudge(Protocol):
     """What is trained to read plain questions over graphs: an encoder, a judge of plans, and fitted ``arrays``."""
 
     def __hash__(self) -> int:
-        """Judges are told apart by what they are, not by what they hold."""
+        """Judges are compared by identity, not by content."""
 
     @property
     def encoder(self) -> Encoder:

@@ -37,7 +37,7 @@ SYSTEM_FOLDERS = ("/", "/home", "~", "/etc", "/usr", "/var", "/proc", "/sys", "/
 
 
 def read_source(given: Source) -> str:
-    """Return a path, an address or a name as text. Raises UsageError for what is none of them."""
+    """Return a path, address or name as text. Raises UsageError for other values."""
     if isinstance(given, Address):
         given = given.geturl() if hasattr(given, "geturl") else str(given)
     text = os.fspath(given) if isinstance(given, str | os.PathLike) else None

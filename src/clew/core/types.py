@@ -657,10 +657,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ShownStep(Step):
-    """A step that is only shown, since no code needs its results.
-
-    ``results`` has them by the words under which they are shown; one that is None is left out.
-    """
+    """A step for display only. ``results`` maps labels to results; None results are omitted."""
 
     name: str = field()  # type: ignore[misc] # the name of this step, not of all of its kind
     results: Mapping[str, Any]
@@ -735,7 +732,7 @@ class RouteStep(Step):
 
 @dataclass(frozen=True, slots=True)
 class RespellStep(Step):
-    """No node of a graph has the name that a question writes; it was read as that of a node."""
+    """The graph has no node with the name that the question writes; a node with a similar name was used."""
 
     name = "respell"
     written: str

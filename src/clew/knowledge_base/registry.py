@@ -258,10 +258,7 @@ def _build_focus(recipe: str, base: SnapshotSource, encoder: Encoder | None) -> 
 
 
 def replace_retriever(recipe: str, retriever: str) -> str:
-    """Return a recipe with another retriever; for the default, which has none, the recipe that reads its hits.
-
-    Raises UsageError for a recipe that has no retriever.
-    """
+    """Return a recipe with another retriever; the default becomes ``read``. Raises UsageError if it takes none."""
     parsed = _parse(recipe)
     if parsed == DEFAULT_METHOD:
         parsed = Recipe("read")
@@ -275,8 +272,7 @@ def replace_retriever(recipe: str, retriever: str) -> str:
 
 
 def describe_components() -> dict[str, dict[str, Component]]:
-    """Return every component by kind and name, those of plug-ins last. A plug-in that cannot be loaded is left out:
-    :func:`plugin_problems` names it."""
+    """Return every usable component by kind and name, those of plug-ins last; see :func:`plugin_problems`."""
     return {kind: REGISTRY.components(kind) for kind in ("recipe", "retriever", "graph", "reader")}
 
 

@@ -662,8 +662,8 @@ class ContextualSearch:
 
     @property
     def _weight_of_meaning(self) -> float:
-        """What a cosine counts: ``meaning_weight`` is that of ``clew:hops``, and the cosines of an encoder that
-        states its contrast lie closer together."""
+        """The weight of a cosine: ``meaning_weight``, which was chosen for ``clew:hops``, times the encoder's
+        contrast."""
         return self.meaning_weight * encoder_contrast(self.encoder)
 
     def coverage_selector(self, weighed: WeighedQuestion, rows: Rows) -> CoverageSelector:

@@ -280,7 +280,7 @@ def _sort_group(group: range, scores: Sequence[float | None]) -> list[int]:
 
 
 def _score_hits(hits: Sequence[Hit], scores: Sequence[float | None], groups: Sequence[range]) -> list[Hit]:
-    """Return ranked hits with scores that never rise: a hit without a score of its own has that of the one above."""
+    """Return ranked hits with scores that never rise: a hit without a score gets the score of the hit above."""
     ranked: list[Hit] = []
     for number, group in enumerate(groups):
         above = next((score for n in group if (score := scores[n]) is not None), 0.0)

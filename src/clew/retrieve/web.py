@@ -62,8 +62,8 @@ class SerpApi:
 
     @classmethod
     def build(cls, timeout: float = 20) -> SerpApi:
-        """Return the service that the environment names: the same object each time, so that what it was asked before
-        in this process is not asked again. Raises UsageError where it has no key."""
+        """Return the search service that the environment names, one object for the process, which caches its replies.
+        Raises UsageError without a key."""
         url, key = web_search_endpoint()
         if key is None and url == SERPAPI_URL:
             raise UsageError(f"'serpapi' needs a key for {url}", "Set CLEW_SERPAPI_KEY")

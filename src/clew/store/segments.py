@@ -313,10 +313,10 @@ class Segment:
 def count_field_terms(
     field: str, node: ParsedNode, parent_name: str = "", language: str = ENGLISH
 ) -> Counter[int] | None:
-    """Return the hashed terms of a node in a field and their counts; None where the node has no such field.
+    """Return the hashed terms of a node's field with their counts; None if the node has no such field.
 
-    ``parent_name`` is what the parent is called: a row's text starts with the caption of its table. ``language`` is
-    that of the document.
+    ``parent_name`` is the name of the parent: the text of a row starts with its table's caption. ``language`` is the
+    document's language.
     """
     if field == "text":
         return count_terms(node.text, language) if node.kind in RETRIEVED_KINDS else None

@@ -225,7 +225,7 @@ class Store:
                 connection.execute("INSERT INTO setting VALUES (?, ?)", (name, value))
 
     def complete_settings(self, settings: Mapping[str, str], *, repair: bool = True) -> list[str]:
-        """Store those of ``settings`` that the base lacks, unless ``repair`` is False, and return their names."""
+        """Store the ``settings`` that the base lacks, unless ``repair`` is False, and return their names."""
         lacking = {name: value for name, value in settings.items() if self.get_setting(name) is None}
         if lacking and repair:
             with self.database.write_transaction() as connection:

@@ -331,7 +331,7 @@ class StoredVectors:
         return hit_rows, scores
 
     def _searched_slots(self, allowed: Mask | None) -> Mask:
-        """Return which slots to search: those of live, allowed rows."""
+        """Return which slots to search: the slots of live, allowed rows."""
         if allowed is None:
             return self._live_slots
         if not len(allowed):  # no row yet, while the index is made anew beside the vectors of before

@@ -47,10 +47,10 @@ from clew.methods.answering import describe_origin
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """A node that an answer mentions: where it lies, and its text.
+    """A node of an answer: its place and text.
 
     ``document`` is the name of its document or graph, ``key`` the document's key and ``position`` the node's place in
-    it; ``boxes`` are its rectangles on the pages of a PDF. What is not known of a node is empty.
+    it; ``boxes`` are its rectangles on the pages of a PDF. Unknown fields are empty.
     """
 
     id: str

@@ -108,7 +108,7 @@ def _print_missing(changes: FolderChanges) -> None:
 
 @trash_app.command("list")
 def list_trash(kb: Kb = None, as_json: Json = False) -> None:
-    """List what is in the trash, the latest first."""
+    """List the contents of the trash, latest first."""
     from clew.knowledge_base.trash import Trash
 
     with clew.open(kb) as base:
@@ -152,7 +152,7 @@ def empty(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     kb: Kb = None,
 ) -> None:
-    """Delete what is in the trash for good."""
+    """Delete the contents of the trash for good."""
     from clew.knowledge_base.trash import Trash
 
     if not yes and not typer.confirm("Delete it for good?"):

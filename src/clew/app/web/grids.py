@@ -80,7 +80,7 @@ class GridRunner:
         return id
 
     def go_on(self, base: ServedBase, id: str) -> None:
-        """Answer what is missing of a grid. Raises NotFound, ServerBusy."""
+        """Answer the open cells of a grid. Raises NotFound, ServerBusy."""
         with self._lock:
             if id in self._runs:
                 return

@@ -332,7 +332,7 @@ class ReplyBuilder:
         return encode_event(self._chunk({"content": text}))
 
     def closing_events(self, view: AnswerView, question: str, asking: Usage) -> Iterator[str]:
-        """Yield the chunk that ends the text, which has ``clew`` as a whole reply does, and that of the usage."""
+        """Yield the chunk that ends the text and carries ``clew``, and the chunk with the usage."""
         field = {"clew": self.limits.clew_field(view, question, asking)}
         yield encode_event(self._chunk({}, self._finish_reason(view)) | field)
         if self.has_usage:
@@ -565,8 +565,8 @@ def make_chat_router(
 ) -> APIRouter:
     """Return the routes.
 
-    ``recipes`` are those that may be asked for, by the names that they get after ``clew:``. ``executor`` has the
-    threads in which the backend is called, by default those of the event loop; a question waits for a free one.
+    ``recipes`` maps the names allowed after ``clew:`` to recipes. The backend is called in threads of ``executor``,
+    by default the event loop's; a question waits for a free thread.
     """
     models = {MODEL_NAME: DEFAULT} | {f"{MODEL_NAME}:{name}": recipe for name, recipe in recipes.items()}
     started = int(time.time())

@@ -70,7 +70,7 @@ def _look_at(title: str, url: str) -> LocalServer | None:
 
 
 class ModelSetup:
-    """The models that are chosen in the app, in a file of the person; those of the command line are not in it."""
+    """The models chosen in the app, stored in a file of the user; models given on the command line are not in it."""
 
     def __init__(self, path: Path, pool: ModelPool, given: Sequence[ModelChoice]) -> None:
         self._path, self._pool = path, pool

@@ -42,7 +42,7 @@ _WORDS_FOR_NUMBERED = {"section", "chapter", "clause", "paragraph", "part", "art
 
 
 class Outline:
-    """One document's structure. Rows are those of the snapshot."""
+    """The structure of one document. Rows are rows of the snapshot."""
 
     def __init__(self, snapshot: Snapshot, document: Document) -> None:
         self._snapshot = snapshot
@@ -86,7 +86,7 @@ class Outline:
         return np.flatnonzero(self._kind == KINDS.index(kind)) + self.start
 
     def pages_of(self, node: Node) -> list[int]:
-        """Return the pages that a node stands on: those of its boxes, else the page it starts on."""
+        """Return the pages of a node: the pages of its boxes, else the page it starts on."""
         return sorted({box.page for box in node.boxes}) or ([node.page] if node.page is not None else [])
 
     @cached_property
@@ -282,7 +282,8 @@ class Outline:
         ][:1]
 
     def _headings_before(self, node: Node) -> list[str]:
-        """Return the headings around a section and, where levels were guessed, those of its level before it."""
+        """Return the headings around a section, and the earlier headings of its level or above, in case levels were
+        guessed."""
         before = [
             each.name for each in self.sections if each.position < node.position and each.level <= node.level
         ]

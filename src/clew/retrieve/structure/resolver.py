@@ -67,8 +67,7 @@ _KINDS_OF_DOCUMENT = {
 
 
 def alias_terms(document: Document) -> frozenset[str]:
-    """Return the terms by which a document is called beside those of its title and file name: its kind, and the
-    initials of its words ("jj" for JOHNSON_JOHNSON)."""
+    """Return more terms that name a document: its kind, and the initials of its words ("jj" for JOHNSON_JOHNSON)."""
     stem = re.sub(r"\.\w{1,5}$", "", document.name)
     words = re.findall(r"[^\W\d_]+|\d+[A-Za-z]*", f"{split_file_name(stem)} {document.title}")
     kinds = " ".join(_KINDS_OF_DOCUMENT.get(word.casefold(), "") for word in words)
@@ -211,8 +210,8 @@ class DocumentTitles:
         return chosen
 
     def is_name(self, words: str, document: Document) -> bool:
-        """Return whether ``words`` can be a name of a document that :meth:`choose` took for it: at least half of
-        what is not generic occurs in its names, or nothing else is said than that it is a document."""
+        """Return whether ``words`` may be a name of a document that :meth:`choose` found: at least half of its
+        specific terms are in the document's names, or it has generic terms alone."""
         number = self._documents.index(document)
         specific = self.terms(words) - _GENERIC
         title, file = self._terms[number]
@@ -268,7 +267,7 @@ def mentions_document(text: str) -> bool:
 
 
 def name_terms(text: str) -> frozenset[str]:
-    """Return the terms of ``text`` that can name something, with those of the file names in it."""
+    """Return the terms of ``text`` that can be part of a name, and the terms of file names in it."""
     return frozenset(ordered_name_terms(text)) | frozenset(ordered_name_terms(split_file_name(text)))
 
 

@@ -96,7 +96,7 @@ def join_edges(
 def describe_relation(
     forward: DirectedEdges, backward: DirectedEdges, types: NodeTypes, example_names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the manifest says about a relation; the names are those of :func:`example_rows`."""
+    """Return the manifest entry of a relation; names are as in :func:`example_rows`."""
     return {
         "edges": len(forward.tails),
         "head_types": types.count_edges(forward),

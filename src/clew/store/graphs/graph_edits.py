@@ -100,7 +100,7 @@ class GraphEdits:
 
     @property
     def removals(self) -> _Removals:
-        """A sink of what is to be removed."""
+        """A sink that collects removals."""
         return _Removals(self)
 
     def update(self, others: GraphEdits) -> None:
@@ -272,7 +272,7 @@ class GraphEditor:
 
     @cached_property
     def _relation_iris(self) -> dict[str, str]:
-        """The IRIs of relations whose name differs; those of new relations are added."""
+        """The IRIs of relations whose name differs from them, new relations included."""
         return dict(self._stored.relations)
 
     def _relation_name(self, relation: str) -> str:

@@ -371,7 +371,7 @@ class GraphStore:
 
 
 def mark_edited(options: str) -> str:
-    """Return the options of a graph, as JSON, marked: its files no longer tell what it holds."""
+    """Return a graph's options as JSON, marked as edited: its files no longer define its content."""
     values = json.loads(options) if options.startswith("{") else {}
     return json.dumps(values | {GRAPH_EDITED: True}, sort_keys=True)
 

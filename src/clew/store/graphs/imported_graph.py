@@ -1,4 +1,4 @@
-"""An imported graph as the rest of clew sees it: arrays for its structure, the database for what is shown."""
+"""An imported graph: arrays hold its structure, the database its names and texts."""
 
 from __future__ import annotations
 

@@ -380,7 +380,7 @@ class RemoteStore(Store):
         return 0
 
     def finish_removals(self, timeout: float = 0.0) -> None:
-        """Do nothing: a copy has nothing of what was removed."""
+        """Do nothing: a copy contains no removed data."""
 
     def encode(self, encoder: Encoder, progress: Callable[[int, int], None] | None = None) -> int:
         """Raise UsageError: vectors are made in the base that this is a copy of."""

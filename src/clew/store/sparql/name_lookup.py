@@ -222,7 +222,7 @@ class NameLookup:
         return []
 
     def _find_candidates(self, name: str, k: int) -> dict[str, float]:
-        """Return the similarity of what the search finds; its queries get less strict until there are ``k``."""
+        """Return the similarities of the search's results; queries get less strict until there are ``k``."""
         candidates: dict[str, float] = {}
         for similarities in self._search(name):
             candidates |= similarities
@@ -291,7 +291,7 @@ def detect_service(source: SparqlSource, options: MountOptions, wikidata: bool) 
 
 
 def is_wikidata(properties: Iterable[str]) -> bool:
-    """Return whether properties are those of wikidata.org."""
+    """Return whether the properties belong to wikidata.org."""
     return any(iri.startswith(_WIKIDATA) for iri in properties)
 
 

@@ -60,7 +60,7 @@ def _by_constant_score(pattern: Pattern, constraint: Constraint) -> Iterator[tup
 
 
 def _isolate(pattern: Pattern, constraint: Constraint) -> Pattern:
-    """Return the pattern of one constraint, the triples from the target to it, and what restricts what it counts."""
+    """Return the pattern of one constraint: the triples from the target to it, and the restrictions of its count."""
     if isinstance(constraint, TypedTriple):
         ends = {constraint.head, constraint.tail}
     else:

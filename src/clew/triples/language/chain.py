@@ -385,8 +385,7 @@ def replace_outside_quotes(text: str, change: Callable[[str], str]) -> str:
 
 
 def mask_quotes(text: str) -> str:
-    """Return the text with each character between quotation marks replaced by one that no pattern matches. Positions
-    in it are those in the text."""
+    """Replace each character inside quotation marks by one that no pattern matches; positions stay the same."""
     return _QUOTATION.sub(lambda match: '"' + "\0" * (len(match.group()) - 2) + '"', text)
 
 

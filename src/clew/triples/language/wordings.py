@@ -279,9 +279,10 @@ def _as_int(number: float) -> float | None:
 
 
 def exclude_named_nodes(typed: TypedChain) -> TypedChain:
-    """Return the question with unknowns that are none of what it names: films by the director of Kismet are others.
+    """Add conditions that unknowns differ from the named nodes: films by the director of Kismet do not include
+    Kismet.
 
-    An unknown that a triple joins to a name is another node already, so only those further away get a condition.
+    An unknown that a triple joins to a name differs from it anyway, so only unknowns further away get a condition.
     """
     names = {
         end.text for triple in typed.chain.triples for end in (triple.head, triple.tail) if not end.unknowns

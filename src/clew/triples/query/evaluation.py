@@ -209,7 +209,7 @@ class _Solver:
         )
 
     def _heads(self, count: Count, rows: RowSet) -> RowSet:
-        """Return those of ``rows`` for which a simple count holds."""
+        """Return the rows for which a simple count holds."""
         tails = self._exact_set(count.group, count.counted)
         candidates = Candidates(self.graph, dense=False)
         candidates.rows = tails
@@ -400,7 +400,7 @@ class _Solver:
     # Superlatives
 
     def rank(self, rows: RowSet, ranking: Ranking) -> RowSet:
-        """Return those of ``rows`` that a superlative keeps."""
+        """Return the rows that a superlative selects."""
         if not len(rows):
             return rows
         values = self._ranked_values(rows, ranking)

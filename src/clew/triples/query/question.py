@@ -237,8 +237,8 @@ class Scoper:
         return Group(tuple(terms), tuple(edges), tuple(tests), tuple(counts))
 
     def _next_count(self, terms: list[str], bound: set[str]) -> tuple[EdgePattern, Quantifier, str] | None:
-        """Return a count of this group, with the end that is counted; counts before negations, which may be part of
-        what is counted."""
+        """Return the next count of this group and its counted end; counts come before negations, which may be inside
+        a count."""
         counted = {edge.tail for edge, quantifier in self.counts if quantifier != NOT}
         for edge, quantifier in self.counts:
             if quantifier != NOT and edge.head in terms:

@@ -32,7 +32,7 @@ _LOCAL_NAME = re.compile(rf"(?:[{_LETTERS}]|%..)(?:[{_LETTERS}-]|%..)*(?:\.(?:[{
 
 
 def to_sparql(question: GraphQuestion) -> str:
-    """Return the query whose answers are those of the question, as nodes."""
+    """Return the SPARQL query whose results are the nodes that answer the question."""
     return QueryWriter(question).write()
 
 

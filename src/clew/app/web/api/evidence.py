@@ -1,4 +1,4 @@
-"""What is said of a name, what changed between two documents, and the quotes that were put aside for a memo."""
+"""Everything said about a name, changes between two documents, and quotes set aside for a memo."""
 
 from __future__ import annotations
 

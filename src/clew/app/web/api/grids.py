@@ -56,7 +56,7 @@ def stop(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
 
 @router.post("/{id}/continue", status_code=202)
 def go_on(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Answer what is missing of a grid."""
+    """Answer the open cells of a grid."""
     server.require_writable()
     server.grids.go_on(base, id)
     return {"id": id}

@@ -32,8 +32,8 @@ _CONTEXT_MARK = "\x04"
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language of the app: its code (ISO 639-1), what it calls itself, the direction of its script, and how it
-    writes numbers. Numbers of fewer than ``least_grouped`` digits are not divided into groups."""
+    """A language of the app: ISO 639-1 code, its own name, direction of the script, and number format. Numbers with
+    fewer than ``least_grouped`` digits are not grouped."""
 
     code: str
     name: str

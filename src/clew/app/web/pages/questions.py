@@ -126,7 +126,7 @@ def render_question(
 
 
 def _compare(view: AnswerView | None, other: AnswerView | None) -> str:
-    """Return in words what an answer has that the one beside it has not."""
+    """Describe what an answer has and the other one lacks."""
     if view is None or other is None:
         return ""
     same = " ".join(view.text.casefold().split()) == " ".join(other.text.casefold().split())

@@ -121,7 +121,7 @@ THEME_COOKIE, THEMES = "clew_theme", ("light", "dark")
 
 
 def current_theme() -> str:
-    """Return the theme that the browser was set to, "" for that of its system."""
+    """Return the theme chosen in the browser, "" for the system's."""
     request = _REQUEST.get()
     theme = "" if request is None else request.cookies.get(THEME_COOKIE, "")
     return theme if theme in THEMES else ""

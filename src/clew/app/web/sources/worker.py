@@ -68,7 +68,7 @@ class SourceWorker:
             self._send({"base": name, "closed": True})
 
     def look(self) -> None:
-        """Look at each source once, and do what is to be done."""
+        """Check each source once, and add or remove what changed."""
         for served in list(self._bases.values()):
             for id, source in served.sources.items():
                 try:

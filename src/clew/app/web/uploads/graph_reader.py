@@ -15,8 +15,8 @@ from clew.parse.graphs.formats import GraphReadOptions
 def read_uploaded_graph(
     path: Path, *, unit: str = "", base: str, graph: str, form: str, name: str
 ) -> StoreError | None:
-    """Add the file as the graph ``graph``; ``name`` is what the file is called. A reader of
-    :class:`clew.parse.documents.pool.ParsePool`. Raises UnreadableFile; returns what is not the file's fault."""
+    """Add the file, called ``name``, as the graph ``graph``. A reader of
+    :class:`clew.parse.documents.pool.ParsePool`. Raises UnreadableFile; returns other errors."""
     try:
         with clew.open(base) as opened:
             report = opened.graphs.add(path, name=graph, options=GraphReadOptions(form))

@@ -207,8 +207,8 @@ class UploadWorker:
         self.send({"base": self.name, "forgotten": upload.id})
 
     def report_pages(self, path: Path, done: int, total: int) -> None:
-        """Tell the server how many pages of an upload are read. Those of a file within it are not told: their number
-        is not that of the upload."""
+        """Report the number of pages read to the server, except for files inside an archive, whose pages are not the
+        upload's."""
         if path.stem in self.commands.attempts:
             self.send({"base": self.name, "pages": {"id": path.stem, "done": done, "total": total}})
 
@@ -220,7 +220,7 @@ class UploadWorker:
             return False
 
     def add_document(self, upload: Upload, seconds: float, memory: int) -> None:
-        """Add a document; it is done once it is searchable."""
+        """Add a document and make it searchable."""
         place = len(self.commands.attempts) - 1
         if place == len(self.readers):
             uploads = self.base.files.open_uploads(seconds, memory, self.report_pages)
