@@ -19,20 +19,20 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_748,
-    "parse": 15_773,
+    "core": 7_715,
+    "parse": 15_762,
     "store": 11_568,
-    "models": 3_897,
+    "models": 3_883,
     "graph": 1_726,
-    "triples": 6_649,
+    "triples": 6_648,
     "questions": 5_934,
-    "retrieve": 5_493,
-    "methods": 20_584,
-    "knowledge_base": 8_299,
+    "retrieve": 5_486,
+    "methods": 20_550,
+    "knowledge_base": 8_298,
     "evaluate": 3_765,
-    "train": 7_020,
-    "papers": 3_494,
-    "app": 18_097,
+    "train": 6_948,
+    "papers": 3_381,
+    "app": 18_062,
     ".": 352,
 }
 QUESTION = (
