@@ -111,8 +111,8 @@ def describe_source(source: str, measures: dict[str, Any]) -> list[str]:
         )
     if ways := measures.get("which way round"):
         lines.append(
-            f"Which way round a relation is meant is read rightly for {ways['right']} of {ways['questions']} questions "
-            f"as asked and with their names exchanged; where it is said with 80 % or more, for "
+            f"Which way round a relation is meant is read rightly for {ways['right']} of {ways['questions']} "
+            f"questions as asked and with their names exchanged; where it is said with 80 % or more, for "
             f"{ways['of these right']} of {ways['of 80 % and more']}."
         )
     if content := measures.get("content left to the search"):

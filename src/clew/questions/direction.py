@@ -147,7 +147,7 @@ def _cues_of_places(context: _Context) -> set[str]:
     ]
     return {
         *(f"{place} {word}" for place, word in words.items()),
-        *(f"{one} {words[one]}, {other} {words[other]}" for one, other in pairs),
+        *(f"{left} {words[left]}, {right} {words[right]}" for left, right in pairs),
     }
 
 
