@@ -229,8 +229,8 @@ def _page_sheet(
 ) -> PageSheet:
     key = tree[0].document
     image = server.page_images.get(base, key, page, SCALE)
-    found = [(item, mark_boxes(image.words, tree, item, page)) for item in cited]
-    marked = [(item, boxes) for item, boxes in found if boxes]
+    boxed = [(item, mark_boxes(image.words, tree, item, page)) for item in cited]
+    marked = [(item, boxes) for item, boxes in boxed if boxes]
     lines = [
         Box(page, min(box.x0 for box in item.node.boxes if box.page == page), top.y0, top.x1, top.y1)
         for item, (top, *_) in marked
