@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from clew.core.arrays import DirectedEdges
 from clew.core.protocols import PropertyGraph
 from clew.store.graphs import array_builder
-from clew.store.graphs.arrays import DirectedEdges, GraphArrays
+from clew.store.graphs.arrays import GraphArrays
 from clew.store.graphs.imported_graph import ImportedGraph
 from clew.store.graphs.tables import StoredGraph
 from clew.triples.engine.patterns import Pattern, TypedTriple, connected_terms

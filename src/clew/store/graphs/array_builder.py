@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import Arrays, range_indices, run_offsets, write_arrays, write_manifest
+from clew.core.arrays import Arrays, DirectedEdges, range_indices, run_offsets, write_arrays, write_manifest
 from clew.core.files import create_folder
 from clew.core.text import fold_name, fold_names, hash_terms, parse_number, scalar_text
 from clew.store.graphs import tables
-from clew.store.graphs.arrays import MAKER, MANIFEST, DirectedEdges
+from clew.store.graphs.arrays import MAKER, MANIFEST
 from clew.store.graphs.spelling_index import build_spelling_index, clip_name
 from clew.store.graphs.tables import StoredGraph
 

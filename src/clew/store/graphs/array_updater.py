@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import distinct, find_in_runs, run_offsets, sorted_unique, write_arrays, write_manifest
+from clew.core.arrays import (
+    DENSE,
+    DirectedEdges,
+    distinct,
+    find_in_runs,
+    run_offsets,
+    sorted_unique,
+    write_arrays,
+    write_manifest,
+)
 from clew.core.files import create_folder
 from clew.store.graphs.array_builder import (
     NodeCollector,
@@ -24,7 +33,7 @@ from clew.store.graphs.array_builder import (
     example_rows,
     join_edges,
 )
-from clew.store.graphs.arrays import DENSE, MANIFEST, DirectedEdges, GraphArrays, find_faults
+from clew.store.graphs.arrays import MANIFEST, GraphArrays, find_faults
 from clew.store.graphs.graph_edits import GraphChange, edit_keys, pack_keys, split_keys
 from clew.store.graphs.spelling_index import update_spelling_index
 

@@ -25,62 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from clew.core.arrays import Arrays, Rows, file_checksum, read_arrays, run_offsets
+from clew.core.arrays import Arrays, DirectedEdges, file_checksum, read_arrays
 from clew.core.errors import Damaged
 from clew.store.database import refuse_exhaustion
 
 #: Changing the arrays changes this name, and those of every graph are rebuilt.
 MAKER = "graphs/4"
 MANIFEST = "graph.json"
-#: From this share of rows with an edge on, a relation has a start for every row.
-DENSE = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class DirectedEdges:
-    """The edges of one relation in one direction, a :class:`clew.core.protocols.Adjacency`."""
-
-    heads: NDArray[np.uint32] | None
-    starts: NDArray[np.int64]
-    tails: NDArray[np.uint32]
-
-    @classmethod
-    def from_pairs(cls, sources: NDArray[np.uint32], tails: NDArray[np.uint32], size: int) -> DirectedEdges:
-        """Make the arrays of edges that are sorted by source and tail; ``size`` is the number of rows."""
-        if not len(sources):
-            return cls(np.empty(0, dtype=np.uint32), np.zeros(1, dtype=np.int64), tails)
-        firsts = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
-        heads = sources[firsts]
-        if len(heads) >= DENSE * size:
-            return cls(None, run_offsets(np.bincount(sources, minlength=size)), tails)
-        return cls(heads, np.append(firsts, len(sources)).astype(np.int64), tails)
-
-    def bounds(self, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the tails of each row start and end."""
-        # ``take`` costs half as much as brackets on few rows, and most calls are about few.
-        if self.heads is None:
-            return self.starts.take(rows), self.starts.take(rows + 1)
-        keys = rows.astype(np.uint32, copy=False)  # the type of heads, or numpy would convert all of them
-        places = self.heads.searchsorted(keys)
-        starts = self.starts.take(places)
-        if not len(self.heads):
-            return starts, starts
-        has_edges = self.heads.take(places, mode="clip") == keys
-        return starts, self.starts.take(places + has_edges)
-
-    def neighbours(self, rows: Rows) -> tuple[NDArray[np.int64], Rows]:
-        """Return the tails of rows: offsets (n + 1), rows ascending for each."""
-        starts, ends = self.bounds(rows)
-        if len(rows) == 1:
-            tails = self.tails[starts[0] : ends[0]].astype(np.int64)
-            return np.array([0, len(tails)], dtype=np.int64), tails
-        sizes = ends - starts
-        offsets = run_offsets(sizes)
-        places = np.repeat(starts - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
-        return offsets, self.tails[places].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

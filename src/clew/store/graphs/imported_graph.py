@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.arrays import Floats, Mask, Rows, range_indices, run_offsets
+from clew.core.arrays import DirectedEdges, Floats, Mask, Rows, range_indices, run_offsets
 from clew.core.errors import NotFound, RemovedMeanwhile, unknown_name_error
 from clew.core.protocols import Encoder, NodeTexts, Postings, ProgressCallback, PropertyColumn
 from clew.core.text import clean_name, fold_name, hash_term
 from clew.core.types import Entity, Property, Relation
 from clew.store.database import Database
 from clew.store.graphs import tables
-from clew.store.graphs.arrays import DirectedEdges, GraphArrays
+from clew.store.graphs.arrays import GraphArrays
 from clew.store.graphs.node_index import NodeFolder, StoredNodeVectors, node_word_postings
 from clew.store.graphs.spelling_index import SpellingIndex
 from clew.store.graphs.tables import StoredGraph
