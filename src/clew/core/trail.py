@@ -208,10 +208,12 @@ class QuestionReading(StepValue):
 
 @dataclass(frozen=True, slots=True)
 class ReadingsStep(Step):
-    """A plain question was read as typed triples, without a language model; the likeliest reading first."""
+    """A plain question was read as typed triples, without a language model; the likeliest reading first. ``apart``
+    says why linked graphs were not read as one."""
 
     name = "readings"
     readings: tuple[QuestionReading, ...]
+    apart: str | None = None
 
 
 # Chain

@@ -19,6 +19,7 @@ from clew.core.trail import ChainStep, QuestionReading, ReadingsStep, TrailRecor
 from clew.core.types import MAX_POSSIBLE, STATED_FROM, Answer, Plan, Question, Step
 from clew.questions.plans import LIST
 from clew.questions.reading import QuestionReader, Reading
+from clew.triples.linking.linked_graphs import MOST_JOINED
 
 #: A reading that is less likely is not shown as possible.
 SHOWN_FROM = 0.12
@@ -46,7 +47,7 @@ class GraphQuestions:
         """Return the method. Raises UsageError."""
         alone = replace(resources, model=None)
         focus = make_recipe("focus", {"sources": "kg", "form": Recipe("none"), "reader": Recipe("short")})
-        reader = QuestionReader(resources.tools.plan_judge())
+        reader = QuestionReader(resources.tools.plan_judge(), resources.snapshot)
         return cls(resources.snapshot, reader, resources.registry.build("recipe", focus, alone), recipe)
 
     def answer(self, question: Question, trail: Trail) -> Answer:
@@ -101,7 +102,7 @@ class GraphQuestions:
         operation = reading.plan.operation
         text = ", ".join(reading.values)
         if reading.is_empty:
-            text = f"None. Nothing in the graph '{reading.graph}' meets: {reading.sentence}"
+            text = f"None. Nothing in {reading.place} meets: {reading.sentence}"
         elif operation == LIST and not proof.abstained:
             text = proof.text
         return replace(
@@ -127,7 +128,7 @@ def describe_count(reading: Reading) -> str:
     "2 in the graph 'people' fit"
     """
     count = len(reading.rows)
-    return f"{count or 'Nothing'} in the graph '{reading.graph}' {'fit' if count > 1 else 'fits'}"
+    return f"{count or 'Nothing'} in {reading.place} {'fit' if count > 1 else 'fits'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,5 +167,8 @@ def readings_step(readings: Sequence[Reading], seconds: float) -> Step:
             )
             for reading in readings
         ),
+        f"too large to be read as one: over {MOST_JOINED:,} nodes and edges"
+        if any(reading.apart for reading in readings)
+        else None,
         seconds=seconds,
     )

@@ -159,6 +159,10 @@ class GraphPlan:
                 numbers.setdefault(number, len(numbers) + 1)
         return replace(self, statements=tuple(_renumber(statement, numbers) for statement in self.statements))
 
+    def rename(self, names: Mapping[str, str]) -> GraphPlan:
+        """Return the plan with other names of nodes."""
+        return replace(self, statements=tuple(_rename(statement, names) for statement in self.statements))
+
     def ask(self, operation: str, property: str = "") -> GraphPlan:
         """Return the plan with another operation."""
         return replace(self, operation=operation, asked_property=property)
@@ -188,6 +192,21 @@ def _renumber(statement: Statement, numbers: Mapping[int, int]) -> Statement:
         assert isinstance(edge, Edge)
         return replace(statement, unknown=unknown, edge=edge)
     return replace(statement, unknown=numbers[statement.unknown])
+
+
+def _rename(statement: Statement, names: Mapping[str, str]) -> Statement:
+    if isinstance(statement, Edge):
+        head, tail = (
+            names.get(term, term) if isinstance(term, str) else term
+            for term in (statement.head, statement.tail)
+        )
+        more_tails = tuple(names.get(name, name) for name in statement.more_tails)
+        return replace(statement, head=head, tail=tail, more_tails=more_tails)
+    return (
+        replace(statement, name=names.get(statement.name, statement.name))
+        if isinstance(statement, Same)
+        else statement
+    )
 
 
 def write_statement(statement: Statement) -> str:

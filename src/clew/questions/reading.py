@@ -36,12 +36,13 @@ from clew.questions.plans import (
 from clew.questions.shapes import ShapeClassifier, hash_runs, mask_words
 from clew.questions.slots import SlotScorer, mask_names
 from clew.questions.text import QuestionText
+from clew.triples.linking.linked_graphs import AND, LinkedGraph, is_joinable, join_linked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.core.arrays import Floats, Rows
-    from clew.core.protocols import PlanJudge, PropertyGraph
+    from clew.core.protocols import PlanJudge, PropertyGraph, Snapshot
 
 #: Options of a graph that are run, and those that the judge reads.
 RUN, JUDGED = 24, 12
@@ -72,6 +73,8 @@ CONFIDENCE = (
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
     """A plan that a question may mean, in the graph called ``graph``; ``sentence`` says it to the person who asked.
+    Graphs that links join have all their names there (:mod:`clew.triples.linking.linked_graphs`). ``apart``:
+    there are several graphs, too large to be read as one.
 
     ``probability`` that it is meant, from 0 to 1. ``rows`` are the nodes that meet it, ``values`` what it answers:
     the names of nodes, values of a property, a number, yes or no; empty where nothing meets it.
@@ -83,11 +86,21 @@ class Reading:
     probability: float
     rows: Rows
     values: tuple[str, ...]
+    apart: bool = False
 
     @property
     def triples(self) -> str:
         """The plan as typed triples, which a person can change and ask again."""
         return self.plan.triples
+
+    @property
+    def place(self) -> str:
+        """Where it is asked, for people."""
+        *others, last = self.graph.split(AND)
+        if not others:
+            return f"the graph '{last}'"
+        names = ", ".join(f"'{name}'" for name in others)
+        return f"the graphs {names} and '{last}', joined by confirmed links,"
 
     @property
     def is_empty(self) -> bool:
@@ -170,6 +183,11 @@ class Candidate:
         return say_plan(self.option.plan, type_unknowns(self.option.plan, self.catalogue))
 
     @property
+    def values(self) -> tuple[str, ...]:
+        """What it answers."""
+        return answer_plan(self.catalogue.graph, self.option.plan, self.rows)
+
+    @property
     def denies_untyped(self) -> bool:
         """Whether it answers "no" from a graph without types."""
         return self.option.plan.operation == YES_NO and not len(self.rows) and not self.catalogue.types
@@ -183,10 +201,11 @@ class Candidate:
 
 
 class QuestionReader:
-    """Reads plain questions over graphs, with the trained parts that ``judge`` holds. No language model."""
+    """Reads plain questions over graphs, with the trained parts that ``judge`` holds. No language model. Graphs of
+    ``snapshot`` are read as one where confirmed links join them."""
 
-    def __init__(self, judge: PlanJudge) -> None:
-        self.judge = judge
+    def __init__(self, judge: PlanJudge, snapshot: Snapshot | None = None) -> None:
+        self.judge, self.snapshot = judge, snapshot
         self.model = PlanModel.of_arrays(judge.arrays)
 
     def read(self, text: str, graphs: Sequence[PropertyGraph], most: int = 3) -> tuple[Reading, ...]:
@@ -194,9 +213,12 @@ class QuestionReader:
         over the graphs fits it. Mounted graphs are left out: only typed triples ask them."""
         question = QuestionText(text)
         candidates: list[Candidate] = []
-        for graph in graphs:
-            if not graph.is_mounted and graph.size:
-                candidates += self.find_candidates(question, open_catalogue(graph))
+        graphs = [graph for graph in graphs if not graph.is_mounted and graph.size]
+        apart = self.snapshot is not None and len(graphs) > 1 and not is_joinable(graphs)
+        joined = join_linked(self.snapshot, graphs) if self.snapshot else ()
+        linked = {graph.name for each in joined for graph in each.graphs}
+        for graph in (*joined, *(graph for graph in graphs if graph.name not in linked)):
+            candidates += self.find_candidates(question, open_catalogue(graph))
         candidates = sorted(candidates, key=lambda each: -each.score)[:RUN]
         if not candidates:
             return ()
@@ -221,7 +243,8 @@ class QuestionReader:
                 readings.append(
                     self._make_reading(candidates[place], min(first, (1 - first) * min(share, 1.0)))
                 )
-        return tuple(self._weigh_direction(question, candidates[ranked.order[0]], readings)[:most])
+        weighed = self._weigh_direction(question, candidates[ranked.order[0]], readings)
+        return tuple(replace(reading, apart=apart) for reading in weighed[:most])
 
     def _weigh_direction(
         self, question: QuestionText, first: Candidate, readings: Sequence[Reading]
@@ -278,7 +301,26 @@ class QuestionReader:
         ]
         return sorted(candidates, key=lambda each: -each.score)
 
+    def _narrow(self, candidate: Candidate, joined: LinkedGraph) -> Candidate:
+        """Return an option over joined graphs as one over the fewest of them that answer the same."""
+        assert self.snapshot is not None
+        parts: list[PropertyGraph] = list(joined.graphs)
+        for left_out in joined.graphs if len(joined.graphs) > 2 else ():
+            parts += join_linked(self.snapshot, [each for each in joined.graphs if each is not left_out])
+        for part in parts:
+            plan = candidate.option.plan.rename(find_names_in(part, joined, candidate.option.plan.names))
+            rows = run_plan(part, plan)
+            if rows is None or not np.array_equal(joined.rows_of(part, rows), candidate.rows):
+                continue
+            option = replace(candidate.option, plan=plan)
+            fewer = replace(candidate, option=option, catalogue=open_catalogue(part), rows=rows)
+            if not plan.asked_property or fewer.values == candidate.values:
+                return self._narrow(fewer, part) if isinstance(part, LinkedGraph) else fewer
+        return candidate
+
     def _make_reading(self, candidate: Candidate, probability: float) -> Reading:
+        if isinstance(candidate.catalogue.graph, LinkedGraph):
+            candidate = self._narrow(candidate, candidate.catalogue.graph)
         plan, graph = candidate.option.plan, candidate.catalogue.graph
         return Reading(
             plan,
@@ -286,7 +328,7 @@ class QuestionReader:
             explain_plan(plan, type_unknowns(plan, candidate.catalogue)),
             probability,
             candidate.rows,
-            answer_plan(graph, plan, candidate.rows),
+            candidate.values,
         )
 
 
@@ -360,6 +402,17 @@ def answer_plan(graph: PropertyGraph, plan: GraphPlan, rows: Rows) -> tuple[str,
         given = entity.properties.get(plan.asked_property, ())
         values |= dict.fromkeys(map(str, given if isinstance(given, tuple) else (given,)))
     return tuple(values)
+
+
+def find_names_in(graph: PropertyGraph, joined: LinkedGraph, names: Sequence[str]) -> dict[str, str]:
+    """Return the names that one of the joined graphs has for nodes, by the names that they have in all."""
+    return {
+        name: own
+        for name in names
+        for entity in joined.entities(joined.find_by_name(name))
+        for own in (*entity.aliases, entity.name)
+        if len(graph.find_by_name(own))
+    }
 
 
 _CATALOGUES: OrderedDict[tuple[object, ...], GraphCatalogue] = OrderedDict()

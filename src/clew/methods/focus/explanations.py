@@ -27,6 +27,7 @@ from clew.triples.engine.predicates import PropertyTest
 from clew.triples.engine.substitution import substitute
 from clew.triples.language.chain import NOT
 from clew.triples.linking.entities import MAX_RELATIONS
+from clew.triples.linking.linked_graphs import LinkedGraph
 
 if TYPE_CHECKING:
     from clew.core.protocols import PropertyGraph, Snapshot
@@ -130,10 +131,13 @@ def edge_hits(
 ) -> tuple[Hit, ...]:
     """Return edges (head, relation, tail) as hits, each followed by the passages that it was extracted from."""
     hits: list[Hit] = []
-    for head, relation, tail in edges:
-        end = entities[tail]
-        hits.append(triple_hit(graph.name, entities[head], relation, end.name, end.id))
-        hits += source_passages(snapshot, graph, (head, relation, tail), 1.0)
+    for edge in edges:
+        owner, ends = graph, [entities[edge[0]], entities[edge[2]]]
+        if isinstance(graph, LinkedGraph):
+            owner, edge = graph.find_edge(*edge)
+            ends = owner.entities(np.array([edge[0], edge[2]]))
+        hits.append(triple_hit(owner.name, ends[0], edge[1], ends[1].name, ends[1].id))
+        hits += source_passages(snapshot, owner, edge, 1.0)
     return tuple(dict.fromkeys(hits))
 
 
@@ -142,7 +146,10 @@ def property_evidence(graph: PropertyGraph, pattern: Pattern, entity: Entity) ->
     predicates = [predicate for predicate in pattern.predicates if predicate.variable == pattern.target]
     evidence = {}
     for predicate in predicates:
-        value = entity.properties.get(predicate.property, ())
+        owner, node = graph, entity
+        if isinstance(graph, LinkedGraph):
+            owner, node = graph.find_owner(entity, predicate.property)
+        value = node.properties.get(predicate.property, ())
         values = value if isinstance(value, tuple) else (value,)
         matches = PropertyTest(graph, predicate).match_values(values)
         # A negated predicate is met by all values together.
@@ -150,7 +157,7 @@ def property_evidence(graph: PropertyGraph, pattern: Pattern, entity: Entity) ->
             :SHOWN_TRIPLES
         ]
         evidence[id(predicate)] = tuple(
-            triple_hit(graph.name, entity, predicate.property, scalar_text(value)) for value in shown
+            triple_hit(owner.name, node, predicate.property, scalar_text(value)) for value in shown
         )
     return evidence
 

@@ -36,6 +36,7 @@ from clew.methods.focus.ranking import (
 from clew.methods.focus.solutions import Solution, SubstitutionEngine, explain_exclusions
 from clew.methods.focus.triples_writer import TriplesWriter, parse_given_triples
 from clew.retrieve.reranking import HitReranker, create_hit_reranker
+from clew.triples.linking.linked_graphs import AND, join_linked
 
 if TYPE_CHECKING:
     from clew.core.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
@@ -199,10 +200,15 @@ class FocusMethod:
         question: Question,
         record: TrailRecorder,
     ) -> list[Solution]:
-        """Return the solutions in the graphs that have all names of a question. Raises UsageError."""
+        """Return the solutions in the graphs that have all names of a question; where none has, the answers in those
+        that confirmed links join. Raises UsageError."""
         if not self.is_exact:
             return []
         exact = find_exact_answers(graphs, interpretations, question, record)
+        if not exact:
+            joined = join_linked(self.snapshot, graphs)
+            linked = find_exact_answers(joined, interpretations, question, record) if joined else []
+            exact = [each for each in linked if len(each.rows)]
         return list(map(Solution.of_exact_answers, exact))
 
     @property
@@ -279,12 +285,16 @@ class FocusMethod:
     def _graphs(self, question: Question) -> list[PropertyGraph]:
         wanted = question.scope.graphs
         names = [name for name in self.snapshot.graphs() if wanted is None or name in wanted]
-        if not names:
+        linked: list[PropertyGraph] = []
+        for name in wanted or ():
+            if AND in name:
+                linked += join_linked(self.snapshot, list(map(self.snapshot.graph, name.split(AND))))
+        if not names and not linked:
             raise UsageError(
                 "'focus' answers from knowledge graphs and there is none here",
                 "Add one: clew graph add FILE; or ask the documents: --method kgp",
             )
-        return [self.snapshot.graph(name) for name in names]
+        return [*map(self.snapshot.graph, names), *linked]
 
     def _add_values_read(
         self, solution: Solution, question: Question, record: TrailRecorder, answers: AnswerList

@@ -194,8 +194,11 @@ def list_exact_answers(exact: ExactAnswers, k_max: int) -> SortedCandidates:
     near misses."""
     answers = exact.graph.entities(exact.rows[:MAX_RANKED])
     near = [] if answers else exact.graph.entities(exact.near_misses(k_max))
-    hits = [node_hit(exact.graph.name, entity, describe_entity(entity), 1.0) for entity in answers]
-    near_hits = [node_hit(exact.graph.name, entity, describe_entity(entity), 0.0) for entity in near]
+    # Of graphs that are read as one, the one that has the node.
+    hits, near_hits = (
+        [node_hit(entity.id.partition(":")[0], entity, describe_entity(entity), score) for entity in entities]
+        for entities, score in ((answers, 1.0), (near, 0.0))
+    )
     ranked_by = {hit.node.id: "exact" for hit in hits} | {hit.node.id: NEAR_MISS for hit in near_hits}
     return SortedCandidates([*hits, *near_hits], RankedRows(exact.rows, np.ones(len(exact.rows))), ranked_by)
 

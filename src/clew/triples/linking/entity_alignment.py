@@ -118,27 +118,33 @@ def _identifier_evidence(identifier: Identifier) -> str:
 
 
 class IdentifierIndex:
-    """The rows of a graph by the hashes of their identifiers, sorted. Making it reads every node once."""
+    """The rows of a graph by the hashes of their identifiers: ``hashes``, ascending, and ``owners``. Making it reads
+    every id, and every node with an identifying property, once."""
 
     def __init__(self, graph: PropertyGraph) -> None:
         hashes: list[int] = []
         rows: list[int] = []
-        for first in range(0, graph.size, _INDEXED_BATCH):
-            batch = np.arange(first, min(first + _INDEXED_BATCH, graph.size))
+        ids = graph.ids(np.arange(graph.size))
+        named = [row for row, id in enumerate(ids) if parse_external_id(id.partition(":")[2])]
+        names = [name for name in graph.properties() if identifier_scheme(name) or is_same_as_relation(name)]
+        columns = [column for name in names if (column := graph.property_values(name)) is not None]
+        described = union([np.array(named, dtype=np.int64), *(column.rows for column in columns)])  # type: ignore[list-item]
+        for first in range(0, len(described), _INDEXED_BATCH):
+            batch = described[first : first + _INDEXED_BATCH]
             for row, entity in zip(batch.tolist(), graph.entities(batch), strict=True):
                 for identifier in entity_identifiers(entity):
                     hashes.append(_hash_identifier(identifier))
                     rows.append(row)
         hash_array, row_array = np.array(hashes, dtype=np.uint64), np.array(rows, dtype=np.int64)
         order = np.lexsort((row_array, hash_array))
-        self._hashes, self._rows = hash_array[order], row_array[order]
+        self.hashes, self.owners = hash_array[order], row_array[order]
 
     def rows(self, identifier: Identifier) -> Rows:
         """Return the rows with an identifier, ascending."""
         wanted = np.uint64(_hash_identifier(identifier))
-        first = np.searchsorted(self._hashes, wanted)
-        end = np.searchsorted(self._hashes, wanted, side="right")
-        return self._rows[first:end]
+        first = np.searchsorted(self.hashes, wanted)
+        end = np.searchsorted(self.hashes, wanted, side="right")
+        return self.owners[first:end]
 
 
 def _hash_identifier(identifier: Identifier) -> int:
