@@ -240,9 +240,10 @@ class QuestionReader:
                 for before in ranked.order[: ranked.order.index(place)]
             ):
                 share = float(ranked.shares[place] / max(1 - ranked.shares[ranked.order[0]], 1e-6))
-                readings.append(
-                    self._make_reading(candidates[place], min(first, (1 - first) * min(share, 1.0)))
-                )
+                other = self._make_reading(candidates[place], min(first, (1 - first) * min(share, 1.0)))
+                # Of a relation between two names, either can stand for what is known.
+                if all((other.graph, other.sentence) != (each.graph, each.sentence) for each in readings):
+                    readings.append(other)
         weighed = self._weigh_direction(question, candidates[ranked.order[0]], readings)
         return tuple(replace(reading, apart=apart) for reading in weighed[:most])
 
@@ -271,7 +272,7 @@ class QuestionReader:
         weighed = [
             replace(readings[0], probability=certain * chance),
             replace(other, probability=certain * (1 - chance)),
-            *(each for each in readings[1:] if each.triples != other.triples),
+            *(each for each in readings[1:] if each.sentence != other.sentence),
         ]
         return sorted(weighed, key=lambda each: -each.probability)
 
