@@ -6,7 +6,7 @@ DEMO := build/demo
 # The tests start many processes. With this variable, which some machines set, each of them would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder multilingual reader plans outlines sentences
+.PHONY: demo test slow integrations cluster words fuzz soak lint check docs pins clean benchmarks encoder multilingual reader plans outlines sentences follow-ups
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -111,6 +111,9 @@ sentences: .venv/ready-dev ## Train what chooses the sentences that answer again
 	cp build/sentences/sentences.npz src/clew/models/embedded/plans/
 	cp build/sentences/clew-sentences-training.json results/sentences.json
 	$(BIN)/python benchmarks/plan_curves.py results/sentences.json > docs/benchmarks/sentences.md
+
+follow-ups: .venv/ready-dev ## Fit what completes follow-up questions again
+	$(BIN)/python benchmarks/conversations.py $(DATA)/worlds --fit src/clew/models/embedded/plans/follow-ups.npz
 
 clean:
 	rm -rf .venv build

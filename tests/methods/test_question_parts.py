@@ -9,7 +9,7 @@ from clew.methods.question_parts import QuestionPart, split_question
 from clew.methods.router import join_answers
 
 SEVERAL = {
-    "Who built the Heron Queen, and when?": ["Who built the Heron Queen?", "When was the Heron Queen built?"],
+    "Who built the Heron Queen, and when?": ["Who built the Heron Queen?", "When (the Heron Queen)?"],
     "When was the Kittiwake built, and when was the Heron Queen?": [
         "When was the Kittiwake built?",
         "When was the Heron Queen built?",

@@ -131,6 +131,10 @@ class PlanJudge(Protocol):
     def outlines(self) -> Mapping[str, NDArray[Any]]:
         """The arrays of :class:`clew.questions.outline_reading.OutlineModel`, by name."""
 
+    @property
+    def follow_ups(self) -> Mapping[str, NDArray[Any]]:
+        """The weights of :class:`clew.questions.follow_up.FollowUpReader` and the ``names`` of their features."""
+
     def compare(self, question: str, sentences: Sequence[str]) -> Floats:
         """Return how alike a question and each plan in words are, (sentences, 3): as wholes, the question's tokens in
         the plan, and the plan's in the question."""

@@ -1,8 +1,7 @@
 """Several questions in one: "Who built the Heron Queen, and when?" taken apart by rule.
 
-:func:`split_question` returns the parts, as they are written and as questions that stand alone. What a part leaves
-out is filled in from the first (:func:`clew.methods.follow_ups.make_standalone`); a part that names nothing ("which
-countries does the note list?") is given what the first is about, in brackets.
+:func:`split_question` returns the parts, as they are written and as questions that stand alone. A part that names
+nothing ("which countries does the note list?", "when?") is given what the first is about, in brackets.
 
 A sentence that asks once stays whole: one with a condition before its question ("In 2019, what ..."), with relative
 clauses ("the man who sang and who wrote it"), or with a clause that only looks like a question ("what it does and how
@@ -17,7 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from clew.methods.follow_ups import find_names, make_standalone
+from clew.questions.follow_up import Asked
 
 #: A text with more questions than this is left as it is.
 MAX_PARTS = 4
@@ -51,7 +50,7 @@ _CHOICE = re.compile(r", .+ or ")
 _BARE_WHICH = re.compile(rf"which {_AUXILIARY}", re.IGNORECASE)
 _ASKED_NOUN = re.compile(rf"(?:which|what) (?!{_AUXILIARY})([a-z]+) ", re.IGNORECASE)
 _OWNED = re.compile(r"\b(?:its|their)\b", re.IGNORECASE)
-_PERSONAL = re.compile(r"\b(?:he|she|his|her|him)\b", re.IGNORECASE)
+_PERSONAL = re.compile(r"\b(?:he|she|him)\b", re.IGNORECASE)
 _PRONOUN = re.compile(rf"\b(?:{_PRONOUNS.replace(' ', '|')})\b", re.IGNORECASE)
 
 
@@ -67,7 +66,7 @@ def split_question(question: str) -> tuple[QuestionPart, ...]:
     """Return the questions that a text asks, in its order; () where it asks once.
 
     >>> [part.alone for part in split_question("Who built the Heron Queen, and when?")]
-    ['Who built the Heron Queen?', 'When was the Heron Queen built?']
+    ['Who built the Heron Queen?', 'When (the Heron Queen)?']
     >>> split_question("In 2019, what was the revenue?")
     ()
     """
@@ -95,11 +94,10 @@ def split_question(question: str) -> tuple[QuestionPart, ...]:
 
 def _complete(part: str, first: str, topic: str) -> str:
     """Return a later part with what it leaves out. A year makes it a question of its own, as a name does."""
-    if _ELLIPSIS.match(part) or _PERSONAL.search(part):
-        filled = make_standalone(f"and {part}?", f"{first}?")
-        if filled.casefold() != f"and {part}?".casefold():
-            return filled
-    owner = next((name.text for name in find_names(first)), "")
+    names = [phrase.text for phrase in Asked(first).phrases if phrase.kind == "name" and phrase.start]
+    owner = next(iter(names), "")
+    if owner and (person := _PERSONAL.search(part)):
+        return _as_question(f"{part[: person.start()]}{owner}{part[person.end() :]}")
     if owner and _OWNED.search(part) and _PRONOUN.search(_OWNED.sub(" ", part)) is None:
         owner = re.sub(r"['’]s?$", "", owner)
         return _as_question(_OWNED.sub(f"{owner}'s", part, count=1))
@@ -107,8 +105,8 @@ def _complete(part: str, first: str, topic: str) -> str:
         return _as_question(f"{part[:5]} {noun[1]}{part[5:]}")
     if (verb := _left_out_verb(part, first)) is not None:
         return f"{_as_question(part)[:-1]} {verb}?"
-    names_nothing = next(find_names(_as_question(part)), None) is None and not re.search(r"\d", part)
-    if _PRONOUN.search(part) or (names_nothing and next(find_names(first), None) is not None):
+    names_nothing = all(phrase.kind == "noun" for phrase in Asked(part).phrases)
+    if _PRONOUN.search(part) or _ELLIPSIS.match(part) or (names_nothing and names):
         return f"{_as_question(part)[:-1]} ({topic})?"
     return _as_question(part)
 

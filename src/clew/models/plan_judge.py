@@ -36,6 +36,8 @@ ARRAYS_FILE, MAX_TOKENS = "plans.npz", 112
 OUTLINES_FILE = "outlines.npz"
 #: The fitted arrays of what ranks sentences of passages.
 SENTENCES_FILE = "sentences.npz"
+#: The fitted weights of what completes follow-up questions.
+FOLLOW_UPS_FILE = "follow-ups.npz"
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
@@ -70,6 +72,11 @@ class PlanJudge:
     def sentences(self) -> Mapping[str, NDArray[Any]]:
         """The fitted arrays of :class:`clew.questions.sentences.SentenceModel`, by name."""
         return self._read(SENTENCES_FILE)
+
+    @cached_property
+    def follow_ups(self) -> Mapping[str, NDArray[Any]]:
+        """The fitted weights of :class:`clew.questions.follow_up.FollowUpReader`, and the names of their features."""
+        return self._read(FOLLOW_UPS_FILE)
 
     def _read(self, name: str) -> Mapping[str, NDArray[Any]]:
         try:

@@ -16,11 +16,11 @@ from fastapi import Depends, FastAPI, Header, HTTPException
 
 import clew
 from chain_bases import DIRECTOR, FILM, THREE_HOPS, TOWN, WORLD, fill
+from clew.app.answers.follow_ups import rewrite_standalone
 from clew.app.web.method_choices import evidence_methods
 from clew.app.web.openai import make_chat_router
 from clew.core.errors import ModelError, Unavailable, UsageError
 from clew.core.trail import SeedStep
-from clew.methods.follow_ups import rewrite_standalone
 from clew.models import create_language_model
 from clew.store.store import Store
 from retrieve_documents import add
@@ -319,7 +319,7 @@ def test_with_a_model_a_question_that_refers_to_earlier_ones_is_made_to_stand_al
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [f"And where was {DIRECTOR} born?", "And where was he born?"])
-def test_without_a_model_the_last_message_is_made_to_stand_alone_by_rules(client, asked):
+def test_without_a_model_the_last_message_is_completed_from_those_before(client, asked):
     reply = ask_model(client, f"Who directed {FILM}?", f"{DIRECTOR} [1]\n\nSources:\n[1] films", asked)
     question = reply.model_extra["clew"]["question"]
     assert question.removeprefix("And ").casefold() == f"where was {DIRECTOR} born?".casefold()

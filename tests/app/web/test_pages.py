@@ -350,6 +350,9 @@ def test_a_follow_up_is_shown_as_it_is_understood_with_what_was_asked_before(app
     assert page.all("a", href=place) and page.all("input", name="verbatim")
     stored = app.get(f"{app.api}/questions/{after.rpartition('/')[2]}")[1]
     assert (stored["question"], stored["typed"], stored["follows"]) == (meant, "and a week?", id)
+    after, _ = ask_by_form(app, question="Which document says so?", follows=id)
+    stored = app.get(f"{app.api}/questions/{after.rpartition('/')[2]}")[1]
+    assert (stored["question"], stored["answer"]["answer"]) == (QUESTION, CONTRACT)
     # What it was understood as can be put right, and is then asked as it is written.
     _, page = ask_by_form(app, question="And who pays it?", follows=id, verbatim="true")
     assert "Understood as" not in page.text and page.all("a", href=place)

@@ -441,8 +441,9 @@ def chat(
 ) -> None:
     """Ask question after question; each may refer to the one before.
 
-    A follow-up such as "and in 2021?", "who built it?" or "what about the Bittern?" is made to stand alone, by rules
-    and without a model, and printed as it is asked. An empty line, Ctrl-D or Ctrl-C ends the conversation.
+    A follow-up such as "and in 2021?", "who built it?" or "what about the Bittern?" is completed from the questions
+    before, without a model, and printed as it is asked; "which document says so?" names the source of the last
+    answer. An empty line, Ctrl-D or Ctrl-C ends the conversation.
 
       clew chat
 
@@ -450,9 +451,10 @@ def chat(
 
       clew chat < questions.txt
     """
+    from clew.app.answers.follow_ups import complete_question, name_source
     from clew.app.answers.view import AnswerView
     from clew.app.cli.answer import print_answer
-    from clew.methods.follow_ups import make_standalone
+    from clew.questions.follow_up import Turn
 
     model = configured_model(llm)
     with clew.open(kb) as base:
@@ -461,14 +463,18 @@ def chat(
         )
         for remark in describe_unsearchable(base):
             print_note(remark)
-        question = answer_text = ""
+        turns: list[Turn] = []
         while typed := _read_line():
-            question = make_standalone(typed, question, answer_text)
-            if question != typed:
-                print_note(f"asked as: {question}")
+            asked = complete_question(typed, turns)
+            if asked.question != typed:
+                print_note(f"asked as: {asked.question}")
             with _show_steps(quiet=False) as watch:
-                answer = base.ask(question, llm=model, recipe=recipe, documents=documents, watch=watch)
-            answer_text = "" if answer.way == "not_found" else answer.text
+                answer = base.ask(asked.question, llm=model, recipe=recipe, documents=documents, watch=watch)
+            if asked.asks_source:
+                answer = name_source(answer)
+            else:
+                text = "" if answer.way == "not_found" else answer.text
+                turns.append(Turn(asked.question, text, is_stated=answer.way == "answer"))
             print_answer(AnswerView.from_answer(answer), k)
 
 

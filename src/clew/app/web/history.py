@@ -280,5 +280,6 @@ _UNKNOWN: dict[str, Any] = {
     "beside": None,
     "follows": None,
     "typed": "",
+    "asks_source": False,
     "early": False,
 }

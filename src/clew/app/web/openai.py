@@ -49,6 +49,7 @@ from clew.app.answers.citations import (
     mark_possible,
     summarise_step,
 )
+from clew.app.answers.follow_ups import ChatMessage, StandaloneQuestion, name_source, rewrite_standalone
 from clew.app.answers.view import AnswerView, StepView
 from clew.app.web.errors import Problem, describe_errors, retry_headers, status_code
 from clew.app.web.events import EventStream, stream_steps
@@ -58,7 +59,6 @@ from clew.app.web.settings import Settings
 from clew.core.errors import ClewError
 from clew.core.types import Answer, Step, Usage
 from clew.methods.d3.context_window import truncate
-from clew.methods.follow_ups import StandaloneQuestion, Turn, rewrite_standalone
 from clew.models.costs import count_tokens
 
 #: Parameters that are refused unless they have one of these values, which change nothing.
@@ -164,13 +164,13 @@ class ChatRequest(Sampling):
                     f"'{name}' is not supported: clew answers once, in text, from documents", name
                 )
 
-    def turns(self) -> list[Turn]:
+    def turns(self) -> list[ChatMessage]:
         """Return the turns of the conversation, the question last. Raises ChatError where there is no question.
 
         System messages are instructions for a language model that writes freely; they are not read.
         """
         turns = [
-            Turn(message.role, _text(message, f"messages.{number}.content"))
+            ChatMessage(message.role, _text(message, f"messages.{number}.content"))
             for number, message in enumerate(self.messages)
             if message.role in {"user", "assistant"}
         ]
@@ -498,7 +498,11 @@ class ChatBackend(Protocol):
     """Answers the last turn of a conversation. Called in a thread of its own."""
 
     def ask(
-        self, turns: Sequence[Turn], recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
+        self,
+        turns: Sequence[ChatMessage],
+        recipe: str,
+        watch: Callable[[Step], None],
+        stop: Callable[[], bool],
     ) -> tuple[StandaloneQuestion, Answer]:
         """Return the question as it was asked, and the answer. Raises ClewError.
 
@@ -538,7 +542,7 @@ class _ChatWork:
 
     backend: ChatBackend
     recipe: str
-    turns: list[Turn]
+    turns: list[ChatMessage]
     asked: StandaloneQuestion
 
     def __call__(self, watch: Callable[[Step], None], stop: Callable[[], bool]) -> Answer:
@@ -597,7 +601,7 @@ def make_chat_router(
         """Answer the last user message from the base, with numbered citations and the list of their sources.
 
         The reply is a chat completion (`stream`: chunks) with one more field, `clew`: `question` as it was asked
-        (made to stand alone with the earlier turns, by the language model or by rules), `answer`, `way` (`answer`,
+        (made to stand alone with the earlier turns, with or without a language model), `answer`, `way` (`answer`,
         `perhaps` or `not_found`), `perhaps`, `plan`, `empty`, `abstained`, `confidence`, `alternatives`, `citations`
         (number, document, page, section, boxes, quotes), `nearest`, `steps`, `usage`, `ignored`. System messages are
         not read. Of `max_tokens`, the text has at most so many. An answer is not sampled: `temperature` and the like
@@ -729,7 +733,11 @@ class BaseChatBackend:
     base: str
 
     def ask(
-        self, turns: Sequence[Turn], recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
+        self,
+        turns: Sequence[ChatMessage],
+        recipe: str,
+        watch: Callable[[Step], None],
+        stop: Callable[[], bool],
     ) -> tuple[StandaloneQuestion, Answer]:
         """Return the question as it was asked, and the answer. Raises ClewError, ServerBusy where too many ask."""
         server: Server = self.app.state.server
@@ -737,7 +745,8 @@ class BaseChatBackend:
             model = server.questions.models.lend(server.questions.models.choice(None), stop)
             asked = rewrite_standalone(turns, model)
             base = server.bases[self.base].knowledge_base
-            return asked, base.ask(asked.question, llm=model, recipe=recipe, watch=watch, stop=stop)
+            answer = base.ask(asked.question, llm=model, recipe=recipe, watch=watch, stop=stop)
+            return asked, name_source(answer) if asked.asks_source else answer
 
 
 def make_chat_routers(

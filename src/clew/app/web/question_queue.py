@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from clew.app.answers.follow_ups import name_source
 from clew.app.web import history
 from clew.app.web.errors import LOG, SERVER_FAULT, ServerBusy, error_to_dict
 from clew.app.web.events import EventChannel
@@ -64,7 +65,8 @@ _GRACE = 5.0
 class QuestionRequest:
     """A question as requested. ``recipe`` and ``model`` are names of choices, ``documents`` are keys, and ``beside``
     is the id of a question that this one is compared with. A follow-up has the id of the question that it ``follows``
-    and the words that were ``typed``; ``question`` is what they were taken to mean."""
+    and the words that were ``typed``; ``question`` is what they were taken to mean, and with ``asks_source`` the
+    document that its answer is from is wanted."""
 
     question: str
     recipe: str = "default"
@@ -75,6 +77,7 @@ class QuestionRequest:
     beside: str | None = None
     follows: str | None = None
     typed: str = ""
+    asks_source: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-compatible dictionary."""
@@ -88,6 +91,7 @@ class QuestionRequest:
             "beside": self.beside,
             "follows": self.follows,
             "typed": self.typed,
+            "asks_source": self.asks_source,
         }
 
 
@@ -255,7 +259,7 @@ class QuestionQueue:
             job.events.send("step", {"number": number, **step.to_dict()})
             number += 1
 
-        return job.base.knowledge_base.ask(
+        answer = job.base.knowledge_base.ask(
             request.question,
             llm=self.models.lend(job.model, lambda: job.stop_requested),
             recipe=job.recipe,
@@ -266,6 +270,7 @@ class QuestionQueue:
             watch=watch,
             stop=lambda: job.stop_requested,
         )
+        return name_source(answer) if request.asks_source else answer
 
     def _finish(
         self, job: QuestionJob, answer: Answer | None = None, problem: dict[str, str] | None = None

@@ -13,14 +13,16 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from clew.app.answers.citations import render_text
+from clew.app.answers.follow_ups import StandaloneQuestion, complete_question
 from clew.app.answers.view import AnswerView, SupportView, format_confidence
 from clew.app.web import history
+from clew.app.web.bases import ServedBase
 from clew.app.web.events import EventChannel, stream_channel
 from clew.app.web.method_choices import DEFAULT, method_for_triples, resolve_method
 from clew.app.web.question_queue import QuestionRequest
 from clew.app.web.server import CurrentBase, CurrentServer, Server
 from clew.core.errors import NotFound, UsageError
-from clew.methods.follow_ups import make_standalone
+from clew.questions.follow_up import LOOK_BACK, Turn
 
 router = APIRouter(prefix="/bases/{base}", tags=["questions"])
 
@@ -82,10 +84,10 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     if not (asked.question or asked.chain):
         raise UsageError("the question is empty", "Say what you want to know")
     refuse_long(server, asked.question, asked.chain)
-    question = asked.question
+    alone = StandaloneQuestion(asked.question)
     if asked.follows:
-        before = base.history.get(asked.follows)
-        question = question if asked.verbatim else stand_alone(question, before)
+        turns = read_turns(base, asked.follows)
+        alone = alone if asked.verbatim else complete_question(asked.question, turns)
     recipe = asked.recipe
     if asked.chain and recipe == DEFAULT:
         recipe = method_for_triples(asked.chain)
@@ -100,7 +102,7 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     job = server.questions.submit(
         base,
         QuestionRequest(
-            question,
+            alone.question,
             recipe,
             None if model is None else model.id,
             None if documents is None else tuple(documents),
@@ -108,7 +110,8 @@ def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
             asked.chain,
             asked.beside,
             asked.follows,
-            asked.question if question != asked.question else "",
+            asked.question if alone.question != asked.question else "",
+            alone.asks_source,
         ),
         resolve_method(server.settings, recipe),
         model,
@@ -124,11 +127,24 @@ def refuse_long(server: Server, *texts: str) -> None:
         raise UsageError(f"the question has more than {limit:,} characters", "Ask for less at a time")
 
 
-def stand_alone(question: str, before: Mapping[str, Any]) -> str:
-    """Return a follow-up made to stand alone by the question of the history that it follows and its answer."""
-    answer = before.get("answer") or {}
-    is_given = answer and (answer.get("way") == "perhaps" or not answer["abstained"])
-    return make_standalone(question, before["question"], answer["answer"] if is_given else "")
+def read_turns(base: ServedBase, id: str) -> list[Turn]:
+    """Return the last turns of a conversation up to a question of the history, in order. Those that asked for a
+    source add nothing to it. Raises NotFound for that question alone; those before may have been forgotten."""
+    turns: list[Turn] = []
+    entry = base.history.get(id)
+    while len(turns) < LOOK_BACK:
+        answer = entry["answer"] or {"abstained": True, "answer": ""}
+        is_given = answer.get("way") == "perhaps" or not answer["abstained"]
+        if not entry["asks_source"]:
+            text = answer["answer"] if is_given else ""
+            turns.insert(0, Turn(entry["question"], text, is_stated=not answer["abstained"]))
+        if not entry["follows"]:
+            break
+        try:
+            entry = base.history.get(entry["follows"])
+        except NotFound:
+            break
+    return turns
 
 
 class FollowUp(Form):
@@ -141,7 +157,7 @@ class FollowUp(Form):
 def follow_up(id: str, asked: FollowUp, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Return what a follow-up to a question means, as a question that stands alone; nothing is asked."""
     refuse_long(server, asked.question)
-    return {"question": stand_alone(asked.question, base.history.get(id))}
+    return {"question": complete_question(asked.question, read_turns(base, id)).question}
 
 
 class Conversation(Form):
