@@ -19,20 +19,20 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_715,
+    "core": 7_767,
     "parse": 15_762,
-    "store": 11_568,
-    "models": 3_883,
+    "store": 11_528,
+    "models": 3_890,
     "graph": 1_726,
-    "triples": 6_648,
-    "questions": 5_934,
+    "triples": 6_964,
+    "questions": 6_656,
     "retrieve": 5_486,
-    "methods": 20_550,
+    "methods": 19_952,
     "knowledge_base": 8_298,
     "evaluate": 3_765,
-    "train": 6_948,
+    "train": 7_176,
     "papers": 3_381,
-    "app": 18_062,
+    "app": 18_226,
     ".": 352,
 }
 QUESTION = (
