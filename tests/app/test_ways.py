@@ -41,7 +41,7 @@ ASKED = [
     ({"question": "Who directed Kismet?"}, "answer", "Ludwig Berger", ("graph", "list")),
     ({"question": "Who is the director of Kismet?"}, "answer", "Ludwig Berger", ("graph", "list")),
     ({"question": "How many films did Ludwig Berger direct?"}, "perhaps", "2", ("graph", "count")),
-    ({"question": "Did Ludwig Berger direct Kismet?"}, "answer", "Yes", ("graph", "yes_no")),
+    ({"question": "Was Ludwig Berger the director of Kismet?"}, "answer", "Yes", ("graph", "yes_no")),
     ({"question": "How many orders went to Norway?"}, "perhaps", "2", ("table", "count")),
     ({"question": "In which country is order A3?"}, "answer", "Norway", ("table", "values")),
     ({"question": "Who rebuilt the lock at Oxley?"}, "perhaps", "The lock", None),

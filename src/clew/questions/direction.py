@@ -31,6 +31,8 @@ _OWNER = re.compile(r"['’]s\b")
 #: What makes a relation's name passive, in English and German; the words that tell who does something to whom.
 _BY = frozenset({"by", "von"})
 _VOICE = ("by", "of")
+#: Endings of a relation's name: of verbs, and of those who do something ("director").
+_ENDINGS = ("ed", "s", "er", "or")
 
 
 def turn_plan(plan: GraphPlan) -> GraphPlan | None:
@@ -158,7 +160,7 @@ def _form_of(label: Sequence[str]) -> str:
         return "by"
     if is_stop_term(stem(label[-1])):
         return "of" if label[-1] == "of" else "preposition"
-    return next((ending for ending in ("ed", "s") if label[-1].endswith(ending)), "plain")
+    return next((ending for ending in _ENDINGS if label[-1].endswith(ending)), "plain")
 
 
 def _have_one_root(first: str, second: str) -> bool:
