@@ -53,9 +53,7 @@ from clew.core.values import find_dates
 from clew.knowledge_base.knowledge_base import MAX_QUESTION
 from clew.methods.baselines import dsp, react, selfask
 from clew.methods.d3.replies import EntryNames, parse_numbers, parse_verdict
-from clew.methods.nested_questions import take_apart
 from clew.methods.prompting import parse_final_answer, parse_label, parse_short_answer
-from clew.methods.question_parts import split_question
 from clew.methods.readers.answer_kinds import expected_kind
 from clew.methods.readers.calculation import find_operation, find_periods
 from clew.methods.readers.composition import compose_question
@@ -65,6 +63,7 @@ from clew.methods.readers.year_series import parse_series_question
 from clew.parse.data_tables import build_data_table
 from clew.parse.documents.reader import parse
 from clew.questions.outline_plans import find_numbers
+from clew.questions.sequences import rank_splits, split_parts
 from clew.questions.table_catalogue import CELL_FEATURES, COLUMN_FEATURES, TableCatalogue
 from clew.questions.table_query import TableArrays
 from clew.questions.table_reading import read_tables
@@ -332,14 +331,14 @@ def read_question(text: str) -> None:
     text = " ".join(text[:MAX_QUESTION].split())
     for form in (
         lambda text: find_numbers(QuestionText(text)),
-        split_question,
+        split_parts,
+        lambda text: rank_splits(QuestionText(text)),
         find_operation,
         find_periods,
         find_dates,
         find_table_options,
     ):
         form(text)
-    take_apart(text, lambda part: True)
     if len(text) <= RULED_LENGTH:
         for rule in RULES:
             rule(text)

@@ -970,12 +970,12 @@ MAX_POSSIBLE = 3
 class Plan:
     """The formal query that gave an answer.
 
-    ``kind`` is ``graph`` (``text`` has typed triples), ``chain`` (a chain of triples), ``table`` (SQL) or
-    ``structure`` (places of documents, in words). ``operation`` is what was asked of it: ``list``, ``count``,
-    ``yes_no``, ``value``, what SQL computes, or ``show``, ``locate``, ... of structures.
+    ``kind`` is ``graph`` (``text`` has typed triples), ``chain`` (a chain of triples), ``table`` (SQL), ``structure``
+    (places of documents, in words) or ``sequence`` (a line for each step). ``operation`` is what was asked of it:
+    ``list``, ``count``, ``yes_no``, ``value``, what SQL computes, or ``show``, ``locate``, ... of structures.
     """
 
-    kind: Literal["graph", "chain", "table", "structure"]
+    kind: Literal["graph", "chain", "table", "structure", "sequence"]
     text: str
     operation: str = "list"
 
@@ -986,7 +986,7 @@ class Plan:
 
 #: How :attr:`Answer.route` names what was asked, where that is not "the" and the name of the method.
 _ROUTE_PLACES = {
-    "mixed": "graphs and documents",
+    "mixed": "steps, each from its source",
     "drill": "the sections of a document",
     "parts": "answers to its parts",
 }

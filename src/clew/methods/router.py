@@ -1,7 +1,7 @@
 """The default method: decides what answers a question, says why and what it will cost, and asks on where that fails.
 
 Without a language model, a text that asks several questions ("Who built it, and when?") is taken apart, and each is
-sent its own way (:mod:`clew.methods.question_parts`). The rules for one question, in their order:
+sent its own way (:func:`clew.questions.sequences.split_parts`). The rules for one question, in their order:
 
 1. A question about structure ("table 2 on page 4") goes to the documents; one that is restricted to documents is
    asked of no graph.
@@ -9,14 +9,13 @@ sent its own way (:mod:`clew.methods.question_parts`). The rules for one questio
    answered from the graph (:mod:`clew.methods.graph_questions`).
 3. A question that clew reads as a query over a table of a CSV file or workbook, as surely, is computed
    (:mod:`clew.methods.tables`). With a language model, one that only seems to be goes there too.
-4. A question inside which another one stands that a graph may know ("the wage of the husband of Ruth") is answered
-   hop by hop, from graphs and documents (:mod:`clew.methods.mixed`).
-5. With a language model, a question for a summary goes down the sections of a document (``drill``).
-6. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
+4. With a language model, a question for a summary goes down the sections of a document (``drill``).
+5. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
+6. Where they do not state an answer, what stands inside the question ("the wage of the husband of Ruth") is asked
+   first, and its value is put in its place (:mod:`clew.methods.mixed`).
 
-An answer of the hops that is not likely gives way to the documents; the trail has each decision. Where there are no
-documents but tables, the tables alone are asked. Where the documents do not state an answer, what graphs and tables
-may answer stands beside theirs, the likeliest first.
+The trail has each decision. Where there are no documents but tables, the tables alone are asked. Where nothing states
+an answer, what documents, graphs, tables and such steps may answer stands side by side, the likeliest first.
 """
 
 from __future__ import annotations
@@ -35,22 +34,25 @@ from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
 from clew.core.types import MAX_POSSIBLE, STATED_FROM, Answer, Hit, Question, RouteStep
-from clew.methods.graph_questions import UNSURE, GraphQuestions, graphs_in_scope, readings_step
-from clew.methods.question_parts import QuestionPart, split_question
+from clew.methods.graph_questions import (
+    SHOWN_FROM,
+    UNSURE,
+    GraphQuestions,
+    graphs_in_scope,
+    readings_step,
+)
 from clew.methods.readers import NOT_FOUND
 from clew.parse.data_tables import DATA_TYPES
 from clew.questions.outline_reading import create_outline_reader
 from clew.questions.reading import Reading
+from clew.questions.sequences import split_parts
 from clew.retrieve.structure.lookup import StructureSearch
 
 if TYPE_CHECKING:
     from clew.methods.mixed import MixedQuestions
-    from clew.methods.nested_questions import NestedQuestion
     from clew.methods.tables.method import TableQuestions
     from clew.questions.table_reading import TableReading
 
-#: An answer of several hops counts only if all of them together are at least so likely to be right.
-MIN_MIXED = 0.1
 #: Answers of several questions are written in one line if each has at most so many characters.
 _SHORT = 100
 _COMPUTED = re.compile(
@@ -93,7 +95,7 @@ MEDIAN_SECONDS: Mapping[str, float] = {
     "drill": 2.0,
     "documents": 0.6,
 }
-_CALLS_WITH_MODEL: Mapping[str, int] = {"tables": 1, "mixed": 2, "drill": 3, "documents": 1}
+_CALLS_WITH_MODEL: Mapping[str, int] = {"tables": 1, "drill": 3, "documents": 1}
 #: After so many questions to a method their median counts; the last of them are remembered.
 _ENOUGH, _REMEMBERED = 3, 32
 
@@ -105,19 +107,18 @@ class Decision:
     method: str
     reason: str
     alternatives: tuple[tuple[str, str], ...] = ()
-    nested: NestedQuestion | None = None
 
 
 @component(
     "router(documents=kgp)",
-    summary="the default: a question that clew reads as triples of a graph, and is sure of, goes to the graph, one "
-    "of several hops to graphs and documents, a count or sum to a table, any other to the documents; the first step "
-    "says why, and the cost",
+    summary="the default: a question that clew reads as triples of a graph, and is sure of, goes to the graph, a "
+    "count or sum to a table, any other to the documents, and step by step to all of them where they do not state an "
+    "answer; the first step says why, and the cost",
 )
 @dataclass(frozen=True, slots=True)
 class Router:
-    """Sends a question to the ``graphs``, the ``tables``, hop by hop to both (``mixed``), down a document
-    (``drill``), or to the ``documents``."""
+    """Sends a question to the ``graphs``, the ``tables``, down a document (``drill``), or to the ``documents``, and
+    step by step to all of them (``mixed``)."""
 
     snapshot: Snapshot
     structures: StructureSearch
@@ -142,7 +143,9 @@ class Router:
             StructureSearch(snapshot, create_outline_reader(resources.tools.plan_judge())),
             registry.build("recipe", documents, resources),
             registry.build("recipe", Recipe("graph"), resources) if has_graphs else None,
-            registry.build("recipe", Recipe("mixed"), resources) if has_graphs and has_documents else None,
+            registry.build("recipe", Recipe("mixed"), resources)
+            if has_documents and (has_graphs or has_data_tables)
+            else None,
             registry.build("recipe", Recipe("tables"), resources) if has_data_tables else None,
             registry.build("recipe", drill, resources) if resources.model is not None else None,
             recipe,
@@ -151,20 +154,20 @@ class Router:
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer of the method that the question is sent to, of several questions that of each; a language
         model reads several at once. Raises what that method raises."""
-        parts = split_question(question.text) if self.drill is None else ()
+        parts = split_parts(question.text) if self.drill is None else ()
         if parts and not self.structures.find_certain(question):
             return self._answer_parts(question, parts, trail)
         return self._answer_whole(question, trail)
 
-    def _answer_parts(self, question: Question, parts: Sequence[QuestionPart], trail: Trail) -> Answer:
+    def _answer_parts(self, question: Question, parts: Sequence[tuple[str, str]], trail: Trail) -> Answer:
         recorder = TrailRecorder.forwarding_to(trail)
-        written = " ".join(f"'{part.alone}'" for part in parts)
+        written = " ".join(f"'{alone}'" for _, alone in parts)
         recorder.add(RouteStep("parts", f"it asks {len(parts)} questions: {written}"))
         answers: list[Answer] = []
-        for part in parts:
+        for _, alone in parts:
             if answers and recorder.should_stop():
                 break
-            answers.append(self._answer_whole(replace(question, text=part.alone), recorder))
+            answers.append(self._answer_whole(replace(question, text=alone), recorder))
         return replace(join_answers(parts, answers), trail=tuple(recorder.steps), usage=recorder.usage())
 
     def _answer_whole(self, question: Question, trail: Trail) -> Answer:
@@ -188,7 +191,7 @@ class Router:
             recorder.add(readings_step(readings, 0.0))
         while True:
             began, calls = time.perf_counter(), recorder.usage().calls
-            answer = self._ask(decision, question, graphs, readings, tables, recorder)
+            answer = self._ask(decision, question, readings, tables, recorder)
             MEASURED.observe(decision.method, time.perf_counter() - began, recorder.usage().calls - calls)
             if answer is not None:
                 break
@@ -197,6 +200,8 @@ class Router:
                 break
             decision = self._next_decision(decision)
             self._record(decision, recorder, 0.0)
+        if decision.method == "documents" and not is_stated(answer):
+            answer = self._follow(question, answer, readings, tables, recorder)
         has_failed = decision.method == "documents" or answer.text == NOT_FOUND
         if has_failed and self.graphs is not None and not is_stated(answer):
             of_graphs = self.graphs.answer_readings(question, readings, recorder)
@@ -231,11 +236,6 @@ class Router:
             return Decision("tables", reason, (*by_triples, walk))
         if self.tables is not None and not graphs and self._has_tables_alone(question):
             return Decision("tables", "there are no documents but tables")
-        nested = self._take_apart(question, graphs) if graphs else None
-        if nested is not None:
-            hops = ", ".join(f"'{hop.text}'" for hop in nested.hops)
-            reason = f"it is {len(nested.hops)} questions, and a graph may know one of them: {hops}"
-            return Decision("mixed", reason, (*by_triples, walk), nested=nested)
         if tables and self.drill is not None and _COMPUTED.search(question.text):
             reason = f"it asks for a number, and words of it are in the table '{tables[0].table}'"
             return Decision("tables", reason, (*by_triples, walk))
@@ -255,17 +255,36 @@ class Router:
             if scope is None or document.key in scope
         )
 
-    def _take_apart(self, question: Question, graphs: Sequence[PropertyGraph]) -> NestedQuestion | None:
-        if self.mixed is None:
-            return None
-        nested = self.mixed.take_apart(question, graphs)
-        return nested if nested is not None and self.mixed.concerns_graphs(nested, graphs) else None
+    def _follow(
+        self,
+        question: Question,
+        answer: Answer,
+        readings: Sequence[Reading],
+        tables: Sequence[TableReading],
+        recorder: TrailRecorder,
+    ) -> Answer:
+        """Return the answer of the steps that a question takes, where it is to be stated; else beside the documents'
+        ``answer``."""
+        if self.mixed is None or recorder.should_stop():
+            return answer
+        from clew.methods.mixed import quote_answer
+
+        began = time.perf_counter()
+        whole = [*self.mixed.reply(question.text, readings, tables), *quote_answer(answer)]
+        sequence = self.mixed.follow(question, whole, recorder, SHOWN_FROM)
+        MEASURED.observe("mixed", time.perf_counter() - began, 0)
+        if sequence is None:
+            return answer
+        if is_stated(sequence) and sequence.plan is not None:
+            reason = f"it takes steps: {sequence.plan.text.replace(chr(10), '; ')}"
+            self._record(Decision("mixed", reason), recorder, 0.0)
+            return sequence
+        return beside_readings(answer, sequence)
 
     def _ask(
         self,
         decision: Decision,
         question: Question,
-        graphs: Sequence[PropertyGraph],
         readings: Sequence[Reading],
         tables: Sequence[TableReading],
         recorder: TrailRecorder,
@@ -273,11 +292,6 @@ class Router:
         """Return the answer of what was decided; None where something else is to be asked."""
         if decision.method == "graph" and self.graphs is not None:
             return replace(self.graphs.answer_readings(question, readings, recorder), recipe="graph")
-        if decision.method == "mixed" and self.mixed is not None and decision.nested is not None:
-            answer = self.mixed.fill(question, decision.nested, graphs, recorder)
-            is_enough = not answer.abstained and (answer.confidence or 0.0) >= MIN_MIXED
-            # Without a hop from a graph the walk over passages knows more: it sees the whole question.
-            return answer if is_enough and self.mixed.rests_on_graphs(answer) else None
         if decision.method == "tables" and self.tables is not None:
             if self.drill is not None and not is_likely(tables):
                 return self.tables.ask(question, recorder)
@@ -291,7 +305,6 @@ class Router:
     def _next_decision(self, decision: Decision) -> Decision:
         """Return that the documents are asked where something else gave no answer."""
         failed = {
-            "mixed": "its hops led to no answer that is likely and rests on a graph",
             "tables": "the language model wrote no query that can be used",
             "drill": "the sections that were chosen have no answer",
         }[decision.method]
@@ -342,7 +355,7 @@ def beside_readings(answer: Answer, of_readings: Answer) -> Answer:
     return replace(first, others=tuple(replace(other, others=()) for other in others))
 
 
-def join_answers(parts: Sequence[QuestionPart], answers: Sequence[Answer]) -> Answer:
+def join_answers(parts: Sequence[tuple[str, str]], answers: Sequence[Answer]) -> Answer:
     """Return the answers of the parts of a question as the answer of the whole.
 
     A part without an answer is named in the text. The whole abstains if every part does, and is as sure as its least
@@ -358,9 +371,7 @@ def join_answers(parts: Sequence[QuestionPart], answers: Sequence[Answer]) -> An
     texts = []
     for part, answer in zip_longest(parts, answers):
         has_answer = answer is not None and not answer.abstained
-        texts.append(
-            answer.text if has_answer else f"not found: {part.written[:1].lower()}{part.written[1:]}"
-        )
+        texts.append(answer.text if has_answer else f"not found: {part[0][:1].lower()}{part[0][1:]}")
     is_short = all(len(text) <= _SHORT and "\n" not in text for text in texts)
     confidences = [answer.confidence for answer in answered]
     known = [confidence for confidence in confidences if confidence is not None]

@@ -206,9 +206,11 @@ def train_linear(
     decay: float = 1e-3,
     rounds: int = 300,
     rate: float = 0.1,
+    prior: Floats | None = None,
 ) -> LinearScore:
     """Return the weights under which the right options of questions, (features, right), are likeliest: a conditional
-    logit, where any right option of a question will do. By gradients with momentum (Adam)."""
+    logit, where any right option of a question will do. By gradients with momentum (Adam), from the weights of a
+    ``prior`` (0 by default), to which ``decay`` draws."""
     usable = [(features, right) for features, right in questions if right.any() and not right.all()]
     stacked = np.concatenate([features for features, _ in usable])
     right = np.concatenate([own for _, own in usable])
@@ -216,7 +218,8 @@ def train_linear(
     sizes = np.array([len(features) for features, _ in usable])
     scales = stacked.std(axis=0) + 1e-6
     scaled = stacked / scales
-    weights = np.zeros(scaled.shape[1])
+    start = np.zeros(scaled.shape[1]) if prior is None else prior * scales
+    weights = start.copy()
     first, second = np.zeros_like(weights), np.zeros_like(weights)
     for step in range(1, rounds + 1):
         scores = scaled @ weights
@@ -225,7 +228,8 @@ def train_linear(
         all_mass = np.repeat(np.add.reduceat(chances, starts), sizes)
         right_mass = np.repeat(np.add.reduceat(chances * right, starts), sizes) + 1e-12
         gradient = (
-            scaled.T @ (chances / all_mass - chances * right / right_mass) / len(usable) + decay * weights
+            scaled.T @ (chances / all_mass - chances * right / right_mass) / len(usable)
+            + decay * (weights - start)
         )
         first, second = 0.9 * first + 0.1 * gradient, 0.99 * second + 0.01 * gradient**2
         weights -= rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-8)
