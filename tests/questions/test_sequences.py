@@ -119,3 +119,9 @@ def test_questions_beside_each_other_stand_alone(question: str, second: str) -> 
 )
 def test_a_question_that_asks_once_stays_whole(question: str) -> None:
     assert split_parts(question) == ()
+
+
+def test_words_that_have_the_value_of_the_phrase_alone_answer_less_than_the_question() -> None:
+    ending = end("Lady Annis", "96 ft")
+    assert ending.goes_beyond("Ottilie Brandt commands the Lady Annis.")
+    assert not ending.goes_beyond("The Lady Annis is 96 ft long.") and not ending.goes_beyond("It is long.")

@@ -18,7 +18,6 @@ from clew.core.protocols import Method, Snapshot, Trail
 from clew.core.text import shorten
 from clew.core.trail import FillStep, GraphMatch, TrailRecorder
 from clew.core.types import Answer, Plan, Question, Quote
-from clew.methods.chain.unknowns import SHOWN_VALUES
 from clew.methods.graph_questions import GraphQuestions, graphs_in_scope
 from clew.methods.tables.method import TableQuestions, describe_reading
 from clew.parse.data_tables import DATA_TYPES
@@ -48,8 +47,9 @@ PHRASES, QUOTED_PHRASES, FILLED, QUOTED_FILLED = 4, 1, 4, 1
 _READINGS, _VALUES, _MOST_VALUES, _QUOTED, _NAMES, _WORDS = 2, 2, 3, 3, 4, 6
 #: A reading of a phrase, and of a filled question, that is less likely leads nowhere.
 _LEAST_LINK, _LEAST_ENDING, _LEAST_PROMISE = 0.1, 0.02, -4.5
-#: How likely words of documents count that nobody weighed, and the evidence of a first step that is listed.
-_UNWEIGHED, _EVIDENCE = 0.02, 5
+#: How likely words of documents count that nobody weighed, the evidence of a first step that is listed, and the
+#: values of a step that the trail shows.
+_UNWEIGHED, _EVIDENCE, _SHOWN = 0.02, 5, 10
 
 
 @component(
@@ -86,24 +86,19 @@ class MixedQuestions:
         """Return the answer with the source of each step. Raises UsageError where no question stands inside."""
         recorder = TrailRecorder.forwarding_to(trail)
         whole = [*self.read(question), *quote_answer(self.documents.answer(question, TrailRecorder()))]
-        answer = self.follow(question, whole, recorder)
-        if answer is None:
+        chosen = self.choose(question, whole, recorder)
+        if chosen is None:
             raise UsageError(
                 "'mixed' answers questions inside which another stands, and none was read in this: "
                 f"'{shorten(question.text, 80)}'",
                 "Ask it without --method, or of the graph or the documents: --method graph, --method kgp",
             )
-        return answer
+        return self.tell(question, *chosen, recorder)
 
-    def follow(
-        self, question: Question, whole: Sequence[Reply], recorder: TrailRecorder, least: float = 0.0
-    ) -> Answer | None:
-        """Return the answer of the likeliest sequence of steps; None where no question stands inside the other, or it
-        is less likely than ``least``. ``whole`` is what the sources answer to the whole question, asked at once."""
-        chosen = choose_ending(self.find_endings(question, whole, recorder), whole)
-        if chosen is None or chosen[1] < least:
-            return None
-        return self._to_answer(question, *chosen, recorder)
+    def choose(self, question: Question, whole: Sequence[Reply], trail: Trail) -> tuple[Ending, float] | None:
+        """Return where the likeliest steps end, and how likely that is right; None where no question stands inside
+        the other. ``whole`` is what the sources answer to the whole question, asked at once."""
+        return choose_ending(self.find_endings(question, whole, trail), whole)
 
     def read(self, question: Question) -> list[Reply]:
         """Return what graphs and tables answer, the likelier readings of each first."""
@@ -195,9 +190,7 @@ class MixedQuestions:
         for match in sorted(names, key=lambda match: -match.likeness)[:_NAMES]:
             yield match.name, match.likeness, match.types
 
-    def _to_answer(
-        self, question: Question, ending: Ending, chance: float, recorder: TrailRecorder
-    ) -> Answer:
+    def tell(self, question: Question, ending: Ending, chance: float, recorder: TrailRecorder) -> Answer:
         """Return the answer of an ending, with the evidence of both steps."""
         link = ending.link
         asked = question.text if link.reply.source == WHOLE else link.split.asked
@@ -289,7 +282,7 @@ def record_step(unknown: str, text: str, reply: Reply, values: Sequence[str], an
         text if answer.plan is None else answer.plan.text,
         question=text,
         match=GraphMatch(reply.origin.graph) if isinstance(reply.origin, Reading) else None,
-        values=tuple(values[:SHOWN_VALUES]),
+        values=tuple(values[:_SHOWN]),
         of=len(values),
         confidence=round(reply.probability, 3),
         hits=answer.evidence[:_EVIDENCE],

@@ -11,8 +11,8 @@ sent its own way (:func:`clew.questions.sequences.split_parts`). The rules for o
    (:mod:`clew.methods.tables`). With a language model, one that only seems to be goes there too.
 4. With a language model, a question for a summary goes down the sections of a document (``drill``).
 5. Everything else goes to the documents (``kgp``: pages, tables and sections that the question names, else a walk).
-6. Where they do not state an answer, what stands inside the question ("the wage of the husband of Ruth") is asked
-   first, and its value is put in its place (:mod:`clew.methods.mixed`).
+6. Then what stands inside the question ("the wage of the husband of Ruth") is asked first, and its value is put in
+   its place (:mod:`clew.methods.mixed`): documents often answer no more than the phrase.
 
 The trail has each decision. Where there are no documents but tables, the tables alone are asked. Where nothing states
 an answer, what documents, graphs, tables and such steps may answer stands side by side, the likeliest first.
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from clew.methods.tables.method import TableQuestions
     from clew.questions.table_reading import TableReading
 
+#: The highest probability of what documents say of a phrase inside a question, and of nothing that is asked of it.
+#: Set by hand: of such answers none was right (5 over the worlds of ``benchmarks/sequences.py``).
+MOST_PARTIAL = 0.69
 #: Answers of several questions are written in one line if each has at most so many characters.
 _SHORT = 100
 _COMPUTED = re.compile(
@@ -200,7 +203,7 @@ class Router:
                 break
             decision = self._next_decision(decision)
             self._record(decision, recorder, 0.0)
-        if decision.method == "documents" and not is_stated(answer):
+        if decision.method == "documents":
             answer = self._follow(question, answer, readings, tables, recorder)
         has_failed = decision.method == "documents" or answer.text == NOT_FOUND
         if has_failed and self.graphs is not None and not is_stated(answer):
@@ -264,22 +267,32 @@ class Router:
         recorder: TrailRecorder,
     ) -> Answer:
         """Return the answer of the steps that a question takes, where it is to be stated; else beside the documents'
-        ``answer``."""
-        if self.mixed is None or recorder.should_stop():
+        ``answer``, which is stated no longer where it answers the first step alone. A model's answer stays."""
+        if self.mixed is None or recorder.should_stop() or (is_stated(answer) and answer.confidence is None):
             return answer
         from clew.methods.mixed import quote_answer
 
         began = time.perf_counter()
         whole = [*self.mixed.reply(question.text, readings, tables), *quote_answer(answer)]
-        sequence = self.mixed.follow(question, whole, recorder, SHOWN_FROM)
+        chosen = self.mixed.choose(question, whole, recorder)
         MEASURED.observe("mixed", time.perf_counter() - began, 0)
-        if sequence is None:
+        if chosen is None:
             return answer
+        if is_stated(answer):
+            words = " ".join([answer.text, *(quote.text for quote in answer.quotes[:1])])
+            if not chosen[0].goes_beyond(words):
+                return answer
+            answer = replace(answer, confidence=min(answer.confidence or 0.0, MOST_PARTIAL))
+        if chosen[1] < SHOWN_FROM:
+            return answer
+        own = TrailRecorder()
+        sequence = self.mixed.tell(question, *chosen, own)
         if is_stated(sequence) and sequence.plan is not None:
             reason = f"it takes steps: {sequence.plan.text.replace(chr(10), '; ')}"
             self._record(Decision("mixed", reason), recorder, 0.0)
-            return sequence
-        return beside_readings(answer, sequence)
+        for step in own.steps:
+            recorder.add(step)
+        return sequence if is_stated(sequence) else beside_readings(answer, sequence)
 
     def _ask(
         self,

@@ -227,9 +227,8 @@ def train_linear(
         chances = np.exp(scores)
         all_mass = np.repeat(np.add.reduceat(chances, starts), sizes)
         right_mass = np.repeat(np.add.reduceat(chances * right, starts), sizes) + 1e-12
-        gradient = (
-            scaled.T @ (chances / all_mass - chances * right / right_mass) / len(usable)
-            + decay * (weights - start)
+        gradient = scaled.T @ (chances / all_mass - chances * right / right_mass) / len(usable) + decay * (
+            weights - start
         )
         first, second = 0.9 * first + 0.1 * gradient, 0.99 * second + 0.01 * gradient**2
         weights -= rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-8)

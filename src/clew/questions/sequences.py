@@ -144,15 +144,15 @@ ENDING_WEIGHTS = (
     0.69,
 )
 CONFIDENCE_WEIGHTS = (
-    -0.01,
-    0.36,
-    -0.01,
+    -0.05,
+    0.42,
+    0.01,
+    0.28,
     0.31,
-    0.32,
-    -0.51,
-    0.37,
-    0.08,
-    0.38,
+    -0.48,
+    0.41,
+    -0.00,
+    0.44,
 )
 
 
@@ -399,6 +399,11 @@ class Ending:
 
     link: Link
     reply: Reply
+
+    def goes_beyond(self, words: str) -> bool:
+        """Return whether words have the value of the phrase, which was asked alone, and not what follows from it."""
+        own, known = fold_name(words), fold_name(self.link.value)
+        return self.link.reply.source != WHOLE and known in own and fold_name(self.reply.text) not in own
 
 
 def rank_splits(question: QuestionText) -> list[tuple[Split, float]]:
