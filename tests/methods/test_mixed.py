@@ -9,6 +9,7 @@ import film_world
 from clew.core.errors import UsageError
 from clew.core.trail import FillStep
 from clew.core.types import Quote
+from clew.methods.answering import describe_origin
 from clew.methods.mixed import mark_words
 
 TEXTS = {
@@ -60,6 +61,7 @@ def test_the_graph_knows_the_first_step_and_a_table_the_second(base):
     assert any("41.50" in quote.text for quote in answer.quotes)
     assert any("Low Water" in quote.text for quote in answer.quotes)
     assert 0 < (answer.confidence or 0) < 1
+    assert describe_origin(answer.reader, (), ()) == "each step answered from its source, as the steps say"
     assert answer.plan is not None and answer.plan.kind == "sequence"
     first, second = answer.plan.text.splitlines()
     assert first.startswith("#1: ") and " = Ilse Varnholt (graph 'films': " in first
@@ -84,6 +86,9 @@ def test_the_router_asks_for_the_steps_where_nothing_states_an_answer(base):
 def test_a_question_without_another_inside_is_refused(base):
     with pytest.raises(UsageError, match="none was read in this"):
         base.ask("Who directed it?", recipe="mixed")
+    assert (
+        base.ask("Which grebe of the moon sang the song that nobody knows?", recipe="mixed").way != "answer"
+    )
     with pytest.raises(UsageError) as refusal:
         base.ask("Who directed Low Water in the very long year of the flood? " * 20, recipe="mixed")
     assert len(str(refusal.value)) < 300

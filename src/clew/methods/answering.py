@@ -32,6 +32,7 @@ _ORIGINS = {
     "none": UNCHECKED_ANSWER,
     "model": UNCHECKED_ANSWER,
     "chain": "filled in hop by hop, each hop from the evidence",
+    "sequence": "each step answered from its source, as the steps say",
     "parts": "each part answered on its own, as the steps say",
     "tables": "computed from table cells; no language model wrote it",
     "focus": "looked up in the graph, best first",

@@ -19,6 +19,7 @@ from clew.core.text import shorten
 from clew.core.trail import FillStep, GraphMatch, TrailRecorder
 from clew.core.types import Answer, Plan, Question, Quote
 from clew.methods.graph_questions import GraphQuestions, graphs_in_scope
+from clew.methods.readers import NOT_FOUND
 from clew.methods.tables.method import TableQuestions, describe_reading
 from clew.parse.data_tables import DATA_TYPES
 from clew.questions.names import find_names
@@ -84,16 +85,27 @@ class MixedQuestions:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer with the source of each step. Raises UsageError where no question stands inside."""
-        recorder = TrailRecorder.forwarding_to(trail)
-        whole = [*self.read(question), *quote_answer(self.documents.answer(question, TrailRecorder()))]
-        chosen = self.choose(question, whole, recorder)
-        if chosen is None:
+        if not rank_splits(QuestionText(question.text)):
             raise UsageError(
                 "'mixed' answers questions inside which another stands, and none was read in this: "
                 f"'{shorten(question.text, 80)}'",
                 "Ask it without --method, or of the graph or the documents: --method graph, --method kgp",
             )
-        return self.tell(question, *chosen, recorder)
+        recorder = TrailRecorder.forwarding_to(trail)
+        documents = self.documents.answer(question, recorder)
+        whole = [*self.read(question), *quote_answer(documents)]
+        chosen = self.choose(question, whole, recorder)
+        if chosen is not None:
+            return self.tell(question, *chosen, recorder)
+        return Answer(
+            NOT_FOUND,
+            documents.evidence,
+            trail=tuple(recorder.steps),
+            usage=recorder.usage(),
+            abstained=True,
+            reader="sequence",
+            recipe=self.recipe,
+        )
 
     def choose(self, question: Question, whole: Sequence[Reply], trail: Trail) -> tuple[Ending, float] | None:
         """Return where the likeliest steps end, and how likely that is right; None where no question stands inside
