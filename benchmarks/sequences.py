@@ -1,6 +1,7 @@
 """Questions that take several steps, over small worlds of documents, a graph and tables: fits what chooses the steps.
 
     python benchmarks/sequences.py phrases                       # the score of phrases; worlds held out in turn
+    python benchmarks/sequences.py nested                        # whether there is a phrase at all
     python benchmarks/sequences.py collect --out build/sequences # asks every world; goes on where it was
     python benchmarks/sequences.py fit --out build/sequences     # the scores of endings and their confidence
 
@@ -41,11 +42,13 @@ from clew.questions.sequences import (
     DOCUMENT,
     ENDING_FEATURES,
     FEATURES,
+    NESTED_FROM,
     Ending,
     Reply,
     SplitFinder,
     measure_endings,
     measure_first,
+    measure_nesting,
 )
 from clew.questions.text import QuestionText
 from clew.train.plan_data import fit_logistic
@@ -271,17 +274,52 @@ def fit_phrases() -> None:
     print_weights("SPLIT_WEIGHTS", FEATURES, score.weights / score.scales)
 
 
+def fit_nesting() -> None:
+    """Print how many questions of several steps, and of others, are taken for such by weights that did not see their
+    group, and the weights. Others are those of one source, and of ``reading2``."""
+    groups: list[str] = []
+    rows: list[np.ndarray] = []
+    flags: list[bool] = []
+    known = [(group, question, True) for group, question, _, _ in known_steps()]
+    for world in sorted(path for path in (DATA / "worlds").iterdir() if path.is_dir()):
+        lines = read_lines(world / "questions.jsonl")
+        known += [(world.name, line["question"], False) for line in lines if len(line["steps"]) < 2]
+    for file in sorted((DATA / "reading2").glob("*.jsonl")):
+        known += [(file.stem, line["question"], False) for line in [*read_lines(file)][::3]]
+    for group, question, is_nested in known:
+        features = measure_nesting(QuestionText(question))
+        if features is not None:
+            groups.append(group)
+            rows.append(features)
+            flags.append(is_nested)
+    features, nested, names = np.array(rows), np.array(flags), np.array(groups)
+    taken = np.zeros(len(rows), dtype=bool)
+    for group in dict.fromkeys(groups):
+        weights = fit_logistic(features[names != group], nested[names != group], 3.0)
+        own = names == group
+        taken[own] = 1 / (1 + np.exp(-features[own] @ weights)) >= NESTED_FROM
+        print(
+            f"{group}: {taken[own & nested].sum()} of {(own & nested).sum()} of several steps, "
+            f"{taken[own & ~nested].sum()} of {(own & ~nested).sum()} others"
+        )
+    print(f"of several steps {taken[nested].mean():.0%}, others {taken[~nested].mean():.0%}")
+    weights = fit_logistic(features, nested, 3.0)
+    print_weights("NESTED_WEIGHTS", ("constant", "score", "all", "phrases", *FEATURES), weights)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=("phrases", "collect", "fit"))
+    parser.add_argument("part", choices=("phrases", "nested", "collect", "fit"))
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "sequences")
     parser.add_argument("--show", action="store_true", help="print every first ending")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     if arguments.part == "phrases":
         fit_phrases()
+    elif arguments.part == "nested":
+        fit_nesting()
     elif arguments.part == "collect":
         collect(arguments.out)
     else:

@@ -45,7 +45,8 @@ from clew.methods.readers import NOT_FOUND
 from clew.parse.data_tables import DATA_TYPES
 from clew.questions.outline_reading import create_outline_reader
 from clew.questions.reading import Reading
-from clew.questions.sequences import split_parts
+from clew.questions.sequences import NESTED_FROM, estimate_nesting, split_parts
+from clew.questions.text import QuestionText
 from clew.retrieve.structure.lookup import StructureSearch
 
 if TYPE_CHECKING:
@@ -269,6 +270,8 @@ class Router:
         """Return the answer of the steps that a question takes, where it is to be stated; else beside the documents'
         ``answer``, which is stated no longer where it answers the first step alone. A model's answer stays."""
         if self.mixed is None or recorder.should_stop() or (is_stated(answer) and answer.confidence is None):
+            return answer
+        if estimate_nesting(QuestionText(question.text)) < NESTED_FROM:
             return answer
         from clew.methods.mixed import quote_answer
 
