@@ -30,7 +30,8 @@ import clew
 from clew.app.answers.follow_ups import name_source
 from clew.core.types import Answer
 from clew.models.plan_judge import create_plan_judge
-from clew.questions.follow_up import ASKING, Asked, Candidate, FollowUpReader, Turn, list_candidates
+from clew.questions.closed_words import ASKING
+from clew.questions.follow_up import Asked, Candidate, FollowUpReader, Turn, list_candidates
 
 WAYS = ("right", "shown", "wrong", "clutter", "refused")
 MODES = ("as typed", "clew", "standalone")

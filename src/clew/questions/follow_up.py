@@ -16,25 +16,19 @@ from typing import TYPE_CHECKING
 
 from clew.core.text import STOPWORDS
 from clew.core.values import MONTH_PATTERN
+from clew.questions.closed_words import ARTICLES, ASKING, AUXILIARIES, PREPOSITIONS
 from clew.questions.text import QuestionText, Value
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder, PlanJudge
 
-#: What begins a follow-up and adds nothing, question words, auxiliaries, and what joins phrases: closed classes.
+#: What begins a follow-up and adds nothing: a closed class.
 OPENERS = frozenset(
     "and or but so also ok okay no now well then only just i mean meant what how about".split()
 )
-ASKING = frozenset("who whom whose what which when where why how".split())
-AUXILIARIES = frozenset(
-    "is are was were be been do does did has have had can could will would shall should may might must".split()
-)
 #: Behind these and a noun stands its verb: "does the hirer pay".
 DOING = frozenset("do does did".split())
-PREPOSITIONS = frozenset(
-    "in on at by for from to of during before after with without until since under per as than".split()
-)
-#: Pronouns by what they stand for, those of them that own something, and articles.
+#: Pronouns by what they stand for, and those of them that own something.
 PRONOUNS = {
     "person": frozenset("he she him his her hers".split()),
     "thing": frozenset("it its that this".split()),
@@ -44,7 +38,6 @@ _PRONOUNS = frozenset().union(*PRONOUNS.values())
 #: Other words that name nothing.
 OTHERS = frozenset("yes none nobody nothing many much few more most too".split())
 POSSESSIVES = frozenset("his her its their hers".split())
-ARTICLES = frozenset("the a an".split())
 _CLOSED = STOPWORDS | OPENERS | ASKING | AUXILIARIES | PREPOSITIONS | OTHERS | _PRONOUNS
 #: A year, the number of a day, and a month, each of which is exchanged inside a date.
 _YEAR, _DAY = re.compile(r"\b[12]\d{3}\b"), re.compile(r"\b\d{1,2}(?:st|nd|rd|th)?\b")

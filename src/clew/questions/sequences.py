@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.text import fold_name
+from clew.questions.closed_words import ARTICLES, ASKING, AUXILIARIES, PREPOSITIONS
 from clew.questions.reading import log_odds
 from clew.questions.slots import share_root
 from clew.questions.text import QuestionText, stem_words
@@ -26,19 +27,14 @@ from clew.questions.text import QuestionText, stem_words
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
 
-#: Closed-class words of English, by what they do at a border of a phrase.
-ARTICLES = frozenset("the a an this that these those its his her their our my your".split())
+#: Words that begin a phrase, by what they are: closed classes.
+DETERMINERS = ARTICLES | frozenset("this that these those its his her their our my your".split())
 INDEFINITE = frozenset("one some any somebody someone something whoever whatever another each every".split())
-ASKING = frozenset("who whom whose what which when where why how".split())
 RELATIVE = frozenset("that which who whom whose where when".split())
-AUXILIARIES = frozenset(
-    "is are was were be been do does did has have had can could will would shall should may might must".split()
-)
-PREPOSITIONS = frozenset(
-    "of in on at by for from to with about as into over under between during before after since until than".split()
-)
 PERSONS = frozenset("somebody someone whoever".split())
-CLOSED = ARTICLES | INDEFINITE | ASKING | RELATIVE | AUXILIARIES | PREPOSITIONS | {"and", "or", "not", "how"}
+CLOSED = (
+    DETERMINERS | INDEFINITE | ASKING | RELATIVE | AUXILIARIES | PREPOSITIONS | {"and", "or", "not", "how"}
+)
 _BREAK = re.compile(r"[,;:.?!()]")
 PERSONAL, OWN = frozenset("it he she they him them".split()), frozenset("its his her their".split())
 PLURAL = frozenset("they them their".split())
@@ -192,7 +188,7 @@ class SplitFinder:
         starts_part = place == 0 or self.breaks[place - 1]
         if text in ASKING:
             return place > 0 and not starts_part
-        if text in ARTICLES or text in INDEFINITE:
+        if text in DETERMINERS or text in INDEFINITE:
             return True
         if text in AUXILIARIES or text in PREPOSITIONS:
             return False
@@ -200,7 +196,7 @@ class SplitFinder:
 
     def _begins_owner(self, place: int) -> bool:
         """Return whether a name that owns something begins at a word: "Paolo Marchisio's"."""
-        if place and (self.names[place - 1] or self.words[place - 1].text in ARTICLES):
+        if place and (self.names[place - 1] or self.words[place - 1].text in DETERMINERS):
             return False
         while place < len(self.words) - 1 and self.names[place] and not self.owners[place]:
             place += 1
@@ -212,7 +208,7 @@ class SplitFinder:
         outside = [*self.words[:first], *self.words[last:]]
         content = [word for word in inside if word.is_content and word.text not in CLOSED]
         around = [word for word in outside if word.is_content and word.text not in CLOSED]
-        if len(content) < 2 or not around or inside[-1].text in ARTICLES | ASKING | {"and", "or"}:
+        if len(content) < 2 or not around or inside[-1].text in DETERMINERS | ASKING | {"and", "or"}:
             return None
         if self.owners[last - 1] or self.joined[last - 1] or any(self.ends[first : last - 1]):
             return None
@@ -221,7 +217,7 @@ class SplitFinder:
         opening = inside[0].text
         if opening in ASKING:
             asked = f"{phrase[:1].upper()}{phrase[1:]}?"
-        elif opening in ARTICLES or opening in INDEFINITE:
+        elif opening in DETERMINERS or opening in INDEFINITE:
             rest = self.text[inside[1].start : end]
             if inside[1].text in ASKING:
                 asked = f"{rest[:1].upper()}{rest[1:]}?"
@@ -242,7 +238,7 @@ class SplitFinder:
         is_sentence = (first == 0 or self.ends[first - 1]) and self.ends[last - 1]
         return (
             opening == "the",
-            opening in ARTICLES - {"the"},
+            opening in DETERMINERS - {"the"},
             opening in INDEFINITE,
             self._begins_owner(first),
             opening in ASKING,
@@ -265,7 +261,7 @@ class SplitFinder:
             any(word.text in AUXILIARIES for word in inner),
             any(self.owners[first : last - 1]),
             any(self.breaks[first : last - 1]),
-            sum(word.text in ARTICLES for word in inner),
+            sum(word.text in DETERMINERS for word in inner),
             math.log(content),
             math.log(around),
             any(self.names[first:last]),
