@@ -6,6 +6,7 @@ import pytest
 
 import clew
 import film_world
+import linked_worlds
 from clew.core.errors import UsageError
 from clew.core.trail import FillStep
 from clew.core.types import Quote
@@ -100,3 +101,18 @@ def test_a_question_without_another_inside_is_refused(base):
 def test_a_value_of_a_document_is_what_its_quote_marks(marked, words):
     quote = Quote("n", "Crew: Okell, Ruth: Rank: Purser", (4, 35), marked)
     assert mark_words("Crew. Okell, Ruth", quote) == words
+
+
+def test_a_step_is_asked_of_graphs_that_links_join(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLEW_ENCODER", "none")
+    monkeypatch.setenv("CLEW_READER", "clew:reader")
+    (tmp_path / "yards.txt").write_text("Lock & Mast closed in 1971, after the fire.\n")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.add([tmp_path / "yards.txt"])
+        linked_worlds.add_fleet(base, tmp_path)
+        answer = base.ask("When did the shipyard that built the Sable close?", recipe="mixed")
+        asked = [step for step in answer.trail if isinstance(step, FillStep)]
+        assert "graph" in {step.source for step in asked}
+        assert {"1971"} <= {
+            word.strip(",.") for each in answer.perhaps or [answer] for word in each.text.split()
+        }

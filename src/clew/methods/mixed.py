@@ -23,7 +23,7 @@ from clew.methods.readers import NOT_FOUND
 from clew.methods.tables.method import TableQuestions, describe_reading
 from clew.parse.data_tables import DATA_TYPES
 from clew.questions.names import find_names
-from clew.questions.plans import COUNT, LIST, YES_NO
+from clew.questions.plans import COUNT, YES_NO
 from clew.questions.reading import Reading, open_catalogue
 from clew.questions.sequences import (
     DOCUMENT,
@@ -127,12 +127,11 @@ class MixedQuestions:
         """Return what readings of a question answer."""
         replies = []
         for rank, reading in enumerate(readings[:_READINGS]):
-            entities = self.snapshot.graph(reading.graph).entities(reading.rows[:1])
-            types = [type for entity in entities for type in (entity.type, *entity.more_types) if type]
             is_list = reading.plan.operation not in (COUNT, YES_NO)
-            of_nodes = frozenset(types if reading.plan.operation == LIST else ())
             values = tuple(map(str, reading.values))
-            replies.append(Reply(GRAPH, reading.probability, values, rank, is_list, of_nodes, "", reading))
+            replies.append(
+                Reply(GRAPH, reading.probability, values, rank, is_list, reading.types, "", reading)
+            )
         for rank, computed in enumerate(tables[:_READINGS]):
             values = tuple(describe_reading(text, computed))
             is_list = computed.plan.operation not in (COUNT, YES_NO)

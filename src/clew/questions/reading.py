@@ -77,7 +77,8 @@ class Reading:
     there are several graphs, too large to be read as one.
 
     ``probability`` that it is meant, from 0 to 1. ``rows`` are the nodes that meet it, ``values`` what it answers:
-    the names of nodes, values of a property, a number, yes or no; empty where nothing meets it.
+    the names of nodes, values of a property, a number, yes or no; empty where nothing meets it. ``types`` are those
+    of the first node of a list.
     """
 
     plan: GraphPlan
@@ -87,6 +88,7 @@ class Reading:
     rows: Rows
     values: tuple[str, ...]
     apart: bool = False
+    types: frozenset[str] = frozenset()
 
     @property
     def triples(self) -> str:
@@ -323,6 +325,7 @@ class QuestionReader:
         if isinstance(candidate.catalogue.graph, LinkedGraph):
             candidate = self._narrow(candidate, candidate.catalogue.graph)
         plan, graph = candidate.option.plan, candidate.catalogue.graph
+        first = graph.entities(candidate.rows[:1]) if plan.operation == LIST else []
         return Reading(
             plan,
             graph.name,
@@ -330,6 +333,7 @@ class QuestionReader:
             probability,
             candidate.rows,
             candidate.values,
+            types=frozenset(type for node in first for type in (node.type, *node.more_types) if type),
         )
 
 
