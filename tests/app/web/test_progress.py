@@ -104,9 +104,15 @@ def test_the_progress_of_all_files_never_falls_and_has_an_end(tmp_path) -> None:
             _, reply = app.get(f"{app.api}/uploads")
             if reply["progress"] is not None:
                 shares.append(reply["progress"]["share"])
-            if any(upload["state"] == "encoding" for upload in reply["uploads"]):
-                pages.append(app.request("GET", f"/b/{app.base}/")[2].decode())
+            if is_encoding(reply):
+                page = app.request("GET", f"/b/{app.base}/")[2].decode()
+                # It may have ended before the page was made.
+                if is_encoding(app.get(f"{app.api}/uploads")[1]):
+                    pages.append(page)
             return reply
+
+        def is_encoding(reply: dict) -> bool:
+            return any(upload["state"] == "encoding" for upload in reply["uploads"])
 
         def follow() -> None:
             for event, data in app.events(f"{app.api}/uploads/events"):
