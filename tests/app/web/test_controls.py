@@ -418,9 +418,9 @@ class Hand:
                 problem = "" if self.press(control) else "nothing happens"
             except playwright.Error as error:
                 problem = str(error).splitlines()[0]
-            if "not attached" not in problem:
+            if not re.search("not attached|Timeout", problem):
                 break
-            # The list that it is in was drawn anew after the controls were listed.
+            # What it is in was drawn anew after the controls were listed, or was closed with it.
             control = self.list_controls().get(kind, control)
         is_used = is_fresh or not problem
         if is_used:
