@@ -136,8 +136,7 @@ def test_a_citation_opens_on_its_page_with_its_box(served, open_page) -> None:
     page.locator(".answer [data-cite]").first.click()
     image = page.locator(".viewer .sheet img")
     image.wait_for()
-    page.wait_for_load_state("networkidle")
-    assert image.evaluate("one => one.complete && one.naturalWidth > 500")
+    assert image.evaluate("one => one.decode().then(() => one.complete && one.naturalWidth > 500)")
     # A sentence over two lines has two boxes; what is around both is looked at.
     lines = [line.bounding_box() for line in page.locator(".viewer .sheet .mark.current").all()]
     assert len(lines) == 2
@@ -221,16 +220,50 @@ def test_a_conversation_goes_on_and_is_found_renamed_and_pinned(served, open_pag
     assert page.locator(".history .question-line").count() == 1
     page.click(".history .menu summary")
     page.click(".history >> text=Rename")
+    page.locator(".history li input").wait_for()  # its script may still be on the way
     page.keyboard.type("The lighter")
     page.keyboard.press("Enter")
-    page.wait_for_selector(".history a >> text=The lighter")
+    # The whole title: the question has its words too, and its line is drawn anew with its menu closed.
+    page.wait_for_selector('.history a >> text="The lighter"')
     page.click(".history .menu summary")
     page.click(".history >> text=Pin")
     page.wait_for_selector(".history h3 >> text=Pinned")
     page.fill(".history [name=words]", "zeppelin")
     page.wait_for_selector(".history >> text=No question or answer has these words")
     page.fill(".history [name=words]", "the lighter")
-    page.wait_for_selector(".history a >> text=The lighter")
+    page.wait_for_selector('.history a >> text="The lighter"')
+
+
+def test_what_is_pressed_before_its_script_is_there_is_done_once_it_is(served, open_page) -> None:
+    page = open_page(served)
+    page.locator(".documents li", has_text=CONTRACT).locator("input").check()
+    page.wait_for_selector("#ask .chip")
+    page.click(".more summary")
+    page.select_option("#ask [name=recipe]", "kgp")
+    page.fill("#question", QUESTION)
+    waiting = {}
+    page.route(
+        re.compile(r"/static/(history|scope|walk)\.js"),
+        lambda route: waiting.update({route.request.url.rpartition("/")[2]: route}),
+    )
+    with page.expect_navigation(wait_until="load"):
+        page.press("#question", "Enter")
+    wait_for_answer(page)
+    chip, field = page.locator(".follow .chip"), page.locator(".history li input")
+    note = page.locator(".walk-note:visible")
+    chip.locator("button").click()
+    page.click(".history .menu summary")
+    page.click(".history >> text=Rename")
+    with page.expect_request("**/walk.js"):
+        page.click(".advanced summary")
+    page.locator(".walk .place").first.hover()
+    assert (chip.count(), field.count(), note.count()) == (1, 0, 0)
+    waiting["walk.js"].continue_()
+    note.wait_for()
+    waiting["scope.js"].continue_()
+    chip.wait_for(state="detached")
+    waiting["history.js"].continue_()
+    field.wait_for()
 
 
 def _words_on_page(path, page: int, left: float, top: float, right: float, bottom: float) -> str:
@@ -250,12 +283,11 @@ def test_the_walk_tells_of_each_node_by_pointer_and_by_keys(served, open_page) -
     wait_for_answer(page)
     assert "Looked in" in page.locator(".how-box").text_content()
     page.click(".advanced summary")
-    page.wait_for_selector(".walk-hint")
-    page.wait_for_load_state("networkidle")
     places = page.locator(".walk .place")
-    assert places.count() >= 3 and page.locator(".way").count() >= 2
     page.locator(".walk .place.cited").first.hover()
     note = page.locator(".walk-note:visible")
+    note.wait_for()
+    assert places.count() >= 3 and page.locator(".way").count() >= 2
     assert note.count() == 1 and "score" in note.inner_text()
     first = page.locator(".walk .place[tabindex='0']")
     first.focus()

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from browsing import ask, home, wait_for_answer
+from browsing import ask, home, visit, wait_for_answer
 from serve_app import QUESTION
 
 pytestmark = pytest.mark.slow
@@ -19,9 +19,10 @@ LEASE = (
 
 def test_everything_about_a_name_leads_to_where_it_stands(served, open_page) -> None:
     page = open_page(served)
-    page.click("text=Everything about a name")
+    visit(page, "text=Everything about a name")
     page.fill("#name", "Bittern")
-    page.keyboard.press("Enter")
+    with page.expect_navigation(wait_until="load"):
+        page.keyboard.press("Enter")
     page.wait_for_selector(".citations li")
     assert "in 1 document" in page.locator("[role=status]").first.inner_text()
     page.locator(".citations .open").first.click()

@@ -39,8 +39,8 @@ def test_everything_is_done_without_a_mouse(served, open_page) -> None:
     _tab_to(page, ".advanced summary")
     page.keyboard.press("Enter")
     page.wait_for_selector(".walk .place")
-    page.wait_for_load_state("networkidle")
     _tab_to(page, ".walk .place")
+    page.locator(".walk-note:visible").wait_for()  # the script of the walk is there
     # An answer from the seeds alone is a walk of one column: there is no way to the right.
     columns = page.evaluate(
         "new Set(Array.from(document.querySelectorAll('.walk .place'), p => p.dataset.column)).size"

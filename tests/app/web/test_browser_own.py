@@ -46,8 +46,9 @@ def test_the_sample_project_is_opened_and_asked_and_deleted(empty, open_page) ->
     line.locator("summary").click()
     line.locator("text=Rename").click()
     line.locator("input").fill("The river")
-    page.keyboard.press("Enter")
-    # The list is drawn anew, its menus closed.
+    # The page is loaded again, its menus closed.
+    with page.expect_navigation(wait_until="load"):
+        page.keyboard.press("Enter")
     page.wait_for_selector(".cards [data-confirm*='“The river”']", state="attached")
     line = page.locator(".cards li", has_text="The river")
     line.locator("summary").click()
@@ -73,7 +74,7 @@ def test_a_project_is_made_and_follows_a_folder(empty, browser, tmp_path) -> Non
     page.fill("#new-project input", "The quay")
     with page.expect_navigation(wait_until="load"):
         page.keyboard.press("Enter")
-    page.locator(".add-more > summary").click()
+    page.locator(".add-more:not([open]) > summary").click()
     page.wait_for_selector(".add-source [name=place]")
     field = page.locator("[data-source-kind=folder] [name=place]")
     field.fill(str(tmp_path / "no-such"))
@@ -94,12 +95,12 @@ def test_a_project_is_made_and_follows_a_folder(empty, browser, tmp_path) -> Non
     page.wait_for_selector(".documents li:nth-child(2)", state="detached")
     page.wait_for_selector("text=1 removed document")
     # A page that must not be read says why; pasted text becomes a document.
-    page.locator(".add-more > summary").click()
+    page.locator(".add-more:not([open]) > summary").click()
     page.locator(".add-more details summary", has_text="A web page").click()
     page.locator("[data-source-kind=page] [name=place]").fill(f"http://127.0.0.1:{empty.port}/")
     page.click("text=Add this page")
     page.wait_for_selector("#sources .failed >> text=on this machine")
-    page.locator(".add-more > summary").click()
+    page.locator(".add-more:not([open]) > summary").click()
     page.locator(".add-more details summary", has_text="Text").click()
     page.locator("[data-source-kind=text] textarea").fill("The lamp at Fenner Mouth is lit at dusk.")
     page.click("text=Add this text")

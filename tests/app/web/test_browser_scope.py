@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import clew
-from browsing import home, wait_for_answer
+from browsing import home, visit, wait_for_answer
 from clew.app.web.pages import context
 from serve_app import QUESTION, waited_for
 
@@ -72,7 +72,7 @@ def test_documents_are_tagged_together_and_listed_by_tag(served, open_page) -> N
     page.keyboard.press("Enter")
     page.wait_for_selector(".tags .chip")
     assert page.locator(".tags .chip").inner_text().split() == ["river", "law", "2"]
-    page.locator(".tags .chip").click()
+    visit(page, ".tags .chip")
     page.wait_for_selector(".tags .on")
     assert page.locator(".documents li").count() == 2
     page.check("#all-shown")
@@ -103,10 +103,11 @@ def test_a_removal_is_undone_with_the_picture_of_its_page(served, open_page) -> 
     with clew.open(served.settings.bases[served.base]) as base:
         assert before == [node.to_dict() for document in base.documents() for node in base.tree(document.key)]
     # From the page of a document, and back from the list of what was removed.
-    page.locator(".documents a", has_text="hire").click()
-    page.click("text=Remove")
+    visit(page, ".documents a:has-text('hire')")
+    with page.expect_navigation(wait_until="load"):
+        page.click("text=Remove")
     page.wait_for_selector("#toast >> text=1 document was removed")
-    page.click("text=1 removed document")
+    visit(page, "text=1 removed document")
     page.click("[data-trash] >> text=Put back")
     page.wait_for_selector("[data-trash]", state="detached")
     home(page)

@@ -7,6 +7,7 @@ import io
 
 import pytest
 
+from browsing import visit
 from page_reader import fetch_page
 from serve_app import QUESTION, waited_for
 
@@ -50,9 +51,10 @@ def test_a_grid_is_answered_shown_and_written(app, keys) -> None:
 @pytest.mark.slow
 def test_a_grid_is_stopped_and_goes_on_in_a_browser(served, open_page) -> None:
     page = open_page(served)
-    page.click("text=Table of answers")
+    visit(page, "text=Table of answers")
     page.fill("#grid-questions", "\n".join(f"What is said of the year {1900 + n}?" for n in range(40)))
-    page.click("text=Ask them all")
+    with page.expect_navigation(wait_until="load"):
+        page.click("text=Ask them all")
     page.wait_for_selector("[data-running] progress")
     page.click("text=Stop")
     page.wait_for_selector("text=not answered yet")

@@ -174,8 +174,24 @@ async function fill(details) {
   // HTML of our own server, in which every text is escaped.
   place.innerHTML = await reply.text();
   showMarkedCells(place);
-  if (place.querySelector(".walk")) import("./walk.js").then(({ addWalks }) => addWalks(place));
+  if (place.querySelector(".walk")) loadWalks(place);
 }
+
+/** Load what makes a part of the page work, and repeat then what happened there meanwhile: over a slow connection a
+ * button can be pressed long before its script is there. ``late`` says which events at which elements count. */
+async function addLater(part, late, load) {
+  const missed = new Map();
+  const note = (event) => {
+    const place = event.target.closest?.(late[event.type]);
+    if (place) missed.set(place, event.type);
+  };
+  for (const type of Object.keys(late)) part.addEventListener(type, note);
+  await load();
+  for (const type of Object.keys(late)) part.removeEventListener(type, note);
+  for (const [place, type] of missed) place.dispatchEvent(new Event(type, { bubbles: true }));
+}
+
+const loadWalks = (root) => addLater(root, { click: ".place" }, () => import("./walk.js").then(({ addWalks }) => addWalks(root)));
 
 /** Load the viewer when something is first opened in it, and open that. */
 function addViewerLater(viewer) {
@@ -212,12 +228,15 @@ for (const type of ["focusin", "pointerdown"]) {
     if (form?.dataset.choices) import("./choices.js").then(({ showChoices }) => showChoices(form));
   });
 }
-if (document.querySelector(".walk")) import("./walk.js").then(({ addWalks }) => addWalks(document));
+if (document.querySelector(".walk")) loadWalks(document);
 // The chips are needed once something is chosen.
 const home = document.querySelector(".home");
 const loadScope = () => import("./scope.js").then(({ addScope }) => addScope());
 const isChosen = Object.keys(sessionStorage).some((key) => /^clew:(picked|undo)/.test(key));
-if (document.querySelector(".follow .chip") || (home && isChosen)) loadScope();
+const asked = document.querySelector(".follow .scope:has(.chip)");
+if (asked) addLater(asked, { click: "[data-unpick]" }, loadScope);
+else if (home && isChosen) loadScope();
 else document.getElementById("documents")?.addEventListener("change", loadScope, { once: true });
 const sidebar = document.getElementById("history");
-if (sidebar) import("./history.js").then(({ addHistory }) => addHistory(sidebar));
+const pressed = { click: "[data-change]", input: "[name=words]", changed: "#history" };
+if (sidebar) addLater(sidebar, pressed, () => import("./history.js").then(({ addHistory }) => addHistory(sidebar)));

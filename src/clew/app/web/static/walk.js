@@ -60,4 +60,7 @@ function addWalk(walk) {
       }
     });
   }
+  // Somebody may be at a node already: this is loaded once the walk is seen.
+  const current = walk.querySelector(".place:focus") ?? walk.querySelector(".place:hover");
+  if (current) show(current);
 }
