@@ -261,6 +261,8 @@ def test_an_arabic_app_reads_from_right_to_left(app, open_page) -> None:
     page.goto(home)
     for box in page.locator(".documents input[id^=d-]").all()[:2]:
         box.check()
+    # What shows the choice is loaded with the first.
+    page.wait_for_selector(".picked:not([hidden])")
     assert page.locator(".picked .count").inner_text() == "اختير اثنان"
     # The chosen language stays.
     page.goto(home.partition("/b/")[0] + "/settings")
