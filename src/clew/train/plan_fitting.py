@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Domains and worlds are dealt into so many folds; the first is held out from everything.
 FOLDS = 4
+#: The curve of right against wrong answers goes to so many percent wrong.
+MOST_WRONG = 30
 
 
 def deal_folds(names: Sequence[str], beside: Sequence[str]) -> dict[str, int]:
@@ -67,6 +69,10 @@ def measure_chances(chances: Floats, right: NDArray[np.bool_], answerable: int, 
             f"right at {share:.0%} wrong": round(right_at(chances, right, share, total) / answerable, 4)
             for share in (0.05, 0.10)
         },
+        "right by percent wrong": [
+            round(right_at(chances, right, percent / 100, total) / answerable, 4)
+            for percent in range(MOST_WRONG + 1)
+        ],
         "stated": {"right": int(right[stated].sum()), "wrong": int((~right[stated]).sum())},
         "expected calibration error": round(calibration_error(chances, right), 4),
         "reliability": [

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE
 from clew.models.plan_judge import MAX_TOKENS
 from clew.train.export import convert_weights
-from clew.train.gradient_steps import GradientSteps, choose_device
+from clew.train.gradient_steps import GradientSteps, choose_device, reduce_precision
 from clew.train.plan_data import PlanExample
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ class PlanSettings:
     of a public set, ``most_tables`` of a world of tables, ``steps`` of ``batch`` questions with at most ``options``
     options each for the judge; ``without`` is the share of questions that lose their right option."""
 
-    most: int = 160
-    most_untyped: int = 60
-    most_public: int = 640
-    most_tables: int = 160
-    steps: int = 600
+    most: int = 100
+    most_untyped: int = 30
+    most_public: int = 160
+    most_tables: int = 100
+    steps: int = 1200
     batch: int = 8
     options: int = 8
     without: float = 0.1
@@ -206,9 +206,10 @@ class JudgeTrainer:
             list(pairs), padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"
         ).to(device)
         mask, of_plan = (encoded[name].to(torch.float32) for name in ("attention_mask", "token_type_ids"))
-        states = self.model(
-            encoded["input_ids"], encoded["attention_mask"], torch.zeros_like(encoded["token_type_ids"])
-        )
+        with reduce_precision():
+            states = self.model(
+                encoded["input_ids"], encoded["attention_mask"], torch.zeros_like(encoded["token_type_ids"])
+            ).float()
         unit, sides = torch.nn.functional.normalize(states, dim=2), (mask * (1 - of_plan), mask * of_plan)
         means = [torch.nn.functional.normalize((states * side.unsqueeze(-1)).sum(1), dim=1) for side in sides]
         likeness = torch.einsum("btd,bud->btu", unit, unit)

@@ -27,7 +27,7 @@ from clew.evaluate.metrics.answers import exact_match, token_f1
 from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE, read_tokenizer
 from clew.models.span_reader import FORMAT, SETTINGS_FILE, Tokens, best_spans, build_windows
 from clew.train.export import Weights, convert_weights, read_int8
-from clew.train.gradient_steps import GradientSteps, choose_device, count_finished
+from clew.train.gradient_steps import GradientSteps, choose_device, count_finished, reduce_precision
 from clew.train.reading_data import ReadingData
 from clew.train.reading_examples import ReadingExample
 from clew.train.sentence_reader import SentenceSettings, train_further
@@ -146,9 +146,7 @@ def train_model(
         arrays = {
             name: torch.from_numpy(array).to(choose_device()) for name, array in pad_batch(batch).items()
         }
-        with torch.autocast(
-            choose_device().type, dtype=torch.bfloat16, enabled=choose_device().type == "cuda"
-        ):
+        with reduce_precision():
             logits = model(arrays["input_ids"], arrays["attention_mask"], arrays["token_type_ids"])
         return span_losses(logits, arrays["attention_mask"], arrays["starts"], arrays["ends"]).mean()
 

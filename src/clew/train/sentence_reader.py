@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.models.span_reader import Tokens, Window, build_windows, option_tokens, verdict_positions
-from clew.train.gradient_steps import GradientSteps, choose_device
+from clew.train.gradient_steps import GradientSteps, choose_device, reduce_precision
 from clew.train.sentence_questions import SentenceQuestion
 from clew.train.target_windows import TargetWindow, answer_positions, pad_batch, span_losses
 
@@ -170,7 +170,7 @@ def _loss(
                 [each.target or TargetWindow(each.window, (0,), (0,)) for each in batch]
             ).items()
         }
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
+        with reduce_precision():
             logits = model(arrays["input_ids"], arrays["attention_mask"], arrays["token_type_ids"]).float()
         losses = span_losses(logits, arrays["attention_mask"], arrays["starts"], arrays["ends"])
         for row, each in enumerate(batch):
