@@ -96,6 +96,8 @@ plans: .venv/ready-dev ## Train what reads plain questions over graphs again; in
 	  --beside benchmarks/data/plans --beside benchmarks/data/tables \
 	  $(foreach set,$(wildcard benchmarks/data/directions/*.jsonl),--directions $(set)) --model $(MODEL) --out build/plans
 	cp build/plans/onnx/* src/clew/models/embedded/plans/
+	cp build/plans/clew-plans-training.json results/plans.json
+	$(BIN)/python benchmarks/plan_curves.py results/plans.json --draw docs/images > docs/benchmarks/plans.md
 
 outlines: .venv/ready-dev ## Train what reads plain questions about the structure of documents again
 	$(BIN)/clew train outlines --data $(DATA)/structure --data benchmarks/data/outlines --out build/outlines \

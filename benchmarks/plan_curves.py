@@ -1,11 +1,12 @@
 """The pages of how well plain questions are read, from the records of ``clew train plans`` and ``outlines``.
 
-    python benchmarks/plan_curves.py build/plans/clew-plans-training.json > docs/benchmarks/plans.md
+    python benchmarks/plan_curves.py results/plans.json --draw docs/images > docs/benchmarks/plans.md
     python benchmarks/plan_curves.py build/outlines/clew-outlines-training.json > docs/benchmarks/outlines.md
     python benchmarks/plan_curves.py results/sentences.json > docs/benchmarks/sentences.md
 
 Nothing is measured here: the training asked whole graphs, worlds of tables and documents that nothing was fitted to,
-with the mixture and the confidence fitted without what is asked. Intervals are Wilson's, 95 %.
+with the mixture and the confidence fitted without what is asked. Intervals are Wilson's, 95 %. ``--draw`` draws how
+many are right at each share of wrong answers, and how often each probability is right, for each kind of source.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("record", type=Path, help="clew-plans-training.json or clew-outlines-training.json")
-    record = json.loads(parser.parse_args().record.read_text(encoding="utf-8"))
+    parser.add_argument("--draw", type=Path, metavar="FOLDER", help="draw curves of plans into it")
+    options = parser.parse_args()
+    record = json.loads(options.record.read_text(encoding="utf-8"))
     measures, seed = record["after"], record.get("settings", {}).get("seed", 0)
     if "files" in record:
         print(SENTENCES)
@@ -36,7 +39,42 @@ def main() -> None:
         return
     print(INTRODUCTION.format(seed=seed))
     for source in ("graphs", "tables"):
-        print("\n".join(describe_source(source, measures[source])))
+        lines = describe_source(source, measures[source])
+        if options.draw:
+            name = f"plans-{source}.svg"
+            draw_source(measures[source], options.draw / name)
+            shown = f"![Right against wrong, and calibration, of questions over {source}](../images/{name})"
+            lines[3:3] = ["", shown]
+        print("\n".join(lines))
+
+
+def draw_source(measures: dict[str, Any], file: Path) -> None:
+    """Draw how many are right at each share of wrong ones, and how often each probability is right."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams |= {"svg.hashsalt": "clew", "svg.fonttype": "none", "font.size": 9}
+    import matplotlib.pyplot as plt
+
+    figure, (curve, reliability) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+    rights = [100 * share for share in measures["right by percent wrong"]]
+    curve.plot(range(len(rights)), rights, color="#2a6f97")
+    curve.set(xlabel="wrong at most, % of all", ylabel="right, % of the answerable", ylim=(0, 100))
+    curve.set_title("Right against wrong")
+    bins = measures["reliability"]
+    reliability.plot((0, 100), (0, 100), color="#999999", lw=1, ls="--")
+    said, right = ([100 * each[name] for each in bins] for name in ("probability", "right"))
+    reliability.plot(said, right, color="#2a6f97", marker="o", ms=4)
+    for x, y, each in zip(said, right, bins, strict=True):
+        reliability.annotate(
+            str(each["questions"]), (x, y), xytext=(5, -9), textcoords="offset points", fontsize=7
+        )
+    reliability.set(xlabel="said, %", ylabel="right, %", xlim=(0, 100), ylim=(0, 100))
+    reliability.set_title(f"Calibration: error {measures['expected calibration error']:.3f}")
+    for axes in (curve, reliability):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, metadata={"Date": None})
+    plt.close(figure)
 
 
 INTRODUCTION = """# Plain questions over graphs and tables
@@ -47,7 +85,7 @@ people who wrote the code, though not of what was fitted. Right is a plan that a
 the graph and on a copy with rewired edges; for tables one that uses the columns of the question's SQL and gives its
 result.
 
-<!-- generated: python benchmarks/plan_curves.py build/plans/clew-plans-training.json > docs/benchmarks/plans.md -->
+<!-- generated: python benchmarks/plan_curves.py results/plans.json --draw docs/images > docs/benchmarks/plans.md -->
 """
 
 
@@ -114,6 +152,12 @@ def describe_source(source: str, measures: dict[str, Any]) -> list[str]:
             f"Which way round a relation is meant is read rightly for {ways['right']} of {ways['questions']} "
             f"questions as asked and with their names exchanged; where it is said with 80 % or more, for "
             f"{ways['of these right']} of {ways['of 80 % and more']}."
+        )
+    if ends := measures.get("which end is asked for"):
+        lines.append(
+            f"Which end of a relation is asked for is read rightly for {ends['right']} of {ends['questions']} "
+            f"questions; where it is said with 80 % or more, for {ends['of these right']} of "
+            f"{ends['of 80 % and more']}."
         )
     if content := measures.get("content left to the search"):
         lines.append(

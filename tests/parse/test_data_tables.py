@@ -71,6 +71,26 @@ def test_columns_groups_and_totals():
     assert table.cell(table.rows[1], 1).amount == -300_000
 
 
+@pytest.mark.parametrize("titles", [("", "", "", "SOL", "", "KYS", ""), ("",) * 7])
+def test_names_below_the_headings_of_groups_of_columns_are_the_header(titles):
+    """Whether the groups stand in the header or, in a file without one, in the first row."""
+    rows = (
+        *([("", "", "", "SOL", "", "KYS", "")] if not any(titles) else []),
+        ("No.", "District", "Cast", "votes", "%", "votes", "%"),
+        ("01", "Havnsund", "46 937", "10 833", "23,3", "12 611", "27,1"),
+        ("02", "Elvedal", "47 861", "13 851", "29,3", "10 756", "22,7"),
+    )
+    table = build_data_table(Table(titles, rows))
+    names = ["No.", "District", "Cast", "SOL votes", "SOL %", "KYS votes", "KYS %"]
+    assert [column.header for column in table.columns] == names
+    assert table.values(5) == [12611.0, 10756.0] and len(table.rows) == 2
+
+
+def test_a_row_of_words_below_a_header_with_a_blank_is_no_header():
+    table = build_data_table(Table(("", "Name", "Town"), (("x", "Ada", "Oskell"), ("y", "Bo", "Skerry"))))
+    assert [column.header for column in table.columns] == ["", "Name", "Town"] and len(table.rows) == 2
+
+
 def test_no_header_is_named_where_headers_are_uncertain():
     table = build_data_table(Table(("", "2023"), (("Sales", "3"),), headers_uncertain=True))
     assert [column.name for column in table.columns] == ["label", "column_2"]

@@ -1,7 +1,8 @@
-"""Which way round a relation between two names is meant; no reversed fact is affirmed."""
+"""Which way round a relation is meant: no reversed fact is affirmed, no relation turned to find an answer."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 
 from clew.core.errors import UsageError
+from clew.core.types import STATED_FROM
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.models.plan_judge import create_plan_judge
 from clew.questions.direction import DirectionScorer, name_ends, turn_plan
-from clew.questions.plans import LIST, YES_NO, Edge, GraphPlan, Same
+from clew.questions.plans import COUNT, LIST, YES_NO, Edge, GraphPlan, Kind, Same
 from clew.questions.reading import QuestionReader
 from clew.train.directions import DirectionExample, fit_directions, read_directions
 
@@ -29,7 +31,8 @@ def test_a_plan_turned_twice_is_the_plan() -> None:
 @pytest.mark.parametrize(
     "plan",
     [
-        GraphPlan((Edge(1, ("reports to",), "Bo"),), LIST),
+        GraphPlan((Edge(1, ("reports to",), 2),), LIST),
+        GraphPlan((Edge(1, ("reports to",), "Bo"), Edge(1, ("likes",), "Bo")), LIST),
         GraphPlan((Same(1, "Ann"), Edge(1, ("reports to",), 2)), YES_NO),
         GraphPlan((Same(1, "Ann"), Edge(1, ("reports to",), "Bo", "only")), YES_NO),
         GraphPlan((Same(1, "Ann", True), Edge(1, ("reports to",), "Bo")), YES_NO),
@@ -47,7 +50,7 @@ def test_what_speaks_for_one_way_speaks_against_the_other() -> None:
         cues = frozenset({"order", "has by"} if is_passive else {"order"})
         likeness = chooser.normal(size=(2, 3)) / 100
         examples.append(DirectionExample("a", cues, likeness, is_meant != is_passive, is_meant))
-    scorer = DirectionScorer.of_arrays(fit_directions(examples).to_arrays())
+    scorer = DirectionScorer.of_arrays(fit_directions(examples).to_arrays("asked"), "asked")
     likeness = np.zeros((2, 3))
     active = scorer.score({"order"}, likeness, is_head_first=True)
     passive = scorer.score({"order", "has by"}, likeness, is_head_first=True)
@@ -97,3 +100,39 @@ def test_written_questions_are_read_both_ways(tmp_path: Path) -> None:
     file.write_text('{"question": "?"}\n')
     with pytest.raises(UsageError):
         read_directions(file, create_plan_judge())
+
+
+def test_a_plan_that_asks_for_one_end_is_turned() -> None:
+    asked = GraphPlan((Kind(1, "person"), Edge(1, ("reports to",), "Bo")), COUNT)
+    assert turn_plan(asked) == GraphPlan((Edge("Bo", ("reports to",), 1),), COUNT)
+    assert name_ends(asked) == ("", "reports to", "Bo")
+
+
+#: A graph without types, with questions of each relation both ways; nobody is the answer of half of them.
+WAYS = {
+    ("Andrew", "reports to", "Nancy"): ("Who does {} report to?", "Who reports to {}?"),
+    ("router-7", "feeds", "switch-2"): ("What does {} feed?", "What feeds {}?"),
+    ("Pump A", "supplies", "Tank 3"): ("What does {} supply?", "what supplies {}"),
+    ("Jane Austen", "taught", "Ann Radley"): ("Whom did {} teach?", "Who taught {}?"),
+    ("Emma", "written by", "Mary Holt"): ("Who was {} written by?", "What was written by {}?"),
+}
+
+
+def test_a_relation_is_not_turned_to_find_an_answer(tmp_path: Path) -> None:
+    """What is stated has the direction that is asked for: nobody, where only the other has an answer."""
+    (tmp_path / "ways.tsv").write_text("".join("\t".join(edge) + "\n" for edge in WAYS))
+    reader, wrong, right = QuestionReader(create_plan_judge()), [], 0
+    with open_base(tmp_path / "base", create=True) as base:
+        base.graphs.add(str(tmp_path / "ways.tsv"))
+        graph = base.store.snapshot().graph("ways")
+        for (head, _, tail), wordings in WAYS.items():
+            for known, (wording, meant) in itertools.product(
+                (head, tail), zip(wordings, (head, tail), strict=True)
+            ):
+                reading, *_ = reader.read(wording.format(known), [graph])
+                expected = ({head, tail} - {known}) if known == meant else set()
+                is_right = set(reading.values) == expected
+                right += is_right
+                if reading.probability >= STATED_FROM and not is_right:
+                    wrong.append(wording.format(known))
+    assert wrong == [] and right >= 15, (wrong, right)  # of 20

@@ -33,6 +33,13 @@ ACCOUNTS = (
     ("Total revenue", "1.550,5", "1.290,5"),
     ("Wages", "(410,0)", "(395,5)"),
 )
+STOCK = (
+    ("prod_nm", "qty_oh", "qty_min", "prc_czk", "promised", "received"),
+    ("METFORMIN 1000MG TBL FLM 60", "5", "8", "1.000,50", "2024-03-01", "2024-03-26"),
+    ("IBUPROFEN 400MG TBL FLM 30", "40", "20", "89,90", "2024-03-05", "2024-03-05"),
+    ("SALBUTAMOL 100UG INH 200D", "12", "15", "2.140,00", "2024-04-02", ""),
+    ("ZINC OINTMENT 30G", "9", "9", "45,00", "2024-04-09", "2024-04-10"),
+)
 
 
 def open_catalogue(name, rows):
@@ -41,7 +48,8 @@ def open_catalogue(name, rows):
 
 
 CATALOGUES = {
-    name: open_catalogue(name, rows) for name, rows in (("voyages", VOYAGES), ("accounts", ACCOUNTS))
+    name: open_catalogue(name, rows)
+    for name, rows in (("voyages", VOYAGES), ("accounts", ACCOUNTS), ("stock", STOCK))
 }
 
 
@@ -63,6 +71,7 @@ QUESTIONS = [
     ("accounts", "By how much did sales change from 2023 to 2024?"),
     ("accounts", "Did sales or services bring more in 2024?"),
     ("accounts", "total revenue 2023"),
+    ("stock", "How many days late was metformin received, and which products are below their minimum?"),
 ]
 
 
@@ -113,9 +122,20 @@ def write(value):
         ("voyages", "What is the cargo of V4?", "Salt fish"),
         ("voyages", "Which vessel departed on the 5th of January 1929?", "Tern"),
         ("voyages", "total freight revenue of coal", 5150.0),
+        ("voyages", "Which voyage had the second highest freight revenue?", 2100.0),
+        ("voyages", "Which voyage was 3rd by freight revenue?", 1750.0),
+        ("voyages", "How many voyages made a loss on freight revenue?", 1.0),
+        ("voyages", "How many voyages with salt had more than 100 tons and revenue below 2000?", 1.0),
         ("accounts", "total revenue 2023", 1290.5),
         ("accounts", "change of sales from 2023 to 2024", 270.5),
         ("accounts", "wages in 2024", -410.0),
+        # The name is told by a word that no other has, and its column by none.
+        ("stock", "How many packs of metformin are on hand?", 5.0),
+        ("stock", "How many products are below their minimum?", 2.0),
+        ("stock", "How many days after the promised date was metformin received?", 25.0),
+        ("stock", "How many products cost over 1.000 crowns?", 2.0),
+        ("stock", "How many products cost between 80 and 1.500 crowns?", 2.0),
+        ("stock", "Total minimum of metformin, ibuprofen and salbutamol", 43.0),
     ],
 )
 def test_what_a_question_means_is_proposed(name, question, answer):
@@ -126,6 +146,67 @@ def test_what_a_question_means_is_proposed(name, question, answer):
         value == answer if isinstance(answer, str) else isinstance(value, float) and abs(value) == abs(answer)
         for value in answers
     )
+
+
+def test_what_is_named_by_a_rare_word_leads_to_the_rows_of_another_table():
+    orders = open_catalogue(
+        "orders",
+        (
+            ("order", "product", "amount"),
+            ("1", "P7", "300"),
+            ("2", "P9", "120"),
+            ("3", "P7", "95"),
+            ("4", "P8", "20"),
+        ),
+    )
+    products = open_catalogue(
+        "products",
+        (
+            ("code", "name"),
+            ("P7", "WARFARIN 5MG TBL NOB 100"),
+            ("P8", "ZINC OINTMENT 30G"),
+            ("P9", "IBUPROFEN 400MG TBL 30"),
+        ),
+    )
+    judge = create_plan_judge()
+    model = TableModel.of_arrays(judge.arrays)
+    read = read_tables(
+        QuestionText("With which orders did we buy warfarin?"),
+        [orders, products],
+        model.columns,
+        model.cells,
+        judge.encoder,
+    )
+    found = [{row.value for row in each.result.rows} for each in run_options(read, range(len(read.options)))]
+    assert {1.0, 3.0} in found
+
+
+def test_a_code_that_stands_for_one_cell_leads_to_another_table_of_many_rows_for_it():
+    filings = open_catalogue(
+        "filings",
+        (
+            ("document", "Company", "Co. code"),
+            ("F1", "Brennan Seals plc", "BRN"),
+            ("F2", "Brennan Seals plc", "BRN"),
+            ("F3", "Oostveen Lighting NV", "OOS"),
+        ),
+    )
+    staff = open_catalogue(
+        "staff",
+        (
+            ("co_cd", "country", "people"),
+            ("BRN", "Germany", "84"),
+            ("BRN", "Norway", "12"),
+            ("OOS", "Germany", "40"),
+            ("OOS", "Poland", "35"),
+        ),
+    )
+    judge = create_plan_judge()
+    model = TableModel.of_arrays(judge.arrays)
+    question = QuestionText("How many people does Brennan Seals plc have in Germany?")
+    read = read_tables(question, [filings, staff], model.columns, model.cells, judge.encoder)
+    found = [[row.value for row in each.result.rows] for each in run_options(read, range(len(read.options)))]
+    assert [84.0] in found
 
 
 def test_rows_of_totals_count_for_cells_alone():

@@ -22,6 +22,10 @@ def read(question: str) -> list[tuple[tuple[str, ...], str]]:
         ("a premium of 1,460 or 12.5", [("1460",), ("12.5",)]),
         ("albums 2020-2022", [("2020",), ("2022",)]),
         ("events with 3+ articles", [("3",)]),
+        ("Which candidate has exactly 6 165 votes?", [("6165",)]),
+        ("a bill of 1.421,72 euros or 12,50", [("1421.72",), ("12.5",)]),
+        ("1.234.567 people, 10'000 sheep", [("1234567",), ("10000",)]),
+        ("in 2023 100 people", [("2023",), ("100",)]),
     ],
 )
 def test_numbers_are_read_in_digits_and_words(question: str, expected: list[tuple[str, ...]]) -> None:

@@ -63,7 +63,7 @@ def test_a_result_is_compared_in_any_notation(worlds):
 def test_no_result_is_that_of_a_plan_that_found_nothing(worlds):
     encoder = OnnxEncoder(embedded_folder("hops"))
     with World(worlds[0], encoder) as world:
-        example = world.prepare(read_world(worlds[0])[5], np.ones(12), np.ones(10))
+        example = world.prepare(read_world(worlds[0])[5], np.ones(12), np.ones(11))
     assert not example.right.any()
     assert not gives_result(TableResult(()), None, [])
 

@@ -384,8 +384,16 @@ def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...
         )
         are_periods = are_names and any(periods)
         if label and not names_unit:
-            # The row of the periods may be labelled ("Quarters ended"), and so may the only row of names.
-            is_header = (are_periods and not has_periods) or (are_names and not has_names and len(cells) > 1)
+            # The row of the periods may be labelled ("Quarters ended"), and so may the only row of names. A row that
+            # names every column which the header leaves blank, the first among them, stands below headings of groups.
+            above = [header, *rows[:count]]
+            blank = [place for place in range(len(row)) if not any(each[place].strip() for each in above)]
+            names_blank = 2 * len(blank) > len(row) and blank[0] == 0 and all(row[place] for place in blank)
+            is_header = are_names and (
+                (are_periods and not has_periods)
+                or (not has_names and len(cells) > 1)
+                or (names_blank and read_cell(label).kind == "text")
+            )
         else:
             is_header = bool(cells or names_unit) and are_names
         if not is_header:

@@ -111,10 +111,11 @@ class GraphCatalogue:
 
     def leaving(self, types: frozenset[str], rows: Rows) -> tuple[Step, ...]:
         """Return the steps that can leave nodes of some types by the schema, those without an edge at ``rows`` too;
-        for nodes without a type, the relations that have an edge there."""
+        for nodes without a type, the relations that have an edge there, both ways: that nobody reports to Andrew, who
+        reports to Nancy, can be asked."""
         if types:
             return tuple(step for step in self.steps if self.sources[step] & types)
-        return self._at_rows(rows)
+        return tuple(dict.fromkeys(way for step in self._at_rows(rows) for way in (step, step.back)))
 
     def following(self, step: Step) -> tuple[Step, ...]:
         """Return the steps that leave the ends of one, by a sample of its edges."""

@@ -1,9 +1,10 @@
-"""Which way round a question means a relation between two names: "Does Ann report to Bo?" is not "Does Bo report to
-Ann?".
+"""Which way round a question means a relation: "Does Ann report to Bo?" is not "Does Bo report to Ann?", and "Who
+reports to Ann?" is not "Who does Ann report to?".
 
 Read off the order of the names, the function words and endings of words around them, how the relation's own words are
-used, and how like the question the judge finds the plan read either way. Fitted on questions as they were asked and
-with their names exchanged (``clew train plans``).
+used, and how like the question the judge finds the plan read either way. Where one end is asked for, the word that
+asks stands for its name. Fitted on questions as they were asked, those of two names also with these exchanged (``clew
+train plans``).
 """
 
 from __future__ import annotations
@@ -17,11 +18,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.text import is_stop_term, stem
-from clew.questions.plans import YES_NO, Edge, GraphPlan, Same
+from clew.questions.closed_words import ASKING
+from clew.questions.plans import (
+    COUNT,
+    LIST,
+    YES_NO,
+    Edge,
+    GraphPlan,
+    Kind,
+    Same,
+    say_plan,
+    type_unknowns,
+)
 from clew.triples.linking.relation_words import verbalise_relation
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
+    from clew.questions.catalogue import GraphCatalogue
     from clew.questions.names import NameMatch
     from clew.questions.text import QuestionText
 
@@ -35,43 +48,80 @@ _VOICE = ("by", "of")
 _ENDINGS = ("ed", "s", "er", "or")
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a question asks for an end of a relation: its words from ``first`` to before ``last``."""
+
+    first: int
+    last: int
+
+
 def turn_plan(plan: GraphPlan) -> GraphPlan | None:
-    """Return a plan that asks whether one relation holds between two names, with its ends exchanged; None for any
-    other plan."""
-    same = [each for each in plan.statements if isinstance(each, Same) and not each.denied]
+    """Return a plan over one relation with its ends exchanged: whether it holds between two names, or what has it to
+    one; None for any other plan."""
     edges = [each for each in plan.statements if isinstance(each, Edge)]
-    if plan.operation != YES_NO or len(plan.statements) != 2 or not same or not edges:
+    if len(edges) != 1 or plan.asked_property:
         return None
     (edge,) = edges
     is_plain = not (edge.quantifier or edge.repeated or edge.more_tails) and len(edge.relations) == 1
     if not is_plain or {type(edge.head), type(edge.tail)} != {int, str}:
         return None
-    return replace(plan, statements=(same[0], Edge(edge.tail, edge.relations, edge.head)))
+    others = [each for each in plan.statements if each is not edge]
+    turned = Edge(edge.tail, edge.relations, edge.head)
+    if plan.operation == YES_NO:
+        is_known = len(others) == 1 and isinstance(others[0], Same) and not others[0].denied
+        return replace(plan, statements=(*others, turned)) if is_known else None
+    is_asked = plan.operation in (LIST, COUNT) and all(isinstance(each, Kind) for each in others)
+    return replace(plan, statements=(turned,)) if is_asked else None
+
+
+def say_ways(plans: Sequence[GraphPlan], catalogue: GraphCatalogue) -> list[str]:
+    """Return a plan and the turned one in words. What is asked for has no type there, as in a graph without types:
+    the two ways are to differ in nothing else."""
+    return [
+        say_plan(plan, type_unknowns(plan, catalogue) if plan.operation == YES_NO else {}) for plan in plans
+    ]
 
 
 def name_ends(plan: GraphPlan) -> tuple[str, str, str]:
-    """Return the head, the relation and the tail of a plan that :func:`turn_plan` turns."""
-    (known,) = (each.name for each in plan.statements if isinstance(each, Same))
+    """Return the head, the relation and the tail of a plan that :func:`turn_plan` turns, "" for what is asked for."""
+    known = next((each.name for each in plan.statements if isinstance(each, Same)), "")
     (edge,) = (each for each in plan.statements if isinstance(each, Edge))
     head, tail = (known if isinstance(term, int) else term for term in (edge.head, edge.tail))
     return head, edge.relations[0], tail
 
 
-def find_ends(names: Sequence[NameMatch], head: str, tail: str) -> tuple[NameMatch, NameMatch] | None:
-    """Return where a question names the two ends of a relation, None where it does not name both."""
-    ends = []
+def find_ends(
+    question: QuestionText, names: Sequence[NameMatch], head: str, tail: str
+) -> tuple[NameMatch | Place, NameMatch | Place] | None:
+    """Return where a question names the two ends of a relation, or asks for the one that is ""; None where it does
+    not name what it has to."""
+    ends: list[NameMatch | Place] = []
     for wanted in (head, tail):
         own = [match for match in names if match.name == wanted]
-        if not own:
+        if not wanted:
+            asking = (place for place, word in enumerate(question.words) if word.text in ASKING)
+            start = next(asking, None)
+            ends.append(Place(0, 0) if start is None else Place(start, start + 1))
+        elif own:
+            ends.append(max(own, key=lambda match: match.likeness))
+        else:
             return None
-        ends.append(max(own, key=lambda match: match.likeness))
-    return None if ends[0].overlaps(ends[1]) else (ends[0], ends[1])
+    first, second = ends
+    return None if first.first < second.last and second.first < first.last else (first, second)
 
 
-def read_cues(question: QuestionText, names: tuple[NameMatch, NameMatch], relation: str) -> set[str]:
-    """Return what of a question's words may say which of two names is the head of a relation, each by itself and with
+def stands_first(ends: tuple[NameMatch | Place, NameMatch | Place]) -> bool:
+    """Return whether the first of two ends stands before the second; what nothing asks for stands before all."""
+    return (ends[0].last, ends[0].first) < (ends[1].last, ends[1].first)
+
+
+def read_cues(
+    question: QuestionText, ends: tuple[NameMatch | Place, NameMatch | Place], relation: str
+) -> set[str]:
+    """Return what of a question's words may say which of two ends is the head of a relation, each by itself and with
     the form of the relation's name."""
-    first, second = sorted(names, key=lambda match: match.first)
+    first, second = ends if stands_first(ends) else reversed(ends)
     label = verbalise_relation(relation).casefold().split() or [""]
     context = _Context(question, first, second)
     cues = {"order", *_cues_of_places(context)}
@@ -100,8 +150,8 @@ class _Context:
     """The words around two names of a question."""
 
     question: QuestionText
-    first: NameMatch
-    second: NameMatch
+    first: NameMatch | Place
+    second: NameMatch | Place
 
     @property
     def outside(self) -> list[int]:
@@ -169,7 +219,8 @@ def _have_one_root(first: str, second: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DirectionScorer:
-    """The weights of cues, for a head that stands before the tail, and of the judge's three likenesses."""
+    """The weights of cues, for a head that stands before the tail, and of the judge's three likenesses: one for
+    relations between two names, one for those of which one end is asked for."""
 
     cues: Mapping[str, float]
     likeness: Floats
@@ -183,17 +234,17 @@ class DirectionScorer:
         total += float((likeness[0] - likeness[1]) @ self.likeness)
         return 1 / (1 + math.exp(-total))
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return its arrays by name."""
+    def to_arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Return its arrays by name, which begins with ``name``."""
         return {
-            "direction_cues": np.array(list(self.cues)),
-            "direction_weights": np.array([*self.cues.values(), *self.likeness]),
+            f"{name}_cues": np.array(list(self.cues)),
+            f"{name}_weights": np.array([*self.cues.values(), *self.likeness]),
         }
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> DirectionScorer:
+    def of_arrays(cls, arrays: Mapping[str, np.ndarray], name: str) -> DirectionScorer:
         """Return the scorer of the arrays that :meth:`to_arrays` gives."""
-        weights = arrays["direction_weights"]
+        weights = arrays[f"{name}_weights"]
         return cls(
-            dict(zip(arrays["direction_cues"].tolist(), weights[:-3].tolist(), strict=True)), weights[-3:]
+            dict(zip(arrays[f"{name}_cues"].tolist(), weights[:-3].tolist(), strict=True)), weights[-3:]
         )

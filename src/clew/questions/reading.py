@@ -17,11 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.questions.catalogue import GraphCatalogue
-from clew.questions.direction import DirectionScorer, find_ends, name_ends, read_cues, turn_plan
+from clew.questions.catalogue import GraphCatalogue, Step
+from clew.questions.direction import (
+    DirectionScorer,
+    find_ends,
+    name_ends,
+    read_cues,
+    say_ways,
+    stands_first,
+    turn_plan,
+)
 from clew.questions.graph_plans import GraphPlanner, Option
 from clew.questions.linear import FEATURES, LinearScore, add_outcomes, measure_options
-from clew.questions.names import NameScorer, find_names
+from clew.questions.names import NameMatch, NameScorer, find_names
 from clew.questions.plans import (
     COUNT,
     LIST,
@@ -126,6 +134,7 @@ class PlanModel:
     none: float
     confidence: Floats
     direction: DirectionScorer
+    asked: DirectionScorer
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PlanModel:
@@ -144,7 +153,8 @@ class PlanModel:
             arrays["judge"],
             float(arrays["none"]),
             arrays["confidence"],
-            DirectionScorer.of_arrays(arrays),
+            DirectionScorer.of_arrays(arrays, "direction"),
+            DirectionScorer.of_arrays(arrays, "asked"),
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -165,7 +175,8 @@ class PlanModel:
             "judge": self.judge,
             "none": np.array(self.none),
             "confidence": self.confidence,
-            **self.direction.to_arrays(),
+            **self.direction.to_arrays("direction"),
+            **self.asked.to_arrays("asked"),
         }
 
 
@@ -200,6 +211,16 @@ class Candidate:
         if self.catalogue.graph.name != other.catalogue.graph.name or ours.operation != theirs.operation:
             return False
         return ours.asked_property == theirs.asked_property and np.array_equal(self.rows, other.rows)
+
+
+def _is_allowed(plan: GraphPlan, catalogue: GraphCatalogue, names: Sequence[NameMatch]) -> bool:
+    """Return whether the types of what a plan names allow its relation as it stands there."""
+    (edge,) = plan.edges
+    is_tail = isinstance(edge.tail, str)
+    step = Step(edge.relations[0], is_tail)
+    name = edge.tail if is_tail else edge.head
+    own = [match for match in names if match.name == name]
+    return any(step in catalogue.leaving(match.types, match.rows) for match in own)
 
 
 class QuestionReader:
@@ -253,22 +274,25 @@ class QuestionReader:
         self, question: QuestionText, first: Candidate, readings: Sequence[Reading]
     ) -> list[Reading]:
         """Return the readings of a question, weighed by which way round a relation is meant where the ``first`` is
-        whether it holds between two names: the plan with its ends exchanged is then one of them. Where it holds both
-        ways they stay as they are."""
+        over one relation alone: the plan with its ends exchanged is then one of them. Where both answer the same they
+        stay as they are, and where the types of its ends allow only the first."""
         plan, catalogue = first.option.plan, first.catalogue
         turned = turn_plan(plan)
         rows = None if turned is None else run_plan(catalogue.graph, turned)
-        if turned is None or rows is None or bool(len(rows)) == bool(len(first.rows)):
+        if turned is None or rows is None:
+            return list(readings)
+        is_verdict = plan.operation == YES_NO
+        if (bool(len(rows)) == bool(len(first.rows))) if is_verdict else np.array_equal(rows, first.rows):
             return list(readings)
         head, relation, tail = name_ends(plan)
-        ends = find_ends(find_names(catalogue, question, self.model.names), head, tail)
-        if ends is None:
+        names = find_names(catalogue, question, self.model.names)
+        ends = find_ends(question, names, head, tail)
+        if ends is None or not (is_verdict or _is_allowed(turned, catalogue, names)):
             return list(readings)
-        likeness = self.judge.compare(
-            question.text, [say_plan(each, type_unknowns(each, catalogue)) for each in (plan, turned)]
-        )
-        cues, is_head_first = read_cues(question, ends, relation), ends[0].first < ends[1].first
-        chance = self.model.direction.score(cues, likeness, is_head_first=is_head_first)
+        likeness = self.judge.compare(question.text, say_ways((plan, turned), catalogue))
+        scorer = self.model.direction if is_verdict else self.model.asked
+        cues = read_cues(question, ends, relation)
+        chance = scorer.score(cues, likeness, is_head_first=stands_first(ends))
         certain = readings[0].probability
         other = self._make_reading(replace(first, option=replace(first.option, plan=turned), rows=rows), 0.0)
         weighed = [

@@ -7,6 +7,7 @@ finance people" may mean the department "Accounting".
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,21 +21,25 @@ from clew.core.text import fold_name, is_stop_term
 from clew.questions.catalogue import Label
 from clew.questions.slots import encode_labels, measure_features, share_root
 from clew.questions.table_query import GROUP, TableArrays
-from clew.questions.text import QuestionText, stem_words
+from clew.questions.text import QuestionText, Value, stem_words
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
     from clew.core.protocols import Encoder
+    from clew.parse.data_tables import DataColumn
 
 #: Words of the longest run that is looked up as a cell, and distinct cells of a column that are indexed.
 LONGEST_CELL, MAX_CELLS = 8, 20_000
 #: Distinct cells of a column that are compared by meaning; of such a column, how many are tried.
 MOST_DESCRIBED, BEST_DESCRIBED = 80, 3
-#: Cells with words in common that are tried, and the least share of a cell's words.
-BEST_PARTIAL, LEAST_SHARED = 12, 0.34
+#: Cells with words in common that are tried, and the least share of a cell's words, unless one of these words stands
+#: in no more cells than RARE: "metformin" of "METFORMIN 1000MG TBL 60".
+BEST_PARTIAL, LEAST_SHARED, RARE = 16, 0.34, 3
 #: Characters of the longest code that joins tables, the least share of a column's codes that the other has, and codes
 #: of one condition.
 LONGEST_CODE, LEAST_JOINED, MOST_CODES = 40, 0.8, 200
+#: Cells of a table that are tried as codes in another, the likeliest first.
+MOST_CARRIED = 12
 #: A column with at most so many different cells is a flag: each of its cells may be meant by naming the column.
 FLAG_CELLS = 4
 
@@ -55,6 +60,7 @@ COLUMN_FEATURES = (
 CELL_FEATURES = (
     "the cell's words stand in the question",
     "share of the cell's words",
+    "rarity of a word in common",
     "words of the question",
     "similarity by vector",
     "a number of the question",
@@ -65,6 +71,8 @@ CELL_FEATURES = (
     "bias",
 )
 
+
+_POINTED = re.compile(r"\d{1,3}(?:\.\d{3})+")
 
 #: A column and a cell of it, as spelled.
 Cell = tuple[int, str]
@@ -88,9 +96,14 @@ class CellMatch:
         return self.features[0] > 0
 
     @property
+    def is_rare(self) -> bool:
+        """Whether a word of it that few other cells have stands in the question."""
+        return self.features[2] > 0
+
+    @property
     def is_flag(self) -> bool:
         """Whether nothing but its column, which has few different cells, speaks for it."""
-        return not any(self.features[:5])
+        return not any(self.features[:6])
 
 
 class TableCatalogue:
@@ -101,7 +114,7 @@ class TableCatalogue:
         self.labels = [Label.read(column.header or column.name) for column in self.table.columns]
         name = f"{self.table.name} {self.table.table.caption} {self.table.document_name}"
         self.title = Label.read(name.replace(".", " "))
-        self._joins: WeakKeyDictionary[TableCatalogue, list[tuple[int, int, frozenset[str]]]] = (
+        self._joins: WeakKeyDictionary[TableCatalogue, list[tuple[int, int, frozenset[str], bool]]] = (
             WeakKeyDictionary()
         )
 
@@ -164,17 +177,19 @@ class TableCatalogue:
                 keys[place] = rows
         return keys
 
-    def join(self, target: TableCatalogue) -> list[tuple[int, int, frozenset[str]]]:
-        """Return the columns of another table that hold codes of this one, with the column here and the codes that
-        both have, where they name the rows of one of the two tables."""
+    def join(self, target: TableCatalogue) -> list[tuple[int, int, frozenset[str], bool]]:
+        """Return the columns of another table that hold codes of this one, with the column here, the codes that both
+        have, and whether they name the rows of one of the two tables. Where they do not, as the code of a company in
+        two lists of many rows for each, they are texts."""
         if target not in self._joins:
             joins = []
             for own, codes in self.cell_sets.items():
                 for column, others in target.cell_sets.items():
                     few, many = sorted((codes, others), key=len)
-                    is_key = own in self.keys if many is codes else column in target.keys
-                    if is_key and len(few) > 2 and len(shared := few & many) >= LEAST_JOINED * len(few):
-                        joins.append((column, own, shared))
+                    is_key = len(few) > 2 and (own in self.keys if many is codes else column in target.keys)
+                    are_texts = own in self.text_columns and column in target.text_columns
+                    if (is_key or are_texts) and len(shared := few & many) >= LEAST_JOINED * len(few):
+                        joins.append((column, own, shared, is_key))
             self._joins[target] = joins
         return self._joins[target]
 
@@ -250,7 +265,8 @@ class TableCatalogue:
         cells: dict[Cell, dict[str, float | frozenset[int]]] = defaultdict(dict)
         for cell, places in self._find_runs(question):
             cells[cell] |= {"exact": 1.0, "share": 1.0, "words": places}
-        for cell, share, places in self._share_words(question):
+        for cell, share, rarity, places in self._share_words(question):
+            cells[cell]["rarity"] = rarity
             if "exact" not in cells[cell]:
                 cells[cell] |= {"share": share, "words": places}
         for cell, likeness, place in self._describe(question, encoder):
@@ -279,13 +295,14 @@ class TableCatalogue:
 
     def _find_numbers(self, question: QuestionText) -> Iterator[tuple[Cell, frozenset[int]]]:
         """Yield the cells of numbers that a question gives."""
-        for value in question.values:
+        for value in (each for each in question.values if not each.is_date):
             places = frozenset(
                 place for place, word in enumerate(question.words) if value.start <= word.start < value.end
             )
             for column in self.numbers:
-                for text in self._equal_numbers(column, value.texts[0]):
-                    yield (column, text), places
+                numbers = read_numbers(question, value, self.table.columns[column])
+                for row in np.flatnonzero(self.arrays.numbers(column) == numbers[0])[:1].tolist():
+                    yield (column, self.table.rows[row].cells[column]), places
 
     def _match(
         self, cell: Cell, known: dict[str, float | frozenset[int]], columns: Sequence[float]
@@ -297,6 +314,7 @@ class TableCatalogue:
         features = (
             numbers.get("exact", 0.0),
             numbers.get("share", 0.0),
+            numbers.get("rarity", 0.0),
             math.log1p(len(words)),
             numbers.get("likeness", 0.0),
             numbers.get("number", 0.0),
@@ -308,10 +326,12 @@ class TableCatalogue:
         )
         return CellMatch(column, value, words, features)
 
-    def _share_words(self, question: QuestionText) -> list[tuple[Cell, float, frozenset[int]]]:
-        """Return the cells with most words in common with a question, with the share of their words."""
+    def _share_words(self, question: QuestionText) -> list[tuple[Cell, float, float, frozenset[int]]]:
+        """Return the cells with most words in common with a question, with the share of their words, and how rare the
+        rarest of those is: 1 where no other cell has it, 0 where more than :data:`RARE` do."""
         shared: dict[Cell, dict[str, int]] = defaultdict(dict)
         sizes: dict[Cell, int] = {}
+        rarities: dict[Cell, float] = defaultdict(float)
         weights: dict[Cell, float] = defaultdict(float)
         for place, word in enumerate(question.words):
             if not word.is_content:
@@ -319,15 +339,18 @@ class TableCatalogue:
             for stem in self._starts.get(word.stem[:4], ()):
                 if not share_root(word.stem, stem):
                     continue
-                for column, value, size in self._by_stem[stem][:200]:
+                holders = self._by_stem[stem]
+                rarity = 1 / len(holders) if len(holders) <= RARE else 0.0
+                for column, value, size in holders[:200]:
+                    rarities[column, value] = max(rarities[column, value], rarity)
                     if stem not in shared[column, value]:
-                        weights[column, value] += 1 / (1 + math.log(len(self._by_stem[stem])))
+                        weights[column, value] += 1 / (1 + math.log(len(holders)))
                     shared[column, value][stem], sizes[column, value] = place, size
         best = sorted(shared, key=lambda cell: -weights[cell] * len(shared[cell]) / sizes[cell])
         return [
-            (cell, len(shared[cell]) / sizes[cell], frozenset(shared[cell].values()))
+            (cell, len(shared[cell]) / sizes[cell], rarities[cell], frozenset(shared[cell].values()))
             for cell in best[:BEST_PARTIAL]
-            if len(shared[cell]) / sizes[cell] >= LEAST_SHARED or len(shared[cell]) > 1
+            if len(shared[cell]) / sizes[cell] >= LEAST_SHARED or len(shared[cell]) > 1 or rarities[cell]
         ]
 
     def _describe(self, question: QuestionText, encoder: Encoder) -> list[tuple[Cell, float, int]]:
@@ -351,27 +374,32 @@ class TableCatalogue:
                     nearest.append(((column, values[place]), float(best[place]), runs[run][1]))
         return nearest
 
-    def _equal_numbers(self, column: int, text: str) -> list[str]:
-        try:
-            number = float(text)
-        except ValueError:
-            return []
-        rows = np.flatnonzero(self.arrays.numbers(column) == number)
-        return list(dict.fromkeys(self.table.rows[row].cells[column] for row in rows[:1]))
+
+def read_numbers(question: QuestionText, value: Value, column: DataColumn) -> list[float]:
+    """Return the numbers of a value of a question, not of a date, as the cells of a column are written: "1.000" is a
+    thousand where these have a decimal comma."""
+    written = question.text[value.start : value.end]
+    if column.notation == "decimal comma" and _POINTED.fullmatch(written):
+        return [float(written.replace(".", ""))]
+    return [float(text) for text in value.texts]
 
 
 def carry_cells(
     cells: Sequence[CellMatch], source: TableCatalogue, target: TableCatalogue, columns: Sequence[float]
 ) -> list[CellMatch]:
-    """Return the cells of one table, named exactly, as the codes in another table that lead to their rows: a guest
-    as her number in the table of bookings. ``columns`` are the log-odds of the columns of the target."""
+    """Return the cells of one table, named exactly or by a rare word, as the codes in another table that lead to
+    their rows: a guest as her number in the table of bookings. ``columns`` are the log-odds of the columns of the
+    target."""
     carried = []
-    exact = [cell for cell in cells if cell.is_exact and cell.column != GROUP]
-    for column, own, shared in source.join(target) if exact else ():
-        for cell in exact:
-            rows = (row.cells for row in source.table.rows if row.cells[cell.column] == cell.value)
+    named = [cell for cell in cells if (cell.is_exact or cell.is_rare) and cell.column != GROUP]
+    for column, own, shared, is_key in source.join(target) if named else ():
+        for cell in named[:MOST_CARRIED]:
+            rows = [row.cells for row in source.table.rows if row.cells[cell.column] == cell.value]
             codes = sorted({row[own] for row in rows if row[own] in shared} if cell.column != own else ())
-            if 0 < len(codes) <= MOST_CODES:
-                features = (*cell.features[:6], 0.0, cell.features[7], columns[column], 1.0)
+            stands_for = is_key or (
+                len(codes) == 1 and sum(row.cells[own] == codes[0] for row in source.table.rows) == len(rows)
+            )
+            if 0 < len(codes) <= MOST_CODES and stands_for:
+                features = (*cell.features[:7], 0.0, cell.features[8], columns[column], 1.0)
                 carried.append(CellMatch(column, codes[0], cell.words, features, tuple(codes[1:])))
     return carried

@@ -10,14 +10,16 @@ from __future__ import annotations
 import heapq
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from clew.core.text import shorten
 from clew.core.values import MONTH_PATTERN, month_number
-from clew.questions.table_catalogue import CellMatch
+from clew.questions.table_catalogue import CellMatch, read_numbers
 from clew.questions.table_query import GROUP, Aggregate, Condition, Operator, TableQuery
 
 if TYPE_CHECKING:
@@ -26,18 +28,19 @@ if TYPE_CHECKING:
 
 #: Plans of a table that are kept of each family, the likeliest by their slots.
 QUOTAS = {
-    "cell": 40,
+    "cell": 60,
     "rows": 30,
     "count": 30,
-    "aggregate": 40,
-    "ranked": 40,
-    "groups": 40,
-    "two columns": 24,
+    "distinct": 16,
+    "aggregate": 50,
+    "ranked": 50,
+    "groups": 70,
+    "two columns": 30,
     "two rows": 30,
     "share": 16,
 }
 #: Columns and cells that are tried together.
-BEST_COLUMNS, BEST_NUMBERS, BEST_CONDITIONS = 7, 5, 12
+BEST_COLUMNS, MOST_COLUMNS, BEST_NUMBERS, BEST_CONDITIONS, BEST_GAPS = 7, 24, 5, 12, 8
 #: Sets of conditions of a table that are tried.
 MOST_FILTERS = 40
 #: What a condition costs that no words name, and a column for the names of rows that are asked for.
@@ -49,6 +52,7 @@ DIFFERENCE, CHANGE, RATIO, SHARE, HIGHER, LOWER, SUM = (
     "difference", "change", "ratio", "share", "higher", "lower", "sum"
 )  # fmt: skip
 _EXTREMES: tuple[Aggregate, ...] = ("maximum", "minimum")
+_ACROSS: tuple[Operator, ...] = ("above", "below")
 _BOUNDS: tuple[Operator, ...] = (">", "<", ">=", "<=")
 _AGGREGATES: tuple[Aggregate, ...] = ("sum", "average", "maximum", "minimum", "median")
 
@@ -102,7 +106,7 @@ class TablePlan:
             parts.append(f"by {_kind_of(query, query.group)}")
         if query.descending is not None:
             parts.append("highest" if query.descending else "lowest")
-        parts += ["several"] * ((query.limit or 1) > 1)
+        parts += ["several"] * ((query.limit or 1) > 1) + ["next"] * (query.offset > 0)
         conditions = (f"{_kind_of(query, each.column)} {each.operator}" for each in query.conditions)
         return " ".join([*parts, *sorted(conditions)])
 
@@ -126,6 +130,7 @@ def _key_query(query: TableQuery) -> tuple[object, ...]:
         frozenset(query.part),
         query.descending,
         query.limit,
+        query.offset,
     )
 
 
@@ -136,6 +141,7 @@ def say_query(query: TableQuery) -> str:
     where = " and ".join(_say_condition(query, condition) for condition in query.conditions)
     if query.descending is not None:
         number = f"{query.limit} " if query.limit and query.limit > 1 else ""
+        number = f"number {query.offset + 1} " if query.offset else number
         measure = {"count": "number of rows", "values": header}.get(
             query.aggregate, f"{query.aggregate} {header}"
         )
@@ -168,6 +174,8 @@ def _say_value(value: str | float | date) -> str:
 
 def _say_condition(query: TableQuery, condition: Condition) -> str:
     name = _say_column(query, condition.column)
+    if condition.operator in ("above", "below"):
+        return f"{name} is {condition.operator} {_say_column(query, condition.other)}"
     values = " or ".join(map(_say_value, condition.values[:_SAID]))
     if len(condition.values) > _SAID:
         values += f" or {len(condition.values) - _SAID} more"
@@ -207,6 +215,16 @@ class _Filter:
     slots: tuple[float, ...] = ()
     cells: tuple[CellMatch, ...] = ()
     values: frozenset[int] = frozenset()
+    columns: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Set ``columns``, those whose cells it tests, once: each filter meets hundreds of columns."""
+        own = frozenset(column for condition in self.conditions for column in condition.columns)
+        object.__setattr__(self, "columns", own)
+
+    def is_apart_from(self, other: _Filter) -> bool:
+        """Whether they test different columns, with different values of the question."""
+        return not self.columns & other.columns and not self.values & other.values
 
     def joined(self, other: _Filter) -> _Filter:
         """Return both."""
@@ -217,10 +235,11 @@ class _Filter:
             self.values | other.values,
         )
 
-    @property
-    def columns(self) -> frozenset[int]:
-        """The columns that it tests."""
-        return frozenset(condition.column for condition in self.conditions)
+
+def _join_values(filters: Sequence[_Filter]) -> _Filter:
+    values = tuple(value for each in filters for value in each.conditions[0].values)
+    column = filters[0].conditions[0].column
+    return replace(reduce(_Filter.joined, filters), conditions=(Condition(column, "=", values),))
 
 
 @dataclass(slots=True)
@@ -250,6 +269,7 @@ class TablePlanner:
         yield "cell", self._cells(filters)
         yield "rows", self._rows(filters)
         yield "count", self._counts(filters)
+        yield "distinct", self._distinct(filters)
         yield "aggregate", self._aggregates(filters)
         yield "ranked", self._ranked(filters[: 2 * BEST_CONDITIONS])
         yield "groups", self._groups(filters[:BEST_CONDITIONS])
@@ -268,6 +288,8 @@ class TablePlanner:
             self._of_numbers(),
             self._of_days(),
             self._of_gaps(),
+            self._of_signs(),
+            self._of_columns(),
         ]
         filters = [
             each
@@ -299,15 +321,24 @@ class TablePlanner:
             if value.is_date or not _is_number(value.texts[0]) or (places and places <= in_cells):
                 continue
             for column in self._likely(self.catalogue.numbers, BEST_NUMBERS):
-                own = frozenset([number])
-                if len(value.texts) == 2:
-                    low, high = map(float, value.texts)
-                    bounds = (Condition(column, ">=", (low,)), Condition(column, "<=", (high,)))
-                    yield _Filter(bounds, (self.columns[column],), (), own)
+                read = partial(read_numbers, self.question, column=self.catalogue.table.columns[column])
+                own, numbers = frozenset([number]), read(value)
+                following = self.question.values[number + 1 : number + 2]
+                if len(numbers) == 1 and following and _is_number(following[0].texts[0]):
+                    # "between 3,000 and 4,000"
+                    high = read(following[0])[0]
+                    if numbers[0] < high:
+                        yield self._between(column, numbers[0], high, own | {number + 1})
+                if len(numbers) == 2:
+                    yield self._between(column, numbers[0], numbers[1], own)
                     continue
                 for operator in _BOUNDS:
-                    condition = Condition(column, operator, (float(value.texts[0]),))
+                    condition = Condition(column, operator, (numbers[0],))
                     yield _Filter((condition,), (self.columns[column],), (), own)
+
+    def _between(self, column: int, low: float, high: float, values: frozenset[int]) -> _Filter:
+        bounds = (Condition(column, ">=", (low,)), Condition(column, "<=", (high,)))
+        return _Filter(bounds, (self.columns[column],), (), values)
 
     def _of_days(self) -> Iterator[_Filter]:
         values = self.question.values
@@ -330,13 +361,31 @@ class TablePlanner:
                     yield _Filter((Condition(column, "month", (month,)),), slots, (named,))
 
     def _of_gaps(self) -> Iterator[_Filter]:
-        for column in self._likely(range(len(self.columns)), 5):
+        for column in self._likely(range(len(self.columns)), BEST_GAPS):
             empty = self.catalogue.arrays.empty(column)
             if empty.any() and not empty.all():
                 yield _Filter((Condition(column, "empty", ()),), (self.columns[column] - 0.5,))
                 yield _Filter((Condition(column, "filled", ()),), (self.columns[column] - 1.0,))
 
+    def _of_signs(self) -> Iterator[_Filter]:
+        """Yield that a number is below or above zero, of columns that have both: gains and losses."""
+        for column in self._likely(self.catalogue.numbers, BEST_NUMBERS):
+            numbers = self.catalogue.arrays.numbers(column)
+            if (numbers < 0).any() and (numbers > 0).any():
+                for operator in _BOUNDS[:2]:
+                    condition = Condition(column, operator, (0.0,))
+                    yield _Filter((condition,), (self.columns[column] - 0.5,))
+
+    def _of_columns(self) -> Iterator[_Filter]:
+        """Yield that a cell is above or below that of another column: "below its minimum stock"."""
+        for kind in (self.catalogue.numbers, self.catalogue.days):
+            for first, second in itertools.combinations(self._likely(kind, BEST_NUMBERS), 2):
+                for operator in _ACROSS:
+                    condition = Condition(first, operator, (second,))
+                    yield _Filter((condition,), (self.columns[first], self.columns[second]))
+
     def _pairs(self, singles: Sequence[_Filter]) -> Iterator[_Filter]:
+        """Yield two or three conditions that go together."""
         cells = [each for each in singles if each.cells][:BEST_CONDITIONS]
         best = [*cells, *[each for each in singles if not each.cells][: 2 * BEST_CONDITIONS]]
         for first, second in itertools.combinations(best, 2):
@@ -346,9 +395,14 @@ class TablePlanner:
                 and bool(words[0] & words[1])
                 and (words[0] <= words[1] or words[1] <= words[0])
             )
-            if not first.columns & second.columns and not (first.values & second.values) and not shares_words:
+            if first.is_apart_from(second) and not shares_words:
                 yield first.joined(second)
-        exact = [each for each in best if each.cells and each.cells[0].is_exact][:6]
+        bounds = [each for each in best if each.values]
+        for first, second in itertools.combinations(bounds, 2):
+            for cell in cells[:3] if first.is_apart_from(second) else ():
+                if cell.is_apart_from(both := first.joined(second)):
+                    yield cell.joined(both)
+        exact = [each for each in cells if each.cells[0].is_exact][:6]
         for three in itertools.combinations(exact, 3):
             words = [each.cells[0].words for each in three]
             if (
@@ -356,12 +410,23 @@ class TablePlanner:
                 and len({each.columns for each in three}) == 3
             ):
                 yield three[0].joined(three[1]).joined(three[2])
-        by_column = [each for each in best if each.cells and each.conditions[0].operator == "="]
-        for first, second in itertools.combinations(by_column, 2):
+        yield from self._alternatives([each for each in cells if each.conditions[0].operator == "="])
+
+    def _alternatives(self, cells: Sequence[_Filter]) -> Iterator[_Filter]:
+        """Yield one of several cells of a column: two, or all that are named."""
+        for first, second in itertools.combinations(cells, 2):
             if first.columns == second.columns and not first.cells[0].words & second.cells[0].words:
-                left, right = first.conditions[0], second.conditions[0]
-                both = Condition(left.column, "=", (*left.values, *right.values))
-                yield _Filter((both,), (*first.slots, *second.slots), (*first.cells, *second.cells))
+                yield _join_values([first, second])
+        of_column: dict[int, list[_Filter]] = defaultdict(list)
+        for each in cells:
+            if each.cells[0].is_exact or each.cells[0].is_rare:
+                of_column[each.cells[0].column].append(each)
+        for named in of_column.values():
+            places = [place for each in named for place in each.cells[0].words]
+            if len(named) > 2 and len(places) == len(set(places)):
+                # As likely as the least likely of them: each more that is named makes it no less so.
+                whole = _join_values(named)
+                yield replace(whole, slots=(min(whole.slots),))
 
     def _likely(self, among: Sequence[int], most: int) -> list[int]:
         return heapq.nlargest(most, among, key=lambda place: self.columns[place])
@@ -392,9 +457,11 @@ class TablePlanner:
 
     def _cells(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
         """Yield the cells of a column in the rows that a cell names, totals among them."""
-        likely = self._likely(range(len(self.columns)), BEST_COLUMNS)
+        columns = self._likely(range(len(self.columns)), MOST_COLUMNS)
+        # Of the row that is likeliest meant any column may be asked: codes ("qty_oh") are like no words.
+        named = [own for own in filters if own.cells][:2]
         for own in filters:
-            for column in likely if own.cells else ():
+            for column in columns[: None if own in named else BEST_COLUMNS] if own.cells else ():
                 if column not in own.columns:
                     slots = (self.columns[column],)
                     yield self._option("cell", own, slots, "values", column, with_totals=True)
@@ -407,12 +474,14 @@ class TablePlanner:
                     yield self._option("rows", own, (max(self.columns[column], UNNAMED),), "values", column)
 
     def _counts(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
-        texts = self._likely([place for place in self.catalogue.text_columns if place != GROUP], 2)
         for own in filters:
             yield self._option("count", own, (UNNAMED,), "count")
-            for column in texts:
-                if column not in own.columns:
-                    yield self._option("count", own, (self.columns[column] - 0.5,), "distinct", column)
+
+    def _distinct(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        texts = self._likely([place for place in self.catalogue.text_columns if place != GROUP], 2)
+        for own, column in itertools.product(filters, texts):
+            if column not in own.columns:
+                yield self._option("distinct", own, (self.columns[column],), "distinct", column)
 
     def _aggregates(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
         numbers, days = (
@@ -432,20 +501,26 @@ class TablePlanner:
     def _ranked(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
         """Yield the rows with the highest and lowest cells of a column."""
         columns = self._likely([*self.catalogue.numbers, *self.catalogue.days], BEST_NUMBERS)
-        ways = list(itertools.product((True, False), self._limits()))
+        ways = self._ways()
         for own in filters:
             for column, name in itertools.product(columns, self.catalogue.names[:3]):
                 if not {name, column} & own.columns:
                     slots = (self.columns[column], max(self.columns[name], UNNAMED))
-                    for descending, limit in ways:
-                        yield self._option(
-                            "ranked", own, slots, "values", column, name, descending=descending, limit=limit
-                        )
+                    for way in ways:
+                        yield self._option("ranked", own, slots, "values", column, name, **way)
 
-    def _limits(self) -> list[int]:
-        """Return how many rows may be asked for: one, and the small numbers of the question."""
-        small = (value.texts[0] for value in self.question.values)
-        return list(dict.fromkeys([1, *(int(text) for text in small if _is_small(text))]))
+    def _ways(self) -> list[dict[str, Any]]:
+        """Return how sorted rows may be cut: the first, and by each small number of the question the first so many or
+        the one at that place."""
+        small = [value.texts[0] for value in self.question.values]
+        small += [match[1] for word in self.question.words if (match := _ORDINAL.fullmatch(word.text))]
+        numbers = dict.fromkeys(int(text) for text in small if _is_small(text))
+        cuts = [
+            {"limit": 1},
+            *({"limit": n} for n in numbers),
+            *({"limit": 1, "offset": n - 1} for n in numbers),
+        ]
+        return [{"descending": way} | cut for way in (True, False) for cut in cuts]
 
     def _groups(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
         """Yield what is computed for each cell of a column, and the cells for which it is highest and lowest."""
@@ -455,38 +530,33 @@ class TablePlanner:
         measures: list[tuple[Aggregate, int | None, float]] = [("count", None, UNNAMED)]
         for column in self._likely(self.catalogue.numbers, 3):
             measures += [(name, column, self.columns[column]) for name in _AGGREGATES[:4]]
-        ways = list(itertools.product((True, False), self._limits()))
+        ways = self._ways()
         for own in filters:
             for group, (aggregate, measured, score) in itertools.product(groups, measures):
                 if group not in own.columns:
                     slots = (self.columns[group], score)
                     yield self._option("groups", own, slots, aggregate, measured, group)
-                    for descending, limit in ways:
-                        yield self._option(
-                            "groups",
-                            own,
-                            slots,
-                            aggregate,
-                            measured,
-                            group,
-                            descending=descending,
-                            limit=limit,
-                        )
+                    for way in ways:
+                        yield self._option("groups", own, slots, aggregate, measured, group, **way)
 
     def _two_columns(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
         """Yield what two cells of one row make together."""
-        numbers = self._likely(self.catalogue.numbers, BEST_NUMBERS)
+        pairs = [
+            *itertools.permutations(self._likely(self.catalogue.numbers, BEST_NUMBERS), 2),
+            *itertools.permutations(self._likely(self.catalogue.days, 3), 2),
+        ]
         for own in filters:
             if not own.cells:
                 continue
-            for first, second in itertools.permutations(numbers, 2):
+            for first, second in pairs:
                 if {first, second} & own.columns:
                     continue
+                are_days = self.catalogue.table.columns[first].type == "date"
                 queries = [
                     TableQuery(self.catalogue.table, "values", column, own.conditions, with_totals=True)
                     for column in (first, second)
                 ]
-                for formula in (DIFFERENCE, CHANGE, RATIO, SHARE):
+                for formula in (DIFFERENCE,) if are_days else (DIFFERENCE, CHANGE, RATIO, SHARE):
                     if formula in (DIFFERENCE, RATIO) and first > second:
                         continue
                     yield TableOption(
@@ -553,6 +623,9 @@ class TablePlanner:
                         part.values | whole.values,
                         len(part.slots) + len(whole.slots),
                     )
+
+
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
 
 def _is_number(text: str) -> bool:

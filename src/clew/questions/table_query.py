@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats, Mask
 
 Aggregate = Literal["count", "distinct", "sum", "average", "median", "maximum", "minimum", "share", "values"]
-Operator = Literal["=", "<>", ">", ">=", "<", "<=", "month", "empty", "filled"]
+Operator = Literal["=", "<>", ">", ">=", "<", "<=", "month", "empty", "filled", "above", "below"]
 #: In place of a column: the heading of the group of rows that a row stands in.
 GROUP = -1
 
@@ -33,13 +33,15 @@ _FUNCTIONS = {"sum": "sum", "average": "avg", "median": "median", "maximum": "ma
 _COMPUTE: Mapping[str, Callable[[Floats], np.floating[Any]]] = {
     "sum": np.sum, "average": np.mean, "median": np.median, "maximum": np.max, "minimum": np.min
 }  # fmt: skip
+_ACROSS = {"above": operator.gt, "below": operator.lt}
 _COMPARE = {"=": operator.eq, ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A condition on the rows: one of ``values`` (for ``<>`` none of them), a bound, a month (1 to 12) of a day, or
-    that the cell is empty or filled.
+    that the cell is empty or filled, or that it is ``above`` or ``below`` the cell of another column of its row,
+    whose place is the value.
 
     Values of a text column are cells as they are spelled. ``column`` may be :data:`GROUP`.
     """
@@ -47,6 +49,18 @@ class Condition:
     column: int
     operator: Operator
     values: tuple[str | float | date, ...]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns whose cells it needs."""
+        return (self.column, self.other) if self.operator in _ACROSS else (self.column,)
+
+    @property
+    def other(self) -> int:
+        """The column that the cell is compared with."""
+        (column,) = self.values
+        assert isinstance(column, int)
+        return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +70,8 @@ class TableQuery:
     ``aggregate`` is computed of ``column`` (None for a count of rows) over the rows that meet all ``conditions``, for
     each value of ``group`` where that is given. ``values`` are the cells of ``column``, with the cell of ``group``
     beside each. ``share`` is the percentage of the rows, or of the sum of ``column``, that also meets ``part``. Rows
-    of totals count only for cells ``with_totals``. ``descending`` sorts by what is computed, and ``limit`` cuts.
+    of totals count only for cells ``with_totals``. ``descending`` sorts by what is computed, ``limit`` cuts, and
+    ``offset`` passes over as many before: the second highest is the first behind one.
     """
 
     table: DataTable
@@ -67,7 +82,13 @@ class TableQuery:
     part: tuple[Condition, ...] = ()
     descending: bool | None = None
     limit: int | None = None
+    offset: int = 0
     with_totals: bool = False
+
+    @property
+    def cut(self) -> slice:
+        """Which of the sorted rows are the result."""
+        return slice(self.offset, None if self.limit is None else self.offset + self.limit)
 
     @property
     def sql(self) -> str:
@@ -83,7 +104,8 @@ class TableQuery:
         text += f" group by {group}" if group and self.aggregate != "values" else ""
         if self.descending is not None:
             text += f" order by {value} {'desc' if self.descending else 'asc'} nulls last"
-        return text + (f" limit {self.limit}" if self.limit else "")
+        text += f" limit {self.limit}" if self.limit else ""
+        return text + (f" offset {self.offset}" if self.offset else "")
 
     def _sql_value(self) -> str:
         name = "" if self.column is None else quote_name(self.table.columns[self.column].name)
@@ -106,6 +128,9 @@ class TableQuery:
         name = "_group" if is_group else quote_name(self.table.columns[condition.column].name)
         if condition.operator in {"empty", "filled"}:
             return f"{name} is {'not ' * (condition.operator == 'filled')}null"
+        if condition.operator in _ACROSS:
+            other = quote_name(self.table.columns[condition.other].name)
+            return f"{name} {'>' if condition.operator == 'above' else '<'} {other}"
         values = [_sql_literal(value) for value in condition.values]
         if condition.operator == "month":
             return f"month({name}) = {values[0]}"
@@ -172,6 +197,13 @@ class TableArrays:
             ["NaT" if value is None else value for value in self.table.values(column)], dtype="M8[D]"
         )
 
+    def amounts(self, column: int) -> Floats:
+        """Return the numbers of a column, for days that of the day since 1970; NaN for none."""
+        if self.table.columns[column].type != "date":
+            return self.numbers(column)
+        days = self.days(column)
+        return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))
+
     def _empty(self, column: int) -> Mask:
         """Return which rows have no value in a column."""
         return np.array([value is None for value in self.table.values(column)], dtype=np.bool_)
@@ -201,6 +233,9 @@ class TableArrays:
             return np.array(
                 [(value is None) == (condition.operator == "empty") for value in values], np.bool_
             )
+        if condition.operator in _ACROSS:
+            amounts = [self.amounts(place) for place in (condition.column, condition.other)]
+            return np.asarray(_ACROSS[condition.operator](*amounts), dtype=np.bool_)
         if condition.operator == "month":
             days = self.days(condition.column)
             months = days.astype("M8[M]").astype(np.int64) % 12 + 1
@@ -244,11 +279,11 @@ class TableArrays:
         if query.descending is not None:
             sign = -1 if query.descending else 1
             results.sort(key=lambda row: sign * row.value if isinstance(row.value, float) else np.inf)
-        return results[: query.limit]
+        return results[query.cut]
 
     def include_ties(self, query: TableQuery) -> TableQuery:
         """Return a query with as large a limit as it takes to leave out nothing that equals the last row."""
-        if query.limit is None or query.descending is None:
+        if query.limit is None or query.descending is None or query.offset:
             return query
         size = query.limit + 16
         while True:
@@ -264,13 +299,9 @@ class TableArrays:
         assert query.column is not None
         kind = self.table.columns[query.column].type
         if query.descending is not None:
-            if kind == "date":
-                days = self.days(query.column)[rows]
-                amounts = np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))
-            else:
-                amounts = self.numbers(query.column)[rows]
+            amounts = self.amounts(query.column)[rows]
             rows = rows[np.argsort(-amounts if query.descending else amounts, kind="stable")]
-        rows = rows[: query.limit]
+        rows = rows[query.cut]
         cells = [self.table.rows[place].cells for place in rows.tolist()]
         names = [""] * len(cells) if query.group is None else [own[query.group] for own in cells]
         values: list[float | str | None] = [own[query.column] or None for own in cells]

@@ -34,7 +34,7 @@ from clew.questions.table_plans import (
     TablePlan,
     TablePlanner,
 )
-from clew.questions.table_query import GROUP, ResultRow, TableArrays
+from clew.questions.table_query import GROUP, ResultRow, TableArrays, TableQuery
 from clew.questions.text import QuestionText
 
 if TYPE_CHECKING:
@@ -178,7 +178,9 @@ def run_table_plan(arrays: TableArrays, plan: TablePlan) -> TableResult:
     if plan.other is None:
         return TableResult(rows)
     others = tuple(arrays.run(plan.other))
-    first, second = _only_number(rows), _only_number(others)
+    first, second = (
+        _only_number(arrays, query, own) for query, own in ((plan.query, rows), (plan.other, others))
+    )
     if first is None or second is None:
         return TableResult(rows, others)
     if plan.formula in (RATIO, SHARE):
@@ -192,12 +194,16 @@ def run_table_plan(arrays: TableArrays, plan: TablePlan) -> TableResult:
     return TableResult(rows, others, number)
 
 
-def _only_number(rows: Sequence[ResultRow]) -> float | None:
+def _only_number(arrays: TableArrays, query: TableQuery, rows: Sequence[ResultRow]) -> float | None:
+    """Return the only number of a result, for a day that of the day since 1970; None for another result."""
     values = {row.value for row in rows}
     if len(values) != 1:
         return None
     (value,) = values
-    return value if isinstance(value, float) else None
+    column = query.column
+    if isinstance(value, str) and column is not None and arrays.table.columns[column].type == "date":
+        value = float(arrays.amounts(column)[rows[0].rows[0]])
+    return value if isinstance(value, float) and not math.isnan(value) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -413,12 +419,13 @@ def _measure_options(
 def _count_left_values(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> int:
     """Return how many numbers and days of a question a plan leaves out: it does not compare with them, nor do they
     stand in its cells or headers, nor say how many rows are asked for."""
-    limit = option.plan.query.limit or 1
+    query = option.plan.query
+    cuts = {str(number) for number in (query.limit or 1, query.offset + 1) if number > 1}
     return sum(
         number not in option.values
         and not _covers(value.start, value.end, option.cells, question)
         and not _in_headers(value.texts, option, catalogue)
-        and not (limit > 1 and value.texts[0] == str(limit))
+        and value.texts[0] not in cuts
         for number, value in enumerate(question.values)
     )
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clew.core.text import is_stop_term, stem
-from clew.core.values import MONTH_PATTERN, find_dates, month_number, parse_number
+from clew.core.values import MONTH_PATTERN, find_dates, month_number
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _POSSESSIVE = re.compile(r"['’]s?$")
 _NUMBER = re.compile(
-    r"(?<![\w.])(?:(?<=\b\d{4}-)|(?<!\w-))\d+(?:[.,' ]\d{3}(?!\d))*(?:\.\d+)?(?![\w]|-[a-z]|\.\d)",
+    r"(?<![\w.])(?:(?<=\b\d{4}-)|(?<!\w-))"
+    r"(?:\d{1,3}(?:[.,' ]\d{3}(?!\d))+(?:[.,]\d{1,2}(?!\d))?|\d+(?:\.\d+|,\d{1,2}(?!\d))?)(?![\w]|-[a-z]|[.,]\d)",
     re.IGNORECASE,
 )
 _NUMERIC_DATE = re.compile(r"(?<!\d)(?:(\d{4})-(\d{1,2})-(\d{1,2})|(\d{1,2})[./](\d{1,2})[./](\d{4}))(?!\d)")
@@ -83,8 +84,8 @@ class QuestionText:
         ]
         values += _find_months(self.words, values)
         for match in _NUMBER.finditer(self.text):
-            number = parse_number(match.group().replace("'", ""))
-            if number is None or not math.isfinite(number):
+            number = _read_number(match.group())
+            if not math.isfinite(number):
                 continue
             if not _is_taken(values, match.start(), match.end()):
                 values.append(Value((_write_number(number),), match.start(), match.end()))
@@ -112,6 +113,17 @@ def stem_words(text: str) -> tuple[str, ...]:
 
 def _is_taken(values: Sequence[Value], start: int, end: int) -> bool:
     return any(value.start < end and start < value.end for value in values)
+
+
+def _read_number(written: str) -> float:
+    """Return a number of digits. Of a point and a comma the last begins the decimals, and so does a comma that groups
+    no three digits."""
+    digits = re.sub(r"[' ]", "", written)
+    point, comma = digits.rfind("."), digits.rfind(",")
+    if comma > point and (point >= 0 or not re.fullmatch(r"\d{1,3}(?:,\d{3})+", digits)):
+        return float(digits.replace(".", "").replace(",", "."))
+    digits = digits.replace(",", "")
+    return float(digits if digits.count(".") < 2 else digits.replace(".", ""))
 
 
 def _write_number(number: float) -> str:

@@ -1,8 +1,8 @@
-"""Training of which way round a question means a relation between two names.
+"""Training of which way round a question means a relation.
 
-The questions are those of yes or no with two names and one relation, over graphs or written for this, each as it was
-asked and with its names exchanged: then the relation is meant the other way. Whole domains are held out for the
-figures.
+The questions are those of one relation, over graphs or written for this: of yes or no with two names, each as it was
+asked and with its names exchanged, when the relation is meant the other way; and those that ask for one end. Whole
+domains are held out for the figures.
 """
 
 from __future__ import annotations
@@ -16,9 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.errors import UsageError
-from clew.questions.direction import DirectionScorer, find_ends, name_ends, read_cues, turn_plan
+from clew.questions.direction import (
+    DirectionScorer,
+    Place,
+    find_ends,
+    name_ends,
+    read_cues,
+    say_ways,
+    stands_first,
+    turn_plan,
+)
 from clew.questions.names import NameMatch, NameScorer, find_names
-from clew.questions.plans import YES_NO, Edge, GraphPlan, Same, run_plan, say_plan, type_unknowns
+from clew.questions.plans import YES_NO, Edge, GraphPlan, Same, run_plan, say_plan
 from clew.questions.text import QuestionText
 from clew.train.plan_data import Domain, PlanSource, fit_logistic, read_source
 from clew.train.plan_fitting import FOLDS
@@ -36,18 +45,19 @@ _SCALE = 20.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectionExample:
-    """A question with two names: its cues, the judge's ``likeness`` (2, 3) of the plan and of the turned one, whether
-    the plan's head stands first, and whether the plan is what is meant."""
+    """A question about one relation: its cues, the judge's ``likeness`` (2, 3) of the plan and of the turned one,
+    whether the plan's head stands first, whether the plan is what is meant, and whether it asks for one end."""
 
     domain: str
     cues: frozenset[str]
     likeness: Floats
     is_head_first: bool
     is_meant: bool
+    is_asked: bool = False
 
 
 def prepare_directions(source: PlanSource, judge: PlanJudge, names: NameScorer) -> list[DirectionExample]:
-    """Return the questions of a source about a relation between two names, each also with its names exchanged."""
+    """Return the questions of a source about one relation, those with two names also with these exchanged."""
     examples: list[DirectionExample] = []
     with Domain(source, judge.encoder) as domain:
         for question in read_source(source):
@@ -55,14 +65,23 @@ def prepare_directions(source: PlanSource, judge: PlanJudge, names: NameScorer) 
             if plan is None or turned is None:
                 continue
             outcomes = [run_plan(domain.graph, each) for each in (plan, turned)]
-            if any(rows is None for rows in outcomes) or all(
-                len(rows) for rows in outcomes if rows is not None
-            ):
+            if any(rows is None for rows in outcomes):
+                continue
+            is_asked = plan.operation != YES_NO
+            if not is_asked and all(len(rows) for rows in outcomes if rows is not None):
                 continue  # The relation holds both ways.
             text, (head, relation, tail) = QuestionText(question.question), name_ends(plan)
-            ends = find_ends(find_names(domain.catalogue, text, names), head, tail)
-            if ends is not None:
-                sentences = [say_plan(each, type_unknowns(each, domain.catalogue)) for each in (plan, turned)]
+            ends = find_ends(text, find_names(domain.catalogue, text, names), head, tail)
+            if ends is None:
+                continue
+            sentences = say_ways((plan, turned), domain.catalogue)
+            if is_asked:
+                cues = frozenset(read_cues(text, ends, relation))
+                likeness = judge.compare(text.text, sentences)
+                examples.append(
+                    DirectionExample(question.domain, cues, likeness, stands_first(ends), True, True)
+                )
+            else:
                 examples += _measure_both(question.domain, text, ends, relation, sentences, judge)
     return examples
 
@@ -76,7 +95,7 @@ def read_directions(file: Path, judge: PlanJudge) -> list[DirectionExample]:
             raise UsageError(f"no questions about relations in {file}", "See: clew train plans --help")
         head, relation, tail = row["head"], row["relation"], row["tail"]
         text = QuestionText(row["question"])
-        ends = find_ends([*_find_spellings(text, head), *_find_spellings(text, tail)], head, tail)
+        ends = find_ends(text, [*_find_spellings(text, head), *_find_spellings(text, tail)], head, tail)
         if ends is not None:
             plans = [
                 GraphPlan((Same(1, known), edge), YES_NO)
@@ -101,7 +120,7 @@ def _find_spellings(question: QuestionText, name: str) -> list[NameMatch]:
 def _measure_both(
     domain: str,
     question: QuestionText,
-    ends: tuple[NameMatch, NameMatch],
+    ends: tuple[NameMatch | Place, NameMatch | Place],
     relation: str,
     sentences: Sequence[str],
     judge: PlanJudge,

@@ -141,12 +141,13 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
         for name in (MODEL_FILE, TOKENIZER_FILE):
             shutil.copyfile(trained / name, out / EXPORT_FOLDER / name)
     no_direction = DirectionScorer({}, np.zeros(3))
-    model = PlanModel(names, scorer, *parts, *fitted, np.zeros(len(CONFIDENCE)), no_direction)
+    model = PlanModel(names, scorer, *parts, *fitted, np.zeros(len(CONFIDENCE)), no_direction, no_direction)
     write_arrays(model, out / EXPORT_FOLDER)
     # Measured as it is shipped, in 8 bits.
     exported, fold = PlanJudge(out / EXPORT_FOLDER, encoder), [run for run in runs if not run.fold]
     directions = _directions_of(sources, written, exported, names, out, progress)
-    model = replace(model, direction=fit_directions(directions))
+    between, asked = ([each for each in directions if each.is_asked == way] for way in (False, True))
+    model = replace(model, direction=fit_directions(between), asked=fit_directions(asked))
     held_out = compare_held_out(model.after, fold, exported.compare, partial(progress, "measure"))
     measures, _ = measure_held_out(model, held_out, sum(run.gold is not None for run in fold), len(fold))
     of_tables = [run for run in of_tables if not run.fold]
@@ -154,7 +155,8 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     measured = measure_tables(tables, of_tables)
     model, tables = fit_confidence(model, held_out), fit_table_confidence(tables, of_tables)
     write_arrays(model, out / EXPORT_FOLDER, tables)
-    measures["which way round"] = measure_directions(directions)
+    measures["which way round"] = measure_directions(between)
+    measures["which end is asked for"] = measure_directions(asked)
     record = {**description, FINISHED: {"graphs": measures, "tables": measured}}
     output.write(record)
     return record
@@ -183,7 +185,7 @@ def _directions_of(
     out: Path,
     progress: Callable[[str, int, int], None],
 ) -> list[DirectionExample]:
-    """Return the questions about a relation between two names, of all sources with types and of files."""
+    """Return the questions about one relation, of all sources with types and of files."""
     tasks: dict[str, Callable[[], list[DirectionExample]]] = {
         source.name: partial(prepare_directions, source, judge, names)
         for source in sources

@@ -1,8 +1,9 @@
 """Questions over tables with their exact meaning, prepared for training: the options of each, and which are right.
 
 A folder has ``tables/`` with files as people have them and ``questions.jsonl``: ``question``, ``sql`` over clean
-views of the tables, and its ``result``. An option is right if it uses the columns and the table that the SQL names
-and gives its result.
+views of the tables, and its ``result``. An option is right if it is over the table that the SQL names, gives its
+result, and uses no column that this SQL does not name but another of the folder does: a clean view may call columns
+otherwise.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,6 +126,7 @@ class World:
             settings={ENCODER_SETTING: encoder_setting("none")},
         )
         self.base.add(folder / TABLES)
+        self._is_named = cache(partial(_names, "\n".join(each.sql for each in read_world(folder))))
         self.catalogues = [
             TableCatalogue(TableArrays(table)) for table in open_tables(self.base.store.snapshot())
         ]
@@ -174,7 +177,7 @@ class World:
         fitting = [
             place
             for place, (option, catalogue) in enumerate(read.options)
-            if question.sql and _uses(option, catalogue, question.sql)
+            if question.sql and self._uses(option, catalogue, question.sql)
         ]
         candidates = run_options(read, list(dict.fromkeys([*fitting, *likely])))
         fits = {id(read.options[place][0]) for place in fitting}
@@ -195,6 +198,14 @@ class World:
             vector,
         )
 
+    def _uses(self, option: TableOption, catalogue: TableCatalogue, sql: str) -> bool:
+        """Return whether SQL names the table of an option and all columns that the option uses, of those that the
+        clean views have under their name."""
+        if _fold(catalogue.table.name) not in _fold(sql):
+            return False
+        headers = [catalogue.table.columns[column].header for column in option.columns if column != GROUP]
+        return all(not header or _names(sql, header) or not self._is_named(header) for header in headers)
+
 
 def _fold(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
@@ -213,14 +224,6 @@ def _gives(sql: str, value: str) -> bool:
     return _fold(value) in wanted
 
 
-def _uses(option: TableOption, catalogue: TableCatalogue, sql: str) -> bool:
-    """Return whether SQL names the table of an option and all columns that the option uses."""
-    if _fold(catalogue.table.name) not in _fold(sql):
-        return False
-    columns = [catalogue.table.columns[column] for column in option.columns if column != GROUP]
-    return all(not column.header or _names(sql, column.header) for column in columns)
-
-
 def gives_result(result: TableResult, option: TableOption, wanted: Sequence[tuple[str, ...]]) -> bool:
     """Return whether what came of an option is the result of the SQL: as many rows, each of whose values stand in a
     row of it."""
@@ -228,7 +231,7 @@ def gives_result(result: TableResult, option: TableOption, wanted: Sequence[tupl
         return False
     plan = option.plan
     if result.number is not None and plan.formula not in (HIGHER, LOWER):
-        return len(wanted) == 1 and any(_same(cell, result.number, is_absolute=True) for cell in wanted[0])
+        return len(wanted) == 1 and any(_same(cell, result.number) for cell in wanted[0])
     if plan.formula in (HIGHER, LOWER):
         if result.number is None:
             return False
@@ -261,7 +264,8 @@ def _fits(name: str, value: float | str | None, row: tuple[str, ...]) -> bool:
     return any(_fold(cell) == _fold(name) for cell in row) and any(_same(cell, value) for cell in row)
 
 
-def _same(cell: str, value: float | str | None, is_absolute: bool = False) -> bool:
+def _same(cell: str, value: float | str | None) -> bool:
+    """Return whether a cell of a result has a value, whatever the sign: what is lost may be written as negative."""
     if isinstance(value, str):
         parts, others = (sorted(map(int, re.findall(r"\d+", text))) for text in (cell, value))
         is_day = len(parts) == 3 and parts == others
@@ -271,8 +275,7 @@ def _same(cell: str, value: float | str | None, is_absolute: bool = False) -> bo
     except ValueError:
         return False
     assert value is not None
-    if is_absolute:
-        number, value = abs(number), abs(value)
+    number, value = abs(number), abs(value)
     decimals = len(cell.partition(".")[2])
     return abs(number - value) <= 0.51 * 10.0**-decimals if decimals else abs(number - value) < 1e-6
 

@@ -392,8 +392,8 @@ def plans(
         Path | None,
         typer.Option(metavar="FOLDER", help="Keep this trained judge; fit what surrounds it, without torch."),
     ] = None,
-    steps: Annotated[int | None, option("N", "Steps of the judge.", default="600", min=1)] = None,
-    most: Annotated[int | None, option("N", "Questions of a domain.", default="160", min=1)] = None,
+    steps: Annotated[int | None, option("N", "Steps of the judge.", default="1200", min=1)] = None,
+    most: Annotated[int | None, option("N", "Questions of a domain.", default="100", min=1)] = None,
     seed: Annotated[int | None, option("N", "Seed for sampling and order.", default="1", min=0)] = None,
 ) -> None:
     """Train what reads plain questions over graphs and tables, and export it for use without torch.

@@ -350,6 +350,9 @@ def describe_reading(question: str, reading: TableReading) -> list[str]:
         return [format_amount(number, "", 1.0)]
     if plan.formula == SHARE:
         return [format_amount(number, "%", 1.0)]
+    column = plan.query.column
+    if column is not None and plan.query.table.columns[column].type == "date":
+        return [f"{number:,.0f} day{'s' * (number != 1)}"]
     way = "more" if result.number > 0 else "less" if result.number < 0 else ""
     text = format_amount(number, "%", 1.0) if plan.formula == CHANGE else _describe_number(plan.query, number)
     return [f"{text} {way}".strip() if plan.formula in (CHANGE, DIFFERENCE) else text]
