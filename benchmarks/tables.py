@@ -34,7 +34,6 @@ import numpy as np
 import openpyxl
 
 import clew
-from clew.core.text import fold_name
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Hit, Question, Scope, Table
 from clew.evaluate.corpora import build_documents, document_location, pool_paragraphs
@@ -43,7 +42,6 @@ from clew.evaluate.examples import Example, Result
 from clew.evaluate.metrics.tables import canonical_value, tat_exact_match, tat_f1
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base.registry import build_method, load_encoder, open_resources
-from clew.methods.readers.row_facts import find_row_fact
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.parse.arithmetic import Arithmetic, check_arithmetic
 from clew.parse.data_tables import build_data_table
@@ -144,31 +142,6 @@ def tatqa(options: argparse.Namespace) -> None:
     for part, present in sorted(results.items()):
         share = 100 * sum(present) / len(present)
         print(f"{part}: all operands among the quoted rows: {share:.1f} % of {len(present)} computed")
-
-
-def rows(options: argparse.Namespace) -> None:
-    """Print how often a row of its own document has every word of a question of TAT-QA and the cell is right."""
-    examples = list(read_tatqa(options.data / "tatqa" / "dev.json"))
-    given = right = 0
-    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "base", create=True) as store:
-        for document in build_documents(pool_paragraphs(examples)):
-            store.put_document(document, document_location(document))
-        store.catch_up()
-        snapshot, keys = store.snapshot(), {document.title: document.key for document in store.documents()}
-        started = time.perf_counter()
-        for example in examples:
-            scope = Scope(documents=frozenset({keys[example.corpus[0].title]}))
-            if fact := find_row_fact(example.question, snapshot, scope):
-                given += 1
-                right += is_same_cell(fact.text, example.answers[0])
-    milliseconds = (time.perf_counter() - started) / len(examples) * 1000
-    print(f"{len(examples)} questions, {given} with a row, {right} right, {milliseconds:.0f} ms each")
-
-
-def is_same_cell(cell: str, answer: str) -> bool:
-    """Return whether a cell is the gold answer: the same words, or the same number whatever its scale."""
-    numbers = [re.sub(r"[^\d.]", "", text) for text in (cell, answer)]
-    return numbers[0] == numbers[1] if all(numbers) else fold_name(cell) == fold_name(answer)
 
 
 #: Twenty questions over the generated files, written before anything was run, each with its SQL.
@@ -492,7 +465,6 @@ def main() -> None:
     command = commands.add_parser("sums")
     command.add_argument("--verbose", action="store_true")
     command.set_defaults(run=sums)
-    commands.add_parser("rows").set_defaults(run=rows)
     commands.add_parser("large").set_defaults(run=large)
     options = parser.parse_args()
     options.run(options)

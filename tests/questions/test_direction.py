@@ -108,29 +108,39 @@ def test_a_plan_that_asks_for_one_end_is_turned() -> None:
     assert name_ends(asked) == ("", "reports to", "Bo")
 
 
-#: A graph without types, with questions of each relation both ways; nobody is the answer of half of them.
-WAYS = {
-    ("Andrew", "reports to", "Nancy"): ("Who does {} report to?", "Who reports to {}?"),
-    ("router-7", "feeds", "switch-2"): ("What does {} feed?", "What feeds {}?"),
-    ("Pump A", "supplies", "Tank 3"): ("What does {} supply?", "what supplies {}"),
-    ("Jane Austen", "taught", "Ann Radley"): ("Whom did {} teach?", "Who taught {}?"),
-    ("Emma", "written by", "Mary Holt"): ("Who was {} written by?", "What was written by {}?"),
+#: Relations of a graph without types, of things that stand at either end: a chain of three of each, and how each way
+#: is asked.
+CHAINS = {
+    "reports to": (("Andrew", "Nancy", "Vera"), ("Who does {} report to?", "Who reports to {}?")),
+    "feeds": (("router-7", "switch-2", "rack-9"), ("What does {} feed?", "What feeds {}?")),
+    "taught": (("Jane Austen", "Ann Radley", "Ida Poole"), ("Whom did {} teach?", "Who taught {}?")),
+    "supplies": (("Pump A", "Tank 3", "Pump B"), ("What does {} supply?", "what supplies {}")),
+    "founded by": (("Nordal", "Kessel", "Ambra"), ("Who was {} founded by?", "What was founded by {}?")),
 }
 
 
 def test_a_relation_is_not_turned_to_find_an_answer(tmp_path: Path) -> None:
-    """What is stated has the direction that is asked for: nobody, where only the other has an answer."""
-    (tmp_path / "ways.tsv").write_text("".join("\t".join(edge) + "\n" for edge in WAYS))
+    """What is stated of the ends of a chain has the direction that is asked for: nobody, where only the other has an
+    answer."""
+    (tmp_path / "ways.tsv").write_text(
+        "".join(
+            f"{head}\t{relation}\t{tail}\n"
+            for relation, (chain, _) in CHAINS.items()
+            for head, tail in itertools.pairwise(chain)
+        )
+    )
     reader, wrong, right = QuestionReader(create_plan_judge()), [], 0
     with open_base(tmp_path / "base", create=True) as base:
         base.graphs.add(str(tmp_path / "ways.tsv"))
         graph = base.store.snapshot().graph("ways")
-        for (head, _, tail), wordings in WAYS.items():
-            for known, (wording, meant) in itertools.product(
-                (head, tail), zip(wordings, (head, tail), strict=True)
+        for (first, second, third), (tail_of, head_of) in CHAINS.values():
+            for wording, known, expected in (
+                (tail_of, first, {second}),
+                (tail_of, third, set()),
+                (head_of, first, set()),
+                (head_of, third, {second}),
             ):
                 reading, *_ = reader.read(wording.format(known), [graph])
-                expected = ({head, tail} - {known}) if known == meant else set()
                 is_right = set(reading.values) == expected
                 right += is_right
                 if reading.probability >= STATED_FROM and not is_right:

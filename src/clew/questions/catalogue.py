@@ -111,11 +111,18 @@ class GraphCatalogue:
 
     def leaving(self, types: frozenset[str], rows: Rows) -> tuple[Step, ...]:
         """Return the steps that can leave nodes of some types by the schema, those without an edge at ``rows`` too;
-        for nodes without a type, the relations that have an edge there, both ways: that nobody reports to Andrew, who
-        reports to Nancy, can be asked."""
+        for nodes without a type, the relations that have an edge there."""
         if types:
             return tuple(step for step in self.steps if self.sources[step] & types)
-        return tuple(dict.fromkeys(way for step in self._at_rows(rows) for way in (step, step.back)))
+        return self._at_rows(rows)
+
+    def mixes_ends(self, relation: str) -> bool:
+        """Return whether what a relation leads to has it too: people report to people who report. Of a film and its
+        director neither stands for the other. A sample of its edges tells."""
+        adjacency = self.graph.adjacency(relation, False)
+        tails = np.empty(0, np.int64) if adjacency is None else np.unique(adjacency.tails)
+        spread = tails[:: max(1, len(tails) // SAMPLE)][:SAMPLE].astype(np.int64)
+        return bool(len(self.graph.neighbours(spread, relation, False)[1]))
 
     def following(self, step: Step) -> tuple[Step, ...]:
         """Return the steps that leave the ends of one, by a sample of its edges."""

@@ -214,13 +214,16 @@ class Candidate:
 
 
 def _is_allowed(plan: GraphPlan, catalogue: GraphCatalogue, names: Sequence[NameMatch]) -> bool:
-    """Return whether the types of what a plan names allow its relation as it stands there."""
+    """Return whether what a plan names can have its relation as it stands there: by its types, without any where both
+    ends of the relation are of one kind."""
     (edge,) = plan.edges
     is_tail = isinstance(edge.tail, str)
-    step = Step(edge.relations[0], is_tail)
-    name = edge.tail if is_tail else edge.head
-    own = [match for match in names if match.name == name]
-    return any(step in catalogue.leaving(match.types, match.rows) for match in own)
+    step, name = Step(edge.relations[0], is_tail), edge.tail if is_tail else edge.head
+    return any(
+        catalogue.sources[step] & match.types if match.types else catalogue.mixes_ends(step.relation)
+        for match in names
+        if match.name == name
+    )
 
 
 class QuestionReader:

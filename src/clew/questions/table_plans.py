@@ -633,7 +633,7 @@ def _is_number(text: str) -> bool:
 
 
 def _is_small(text: str) -> bool:
-    return text.isdigit() and 1 < int(text) < 20
+    return len(text) < 3 and text.isdigit() and 1 < int(text) < 20
 
 
 def _days_of(value: Value) -> tuple[date, date] | None:

@@ -204,10 +204,10 @@ def answers_triples(name: str, worlds: Worlds) -> None:
 
 
 def answers_plainly(name: str, worlds: Worlds) -> None:
-    """The question is in plain words; with a word that the graph does not have the answer is not stated."""
+    """The question is in plain words; with a condition that the graph does not have the answer is not stated."""
     answer = check_method(name, worlds.films(), question="Which films did Ilse Varnholt direct?")
     assert set(answer.values) == {film_world.SALT, film_world.LOW, film_world.GLASS}
-    unsure = check_method(name, worlds.films(), question=FILM_QUESTION)
+    unsure = check_method(name, worlds.films(), question="Which films did Ilse Varnholt direct in Norway?")
     assert unsure.weigh().way != "answer"
 
 

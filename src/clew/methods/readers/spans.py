@@ -1,7 +1,6 @@
 """The reader without a language model: the words that answer, marked by the trained reader, each with its quote.
 
-A question is tried in this order. Tables are computed with (:mod:`clew.methods.readers.table_answers`). A row of a
-table that has every word of the question gives its cell (:mod:`clew.methods.readers.row_facts`). A question of
+A question is tried in this order. Tables are computed with (:mod:`clew.methods.readers.table_answers`). A question of
 several hops is read hop by hop along the evidence (:mod:`clew.methods.readers.composition`). Any other question,
 and one of several hops that cannot be completed, is read as a whole over the best passages together. The
 likeliest sentence, list or row (:mod:`clew.questions.sentences`) is then the answer, or the words that the model
@@ -58,15 +57,13 @@ from clew.methods.readers.mentions import (
 )
 from clew.methods.readers.named_ratios import parse_ratio_question
 from clew.methods.readers.passages import (
-    find_hit,
     is_file_name,
     passage_of_hit,
     select_hits_about,
     sort_by_words,
     weigh_terms,
 )
-from clew.methods.readers.quotes import find_supporting_quote, quote_around, quote_cell
-from clew.methods.readers.row_facts import find_row_fact
+from clew.methods.readers.quotes import find_supporting_quote, quote_around
 from clew.methods.readers.table_answers import (
     TableAnswer,
     answer_from_hits,
@@ -94,13 +91,8 @@ _CAPITALISED_END = re.compile(r"(?:^|\s)[A-Z][\w.’'-]*$")
 _PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
 #: A longer question is no question of the kinds that rules know, and their patterns take the square of its length.
 RULED_LENGTH = 600
-#: A cell that is less sure than this answers only where no row has every word and the model marks nothing surer.
+#: A cell that is less sure than this answers only where the model marks nothing surer.
 _SURE_CELL = 0.8
-#: How sure a cell is whose row has every word of the question: 110 of 116 such cells over TAT-QA's
-#: tables are the gold answer (``benchmarks/tables.py rows``).
-_IN_ROW = 0.8
-#: In a cell of more words, only some of them answer.
-_CELL_WORDS = 3
 #: From these probabilities on the words marked in a sentence are the answer, and a title is.
 _SURE_MARK, _SURE_TITLE = 0.5, 0.5
 #: A hop of a composed question has an answer from this confidence on.
@@ -208,9 +200,6 @@ class SpanAnswerReader:
             return _refuse_other_ratio(question.text, cell)
         if cell is not None and self._is_of_namesake(question.text, cell):
             cell = None
-        answer = self._answer_row(question, hits, trail) if is_short else None
-        if answer is not None:
-            return answer
         if composition is not None and (answer := self._answer_by_hops(question, composition, hits, trail)):
             return answer if compares_documents else _refuse_unmentioned(question.text, answer, hits)
         answer = self._answer_whole(question.text, hits, trail)
@@ -359,24 +348,6 @@ class SpanAnswerReader:
     def _confidence_of(self, span: Span) -> float:
         return self.model.confidence(span.score - self.rank_weight * math.log1p(max(span.passage, 0)))
 
-    def _answer_row(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer | None:
-        """Return the cell of the row that has every word of a question, None where there is no such row. Of a cell of
-        many words the model marks those that answer: the day in "3 May 1871, Upper Quill"."""
-        started = time.perf_counter()
-        if self.snapshot is None or not self.calculate:
-            return None
-        fact = find_row_fact(question.text, self.snapshot, question.scope)
-        if fact is None:
-            return None
-        hit = find_hit(fact.node, hits)
-        reading = Reading(fact.text, _IN_ROW, hit, quote_cell(fact.node, fact.text, fact.column))
-        if len(fact.text.split()) > _CELL_WORDS:
-            parts = self._read_passages(question.text, [hit], [(0,)], trail)
-            reading = next((part for part in parts if _is_within(part.quote, reading.quote)), reading)
-        trail.add(_rule_step("the row that has every word", question, reading.text, _IN_ROW, hit, started))
-        text = reading.text + self._scale_word(reading, hits)
-        return Answer(text, (hit,), (reading.quote,), reader="span", confidence=_IN_ROW, by_rule=True)
-
     def _scale_word(self, reading: Reading, hits: Sequence[Hit]) -> str:
         """Return the scale of a number that was read in a table's row, in words: " million"; "" for none."""
         node = reading.hit.node
@@ -426,12 +397,6 @@ class SpanAnswerReader:
             if not about and (calculated := self._calculate(asked, hits, trail)) and calculated.cells:
                 probability = estimate_probability(calculated.calculation)
                 readings.append(Reading(calculated.calculation.text, probability, *calculated.cells[0]))
-                by_rule = True
-                continue
-            if not about and (ruled := self._answer_row(replace(whole, text=asked), hits, trail)):
-                readings.append(
-                    Reading(ruled.text, ruled.confidence or 0.0, ruled.evidence[0], ruled.quotes[0])
-                )
                 by_rule = True
                 continue
             if about:
@@ -535,27 +500,6 @@ def _comparison(composition: Composition, readings: Sequence[Reading]) -> str:
         return ""
     sign = ">" if numbers[0] > numbers[1] else "<" if numbers[0] < numbers[1] else "="
     return f"{first} {sign} {second}"
-
-
-def _rule_step(
-    rule: str, question: Question, text: str, confidence: float, hit: Hit, started: float
-) -> SpanReadStep:
-    """Return the step of an answer that a rule gave, not the model."""
-    seconds = time.perf_counter() - started
-    return SpanReadStep(
-        "span", rule, question.text, {text: confidence}, "answered", hits=(hit,), seconds=seconds
-    )
-
-
-def _is_within(part: Quote, whole: Quote) -> bool:
-    """Return whether the answer of a quote is a part of that of another."""
-    return (
-        part.answer is not None
-        and whole.answer is not None
-        and part.node == whole.node
-        and whole.answer[0] <= part.answer[0]
-        and part.answer[1] <= whole.answer[1]
-    )
 
 
 def _may_answer(question: str, reading: Reading, nodes: Sequence[Node]) -> bool:
