@@ -44,8 +44,8 @@ ENTERED = {
     "list": (("list",), True, 31, 227),
     "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 83, 833),
     "triples": (("ask", "--triples", "#1 >> captain >> #2; final answer: #1"), True, 104, 907),
-    "documents": (("ask", QUESTION), False, 123, 1_408),
-    "documents and graph": (("ask", QUESTION), True, 147, 1_789),
+    "documents": (("ask", QUESTION), False, 123, 1_412),
+    "documents and graph": (("ask", QUESTION), True, 147, 1_798),
 }
 #: Names that say nothing of what they name.
 FILLERS = {"one", "found", "made", "said", "told", "kept"}
