@@ -14,7 +14,13 @@ from clew.models.plan_judge import create_plan_judge
 from clew.parse.data_tables import build_data_table
 from clew.questions.table_catalogue import TableCatalogue
 from clew.questions.table_query import Condition, TableArrays, TableQuery
-from clew.questions.table_reading import TableModel, read_tables, run_options
+from clew.questions.table_reading import (
+    MOST_WITHOUT,
+    TableModel,
+    TableReader,
+    read_tables,
+    run_options,
+)
 from clew.questions.text import QuestionText
 
 VOYAGES = (
@@ -248,3 +254,12 @@ def test_the_features_of_options_are_numbers_and_no_two_options_mean_the_same():
     assert np.isfinite(read.features).all() and len(read.features) == len(read.options)
     keys = [(option.plan.query.table.name, option.plan.key) for option, _ in read.options]
     assert len(set(keys)) == len(keys)
+
+
+def test_a_reading_that_leaves_out_a_name_of_the_question_is_not_stated():
+    reader = TableReader(create_plan_judge())
+    asked = "Which captain who lodged at the Anchor Inn carried coal?"
+    readings = reader.read(asked, list(CATALOGUES.values()))
+    assert all(reading.probability <= MOST_WITHOUT for reading in readings)
+    (first, *_) = reader.read("What is the cargo of V4?", list(CATALOGUES.values()))
+    assert first.probability > MOST_WITHOUT

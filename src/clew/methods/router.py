@@ -378,7 +378,8 @@ def join_answers(parts: Sequence[tuple[str, str]], answers: Sequence[Answer]) ->
     sure part. Evidence alternates between the parts. Parts that were not asked, since a budget ended, count as not
     answered.
     """
-    answered = [answer for answer in answers if not answer.abstained]
+    # A possible answer is one, too: the whole is as sure as that.
+    answered = [answer for answer in answers if not answer.abstained or answer.possible]
     if not answered:
         text = next((answer.text for answer in answers if answer.stop_reason), NOT_FOUND)
         return Answer(
@@ -386,7 +387,7 @@ def join_answers(parts: Sequence[tuple[str, str]], answers: Sequence[Answer]) ->
         )
     texts = []
     for part, answer in zip_longest(parts, answers):
-        has_answer = answer is not None and not answer.abstained
+        has_answer = answer is not None and (not answer.abstained or answer.possible)
         texts.append(answer.text if has_answer else f"not found: {part[0][:1].lower()}{part[0][1:]}")
     is_short = all(len(text) <= _SHORT and "\n" not in text for text in texts)
     confidences = [answer.confidence for answer in answered]

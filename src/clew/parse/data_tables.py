@@ -392,7 +392,7 @@ def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...
             is_header = are_names and (
                 (are_periods and not has_periods)
                 or (not has_names and len(cells) > 1)
-                or (names_blank and read_cell(label).kind == "text")
+                or (has_names and names_blank and read_cell(label).kind == "text")
             )
         else:
             is_header = bool(cells or names_unit) and are_names

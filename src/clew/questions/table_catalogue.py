@@ -393,11 +393,13 @@ def carry_cells(
     carried = []
     named = [cell for cell in cells if (cell.is_exact or cell.is_rare) and cell.column != GROUP]
     for column, own, shared, is_key in source.join(target) if named else ():
+        texts, places = source.arrays.texts(own)
         for cell in named[:MOST_CARRIED]:
-            rows = [row.cells for row in source.table.rows if row.cells[cell.column] == cell.value]
-            codes = sorted({row[own] for row in rows if row[own] in shared} if cell.column != own else ())
+            rows = source.arrays.rows_with(cell.column, cell.value)
+            own_places = np.unique(places[rows] if cell.column != own else places[:0])
+            codes = [texts[place] for place in own_places if place >= 0 and texts[place] in shared]
             stands_for = is_key or (
-                len(codes) == 1 and sum(row.cells[own] == codes[0] for row in source.table.rows) == len(rows)
+                len(codes) == len(own_places) == 1 and np.count_nonzero(places == own_places[0]) == len(rows)
             )
             if 0 < len(codes) <= MOST_CODES and stands_for:
                 features = (*cell.features[:7], 0.0, cell.features[8], columns[column], 1.0)

@@ -219,6 +219,11 @@ class TableArrays:
         places = {name: place for place, name in enumerate(names)}
         return names, np.array([places.get(cell, -1) for cell in cells], dtype=np.int64)
 
+    def rows_with(self, column: int, cell: str) -> NDArray[np.int64]:
+        """Return the positions of the rows with a cell of a column, as it is spelled."""
+        place = self._places(column).get(cell)
+        return np.flatnonzero(self.texts(column)[1] == place) if place is not None else np.empty(0, np.int64)
+
     def _mask(self, conditions: Sequence[Condition]) -> Mask:
         mask = np.ones(len(self.table.rows), dtype=np.bool_)
         for condition in conditions:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 #: Tables whose options are proposed, those that a question is likest to.
 MOST_TABLES = 8
+#: A reading that leaves out a name of the question is at most so likely: what it is about is not in the table.
+MOST_WITHOUT = 0.3
 #: A cell that stands in the question so is not to be left out.
 CERTAIN = 0.5
 OPERATIONS = (
@@ -271,6 +273,9 @@ class TableReader:
             correct_scores(self.model.judge, likeness, len(candidates)),
         )
         first = float(1 / (1 + np.exp(-(features @ self.model.confidence))))
+        likeliest = candidates[order[0]]
+        if _leaves_name_out(QuestionText(text), likeliest.option, likeliest.catalogue):
+            first = min(first, MOST_WITHOUT)
         readings: list[TableReading] = []
         seen: set[tuple[object, ...]] = set()
         for place in order:
@@ -427,6 +432,22 @@ def _count_left_values(question: QuestionText, option: TableOption, catalogue: T
         and not _in_headers(value.texts, option, catalogue)
         and value.texts[0] not in cuts
         for number, value in enumerate(question.values)
+    )
+
+
+def _leaves_name_out(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> bool:
+    """Return whether a plan leaves out a name: a word with a capital inside a sentence that is in none of its cells
+    and headers, nor in the name of its table."""
+    labels = [catalogue.title, *(catalogue.labels[column] for column in option.columns if column != GROUP)]
+    covered = frozenset(place for cell in option.cells for place in cell.words)
+    return any(
+        word.is_content
+        and question.text[word.start].isupper()
+        and question.text[: word.start].rstrip()[-1:] not in ("", ".", "?", "!")
+        and place not in covered
+        and not any(value.start <= word.start < value.end for value in question.values)
+        and not any(_shares_root(word.stem, label.stems) for label in labels)
+        for place, word in enumerate(question.words)
     )
 
 
