@@ -82,8 +82,8 @@ INTRODUCTION = """# Plain questions over graphs and tables
 How well plain questions are read without a language model, on graphs and tables that nothing was fitted to: the
 held-out fold of `clew train plans` (seed {seed}). All figures are development: the questions were in sight of the
 people who wrote the code, though not of what was fitted. Right is a plan that answers as the question's own does, on
-the graph and on a copy with rewired edges; for tables one that uses the columns of the question's SQL and gives its
-result.
+the graph and on a copy with rewired edges; for tables one that gives the result of the question's SQL, over its table
+and with no column that this SQL does not name but another of the same tables does.
 
 <!-- generated: python benchmarks/plan_curves.py results/plans.json --draw docs/images > docs/benchmarks/plans.md -->
 """
