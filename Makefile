@@ -86,6 +86,7 @@ reader: .venv/ready-dev ## Train the reader that comes with clew again; install 
 	  --data hotpotqa=$(DATA)/hotpotqa/train100.jsonl --data musique=$(DATA)/musique/train100.jsonl \
 	  --data 2wikimultihopqa=$(DATA)/2wikimultihopqa/train500.jsonl --data tatqa=$(DATA)/tatqa/dev.json \
 	  --data tables=$(DATA)/ottqa/tables.jsonl --data passages=$(DATA)/ottqa/passages.jsonl --data polar=$(DATA)/polar/pairs.jsonl \
+	  $(foreach set,$(sort $(wildcard benchmarks/data/polar/*.jsonl)),--data polar=$(set)) \
 	  $(foreach set,$(filter-out $(UNSEEN),$(sort $(wildcard $(DATA)/reading2/*.jsonl))),--data written=$(set)) \
 	  $(foreach set,$(sort $(wildcard benchmarks/data/reading/*.jsonl)),--data written=$(set)) $(foreach set,$(UNSEEN),--data unseen=$(set))
 	cp build/reader/onnx/* src/clew/models/embedded/reader/
@@ -109,7 +110,8 @@ outlines: .venv/ready-dev ## Train what reads plain questions about the structur
 UNSEEN = $(foreach name,office3 policies reports science2,$(DATA)/reading2/$(name).jsonl)
 
 sentences: .venv/ready-dev ## Train what chooses the sentences that answer again
-	$(BIN)/clew train sentences $(foreach set,$(UNSEEN),--data $(set)) --polar $(DATA)/polar/pairs.jsonl --out build/sentences
+	$(BIN)/clew train sentences $(foreach set,$(UNSEEN),--data $(set)) --polar $(DATA)/polar/pairs.jsonl --out build/sentences \
+	  $(foreach set,$(filter-out $(UNSEEN),$(sort $(wildcard $(DATA)/reading2/*.jsonl))) $(sort $(wildcard benchmarks/data/reading/*.jsonl)),--wordings $(set))
 	cp build/sentences/sentences.npz src/clew/models/embedded/plans/
 	cp build/sentences/clew-sentences-training.json results/sentences.json
 	$(BIN)/python benchmarks/plan_curves.py results/sentences.json > docs/benchmarks/sentences.md

@@ -81,9 +81,10 @@ INTRODUCTION = """# Plain questions over graphs and tables
 
 How well plain questions are read without a language model, on graphs and tables that nothing was fitted to: the
 held-out fold of `clew train plans` (seed {seed}). All figures are development: the questions were in sight of the
-people who wrote the code, though not of what was fitted. Right is a plan that answers as the question's own does, on
-the graph and on a copy with rewired edges; for tables one that gives the result of the question's SQL, over its table
-and with no column that this SQL does not name but another of the same tables does.
+people who wrote the code, though not of what was fitted. Over graphs right is what the question's own plan answers;
+yes, no and nothing are right only from a plan that agrees with it on a copy with rewired edges, too. Over tables it
+is the result of the question's SQL, over its table and with no column that this SQL does not name but another of the
+same tables does.
 
 <!-- generated: python benchmarks/plan_curves.py results/plans.json --draw docs/images > docs/benchmarks/plans.md -->
 """
@@ -143,6 +144,13 @@ def describe_source(source: str, measures: dict[str, Any]) -> list[str]:
         f"Stated (a probability of 70 % and more): {stated['right']} right, {stated['wrong']} wrong. "
         f"Expected calibration error {measures['expected calibration error']:.3f}, ten bins.",
     ]
+    if alone := measures.get("graphs alone"):
+        lines.append(
+            f"Of these, where nothing but the graph is asked: {alone['stated']['right']} right and "
+            f"{alone['stated']['wrong']} wrong of {alone['of']}; right at 5% wrong "
+            f"{write_share(alone['right at 5% wrong'], n)}, calibration error "
+            f"{alone['expected calibration error']:.3f}."
+        )
     if away := measures.get("stated with what is asked taken away"):
         lines.append(
             f"Asked of a graph without a relation that the question needs: {away['wrong']} of {away['of']} stated."

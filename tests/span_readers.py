@@ -22,6 +22,7 @@ def scripted_judge() -> PlanJudge:
         _weights(CONFIDENCE, score=1.0),
         _weights(MARKED, constant=4.0),
         _weights(VERDICT, **{"constant": -1.0, "yes against no": 1.0}),
+        np.zeros(shipped.encoder.dimension + 1),
     ).to_arrays()
     return judge
 

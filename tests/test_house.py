@@ -19,20 +19,20 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_767,
+    "core": 7_769,
     "parse": 15_770,
     "store": 11_528,
     "models": 3_890,
     "graph": 1_726,
     "triples": 6_964,
-    "questions": 7_446,
+    "questions": 7_543,
     "retrieve": 5_486,
-    "methods": 19_156,
+    "methods": 19_158,
     "knowledge_base": 8_298,
     "evaluate": 3_765,
-    "train": 7_219,
+    "train": 7_347,
     "papers": 3_381,
-    "app": 18_226,
+    "app": 18_237,
     ".": 352,
 }
 QUESTION = (

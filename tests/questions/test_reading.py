@@ -6,7 +6,9 @@ import pytest
 
 from clew.core.types import STATED_FROM
 from clew.models.plan_judge import create_plan_judge
+from clew.questions.catalogue import Label
 from clew.questions.reading import QuestionReader
+from clew.questions.slots import write_out
 
 
 @pytest.fixture(scope="module")
@@ -26,3 +28,24 @@ def test_a_question_is_read_with_its_direction(graph, reader):
 def test_what_a_graph_cannot_say_is_not_likely(graph, reader):
     readings = reader.read("How long is a lease?", [graph])
     assert not readings or readings[0].probability < 0.5
+
+
+def test_a_place_is_no_sure_answer_to_when(graph, reader):
+    for question in ("When did Andrew start to work in Sales?", "When does Andrew report to Nancy?"):
+        for reading in reader.read(question, [graph])[:1]:
+            has_day = any(any(map(str.isdigit, value)) for value in reading.values)
+            assert has_day or reading.probability < STATED_FROM
+
+
+def test_where_graphs_alone_are_asked_a_question_is_likelier_about_them(graph, reader):
+    for question in ("Who does Andrew report to?", "Who works in Sales?"):
+        (beside, *_), (alone, *_) = (reader.read(question, [graph], alone=own) for own in (False, True))
+        assert beside.plan == alone.plan and alone.probability >= beside.probability
+
+
+def test_names_that_abbreviate_a_word_of_the_question_are_written_out():
+    written = [write_out(Label.read(name), ["driver", "destination", "quantity"]).text for name in NAMES]
+    assert written == ["driver name", "destination", "quantity", "dry", "drive", "rate"]
+
+
+NAMES = ("drv_name", "dest", "qty", "dry", "drive", "rate")

@@ -99,6 +99,7 @@ def test_sentences_lists_and_rows_are_options():
 @pytest.mark.parametrize(
     ("answers", "kind", "right"),
     [
+        (["a torch", "boots"], SENTENCE, False),
         (["a torch", "boots"], LIST, True),
         (["a torch", "boots", "a coat"], LIST, False),
         (["a torch"], LIST, False),
@@ -111,7 +112,8 @@ def test_what_counts_as_right(answers, kind, right):
     hits = [hit("You may bring:\n- a torch\n- boots")]
     start = 0 if kind == LIST else 25
     option = Option(0, start, len(hits[0].node.text), kind)
-    assert answers_with(option, hits, [{"text": text} for text in answers]) is right
+    row = {"kind": "list", "answers": [{"text": text} for text in answers]}
+    assert answers_with(option, hits, row) is right
 
 
 def test_lines_with_cells_become_rows_and_a_right_row_has_all_cells_of_the_answer(tmp_path):
@@ -122,8 +124,8 @@ def test_lines_with_cells_become_rows_and_a_right_row_has_all_cells_of_the_answe
         hits = base.search("adult child fee", k=9)
     rows = sorted((each for each in split_hits(hits) if each.kind == "row"), key=lambda each: each.text(hits))
     assert [option.text(hits) for option in rows] == ["Fees. Adult: Fee: 5", "Fees. Child: Fee: 15"]
-    answers = [{"text": "Adult | 5"}]
-    assert [answers_with(option, hits, answers) for option in rows] == [True, False]
+    row = {"kind": "how-much", "answers": [{"text": "Adult | 5"}]}
+    assert [answers_with(option, hits, row) for option in rows] == [True, False]
     assert write_tables("one | line") == "one | line"
 
 

@@ -962,6 +962,8 @@ class ConstraintSummary:
 Way = Literal["answer", "perhaps", "not_found"]
 #: An answer is stated if the estimated probability that it is right is at least so high.
 STATED_FROM = 0.7
+#: A less likely one is not shown as possible.
+SHOWN_FROM = 0.12
 #: So many possible answers are given at most.
 MAX_POSSIBLE = 3
 

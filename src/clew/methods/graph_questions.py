@@ -16,13 +16,11 @@ from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.errors import UsageError
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import ChainStep, QuestionReading, ReadingsStep, TrailRecorder, TriplesStep
-from clew.core.types import MAX_POSSIBLE, STATED_FROM, Answer, Plan, Question, Step
+from clew.core.types import MAX_POSSIBLE, SHOWN_FROM, STATED_FROM, Answer, Plan, Question, Step
 from clew.questions.plans import LIST
 from clew.questions.reading import QuestionReader, Reading
 from clew.triples.linking.linked_graphs import MOST_JOINED
 
-#: A reading that is less likely is not shown as possible.
-SHOWN_FROM = 0.12
 #: How an answer begins where no reading is likely enough to be shown.
 UNSURE = "No answer that clew is sure of."
 
@@ -67,7 +65,7 @@ class GraphQuestions:
     def read(self, question: Question, graphs: Sequence[PropertyGraph], trail: Trail) -> tuple[Reading, ...]:
         """Return the readings of a question, the likeliest first."""
         started = time.perf_counter()
-        readings = self.reader.read(question.text, graphs, MAX_POSSIBLE)
+        readings = self.reader.read(question.text, graphs, MAX_POSSIBLE, alone=True)
         trail.add(readings_step(readings, time.perf_counter() - started))
         return readings
 

@@ -33,9 +33,8 @@ from typing import TYPE_CHECKING
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
-from clew.core.types import MAX_POSSIBLE, STATED_FROM, Answer, Hit, Question, RouteStep
+from clew.core.types import MAX_POSSIBLE, SHOWN_FROM, STATED_FROM, Answer, Hit, Question, RouteStep
 from clew.methods.graph_questions import (
-    SHOWN_FROM,
     UNSURE,
     GraphQuestions,
     graphs_in_scope,
@@ -183,7 +182,7 @@ class Router:
         started = time.perf_counter()
         readings: tuple[Reading, ...] = ()
         if self.graphs is not None and graphs:
-            readings = self.graphs.reader.read(question.text, graphs)
+            readings = self.graphs.reader.read(question.text, graphs, alone=not has_documents)
         tables: tuple[TableReading, ...] = ()
         if self.tables is not None and has_documents and not is_likely(readings):
             tables = self.tables.read(question)

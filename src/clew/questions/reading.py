@@ -9,6 +9,7 @@ corrects the scores of the first dozen. One fitted function makes of all this th
 from __future__ import annotations
 
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,6 +58,9 @@ RUN, JUDGED = 24, 12
 #: The highest probability of a "no" from a graph without types: nothing there says that a name is of the wrong kind
 #: for a relation ("Is Rain on Slate the director of Kismet?"). Set by hand, beside the fitted confidence.
 MOST_UNTYPED = 0.69
+#: The highest probability of an answer without a digit to a question that begins with "when": a place, a person. As
+#: above.
+MOST_UNDATED = 0.69
 #: Catalogues that are remembered.
 _REMEMBERED = 16
 #: What the probability of a reading is fitted to.
@@ -70,10 +74,14 @@ CONFIDENCE = (
     "certain names left out",
     "values left out",
     "words left out",
+    "likeness of names",
+    "correction by the judge",
     "no answer",
     "several answers",
     *(f"operation {operation}" for operation in (LIST, COUNT, YES_NO, VALUE)),
-    "correction by the judge",
+    "ways are weighed",
+    "log-odds of the way",
+    "graphs alone are asked",
     "bias",
 )
 
@@ -234,9 +242,12 @@ class QuestionReader:
         self.judge, self.snapshot = judge, snapshot
         self.model = PlanModel.of_arrays(judge.arrays)
 
-    def read(self, text: str, graphs: Sequence[PropertyGraph], most: int = 3) -> tuple[Reading, ...]:
+    def read(
+        self, text: str, graphs: Sequence[PropertyGraph], most: int = 3, *, alone: bool = False
+    ) -> tuple[Reading, ...]:
         """Return the likeliest readings of a question, of those that answer the same only the first; () where no plan
-        over the graphs fits it. Mounted graphs are left out: only typed triples ask them."""
+        over the graphs fits it. Mounted graphs are left out: only typed triples ask them. ``alone``: nothing but
+        these graphs is asked, so that the question is likelier about them."""
         question = QuestionText(text)
         candidates: list[Candidate] = []
         graphs = [graph for graph in graphs if not graph.is_mounted and graph.size]
@@ -249,61 +260,39 @@ class QuestionReader:
         if not candidates:
             return ()
         likeness = self.judge.compare(text, [each.sentence for each in candidates[:JUDGED]])
-        ranked = rank_candidates(
-            self.model, candidates, correct_scores(self.model.judge, likeness, len(candidates))
-        )
-        logits = ranked.features @ self.model.confidence
-        first = float(1 / (1 + np.exp(-logits)))
+        corrections = correct_scores(self.model.judge, likeness, len(candidates))
+        ranked = rank_candidates(self.model, candidates, corrections)
         likeliest = candidates[ranked.order[0]]
+        ways = weigh_ways(self.model, self.judge, question, likeliest)
+        likeliest = likeliest if ways is None else ways.likelier
+        measured = measure_first(ranked.features, likeliest, ways, alone=alone)
+        first = float(1 / (1 + np.exp(-measured @ self.model.confidence)))
+        first = first if ways is None else min(first, ways.certainty)
         if likeliest.denies_untyped:
             first = min(first, MOST_UNTYPED)
-        readings = [self._make_reading(candidates[ranked.order[0]], first)]
+        asks_when = bool(question.words) and question.words[0].text == "when"
+        if asks_when and not any(re.search(r"\d", value) for value in likeliest.values):
+            first = min(first, MOST_UNDATED)
+        readings = [self._make_reading(likeliest, first)]
+        if ways is not None:
+            readings.append(self._make_reading(ways.other, min(1 - first, 1 - ways.certainty)))
         for place in ranked.order[1:]:
             if len(readings) == most:
                 break
             if ranked.shares[place] > 0 and not any(
-                candidates[place].agrees_with(candidates[before])
-                for before in ranked.order[: ranked.order.index(place)]
+                candidates[place].agrees_with(before)
+                for before in (
+                    *([] if ways is None else [ways.turned]),
+                    *(candidates[before] for before in ranked.order[: ranked.order.index(place)]),
+                )
             ):
                 share = float(ranked.shares[place] / max(1 - ranked.shares[ranked.order[0]], 1e-6))
                 other = self._make_reading(candidates[place], min(first, (1 - first) * min(share, 1.0)))
                 # Of a relation between two names, either can stand for what is known.
                 if all((other.graph, other.sentence) != (each.graph, each.sentence) for each in readings):
                     readings.append(other)
-        weighed = self._weigh_direction(question, candidates[ranked.order[0]], readings)
-        return tuple(replace(reading, apart=apart) for reading in weighed[:most])
-
-    def _weigh_direction(
-        self, question: QuestionText, first: Candidate, readings: Sequence[Reading]
-    ) -> list[Reading]:
-        """Return the readings of a question, weighed by which way round a relation is meant where the ``first`` is
-        over one relation alone: the plan with its ends exchanged is then one of them. Where both answer the same they
-        stay as they are, and where the types of its ends allow only the first."""
-        plan, catalogue = first.option.plan, first.catalogue
-        turned = turn_plan(plan)
-        rows = None if turned is None else run_plan(catalogue.graph, turned)
-        if turned is None or rows is None:
-            return list(readings)
-        is_verdict = plan.operation == YES_NO
-        if (bool(len(rows)) == bool(len(first.rows))) if is_verdict else np.array_equal(rows, first.rows):
-            return list(readings)
-        head, relation, tail = name_ends(plan)
-        names = find_names(catalogue, question, self.model.names)
-        ends = find_ends(question, names, head, tail)
-        if ends is None or not (is_verdict or _is_allowed(turned, catalogue, names)):
-            return list(readings)
-        likeness = self.judge.compare(question.text, say_ways((plan, turned), catalogue))
-        scorer = self.model.direction if is_verdict else self.model.asked
-        cues = read_cues(question, ends, relation)
-        chance = scorer.score(cues, likeness, is_head_first=stands_first(ends))
-        certain = readings[0].probability
-        other = self._make_reading(replace(first, option=replace(first.option, plan=turned), rows=rows), 0.0)
-        weighed = [
-            replace(readings[0], probability=certain * chance),
-            replace(other, probability=certain * (1 - chance)),
-            *(each for each in readings[1:] if each.sentence != other.sentence),
-        ]
-        return sorted(weighed, key=lambda each: -each.probability)
+        readings.sort(key=lambda each: -each.probability)
+        return tuple(replace(reading, apart=apart) for reading in readings[:most])
 
     def find_candidates(self, question: QuestionText, catalogue: GraphCatalogue) -> list[Candidate]:
         """Return the likeliest options over one graph, run, the likeliest first."""
@@ -365,9 +354,58 @@ class QuestionReader:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ways:
+    """A candidate over one relation alone, the same with the ends of the relation exchanged, and how likely it is
+    that the first of the two is meant."""
+
+    first: Candidate
+    turned: Candidate
+    chance: float
+
+    @property
+    def likelier(self) -> Candidate:
+        """The likelier one."""
+        return self.first if self.chance >= 0.5 else self.turned
+
+    @property
+    def other(self) -> Candidate:
+        """The less likely one."""
+        return self.turned if self.chance >= 0.5 else self.first
+
+    @property
+    def certainty(self) -> float:
+        """How likely the likelier one is of the two; no answer of it is likelier than that."""
+        return max(self.chance, 1 - self.chance)
+
+
+def weigh_ways(model: PlanModel, judge: PlanJudge, question: QuestionText, first: Candidate) -> Ways | None:
+    """Return a candidate over one relation alone with the ends of the relation exchanged, and how likely it is
+    that the question means the first of the two. None where both answer the same, or where the types of its ends
+    allow only the first."""
+    plan, catalogue = first.option.plan, first.catalogue
+    turned = turn_plan(plan)
+    rows = None if turned is None else run_plan(catalogue.graph, turned)
+    if turned is None or rows is None:
+        return None
+    is_verdict = plan.operation == YES_NO
+    if (bool(len(rows)) == bool(len(first.rows))) if is_verdict else np.array_equal(rows, first.rows):
+        return None
+    head, relation, tail = name_ends(plan)
+    names = find_names(catalogue, question, model.names)
+    ends = find_ends(question, names, head, tail)
+    if ends is None or not (is_verdict or _is_allowed(turned, catalogue, names)):
+        return None
+    likeness = judge.compare(question.text, say_ways((plan, turned), catalogue))
+    scorer = model.direction if is_verdict else model.asked
+    cues = read_cues(question, ends, relation)
+    chance = scorer.score(cues, likeness, is_head_first=stands_first(ends))
+    return Ways(first, replace(first, option=replace(first.option, plan=turned), rows=rows), chance)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """Candidates in ``order``, their ``shares`` of the probability among all, and the ``features`` of the confidence
-    in the first, (:data:`CONFIDENCE`,)."""
+    """Candidates in ``order``, their ``shares`` of the probability among all, and the first of the ``features`` of
+    the confidence in the first (:data:`CONFIDENCE`), which :func:`measure_first` completes."""
 
     order: list[int]
     shares: Floats
@@ -391,13 +429,13 @@ def rank_candidates(model: PlanModel, candidates: Sequence[Candidate], correctio
     with_none, linear_alone = np.append(total, model.none), linear - linear.max()
     chances = np.exp(with_none - with_none.max())
     shares = chances[:-1] / chances.sum()
-    alone = np.exp(linear_alone) / np.exp(linear_alone).sum()
+    by_linear = np.exp(linear_alone) / np.exp(linear_alone).sum()
     others = total[~alike]
     option = candidates[first]
     value = dict(zip(FEATURES, option.features.tolist(), strict=True))
     features = [
         log_odds(float(shares[alike].sum())),
-        log_odds(float(alone[alike].sum())),
+        log_odds(float(by_linear[alike].sum())),
         float(bool(alike[int(np.argmax(linear))])),
         float(np.clip(total[first] - others.max(), 0, 8)) if len(others) else 8.0,
         value["log probability of the shape"],
@@ -405,13 +443,26 @@ def rank_candidates(model: PlanModel, candidates: Sequence[Candidate], correctio
         value["certain names left out"],
         value["values left out"],
         value["words left out"],
-        float(not len(option.rows)),
-        math.log1p(len(option.rows)),
-        *(float(option.option.plan.operation == operation) for operation in (LIST, COUNT, YES_NO, VALUE)),
+        value["likeness of names"],
         float(corrections[first]),
-        1.0,
     ]
     return Ranking(order, shares, np.array(features))
+
+
+def measure_first(features: Floats, first: Candidate, ways: Ways | None, *, alone: bool) -> Floats:
+    """Return the features of the confidence in the ``first`` candidate, (:data:`CONFIDENCE`,), of those that its
+    ranking gave; ``ways`` are those between which it was chosen, ``alone`` says that graphs alone are asked."""
+    operation = first.option.plan.operation
+    others = [
+        float(not len(first.rows)),
+        math.log1p(len(first.rows)),
+        *(float(operation == each) for each in (LIST, COUNT, YES_NO, VALUE)),
+        float(ways is not None),
+        0.0 if ways is None else abs(log_odds(ways.chance)),
+        float(alone),
+        1.0,
+    ]
+    return np.concatenate([features, others])
 
 
 def log_odds(share: float) -> float:

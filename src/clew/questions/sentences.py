@@ -49,6 +49,8 @@ FEATURES = (
     "score",
     "numbers left out",
     "names left out",
+    "log of its words",
+    "list where several are asked for",
 )
 _NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
 #: The features of the confidence in the first option.
@@ -180,9 +182,10 @@ def measure_sentences(
     weigh: Callable[[Sequence[str]], Sequence[float]],
     marks: Sequence[Mark],
     scores: Sequence[float],
-) -> Floats:
-    """Return the features of options, (options, :data:`FEATURES`). ``weigh`` gives the weights of terms; ``marks``
-    and the ``scores`` of options are the trained reader's."""
+) -> tuple[Floats, Floats]:
+    """Return the features of options, (options, :data:`FEATURES`), and the question's vector. ``weigh`` gives the
+    weights of terms; ``marks`` and the ``scores`` of options are the trained reader's. Whether several things are
+    asked for is left open (:func:`add_several`)."""
     vectors = encoder.encode([question, *(option_words(each, hits[each.place].node) for each in options)])
     likeness = np.asarray(vectors[1:] @ vectors[0], dtype=np.float64)
     terms = list(dict.fromkeys(query_terms(question)))
@@ -226,25 +229,36 @@ def measure_sentences(
             max((mark.probability for mark in inside), default=0.0),
             scores[number],
             *left_out[option.place],
+            math.log1p(len(option.text(hits).split())),
+            0.0,
         ]
-    return features
+    return features, np.asarray(vectors[0], dtype=np.float64)
+
+
+def add_several(features: Floats, vector: Floats, several: Floats) -> Floats:
+    """Return features with how likely the question of a ``vector`` asks for several things, at the options that are
+    lists."""
+    chance = _logistic(several, np.append(vector, 1.0))
+    return np.column_stack([features[:, :-1], features[:, FEATURES.index("list")] * chance])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceModel:
     """The fitted weights: of the linear score of options, of the confidence in the first, of that in the words marked
-    in an option that answers, and of that in yes or no."""
+    in an option that answers, of that in yes or no, and of whether a question asks for several things (by its vector
+    and a constant)."""
 
     score: LinearScore
     confidence: Floats
     marked: Floats
     verdict: Floats
+    several: Floats
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SentenceModel:
         """Return the model of the arrays that :meth:`to_arrays` gives."""
         score = LinearScore(arrays["weights"], arrays["scales"])
-        return cls(score, arrays["confidence"], arrays["marked"], arrays["verdict"])
+        return cls(score, arrays["confidence"], arrays["marked"], arrays["verdict"], arrays["several"])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return its arrays by name."""
@@ -254,6 +268,7 @@ class SentenceModel:
             "confidence": self.confidence,
             "marked": self.marked,
             "verdict": self.verdict,
+            "several": self.several,
         }
 
 
@@ -287,11 +302,14 @@ class SentenceRanker:
 
     judge: PlanJudge
 
-    def rank(self, question: str, options: Sequence[Option], features: Floats) -> Ranked | None:
-        """Return the options ranked, None where there are none."""
+    def rank(
+        self, question: str, options: Sequence[Option], features: Floats, vector: Floats
+    ) -> Ranked | None:
+        """Return the options ranked by their features and the question's vector, None where there are none."""
         if not options:
             return None
         model = SentenceModel.of_arrays(self.judge.sentences)
+        features = add_several(features, vector, model.several)
         shares, order = share_scores(model.score.scores(features))
         first = measure_first(question, options, features, shares, order)
         return Ranked(options, order, shares, _logistic(model.confidence, first))

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.text import fold_name
+from clew.questions.catalogue import Label
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Vectors
     from clew.core.protocols import Encoder
-    from clew.questions.catalogue import GraphCatalogue, Label, Step
+    from clew.questions.catalogue import GraphCatalogue, Step
     from clew.questions.names import NameMatch
     from clew.questions.text import QuestionText, Value
 
@@ -101,6 +102,10 @@ def measure_features(
     features = np.zeros((len(labels), len(FEATURES)))
     features[:, -1], features[:, -2] = 1.0, np.log(np.maximum(frequencies, 1e-4)) / 5
     stems = {word.stem for word in words}
+    written = [word.text for word in words]
+    known_as = {label.text: write_out(label, written) for label in labels}
+    labels = [known_as[label.text] for label in labels]
+    sentences = [known_as[text].text if text in known_as else text for text in sentences]
     for row, label in enumerate(labels):
         shared = {each for each in label.stems if any(share_root(each, stem) for stem in stems)}
         features[row, 0] = bool(shared)
@@ -201,6 +206,29 @@ def _share_spelling(word: str, label: str) -> float:
             )
             best = max(best, common / max(len(short), 4))
     return best
+
+
+def write_out(label: Label, words: Sequence[str]) -> Label:
+    """Return a label with those of its words written out that abbreviate a word of the question.
+
+    >>> from clew.questions.catalogue import Label
+    >>> write_out(Label.read("drvName"), ["driver"]).text, write_out(Label.read("dest_qty"), ["quantity"]).text
+    ('driver name', 'dest quantity')
+    """
+    parts = label.text.split()
+    written = [next((word for word in words if _abbreviates(part, word)), part) for part in parts]
+    return label if written == parts else Label.read(" ".join(written))
+
+
+def _abbreviates(part: str, word: str) -> bool:
+    """Return whether a part of a name is a word without its end, or without letters of which all vowels but the first
+    letter are gone: "dest" and "drv" for "destination" and "driver"."""
+    if not 3 <= len(part) <= len(word) - 2 or part[0] != word[0]:
+        return False
+    if len(part) <= 5 and word.startswith(part):
+        return len(word) >= 2 * len(part) - 1
+    letters = iter(word)
+    return not set(part[1:]) & set("aeiou") and all(letter in letters for letter in part)
 
 
 @dataclass(frozen=True, slots=True)

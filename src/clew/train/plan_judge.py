@@ -44,8 +44,8 @@ class PlanSettings:
 @dataclass(slots=True, eq=False)
 class RunExample:
     """A question with its likeliest options as they were run: ``features``, (options, :data:`FEATURES`), ``scores``
-    by a linear score that did not see its domain, the ``rows`` that meet each, and which are ``right``; ``gold`` says
-    the right plan in words, None where there is none."""
+    by a linear score that did not see its domain, the ``rows`` that meet each, which are ``right``, and which
+    ``answer`` as the right plan does; ``gold`` says the right plan in words, None where there is none."""
 
     example: PlanExample
     fold: int
@@ -53,6 +53,7 @@ class RunExample:
     features: Floats
     rows: list[Rows]
     right: NDArray[np.bool_]
+    answer: NDArray[np.bool_]
     sentences: list[str]
     gold: str | None
     scores: Floats

@@ -28,7 +28,7 @@ from clew.questions.catalogue import GraphCatalogue
 from clew.questions.direction import DirectionScorer
 from clew.questions.linear import LinearScore, add_outcomes, train_linear
 from clew.questions.names import NameScorer
-from clew.questions.plans import run_plan, say_plan, type_unknowns
+from clew.questions.plans import YES_NO, GraphPlan, run_plan, say_plan, type_unknowns
 from clew.questions.reading import (
     CONFIDENCE,
     JUDGED,
@@ -36,11 +36,16 @@ from clew.questions.reading import (
     Candidate,
     PlanModel,
     Ranking,
+    Ways,
+    answer_plan,
     correct_scores,
+    measure_first,
     rank_candidates,
+    weigh_ways,
 )
 from clew.questions.shapes import ShapeClassifier, ShapeExample, train_shapes
 from clew.questions.slots import SlotScorer
+from clew.questions.text import QuestionText
 from clew.train.directions import (
     DirectionExample,
     fit_directions,
@@ -79,7 +84,7 @@ from clew.train.tables import (
 from clew.train.training_folder import FINISHED, TrainingFolder
 
 if TYPE_CHECKING:
-    from clew.core.arrays import Floats
+    from clew.core.arrays import Floats, Rows
     from clew.core.protocols import Encoder
     from clew.questions.table_reading import TableModel
 
@@ -146,20 +151,33 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     # Measured as it is shipped, in 8 bits.
     exported, fold = PlanJudge(out / EXPORT_FOLDER, encoder), [run for run in runs if not run.fold]
     directions = _directions_of(sources, written, exported, names, out, progress)
-    between, asked = ([each for each in directions if each.is_asked == way] for way in (False, True))
-    model = replace(model, direction=fit_directions(between), asked=fit_directions(asked))
     held_out = compare_held_out(model.after, fold, exported.compare, partial(progress, "measure"))
+    scale, likenesses, none = fit_mixture(held_out)
+    model = replace(model, scale=scale, judge=likenesses, none=none)
+    known_ways = [each for each in directions if folds.get(each.domain, 1)]
+    unseen = [each for each in sources if not folds[each.name]]
+    held_out = weigh_held_out(_fit_ways(model, known_ways), exported, unseen, held_out)
+    model = _fit_ways(model, directions)
     measures, _ = measure_held_out(model, held_out, sum(run.gold is not None for run in fold), len(fold))
     of_tables = [run for run in of_tables if not run.fold]
     judge_tables(of_tables, exported.compare, partial(progress, "judge tables"))
     measured = measure_tables(tables, of_tables)
     model, tables = fit_confidence(model, held_out), fit_table_confidence(tables, of_tables)
     write_arrays(model, out / EXPORT_FOLDER, tables)
-    measures["which way round"] = measure_directions(between)
-    measures["which end is asked for"] = measure_directions(asked)
+    for name, is_asked in (("which way round", False), ("which end is asked for", True)):
+        measures[name] = measure_directions([each for each in directions if each.is_asked == is_asked])
     record = {**description, FINISHED: {"graphs": measures, "tables": measured}}
     output.write(record)
     return record
+
+
+def _fit_ways(model: PlanModel, directions: Sequence[DirectionExample]) -> PlanModel:
+    """Return a model with which way round and which end is asked for, of questions about one relation."""
+    between, asked = (
+        fit_directions([each for each in directions if each.is_asked == is_asked])
+        for is_asked in (False, True)
+    )
+    return replace(model, direction=between, asked=asked)
 
 
 def train_judge(
@@ -382,12 +400,36 @@ def _run_domain(
                     features,
                     rows,
                     example.right[places],
+                    _answer_alike(
+                        domain, gold, [plans[place] for place in places], rows, example.right[places]
+                    ),
                     [_say(domain.catalogue, plans[place]) for place in places],
                     None if gold is None else _say(domain.catalogue, gold),
                     np.zeros(len(places)),
                 )
             )
     return runs
+
+
+def _answer_alike(
+    domain: Domain,
+    gold: GraphPlan | None,
+    plans: Sequence[GraphPlan],
+    rows: Sequence[Rows],
+    right: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Return which plans give the answer of the one that is meant. Of yes, no and an empty set only the same plan
+    does: what they say is the plan itself."""
+    given = None if gold is None else run_plan(domain.graph, gold)
+    if gold is None or given is None or not len(given) or gold.operation == YES_NO:
+        return right
+    wanted = set(answer_plan(domain.graph, gold, given))
+    return right | [
+        plan.operation == gold.operation
+        and len(own) > 0
+        and set(answer_plan(domain.graph, plan, own)) == wanted
+        for plan, own in zip(plans, rows, strict=True)
+    ]
 
 
 def _say(catalogue: GraphCatalogue, plan: Any) -> str:
@@ -398,13 +440,26 @@ def _say(catalogue: GraphCatalogue, plan: Any) -> str:
 class HeldOut:
     """A question that no score was fitted to: its options ``places``, the likelier by the linear score first, with
     that score and how alike the judge finds each, (options, 3). ``taken_away`` where the graph is asked without a
-    relation that the question needs, so that no plan can be right."""
+    relation that the question needs, so that no plan can be right. ``ways`` are those of the likeliest option, where
+    it can be turned, and ``turned_right`` says whether the turned one answers as the question's plan does."""
 
     run: RunExample
     places: list[int]
     scores: Floats
     likeness: Floats
     taken_away: bool
+    ways: Ways | None = None
+    turned_right: bool = False
+
+    def judge_first(self, ranking: Ranking, *, alone: bool) -> tuple[Floats, bool, float]:
+        """Return the features of the confidence in the first of a ranking, whether that answers rightly, and the most
+        that the confidence can be."""
+        first, is_right = self.candidates[ranking.order[0]], bool(self.answer[ranking.order[0]])
+        ways = self.ways if self.ways is not None and self.ways.first.option is first.option else None
+        if ways is not None and ways.likelier is ways.turned:
+            first, is_right = ways.turned, self.turned_right
+        features = measure_first(ranking.features, first, ways, alone=alone)
+        return features, is_right, 1.0 if ways is None else ways.certainty
 
     @property
     def domain(self) -> str:
@@ -415,6 +470,17 @@ class HeldOut:
     def right(self) -> NDArray[np.bool_]:
         """Which options mean what the question means."""
         return self.run.right[self.places]
+
+    @property
+    def answer(self) -> NDArray[np.bool_]:
+        """Which options answer as what the question means does."""
+        return self.run.answer[self.places]
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the graph is asked what only a base with other sources would be."""
+        question = self.run.example.question
+        return self.taken_away or (question.plan is None and not question.kind)
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -474,47 +540,81 @@ def fit_mixture(held_out: Sequence[HeldOut]) -> tuple[float, Floats, float]:
 
 
 def fit_confidence(model: PlanModel, held_out: Sequence[HeldOut]) -> PlanModel:
-    """Return a model with the mixture and the confidence that questions give which no score was fitted to."""
+    """Return a model with the mixture and the confidence that questions give which no score was fitted to. The
+    confidence is that of the answer. Each question is asked of a base with other sources, too, and what is foreign to
+    the graph only of such a base."""
     scale, judge, none = fit_mixture(held_out)
     model = replace(model, scale=scale, judge=judge, none=none)
-    rankings = [rank_held_out(model, each) for each in held_out]
-    right = [bool(each.right[ranking.order[0]]) for each, ranking in zip(held_out, rankings, strict=True)]
-    features = np.array([ranking.features for ranking in rankings])
-    return replace(model, confidence=fit_logistic(features, np.array(right)))
+    firsts = [
+        each.judge_first(rank_held_out(model, each), alone=alone)
+        for alone in (False, True)
+        for each in held_out
+        if not (alone and each.is_foreign)
+    ]
+    features, right, _ = (np.array(own) for own in zip(*firsts, strict=True))
+    return replace(model, confidence=fit_logistic(features, right))
 
 
 def rank_held_out(model: PlanModel, question: HeldOut) -> Ranking:
     """Return the ranking of the options of a question, as a reader makes it."""
-    return rank_candidates(
-        model,
-        question.candidates,
-        correct_scores(model.judge, question.likeness[:JUDGED], len(question.places)),
-    )
+    corrections = correct_scores(model.judge, question.likeness[:JUDGED], len(question.places))
+    return rank_candidates(model, question.candidates, corrections)
+
+
+def weigh_held_out(
+    model: PlanModel, judge: PlanJudge, sources: Sequence[PlanSource], held_out: Sequence[HeldOut]
+) -> list[HeldOut]:
+    """Return questions with the ways of their likeliest options; ``model`` has the mixture already."""
+    weighed: list[HeldOut] = []
+    for source in sources:
+        own = [each for each in held_out if each.domain == source.name]
+        with Domain(source, judge.encoder) as domain:
+            weighed += [_weigh_first(model, judge, domain, each) for each in own]
+    return weighed
+
+
+def _weigh_first(model: PlanModel, judge: PlanJudge, domain: Domain, each: HeldOut) -> HeldOut:
+    question = each.run.example.question
+    first = each.candidates[rank_held_out(model, each).order[0]]
+    within = replace(first, catalogue=domain.catalogue)
+    ways = weigh_ways(model, judge, QuestionText(question.question), within)
+    if ways is None:
+        return each
+    turned = ways.turned.option.plan
+    is_right = domain.compare(question, [ways.turned.option])
+    answers = _answer_alike(domain, question.plan, [turned], [ways.turned.rows], is_right)
+    # The catalogue is closed with its domain.
+    ways = Ways(first, replace(ways.turned, catalogue=first.catalogue), ways.chance)
+    return replace(each, ways=ways, turned_right=bool(answers[0]) and not each.taken_away)
 
 
 def measure_held_out(
     model: PlanModel, held_out: Sequence[HeldOut], answerable: int, total: int
 ) -> tuple[dict[str, Any], Floats]:
     """Return figures over questions of domains that nothing was fitted to, mixture and confidence fitted without the
-    domain of each; and how likely each first plan was said to be, (questions,), those with what is asked taken away
-    included."""
-    chances, right, three, alone = (np.zeros(len(held_out)) for _ in range(4))
+    domain of each; and how likely each first answer was said to be, (questions,), those with what is asked taken away
+    included. Right is what answers as the plan does that is meant."""
+    chances, of_graphs, right, three, linear = (np.zeros(len(held_out)) for _ in range(5))
     for domain in sorted({each.domain for each in held_out}):
         fitted = fit_confidence(model, [each for each in held_out if each.domain != domain])
         for place, each in enumerate(held_out):
             if each.domain == domain:
                 ranking = rank_held_out(fitted, each)
-                chances[place] = 1 / (1 + np.exp(-ranking.features @ fitted.confidence))
-                right[place], three[place] = each.right[ranking.order[0]], each.right[ranking.order[:3]].any()
-                alone[place] = each.right[0]
+                for stated, is_alone in ((chances, False), (of_graphs, True)):
+                    features, right[place], most = each.judge_first(ranking, alone=is_alone)
+                    stated[place] = min(float(1 / (1 + np.exp(-features @ fitted.confidence))), most)
+                three[place] = right[place] or each.turned_right or each.answer[ranking.order[:3]].any()
+                linear[place] = each.answer[0]
     asked = np.array([not each.taken_away for each in held_out])
+    own = np.array([not each.is_foreign for each in held_out])
     questions = [each.run.example.question for each in held_out if not each.taken_away]
     names = [(each.kind, each.wording, each.domain) for each in questions if each.plan is not None]
     known = np.array([each.plan is not None for each in questions])
     measures = {
         **measure_chances(chances[asked], right[asked] > 0, answerable, total),
         "right among three": round(float(three[asked].sum()) / answerable, 4),
-        "right first by the linear score alone": round(float(alone[asked].sum()) / answerable, 4),
+        "right first by the linear score alone": round(float(linear[asked].sum()) / answerable, 4),
+        "graphs alone": measure_chances(of_graphs[own], right[own] > 0, answerable, int(own.sum())),
         "stated with what is asked taken away": {
             "wrong": int((chances[~asked] >= STATED_FROM).sum()),
             "of": int((~asked).sum()),

@@ -92,11 +92,9 @@ def epoch_batches(
     return batches
 
 
-def build_model(source: Path | str, dropout: float = 0.0, attention: str = "sdpa") -> Any:
+def build_model(source: Path | str, dropout: float = 0.0) -> Any:
     """Return the encoder of a hub name or folder with a new head of three logits a token: start, end, sentence.
-
-    ``attention`` is the implementation that transformers uses; ``eager`` can be exported. Raises MissingExtra.
-    """
+    Raises MissingExtra."""
     require_packages("train", "torch", "transformers")
     import torch
     from transformers import AutoModel
@@ -107,7 +105,8 @@ def build_model(source: Path | str, dropout: float = 0.0, attention: str = "sdpa
             self.encoder = AutoModel.from_pretrained(
                 str(source),
                 add_pooling_layer=False,
-                attn_implementation=attention,
+                # It can be exported, and takes half the time of torch's own in bfloat16 on a CPU.
+                attn_implementation="eager",
                 hidden_dropout_prob=dropout,
                 attention_probs_dropout_prob=dropout,
                 dtype=torch.float32,
@@ -249,8 +248,7 @@ def export_reader(
 ) -> int:
     """Write a trained model as a reader that needs no torch; return the bytes of its graph.
 
-    ``settings`` are ``name``, ``max_tokens`` and ``calibration`` of ``clew-reader.json``. The model must have been
-    built with ``attention="eager"``.
+    ``settings`` are ``name``, ``max_tokens`` and ``calibration`` of ``clew-reader.json``.
     """
     import torch
 
@@ -352,10 +350,8 @@ def train_reader(
             further_checkpoint,
         )
     measures, calibration = measure_held_out(model, tokens, data.held_out, settings.max_tokens)
-    exported = build_model(source, attention="eager")
-    exported.load_state_dict(model.state_dict())
     form = {"name": out.name, "max_tokens": settings.max_tokens, "calibration": calibration}
-    export_reader(exported, tokenizer, out / EXPORT_FOLDER, form)
+    export_reader(model, tokenizer, out / EXPORT_FOLDER, form)
     output.finish(output.read() | {FINISHED: measures, "calibration": calibration})
     checkpoint.unlink(missing_ok=True)
     further_checkpoint.unlink(missing_ok=True)

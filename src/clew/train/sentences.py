@@ -12,7 +12,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from clew.evaluate.metrics.answers import token_f1
 from clew.knowledge_base import registry
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.methods.readers.spans import SpanAnswerReader, read_hits, score_verdicts
-from clew.models.plan_judge import SENTENCES_FILE
+from clew.models.plan_judge import SENTENCES_FILE, create_plan_judge
 from clew.questions.linear import train_linear
 from clew.questions.sentences import (
     LIST,
@@ -34,6 +34,7 @@ from clew.questions.sentences import (
     VERDICT,
     Option,
     SentenceModel,
+    add_several,
     measure_first,
     measure_mark,
     measure_verdict,
@@ -63,11 +64,15 @@ _SAME = 0.6
 #: What stands between the cells of a row.
 _CELL_END = " | "
 _SPACE = re.compile(r"[\s|*_`\\-]+")
+_WORD = re.compile(r"\w+")
+#: The weights of whether several things are asked for are held to be small.
+_DECAY = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceExample:
-    """A question with its options, their ``features`` and which are ``right``; none is where it has no answer.
+    """A question with its ``vector``, its options, their ``features`` and which are ``right``; none is where it has
+    no answer.
 
     ``marks`` has the features of the words marked in each right option where the value that is asked for is known,
     and whether they hold it. ``verdict`` has the scores of yes and no where one of them is right, and which.
@@ -77,6 +82,7 @@ class SentenceExample:
     kind: str
     options: Sequence[Option]
     features: Floats
+    vector: Floats
     right: NDArray[np.bool_]
     marks: Sequence[tuple[Floats, bool]] = ()
     verdict: tuple[float, float, str] | None = None
@@ -93,10 +99,12 @@ def train_sentences(
     progress: Callable[[str, int, int], None],
     pairs: Path | None = None,
     reader: str = DEFAULT_READER,
+    wordings: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Train into the folder ``out`` and return the record, which is also written there. ``pairs`` is a file of
-    questions of yes or no with a sentence each, of which those about the documents of ``files`` are asked, too. After
-    an interrupt the same call goes on. Raises UsageError."""
+    questions of yes or no with a sentence each, of which those about the documents of ``files`` are asked, too; from
+    the questions of ``wordings`` is learned which ask for several things. After an interrupt the same call goes on.
+    Raises UsageError."""
     if len(files) < 2:
         raise UsageError("one file is too few", "Whole files are held out: give at least two")
     output = TrainingFolder(out, RECORD)
@@ -105,6 +113,7 @@ def train_sentences(
         "files": [file.name for file in files],
         "pairs": pairs.name if pairs else None,
         "reader": reader,
+        "wordings": [file.name for file in wordings],
     }
     if FINISHED in output.matching_record(description):
         return output.read()
@@ -115,11 +124,24 @@ def train_sentences(
         examples[file.stem] = remember(
             out / f"sentences-{file.stem}.pickle", partial(prepare_file, file, pairs, reader)
         )
-    model, measures = fit_sentences(examples)
+    several = fit_several(wordings)
+    for own in examples.values():
+        own[:] = [replace(each, features=add_several(each.features, each.vector, several)) for each in own]
+    model, measures = fit_sentences(examples, several)
     np.savez_compressed(out / SENTENCES_FILE, **model.to_arrays())  # type: ignore[arg-type]
     record = {**description, FINISHED: measures}
     output.write(record)
     return record
+
+
+def fit_several(files: Sequence[Path]) -> Floats:
+    """Return the weights of whether a question asks for several things, by its vector and a constant; without files
+    none does."""
+    rows = [row for file in files for row in read_lines(file)]
+    vectors = create_plan_judge().encoder.encode([row["question"] for row in rows] or [""])
+    features = np.column_stack([np.asarray(vectors, dtype=np.float64), np.ones(len(vectors))])
+    asks = np.array([row["kind"] == LIST for row in rows] or [False])
+    return fit_logistic(features, asks, _DECAY)
 
 
 def prepare_file(
@@ -149,8 +171,8 @@ def prepare_file(
 def measure_row(reader: SpanAnswerReader, row: Mapping[str, Any], hits: Sequence[Hit]) -> SentenceExample:
     """Return a question of a file with the options that its hits give."""
     question = row["question"]
-    options, features, spans = reader.measure_hits(question, hits)
-    right = np.array([answers_with(option, hits, row["answers"]) for option in options])
+    options, features, vector, spans = reader.measure_hits(question, hits)
+    right = np.array([answers_with(option, hits, row) for option in options])
     value = (row.get("value") or {}).get("text", "")
     marks = []
     for option, is_right in zip(options, right, strict=True):
@@ -162,7 +184,7 @@ def measure_row(reader: SpanAnswerReader, row: Mapping[str, Any], hits: Sequence
             marks.append((measure_mark(hits, option, best, inside), holds))
     polar = row.get("polar") or ""
     verdict = (*score_verdicts(spans), polar) if polar else None
-    return SentenceExample(question, row["kind"], options, features, right, marks, verdict)
+    return SentenceExample(question, row["kind"], options, features, vector, right, marks, verdict)
 
 
 def read_pairs(file: Path, documents: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -217,18 +239,23 @@ def write_tables(text: str) -> str:
     return "\n".join(lines)
 
 
-def answers_with(option: Option, hits: Sequence[Hit], answers: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether an option holds the answer of a question, or is a part of it; a list holds most of several."""
+def answers_with(option: Option, hits: Sequence[Hit], row: Mapping[str, Any]) -> bool:
+    """Return whether an option holds the answer of a question, or is a part of it; of several parts it holds most."""
     text = _squeeze(option.text(hits))
     if option.kind == ROW:
-        return any(_has_cells(text, answer["text"]) for answer in answers)
-    texts = [_squeeze(answer["text"]) for answer in answers]
+        return any(_has_cells(text, answer["text"]) for answer in row["answers"])
+    texts = [_squeeze(answer["text"]) for answer in row["answers"]]
     if option.kind == LIST:
         inside = sum(each in text for each in texts)
         if len(texts) > 1:
             return inside >= _ITEMS * len(texts)
         return inside == 1 and len(texts[0]) > _MOST_OF * len(text)
-    return any(each and (each in text or (text in each and len(text) > 12)) for each in texts)
+    if not any(each and (each in text or (text in each and len(text) > 12)) for each in texts):
+        return False
+    words = set(_WORD.findall(option.text(hits).casefold()))
+    parts = [_WORD.findall(answer["text"].casefold()) for answer in row["answers"]]
+    inside = sum(sum(word in words for word in part) >= _MOST_OF * len(part) for part in parts)
+    return bool(row.get("value")) or inside >= (_ITEMS if row["kind"] == LIST else _MOST_OF) * len(parts)
 
 
 def _has_cells(row: str, answer: str) -> bool:
@@ -250,20 +277,21 @@ def thin_out(example: SentenceExample, chooser: random.Random) -> SentenceExampl
     if good and chooser.random() < _WITHOUT and len(good) < len(places):
         places = [place for place in places if place not in good]
     left = set(chooser.sample(places, min(chooser.randint(1, 3), len(places))))
-    rows = [number for number, option in enumerate(example.options) if option.place in left]
-    options = [example.options[number] for number in rows]
-    right = example.right[rows]
-    return SentenceExample(example.question, example.kind, options, example.features[rows], right)
+    return _choose_options(example, lambda option: option.place in left)
 
 
 def leave_out_answers(example: SentenceExample) -> SentenceExample:
     """Return a question as a base has it whose documents do not answer it: without the passages that do."""
     good = {option.place for option, right in zip(example.options, example.right, strict=True) if right}
-    rows = [number for number, option in enumerate(example.options) if option.place not in good]
+    return _choose_options(example, lambda option: option.place not in good)
+
+
+def _choose_options(example: SentenceExample, keep: Callable[[Option], bool]) -> SentenceExample:
+    """Return a question with some of its options, for the order and the confidence in the first alone."""
+    rows = [number for number, option in enumerate(example.options) if keep(option)]
     options = [example.options[number] for number in rows]
-    return SentenceExample(
-        example.question, example.kind, options, example.features[rows], example.right[rows]
-    )
+    features, right = example.features[rows], example.right[rows]
+    return SentenceExample(example.question, example.kind, options, features, example.vector, right)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -283,8 +311,11 @@ class Judged:
         return bool(self.example.right[self.order[0]])
 
 
-def fit_sentences(examples: Mapping[str, Sequence[SentenceExample]]) -> tuple[SentenceModel, dict[str, Any]]:
-    """Return what all files give, and figures of each file by what the others give."""
+def fit_sentences(
+    examples: Mapping[str, Sequence[SentenceExample]], several: Floats
+) -> tuple[SentenceModel, dict[str, Any]]:
+    """Return what all files give, and figures of each file by what the others give. ``several`` are the weights of
+    :func:`fit_several`, which the features have already."""
     judged: list[Judged] = []
     for file, own in examples.items():
         score = train_linear(
@@ -312,7 +343,7 @@ def fit_sentences(examples: Mapping[str, Sequence[SentenceExample]]) -> tuple[Se
         if each.example.verdict is not None and each.is_right
     ]
     model = SentenceModel(
-        score, fit_logistic(rows, right), _fit_pairs(marks, MARKED), _fit_pairs(verdicts, VERDICT)
+        score, fit_logistic(rows, right), _fit_pairs(marks, MARKED), _fit_pairs(verdicts, VERDICT), several
     )
     measures = measure_judged(judged, chances)
     measures["marked words right"] = {"right": sum(flag for _, flag in marks), "of": len(marks)}

@@ -527,6 +527,12 @@ def sentences(
             metavar="FILE", help="JSON lines: questions of yes or no, each with title, sentence and polar."
         ),
     ] = None,
+    wordings: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="JSON lines: other questions with kinds, to learn which ask for a list."
+        ),
+    ] = None,
     reader: Annotated[
         str, typer.Option(metavar="NAME", help="The reader: clew:reader, or onnx:FOLDER.")
     ] = DEFAULT_READER,
@@ -545,7 +551,12 @@ def sentences(
     shown = show_progress("sentences")
     with interruptible("what is done is kept. To continue, run the same command again."):
         record = train_sentences(
-            data, out, lambda part, done, total: shown(done, total), pairs=polar, reader=reader
+            data,
+            out,
+            lambda part, done, total: shown(done, total),
+            pairs=polar,
+            reader=reader,
+            wordings=wordings or (),
         )
     for name, value in record["after"].items():
         print_line(f"{name}: {value}")

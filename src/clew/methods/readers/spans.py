@@ -27,6 +27,7 @@ from clew.core.trail import SpanReadStep
 from clew.core.types import (
     PASSAGE,
     ROW,
+    SHOWN_FROM,
     STATED_FROM,
     Alternative,
     Answer,
@@ -135,7 +136,7 @@ class SpanAnswerReader:
     ranker: SentenceRanker
     passages: int = 6
     hop_passages: int = 3
-    min_confidence: float = 0.15
+    min_confidence: float = SHOWN_FROM
     alternatives: int = 4
     rank_weight: float = 0.5
     compose: bool = True
@@ -149,7 +150,7 @@ class SpanAnswerReader:
         model: str = DEFAULT_READER,
         passages: int = 6,
         hop_passages: int = 3,
-        min_confidence: float = 0.15,
+        min_confidence: float = SHOWN_FROM,
         alternatives: int = 4,
         rank_weight: float = 0.5,
         compose: bool = True,
@@ -256,8 +257,8 @@ class SpanAnswerReader:
         """Return the readings of the sentences that are likeliest to answer, the likeliest first."""
         started = time.perf_counter()
         hits = read_hits(hits)
-        options, features, spans = self.measure_hits(question, hits)
-        ranked = self.ranker.rank(question, options, features)
+        options, features, vector, spans = self.measure_hits(question, hits)
+        ranked = self.ranker.rank(question, options, features, vector)
         nodes = [hit.node for hit in hits]
         marks = self.to_marks(spans)
         readings = []
@@ -281,8 +282,11 @@ class SpanAnswerReader:
         )
         return readings
 
-    def measure_hits(self, question: str, hits: Sequence[Hit]) -> tuple[list[Option], Floats, list[Span]]:
-        """Return the sentences of hits that may answer, their features, and the spans that the model marks."""
+    def measure_hits(
+        self, question: str, hits: Sequence[Hit]
+    ) -> tuple[list[Option], Floats, Floats, list[Span]]:
+        """Return the sentences of hits that may answer, their features, the question's vector, and the spans that the
+        model marks."""
         options = split_hits(hits)
         passages = [passage_of_hit(hit, question) for hit in hits]
         places = [(option.place, option.start, option.end) for option in options]
@@ -292,7 +296,8 @@ class SpanAnswerReader:
         postings = None if self.snapshot is None else self.snapshot.postings("text")
         weigh = partial(weigh_terms, postings)
         encoder, marks = self.ranker.judge.encoder, self.to_marks(spans)
-        return options, measure_sentences(question, hits, options, encoder, weigh, marks, scores), spans
+        measured = measure_sentences(question, hits, options, encoder, weigh, marks, scores)
+        return options, *measured, spans
 
     def to_marks(self, spans: Sequence[Span]) -> list[Mark]:
         """Return what spans mark in texts."""

@@ -27,6 +27,7 @@ from clew.core.types import (
     KINDS,
     MAX_POSSIBLE,
     ROW,
+    SHOWN_FROM,
     STATED_FROM,
     TABLE,
     Answer,
@@ -36,7 +37,6 @@ from clew.core.types import (
     Question,
 )
 from clew.methods.answering import record_stop
-from clew.methods.graph_questions import SHOWN_FROM
 from clew.methods.readers.quotes import quote_cell
 from clew.methods.tables.sql_writer import SqlAnswer, SqlWriter, format_amount, format_value
 from clew.parse.data_tables import DATA_TYPES, DataTable, name_tables, table_from_node
