@@ -25,7 +25,7 @@ LINES = {
     "models": 3_890,
     "graph": 1_726,
     "triples": 6_964,
-    "questions": 7_543,
+    "questions": 7_544,
     "retrieve": 5_486,
     "methods": 19_158,
     "knowledge_base": 8_298,

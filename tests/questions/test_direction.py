@@ -140,7 +140,9 @@ def test_a_relation_is_not_turned_to_find_an_answer(tmp_path: Path) -> None:
                 (head_of, first, set()),
                 (head_of, third, {second}),
             ):
-                reading, *_ = reader.read(wording.format(known), [graph])
+                reading, *others = reader.read(wording.format(known), [graph])
+                assert sum(each.probability for each in (reading, *others[:1])) <= 1
+                assert all(each.probability <= reading.probability for each in others)
                 is_right = set(reading.values) == expected
                 right += is_right
                 if reading.probability >= STATED_FROM and not is_right:

@@ -275,7 +275,8 @@ class QuestionReader:
             first = min(first, MOST_UNDATED)
         readings = [self._make_reading(likeliest, first)]
         if ways is not None:
-            readings.append(self._make_reading(ways.other, min(1 - first, 1 - ways.certainty)))
+            other = first * (1 - ways.certainty) / ways.certainty
+            readings.append(self._make_reading(ways.other, min(other, 1 - first)))
         for place in ranked.order[1:]:
             if len(readings) == most:
                 break
@@ -287,10 +288,10 @@ class QuestionReader:
                 )
             ):
                 share = float(ranked.shares[place] / max(1 - ranked.shares[ranked.order[0]], 1e-6))
-                other = self._make_reading(candidates[place], min(first, (1 - first) * min(share, 1.0)))
+                added = self._make_reading(candidates[place], min(first, (1 - first) * min(share, 1.0)))
                 # Of a relation between two names, either can stand for what is known.
-                if all((other.graph, other.sentence) != (each.graph, each.sentence) for each in readings):
-                    readings.append(other)
+                if all((added.graph, added.sentence) != (each.graph, each.sentence) for each in readings):
+                    readings.append(added)
         readings.sort(key=lambda each: -each.probability)
         return tuple(replace(reading, apart=apart) for reading in readings[:most])
 
