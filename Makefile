@@ -93,7 +93,7 @@ reader: .venv/ready-dev ## Train the reader that comes with clew again; install 
 
 plans: .venv/ready-dev ## Train what reads plain questions over graphs again; install torch for your device first
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[train]"
-	$(BIN)/clew train plans --data $(DATA)/plans --data $(DATA)/metaqa --data $(DATA)/tables \
+	$(BIN)/clew train plans --data $(DATA)/plans --data $(DATA)/metaqa --data $(DATA)/tables --data $(DATA)/tatqa \
 	  --beside benchmarks/data/plans --beside benchmarks/data/tables \
 	  $(foreach set,$(wildcard benchmarks/data/directions/*.jsonl),--directions $(set)) --model $(MODEL) --out build/plans
 	cp build/plans/onnx/* src/clew/models/embedded/plans/

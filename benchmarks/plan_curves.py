@@ -38,10 +38,10 @@ def main() -> None:
         print("\n".join(describe_source("outlines", measures)))
         return
     print(INTRODUCTION.format(seed=seed))
-    for source in ("graphs", "tables"):
+    for source in [name for name in ("graphs", "tables", "tables of reports") if name in measures]:
         lines = describe_source(source, measures[source])
         if options.draw:
-            name = f"plans-{source}.svg"
+            name = f"plans-{source.replace(' ', '-')}.svg"
             draw_source(measures[source], options.draw / name)
             shown = f"![Right against wrong, and calibration, of questions over {source}](../images/{name})"
             lines[3:3] = ["", shown]
@@ -84,7 +84,8 @@ held-out fold of `clew train plans` (seed {seed}). All figures are development: 
 people who wrote the code, though not of what was fitted. Over graphs right is what the question's own plan answers;
 yes, no and nothing are right only from a plan that agrees with it on a copy with rewired edges, too. Over tables it
 is the result of the question's SQL, over its table and with no column that this SQL does not name but another of the
-same tables does.
+same tables does. Tables of reports are those of TAT-QA, each asked beside two others, and also what its paragraphs
+alone answer; right is a plan over the right table that gives the answer.
 
 <!-- generated: python benchmarks/plan_curves.py results/plans.json --draw docs/images > docs/benchmarks/plans.md -->
 """

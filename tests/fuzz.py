@@ -55,11 +55,8 @@ from clew.methods.baselines import dsp, react, selfask
 from clew.methods.d3.replies import EntryNames, parse_numbers, parse_verdict
 from clew.methods.prompting import parse_final_answer, parse_label, parse_short_answer
 from clew.methods.readers.answer_kinds import expected_kind
-from clew.methods.readers.calculation import find_operation, find_periods
 from clew.methods.readers.composition import compose_question
-from clew.methods.readers.named_ratios import parse_ratio_question
 from clew.methods.readers.spans import RULED_LENGTH
-from clew.methods.readers.year_series import parse_series_question
 from clew.parse.data_tables import build_data_table
 from clew.parse.documents.reader import parse
 from clew.questions.outline_plans import find_numbers
@@ -333,8 +330,6 @@ def read_question(text: str) -> None:
         lambda text: find_numbers(QuestionText(text)),
         split_parts,
         lambda text: rank_splits(QuestionText(text)),
-        find_operation,
-        find_periods,
         find_dates,
         find_table_options,
     ):
@@ -373,8 +368,6 @@ def make_catalogue() -> TableCatalogue:
 #: What looks for a form of question in short ones alone.
 RULES: tuple[Callable[[str], object], ...] = (
     compose_question,
-    parse_ratio_question,
-    parse_series_question,
     expected_kind,
 )
 #: The entries that a reply may name.

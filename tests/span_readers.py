@@ -11,6 +11,7 @@ from clew.methods.readers.spans import SpanAnswerReader
 from clew.models.plan_judge import PlanJudge, create_plan_judge
 from clew.questions.linear import LinearScore
 from clew.questions.sentences import CONFIDENCE, FEATURES, MARKED, VERDICT, SentenceModel, SentenceRanker
+from clew.questions.table_reading import TableReader
 
 
 def scripted_judge() -> PlanJudge:
@@ -33,4 +34,5 @@ def _weights(names: tuple[str, ...], **weights: float) -> Any:
 
 def span_reader(model: SpanModel, **options: Any) -> SpanAnswerReader:
     """Return the reader over a model."""
-    return SpanAnswerReader(model, SentenceRanker(scripted_judge()), **options)
+    judge = scripted_judge()
+    return SpanAnswerReader(model, SentenceRanker(judge), TableReader(judge, "report"), **options)

@@ -19,20 +19,20 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_769,
+    "core": 7_754,
     "parse": 15_770,
     "store": 11_528,
     "models": 3_890,
     "graph": 1_726,
     "triples": 6_964,
-    "questions": 7_544,
+    "questions": 7_752,
     "retrieve": 5_486,
-    "methods": 19_158,
+    "methods": 16_490,
     "knowledge_base": 8_298,
     "evaluate": 3_765,
-    "train": 7_347,
+    "train": 7_512,
     "papers": 3_381,
-    "app": 18_237,
+    "app": 18_238,
     ".": 352,
 }
 QUESTION = (

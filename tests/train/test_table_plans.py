@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,8 @@ from clew.models.encoders import OnnxEncoder, embedded_folder
 from clew.models.plan_judge import create_plan_judge
 from clew.questions.table_reading import TableModel, TableReader, TableResult
 from clew.train.plan_judge import PlanSettings
-from clew.train.table_data import World, gives_result, read_world
-from clew.train.tables import check_worlds, fit_table_confidence, judge_tables, measure_tables, prepare_tables
+from clew.train.table_data import TableSource, World, gives_result, read_world
+from clew.train.tables import deal_tables, fit_table_confidence, judge_tables, measure_tables, prepare_tables
 from table_worlds import HEADERS, write_world
 
 FOLD_OF = {name: number % 4 for number, name in enumerate(HEADERS)}
@@ -25,10 +27,10 @@ def worlds(tmp_path_factory):
 
 def test_weights_of_worlds_find_the_plans_of_a_world_left_out(worlds, tmp_path):
     encoder, judge, seen = OnnxEncoder(embedded_folder("hops")), create_plan_judge(), []
-    settings = PlanSettings(most_tables=6)
+    settings, sources = PlanSettings(most_tables=6), [TableSource(world) for world in worlds]
     model, runs = prepare_tables(
-        worlds, FOLD_OF, encoder, settings, tmp_path, lambda *told: seen.append(told[0])
-    )
+        sources, FOLD_OF, encoder, settings, tmp_path, lambda *told: seen.append(told[0])
+    )["table"]
     assert set(seen) == {"cells", "queries", "scores"} and {run.fold for run in runs} == {0, 1, 2, 3}
     judge_tables(runs, judge.compare, lambda done, total: None)
     measures, model = measure_tables(model, runs), fit_table_confidence(model, runs)
@@ -39,7 +41,7 @@ def test_weights_of_worlds_find_the_plans_of_a_world_left_out(worlds, tmp_path):
     again = TableModel.of_arrays(arrays)
     assert again.shapes.shapes == model.shapes.shapes
     # What was prepared is kept: the same training reads it.
-    _, same = prepare_tables(worlds, FOLD_OF, encoder, settings, tmp_path, lambda *told: None)
+    _, same = prepare_tables(sources, FOLD_OF, encoder, settings, tmp_path, lambda *told: None)["table"]
     assert [run.sentences for run in same] == [run.sentences for run in runs]
     example = runs[0].for_judge()
     assert example.gold is not None and len(example.sentences) == len(example.scores) == len(example.right)
@@ -57,7 +59,7 @@ def test_a_result_is_compared_in_any_notation(worlds):
     with World(worlds[0], judge.encoder) as world:
         example = world.prepare(read_world(worlds[0])[0], model.columns, model.cells)
     right = {said for said, is_right in zip(example.sentences, example.right, strict=True) if is_right}
-    assert "Total where Order is A3" in right and "Quantity where Order is A3" not in right
+    assert "orders: total where order is A3" in right and "orders: quantity where order is A3" not in right
 
 
 def test_no_result_is_that_of_a_plan_that_found_nothing(worlds):
@@ -70,6 +72,46 @@ def test_no_result_is_that_of_a_plan_that_found_nothing(worlds):
 
 def test_too_few_worlds_and_folders_without_questions_are_refused(worlds, tmp_path):
     with pytest.raises(UsageError, match="4 worlds of tables are too few"):
-        check_worlds(worlds[:4])
+        deal_tables(worlds[:4], [], [])
     with pytest.raises(UsageError, match="no questions over tables"):
         read_world(tmp_path)
+
+
+def test_contexts_of_tat_qa_are_asked_beside_other_tables(tmp_path):
+    contexts = [
+        {
+            "table": {"uid": f"t{number}", "table": [["", "2019", "2018"], *rows]},
+            "paragraphs": [{"text": "Nothing of it."}],
+            "questions": [
+                {
+                    "uid": f"q{number}",
+                    "question": f"What was the {asked} of {rows[0][0].lower()} in 2019 and 2018?",
+                    "answer": answer,
+                    "derivation": "",
+                    "answer_type": kind,
+                    "answer_from": source,
+                    "scale": "",
+                }
+                for asked, answer, kind, source in (
+                    ("average", 15, "arithmetic", "table"),
+                    ("reason", ["rain"], "span", "text"),
+                )
+            ],
+        }
+        for number, rows in enumerate(
+            [[name, "$20", "$10"], ["Wages", "7", "8"]] for name in ("Salt", "Coal", "Tin", "Rope") * 5
+        )
+    ]
+    file = tmp_path / "dev.json"
+    file.write_text(json.dumps(contexts), encoding="utf-8")
+    judge, source = create_plan_judge(), TableSource(file, 3)
+    model = TableModel.of_arrays(judge.arrays)
+    with source.open(judge.encoder) as tables:
+        asked, other = source.read()[:2]
+        example = tables.prepare(asked, model.columns, model.cells)
+        assert len(tables.choose_tables(asked)) == len(tables.catalogues) == 2
+        assert not tables.prepare(other, model.columns, model.cells).right.any()
+    said = {text for text, is_right in zip(example.sentences, example.right, strict=True) if is_right}
+    assert any(text.startswith("table: average of 2019 and 2018 where") for text in said)
+    _, folds = deal_tables([tmp_path / str(number) for number in range(5)], [], [file])
+    assert [name for name, fold in folds.items() if not fold] == ["0", "4", "TAT-QA 0", "TAT-QA 5"]

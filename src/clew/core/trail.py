@@ -525,21 +525,6 @@ class SpanReadStep(ReadStep):
 
 
 @dataclass(frozen=True, slots=True)
-class CalculateStep(Step):
-    """Cells of a table were looked up, or computed with. ``operation`` is what the question asks for, ``formula`` how
-    the result follows from the cells, "" for a cell alone; ``table`` is the id of the table, ``fit`` how well the
-    question's words fit its rows and columns (0 to 1)."""
-
-    name = "calculate"
-    operation: str
-    table: str
-    result: str
-    formula: str
-    fit: float
-    outcome: str
-
-
-@dataclass(frozen=True, slots=True)
 class TableQueryStep(Step):
     """A question was asked of tables as a query. ``written_by`` is the model that wrote it, or clew's own parser;
     ``problem`` is what was wrong with the first of two queries, ``outcome`` what came of the last one."""

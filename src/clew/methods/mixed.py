@@ -20,7 +20,8 @@ from clew.core.trail import FillStep, GraphMatch, TrailRecorder
 from clew.core.types import Answer, Plan, Question, Quote
 from clew.methods.graph_questions import GraphQuestions, graphs_in_scope
 from clew.methods.readers import NOT_FOUND
-from clew.methods.tables.method import TableQuestions, describe_reading
+from clew.methods.readers.table_answers import describe_reading
+from clew.methods.tables.method import TableQuestions
 from clew.parse.data_tables import DATA_TYPES
 from clew.questions.names import find_names
 from clew.questions.plans import COUNT, YES_NO

@@ -209,6 +209,13 @@ class Candidate:
         return answer_plan(self.catalogue.graph, self.option.plan, self.rows)
 
     @property
+    def repeats_names(self) -> bool:
+        """Whether it lists nothing but nodes that it names: what is asked about is no answer."""
+        names = self.option.plan.names
+        is_short = self.option.plan.operation == LIST and 0 < len(self.rows) <= len(names)
+        return is_short and set(self.values) <= set(names)
+
+    @property
     def denies_untyped(self) -> bool:
         """Whether it answers "no" from a graph without types."""
         return self.option.plan.operation == YES_NO and not len(self.rows) and not self.catalogue.types
@@ -319,7 +326,8 @@ class QuestionReader:
             for place, (number, own) in enumerate(zip(answered, outcomes, strict=True))
             if own is not None
         ]
-        return sorted(candidates, key=lambda each: -each.score)
+        answering = [each for each in candidates if not each.repeats_names]
+        return sorted(answering, key=lambda each: -each.score)
 
     def _narrow(self, candidate: Candidate, joined: LinkedGraph) -> Candidate:
         """Return an option over joined graphs as one over the fewest of them that answer the same."""

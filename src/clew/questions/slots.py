@@ -214,9 +214,14 @@ def write_out(label: Label, words: Sequence[str]) -> Label:
     >>> from clew.questions.catalogue import Label
     >>> write_out(Label.read("drvName"), ["driver"]).text, write_out(Label.read("dest_qty"), ["quantity"]).text
     ('driver name', 'dest quantity')
+    >>> write_out(Label.read("man"), ["manager", "man"]).text
+    'man'
     """
     parts = label.text.split()
-    written = [next((word for word in words if _abbreviates(part, word)), part) for part in parts]
+    written = [
+        part if part in words else next((word for word in words if _abbreviates(part, word)), part)
+        for part in parts
+    ]
     return label if written == parts else Label.read(" ".join(written))
 
 

@@ -82,13 +82,14 @@ Cell = tuple[int, str]
 class CellMatch:
     """A cell that a question may name: its ``column``, its ``value`` as spelled, the ``words`` of the question that
     name it by their places, and :data:`CELL_FEATURES`. ``more`` are further cells of the column that mean the same:
-    the codes of all rows of another table that has what is named."""
+    the codes of all rows of another table that has what is named, which is its cell ``source``."""
 
     column: int
     value: str
     words: frozenset[int]
     features: tuple[float, ...]
     more: tuple[str, ...] = ()
+    source: str = ""
 
     @property
     def is_exact(self) -> bool:
@@ -403,5 +404,6 @@ def carry_cells(
             )
             if 0 < len(codes) <= MOST_CODES and stands_for:
                 features = (*cell.features[:7], 0.0, cell.features[8], columns[column], 1.0)
-                carried.append(CellMatch(column, codes[0], cell.words, features, tuple(codes[1:])))
+                more = tuple(codes[1:])
+                carried.append(CellMatch(column, codes[0], cell.words, features, more, cell.value))
     return carried

@@ -11,7 +11,7 @@ import heapq
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial, reduce
@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any
 from clew.core.text import shorten
 from clew.core.values import MONTH_PATTERN, month_number
 from clew.questions.table_catalogue import CellMatch, read_numbers
-from clew.questions.table_query import GROUP, Aggregate, Condition, Operator, TableQuery
+from clew.questions.table_query import (
+    GROUP,
+    Aggregate,
+    Condition,
+    Operator,
+    TableQuery,
+    quote_name,
+)
 
 if TYPE_CHECKING:
     from clew.questions.table_catalogue import TableCatalogue
@@ -35,8 +42,9 @@ QUOTAS = {
     "aggregate": 50,
     "ranked": 50,
     "groups": 70,
-    "two columns": 30,
-    "two rows": 30,
+    "two columns": 44,
+    "two rows": 44,
+    "along a row": 30,
     "share": 16,
 }
 #: Columns and cells that are tried together.
@@ -47,10 +55,12 @@ MOST_FILTERS = 40
 UNNAMED = -1.0
 #: Values of a condition that are said in words.
 _SAID = 3
-#: What is made of the numbers of two queries.
-DIFFERENCE, CHANGE, RATIO, SHARE, HIGHER, LOWER, SUM = (
-    "difference", "change", "ratio", "share", "higher", "lower", "sum"
+#: What is made of the numbers of two queries, or of several cells of a row.
+DIFFERENCE, CHANGE, RATIO, SHARE, HIGHER, LOWER, SUM, MEAN, EACH = (
+    "difference", "change", "ratio", "share", "higher", "lower", "sum", "average", "each"
 )  # fmt: skip
+#: Columns whose cells are taken together along a row.
+MOST_ALONG = 14
 _EXTREMES: tuple[Aggregate, ...] = ("maximum", "minimum")
 _ACROSS: tuple[Operator, ...] = ("above", "below")
 _BOUNDS: tuple[Operator, ...] = (">", "<", ">=", "<=")
@@ -59,15 +69,29 @@ _AGGREGATES: tuple[Aggregate, ...] = ("sum", "average", "maximum", "minimum", "m
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """A query, or a ``formula`` over its number and that of ``other``."""
+    """A query, or a ``formula`` over its number and that of ``other``, or over its cells in the columns ``along`` its
+    row: which is the highest or lowest, their sum, their average, or each."""
 
     query: TableQuery
     formula: str = ""
     other: TableQuery | None = None
+    along: tuple[int, ...] = ()
 
     @property
     def sql(self) -> str:
         """The plan in SQL, as ``clew sql`` takes it."""
+        if self.along:
+            cells = [quote_name(self.query.table.columns[place].name) for place in self.along]
+            together, several = " + ".join(cells), ", ".join(cells)
+            return self.query.select(
+                {
+                    SUM: together,
+                    MEAN: f"({together}) / {len(cells)}.0",
+                    HIGHER: f"greatest({several})",
+                    LOWER: f"least({several})",
+                    EACH: several,
+                }[self.formula]
+            )
         if self.other is None:
             return self.query.sql
         first, second = (f"({replace(each, group=None).sql})" for each in (self.query, self.other))
@@ -79,6 +103,7 @@ class TablePlan:
                 RATIO: f"1.0 * {first} / {second}",
                 SHARE: f"100.0 * {first} / {second}",
                 SUM: f"{first} + {second}",
+                MEAN: f"({first} + {second}) / 2.0",
                 HIGHER: f"greatest({first}, {second})",
                 LOWER: f"least({first}, {second})",
             }[self.formula]
@@ -87,7 +112,11 @@ class TablePlan:
     @property
     def key(self) -> tuple[object, ...]:
         """What tells it from other plans over the same table."""
-        return (self.formula, *(_key_query(query) for query in (self.query, self.other) if query is not None))
+        return (
+            self.formula,
+            self.along,
+            *(_key_query(query) for query in (self.query, self.other) if query is not None),
+        )
 
     @property
     def operation(self) -> str:
@@ -99,7 +128,7 @@ class TablePlan:
         """What kind of plan it is, without the names of columns and cells: what is computed of a column of which
         kind, for groups, in which order, under which conditions."""
         query = self.query
-        parts = [self.formula or query.aggregate]
+        parts = [self.formula or query.aggregate, *["along a row"] * bool(self.along)]
         if query.column is not None:
             parts.append(_kind_of(query, query.column))
         if query.group is not None and not self.formula:
@@ -110,11 +139,25 @@ class TablePlan:
         conditions = (f"{_kind_of(query, each.column)} {each.operator}" for each in query.conditions)
         return " ".join([*parts, *sorted(conditions)])
 
-    def say(self) -> str:
+    def say(self, wording: Wording | None = None) -> str:
         """The plan in words: what is asked, then each condition."""
+        wording = Wording() if wording is None else wording
+        if self.along:
+            named = " and ".join(_say_column(self.query, place, wording) for place in self.along)
+            wording = replace(wording, columns={**wording.columns, self.along[0]: named})
+            return f"{self.formula} of {say_query(self.query, wording)}"
         if self.other is None:
-            return say_query(self.query)
-        return f"{self.formula} of {say_query(self.query)} and {say_query(self.other)}"
+            return say_query(self.query, wording)
+        return f"{self.formula} of {say_query(self.query, wording)} and {say_query(self.other, wording)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What columns are called, and what the codes of a condition on them stand for, by the place of the column; what
+    is missing is said as the table has it."""
+
+    columns: Mapping[int, str] = field(default_factory=dict)
+    codes: Mapping[int, str] = field(default_factory=dict)
 
 
 def _kind_of(query: TableQuery, column: int) -> str:
@@ -134,11 +177,11 @@ def _key_query(query: TableQuery) -> tuple[object, ...]:
     )
 
 
-def say_query(query: TableQuery) -> str:
+def say_query(query: TableQuery, wording: Wording) -> str:
     """Return a query in words."""
-    header = "" if query.column is None else _say_column(query, query.column)
-    group = "" if query.group is None else _say_column(query, query.group)
-    where = " and ".join(_say_condition(query, condition) for condition in query.conditions)
+    header = "" if query.column is None else _say_column(query, query.column, wording)
+    group = "" if query.group is None else _say_column(query, query.group, wording)
+    where = " and ".join(_say_condition(query, condition, wording) for condition in query.conditions)
     if query.descending is not None:
         number = f"{query.limit} " if query.limit and query.limit > 1 else ""
         number = f"number {query.offset + 1} " if query.offset else number
@@ -151,7 +194,7 @@ def say_query(query: TableQuery) -> str:
     elif query.aggregate == "count":
         text = f"how many {query.table.name.replace('_', ' ')}"
     elif query.aggregate == "share":
-        part = " and ".join(_say_condition(query, condition) for condition in query.part)
+        part = " and ".join(_say_condition(query, condition, wording) for condition in query.part)
         text = f"percent of {header or 'rows'} with {part}"
     else:
         text = f"{'number of different' if query.aggregate == 'distinct' else query.aggregate} {header}"
@@ -160,10 +203,11 @@ def say_query(query: TableQuery) -> str:
     return f"{text} where {where}" if where else text
 
 
-def _say_column(query: TableQuery, place: int) -> str:
-    return (
-        "section" if place == GROUP else query.table.columns[place].header or query.table.columns[place].name
-    )
+def _say_column(query: TableQuery, place: int, wording: Wording) -> str:
+    if place == GROUP:
+        return "section"
+    column = query.table.columns[place]
+    return wording.columns.get(place) or column.header or column.name
 
 
 def _say_value(value: str | float | date) -> str:
@@ -172,10 +216,12 @@ def _say_value(value: str | float | date) -> str:
     return shorten(str(value), 80)
 
 
-def _say_condition(query: TableQuery, condition: Condition) -> str:
-    name = _say_column(query, condition.column)
+def _say_condition(query: TableQuery, condition: Condition, wording: Wording) -> str:
+    name = _say_column(query, condition.column, wording)
     if condition.operator in ("above", "below"):
-        return f"{name} is {condition.operator} {_say_column(query, condition.other)}"
+        return f"{name} is {condition.operator} {_say_column(query, condition.other, wording)}"
+    if condition.operator == "=" and condition.column in wording.codes:
+        return f"{name} is that of {shorten(wording.codes[condition.column], 80)}"
     values = " or ".join(map(_say_value, condition.values[:_SAID]))
     if len(condition.values) > _SAID:
         values += f" or {len(condition.values) - _SAID} more"
@@ -275,6 +321,7 @@ class TablePlanner:
         yield "groups", self._groups(filters[:BEST_CONDITIONS])
         yield "two columns", self._two_columns(filters)
         yield "two rows", self._two_rows()
+        yield "along a row", self._along(filters)
         yield "share", self._shares(singles)
 
     # Conditions
@@ -557,8 +604,6 @@ class TablePlanner:
                     for column in (first, second)
                 ]
                 for formula in (DIFFERENCE,) if are_days else (DIFFERENCE, CHANGE, RATIO, SHARE):
-                    if formula in (DIFFERENCE, RATIO) and first > second:
-                        continue
                     yield TableOption(
                         TablePlan(queries[0], formula, queries[1]),
                         "two columns",
@@ -589,8 +634,8 @@ class TablePlanner:
                     )
                     for cell in (first, second)
                 ]
-                for formula in (DIFFERENCE, RATIO, SHARE, HIGHER, LOWER, SUM):
-                    if formula in (DIFFERENCE, HIGHER, LOWER, SUM) and first.value > second.value:
+                for formula in (DIFFERENCE, CHANGE, RATIO, SHARE, HIGHER, LOWER, SUM, MEAN):
+                    if formula in (HIGHER, LOWER, SUM, MEAN) and first.value > second.value:
                         continue
                     yield TableOption(
                         TablePlan(queries[0], formula, queries[1]),
@@ -600,6 +645,53 @@ class TablePlanner:
                         (first, second),
                         filters=2,
                     )
+
+    def _along(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        """Yield what the cells of one row make together: in the columns whose headers differ in numbers alone, as
+        years do, in those of them that the question gives, and in all columns of numbers."""
+        columns = self.catalogue.table.columns
+        alike: dict[tuple[str, str], list[int]] = defaultdict(list)
+        of_unit: dict[str, list[int]] = defaultdict(list)
+        for place in self.catalogue.numbers:
+            if place not in self.catalogue.identifiers:
+                alike[_DIGITS.sub("", columns[place].header), columns[place].unit].append(place)
+                of_unit[columns[place].unit].append(place)
+        texts = [text for value in self.question.values for text in value.texts if text.isdigit()]
+        given = {text: place for place, text in reversed(list(enumerate(texts)))}
+        low, high = (edge(map(int, given), default=0) for edge in (min, max))
+        groups = {tuple(own) for own in (*alike.values(), *of_unit.values())}
+        for own_columns in alike.values():
+            numbers = {place: _DIGITS.findall(self._header(place)) for place in own_columns}
+            groups.add(tuple(place for place in own_columns if given.keys() & set(numbers[place])))
+            # "From 2017 to 2019" means what lies between, too.
+            within = [
+                place for place in own_columns if any(low <= int(own) <= high for own in numbers[place])
+            ]
+            groups.add(tuple(within))
+        for own, along in itertools.product(filters, groups):
+            if not own.cells or not 1 < len(along) <= MOST_ALONG or own.columns & set(along):
+                continue
+            # In the order in which the question gives them.
+            first = {place: _DIGITS.findall(self._header(place)) for place in along}
+            along = tuple(
+                sorted(along, key=lambda place: min((given.get(own, 99) for own in first[place]), default=99))
+            )
+            query = TableQuery(self.catalogue.table, "values", along[0], own.conditions, with_totals=True)
+            score = sum(self.columns[place] for place in along) / len(along)
+            for formula in (SUM, MEAN, HIGHER, LOWER, EACH):
+                yield TableOption(
+                    TablePlan(query, formula, along=along),
+                    "along a row",
+                    (score, *own.slots),
+                    own.columns | set(along),
+                    own.cells,
+                    own.values,
+                    len(own.slots),
+                )
+
+    def _header(self, place: int) -> str:
+        column = self.catalogue.table.columns[place]
+        return f"{column.header} {column.name}"
 
     def _shares(self, singles: Sequence[_Filter]) -> Iterator[TableOption]:
         """Yield which part of the rows, or of a sum, meets a condition."""
@@ -625,6 +717,7 @@ class TablePlanner:
                     )
 
 
+_DIGITS = re.compile(r"\d+")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
 

@@ -93,9 +93,12 @@ class TableQuery:
     @property
     def sql(self) -> str:
         """The query in SQL, as ``clew sql`` takes it."""
+        return self.select(self._sql_value())
+
+    def select(self, value: str) -> str:
+        """Return the query in SQL with another ``value`` in SQL in place of what is computed."""
         columns = self.table.columns
         group = "" if self.group is None else quote_name(columns[self.group].name)
-        value = self._sql_value()
         wheres = [self._sql_condition(condition) for condition in self.conditions]
         if not self.with_totals and any(row.is_total for row in self.table.rows):
             wheres.append("not _total")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,19 +21,22 @@ from clew.core.text import fold_name
 from clew.questions.linear import LinearScore
 from clew.questions.reading import JUDGED, RUN, correct_scores, log_odds
 from clew.questions.shapes import ShapeClassifier, hash_runs
-from clew.questions.slots import OnceEncoder, encode_labels, share_root
+from clew.questions.slots import OnceEncoder, encode_labels, share_root, write_out
 from clew.questions.table_catalogue import CellMatch, TableCatalogue, carry_cells
 from clew.questions.table_plans import (
     CHANGE,
     DIFFERENCE,
+    EACH,
     HIGHER,
     LOWER,
+    MEAN,
     QUOTAS,
     RATIO,
     SHARE,
     TableOption,
     TablePlan,
     TablePlanner,
+    Wording,
 )
 from clew.questions.table_query import GROUP, ResultRow, TableArrays, TableQuery
 from clew.questions.text import QuestionText
@@ -69,6 +73,8 @@ TABLE_FEATURES = (
     "cells left out",
     "conditions",
     "conditions without words",
+    "in the order of the question",
+    "in the order of their numbers",
     "rows",
     "no row",
     "an empty cell",
@@ -77,6 +83,7 @@ TABLE_FEATURES = (
     *(f"operation {name}" for name in OPERATIONS),
     *(f"family {name}" for name in QUOTAS),
 )
+_NUMBERS = re.compile(r"\d+")
 #: Where the features of what came of a plan begin.
 OUTCOMES = TABLE_FEATURES.index("rows")
 #: What the probability of a reading is fitted to.
@@ -118,41 +125,49 @@ class TableModel:
     confidence: Floats
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> TableModel:
-        """Return the model of the arrays that :meth:`to_arrays` gives."""
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], source: str = "table") -> TableModel:
+        """Return the model of the arrays that :meth:`to_arrays` gives; that of spreadsheets where the training had no
+        tables of the ``source``."""
+        source = source if f"{source}_columns" in arrays else "table"
+        own = {
+            name.removeprefix(f"{source}_"): values
+            for name, values in arrays.items()
+            if name.startswith(f"{source}_")
+        }
         return cls(
-            arrays["table_columns"],
-            arrays["table_cells"],
+            own["columns"],
+            own["cells"],
             ShapeClassifier(
-                tuple(arrays["table_shapes"].tolist()),
-                arrays["table_shape_runs"].astype(np.float32),
-                arrays["table_shape_vector"].astype(np.float32),
+                tuple(own["shapes"].tolist()),
+                own["shape_runs"].astype(np.float32),
+                own["shape_vector"].astype(np.float32),
             ),
-            LinearScore(arrays["table_before_weights"], arrays["table_before_scales"]),
-            LinearScore(arrays["table_after_weights"], arrays["table_after_scales"]),
-            float(arrays["table_scale"]),
-            arrays["table_judge"],
-            float(arrays["table_none"]),
-            arrays["table_confidence"],
+            LinearScore(own["before_weights"], own["before_scales"]),
+            LinearScore(own["after_weights"], own["after_scales"]),
+            float(own["scale"]),
+            own["judge"],
+            float(own["none"]),
+            own["confidence"],
         )
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self, source: str = "table") -> dict[str, NDArray[Any]]:
         """Return its arrays by name; the weights of shapes in 16 bits."""
-        return {
-            "table_columns": self.columns,
-            "table_cells": self.cells,
-            "table_shapes": np.array(self.shapes.shapes),
-            "table_shape_runs": self.shapes.runs.astype(np.float16),
-            "table_shape_vector": self.shapes.vector.astype(np.float16),
-            "table_before_weights": self.before.weights,
-            "table_before_scales": self.before.scales,
-            "table_after_weights": self.after.weights,
-            "table_after_scales": self.after.scales,
-            "table_scale": np.array(self.scale),
-            "table_judge": self.judge,
-            "table_none": np.array(self.none),
-            "table_confidence": self.confidence,
+        arrays = {
+            "columns": self.columns,
+            "cells": self.cells,
+            "shapes": np.array(self.shapes.shapes),
+            "shape_runs": self.shapes.runs.astype(np.float16),
+            "shape_vector": self.shapes.vector.astype(np.float16),
+            "before_weights": self.before.weights,
+            "before_scales": self.before.scales,
+            "after_weights": self.after.weights,
+            "after_scales": self.after.scales,
+            "scale": np.array(self.scale),
+            "judge": self.judge,
+            "none": np.array(self.none),
+            "confidence": self.confidence,
         }
+        return {f"{source}_{name}": values for name, values in arrays.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +191,8 @@ class TableResult:
 
 def run_table_plan(arrays: TableArrays, plan: TablePlan) -> TableResult:
     """Return what comes of a plan over its table, run exactly as it reads."""
+    if plan.along:
+        return _run_along(arrays, plan)
     rows = tuple(arrays.run(arrays.include_ties(plan.query)))
     if plan.other is None:
         return TableResult(rows)
@@ -193,7 +210,30 @@ def run_table_plan(arrays: TableArrays, plan: TablePlan) -> TableResult:
         number = second - first
     else:
         number = {HIGHER: max, LOWER: min}.get(plan.formula, operator.add)(first, second)
+        number = number / 2 if plan.formula == MEAN else number
     return TableResult(rows, others, number)
+
+
+def _run_along(arrays: TableArrays, plan: TablePlan) -> TableResult:
+    """Return what the cells of a row make together, with the header of the highest or lowest as its name; no number
+    where one is missing that a sum or an average needs, or there are several rows."""
+    queries = [replace(plan.query, column=place) for place in plan.along]
+    results = [arrays.run(query) for query in queries]
+    headers = [arrays.table.columns[place].header or arrays.table.columns[place].name for place in plan.along]
+    if plan.formula == EACH:
+        cells = zip(headers, results, strict=True)
+        return TableResult(tuple(replace(row, name=name) for name, rows in cells for row in rows))
+    numbers = [_only_number(arrays, query, own) for query, own in zip(queries, results, strict=True)]
+    known = [(number, header) for number, header in zip(numbers, headers, strict=True) if number is not None]
+    is_extreme = plan.formula in (HIGHER, LOWER)
+    if len(results[0]) != 1 or not known or (len(known) < len(numbers) and not is_extreme):
+        return TableResult(tuple(results[0]))
+    name = ""
+    if is_extreme:
+        number, name = (max if plan.formula == HIGHER else min)(known, key=operator.itemgetter(0))
+    else:
+        number = math.fsum(own for own, _ in known) / (len(known) if plan.formula == MEAN else 1)
+    return TableResult((ResultRow(name, number, results[0][0].rows),), number=number)
 
 
 def _only_number(arrays: TableArrays, query: TableQuery, rows: Sequence[ResultRow]) -> float | None:
@@ -223,6 +263,28 @@ class TableCandidate:
         """The plan in words."""
         return self.option.plan.say()
 
+    def say_beside(self, question: QuestionText) -> str:
+        """Return the plan in words as the judge reads it beside a question: with the name of its table, headers
+        written out, and codes as the cells of another table that lead to them."""
+        words = [word.text for word in question.words]
+        labels = {place: write_out(self.catalogue.labels[place], words).text for place in self._columns}
+        codes = {cell.column: cell.source for cell in self.option.cells if cell.source}
+        title = self.catalogue.table.name.replace("_", " ")
+        return f"{title}: {self.option.plan.say(Wording(labels, codes))}"
+
+    @property
+    def _columns(self) -> set[int]:
+        plan = self.option.plan
+        queries = [plan.query, *([] if plan.other is None else [plan.other])]
+        used = {*plan.along, *(column for query in queries for column in (query.column, query.group))}
+        used |= {
+            column
+            for query in queries
+            for each in (*query.conditions, *query.part)
+            for column in each.columns
+        }
+        return {column for column in used if column is not None and column != GROUP}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableReading:
@@ -250,11 +312,12 @@ class ReadTables:
 
 
 class TableReader:
-    """Reads plain questions over tables, with the trained parts that ``judge`` holds. No language model."""
+    """Reads plain questions over tables, with the trained parts that ``judge`` holds for those of a ``source``:
+    spreadsheets ("table") or reports ("report"). No language model."""
 
-    def __init__(self, judge: PlanJudge) -> None:
+    def __init__(self, judge: PlanJudge, source: str = "table") -> None:
         self.judge = judge
-        self.model = TableModel.of_arrays(judge.arrays)
+        self.model = TableModel.of_arrays(judge.arrays, source)
 
     def read(
         self, text: str, catalogues: Sequence[TableCatalogue], most: int = 3
@@ -264,7 +327,8 @@ class TableReader:
         candidates = self.find_candidates(QuestionText(text), catalogues)
         if not candidates:
             return ()
-        likeness = self.judge.compare(text, [each.sentence for each in candidates[:JUDGED]])
+        question = QuestionText(text)
+        likeness = self.judge.compare(text, [each.say_beside(question) for each in candidates[:JUDGED]])
         order, shares, features = rank_tables(
             self.model,
             np.array([each.score for each in candidates]),
@@ -274,7 +338,7 @@ class TableReader:
         )
         first = float(1 / (1 + np.exp(-(features @ self.model.confidence))))
         likeliest = candidates[order[0]]
-        if _leaves_name_out(QuestionText(text), likeliest.option, likeliest.catalogue):
+        if _leaves_name_out(question, likeliest.option, likeliest.catalogue):
             first = min(first, MOST_WITHOUT)
         readings: list[TableReading] = []
         seen: set[tuple[object, ...]] = set()
@@ -412,6 +476,7 @@ def _measure_options(
             float(sum(not any(cell.words & own.words for own in option.cells) for cell in exact)),
             float(len(conditions)),
             float(len(conditions) - len(option.cells) - len(option.values)),
+            *_compare_orders(question, option, catalogue),
         ]
         row += [0.0] * (len(TABLE_FEATURES) - len(row))
         if plan.operation in OPERATIONS:
@@ -419,6 +484,36 @@ def _measure_options(
         row[TABLE_FEATURES.index(f"family {option.family}")] = 1.0
         rows.append(row)
     return rows
+
+
+def _compare_orders(
+    question: QuestionText, option: TableOption, catalogue: TableCatalogue
+) -> tuple[float, float]:
+    """Return whether the two numbers of a formula come in the order in which the question names their columns or
+    rows, and in that of the numbers in their headers or names: 1, -1 for the reverse, 0 where neither is known."""
+    plan = option.plan
+    if plan.other is None or plan.query.column is None or plan.other.column is None:
+        return 0.0, 0.0
+    if plan.query.column != plan.other.column:
+        columns = [plan.query.column, plan.other.column]
+        names = [catalogue.table.columns[place].header for place in columns]
+        stems = [catalogue.labels[place].stems for place in columns]
+        digits = [frozenset(_NUMBERS.findall(name)) for name in names]
+        places = [
+            frozenset(
+                place
+                for place, word in enumerate(question.words)
+                if word.text in digits[side] or (word.is_content and _shares_root(word.stem, stems[side]))
+            )
+            for side in (0, 1)
+        ]
+    else:
+        names = [cell.value for cell in option.cells]
+        places = [cell.words for cell in option.cells]
+    numbers = [[int(number) for number in _NUMBERS.findall(name)] for name in names]
+    own = [min(places[side] - places[1 - side], default=-1) for side in (0, 1)]
+    mentioned = 0.0 if min(own) < 0 else float(np.sign(own[1] - own[0]))
+    return mentioned, float((numbers[0] < numbers[1]) - (numbers[0] > numbers[1]))
 
 
 def _count_left_values(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> int:
@@ -514,8 +609,10 @@ def run_options(read: ReadTables, places: Sequence[int]) -> list[TableCandidate]
     for place in places:
         option, catalogue = read.options[place]
         result = run_table_plan(catalogue.arrays, option.plan)
-        is_formula = option.plan.other is not None
-        if is_formula and not len(result.rows) == len(result.others) == 1:
+        plan = option.plan
+        is_formula = plan.formula not in ("", EACH)
+        expected = (len(plan.along) if plan.formula == EACH else 1, int(plan.other is not None))
+        if plan.formula and (len(result.rows), len(result.others)) != expected:
             continue
         features = read.features[place].copy()
         values = {str(row.value) for row in result.rows if row.value is not None}

@@ -30,8 +30,8 @@ class PlanSettings:
     most: int = 100
     most_untyped: int = 30
     most_public: int = 160
-    most_tables: int = 100
-    steps: int = 1200
+    most_tables: int = 300
+    steps: int = 1600
     batch: int = 8
     options: int = 8
     without: float = 0.1

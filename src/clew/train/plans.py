@@ -73,9 +73,9 @@ from clew.train.plan_fitting import (
     remember,
 )
 from clew.train.plan_judge import JudgeExample, JudgeTrainer, PlanSettings, RunExample
-from clew.train.table_data import TABLES
+from clew.train.table_data import CONTEXTS, TABLES
 from clew.train.tables import (
-    check_worlds,
+    deal_tables,
     fit_table_confidence,
     judge_tables,
     measure_tables,
@@ -89,8 +89,8 @@ if TYPE_CHECKING:
     from clew.questions.table_reading import TableModel
 
 RECORD, EXPORT_FOLDER = "clew-plans-training.json", "onnx"
-#: How often a question over tables is seen for one over a graph, of which there are more.
-TABLE_WEIGHT = 2
+#: How the record calls the kinds of tables.
+TABLE_KINDS = {"table": "tables", "report": "tables of reports"}
 #: Questions of other domains that each graph is asked, as questions that it cannot answer.
 FOREIGN = 24
 
@@ -113,20 +113,22 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     if trained is None:
         require_packages("train", "torch", "transformers", "onnx")
     worlds = [folder for folder in (*folders, *beside) if (folder / TABLES).is_dir()]
+    contexts = [folder for folder in folders if (folder / CONTEXTS).is_file()]
     sources, folds = deal_sources(
-        [folder for folder in folders if folder not in worlds],
+        [folder for folder in folders if folder not in (*worlds, *contexts)],
         [folder for folder in beside if folder not in worlds],
     )
-    world_folds = deal_folds(
-        *([world.name for world in worlds if world in given] for given in (folders, beside))
+    table_sources, table_folds = deal_tables(
+        [world for world in worlds if world in folders],
+        [world for world in worlds if world in beside],
+        [folder / CONTEXTS for folder in contexts],
     )
-    check_worlds([world for world in worlds if world in folders])
     output = TrainingFolder(out, RECORD)
     output.check()
     description = {
         "model": Path(source).name,
         "domains": [each.name for each in sources],
-        "worlds": [world.name for world in worlds],
+        "worlds": [source.name for source in table_sources],
         "directions": [file.name for file in written],
         "settings": asdict(settings),
     }
@@ -135,12 +137,12 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     output.begin(description)
     examples, names, scorer = prepare_examples(sources, folds, encoder, settings, out, progress)
     runs, parts = run_examples(sources, examples, folds, encoder, out, progress)
-    tables, of_tables = prepare_tables(worlds, world_folds, encoder, settings, out, progress)
+    tables = prepare_tables(table_sources, table_folds, encoder, settings, out, progress)
     fitted: tuple[float, Floats, float] = (1.0, np.ones(3), 0.0)
     (out / EXPORT_FOLDER).mkdir(exist_ok=True)
     if trained is None:
         known = [run.for_judge() for run in runs if run.fold]
-        known += TABLE_WEIGHT * [run.for_judge() for run in of_tables if run.fold]
+        known += [run.for_judge() for _, own in tables.values() for run in own if run.fold]
         fitted = train_judge(source, known, settings, out, partial(progress, "judge"))
     else:
         for name in (MODEL_FILE, TOKENIZER_FILE):
@@ -159,14 +161,17 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     held_out = weigh_held_out(_fit_ways(model, known_ways), exported, unseen, held_out)
     model = _fit_ways(model, directions)
     measures, _ = measure_held_out(model, held_out, sum(run.gold is not None for run in fold), len(fold))
-    of_tables = [run for run in of_tables if not run.fold]
-    judge_tables(of_tables, exported.compare, partial(progress, "judge tables"))
-    measured = measure_tables(tables, of_tables)
-    model, tables = fit_confidence(model, held_out), fit_table_confidence(tables, of_tables)
-    write_arrays(model, out / EXPORT_FOLDER, tables)
+    measured, fitted_tables = {}, {}
+    for kind, (table_model, table_runs) in tables.items():
+        held_out_tables = [run for run in table_runs if not run.fold]
+        judge_tables(held_out_tables, exported.compare, partial(progress, "judge tables"))
+        measured[TABLE_KINDS[kind]] = measure_tables(table_model, held_out_tables)
+        fitted_tables[kind] = fit_table_confidence(table_model, held_out_tables)
+    model = fit_confidence(model, held_out)
+    write_arrays(model, out / EXPORT_FOLDER, fitted_tables)
     for name, is_asked in (("which way round", False), ("which end is asked for", True)):
         measures[name] = measure_directions([each for each in directions if each.is_asked == is_asked])
-    record = {**description, FINISHED: {"graphs": measures, "tables": measured}}
+    record = {**description, FINISHED: {"graphs": measures, **measured}}
     output.write(record)
     return record
 
@@ -217,9 +222,11 @@ def _directions_of(
     return examples
 
 
-def write_arrays(model: PlanModel, folder: Path, tables: TableModel | None = None) -> None:
-    """Write the fitted arrays for graphs, and for tables, beside their judge."""
-    arrays = model.to_arrays() | ({} if tables is None else tables.to_arrays())
+def write_arrays(model: PlanModel, folder: Path, tables: Mapping[str, TableModel] | None = None) -> None:
+    """Write the fitted arrays for graphs, and for tables of each kind, beside their judge."""
+    arrays = dict(model.to_arrays())
+    for kind, own in ({} if tables is None else tables).items():
+        arrays |= own.to_arrays(kind)
     np.savez_compressed(folder / ARRAYS_FILE, **arrays)  # type: ignore[arg-type]
 
 

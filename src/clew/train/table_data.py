@@ -1,31 +1,37 @@
-"""Questions over tables with their exact meaning, prepared for training: the options of each, and which are right.
+"""Questions over tables with their meaning, prepared for training: the options of each, and which are right.
 
 A folder has ``tables/`` with files as people have them and ``questions.jsonl``: ``question``, ``sql`` over clean
 views of the tables, and its ``result``. An option is right if it is over the table that the SQL names, gives its
 result, and uses no column that this SQL does not name but another of the folder does: a clean view may call columns
 otherwise.
+
+A part of TAT-QA (Zhu et al., ACL 2021) is asked beside the table of each context and two others. An option over its
+own table is right if it gives the answer; what a paragraph answers no table does.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import UsageError
+from clew.evaluate.datasets.tables import read_tatqa
 from clew.knowledge_base.knowledge_base import ENCODER_SETTING, KnowledgeBase, encoder_setting
 from clew.knowledge_base.knowledge_base import open as open_base
+from clew.parse.data_tables import build_data_table
 from clew.questions.slots import OnceEncoder
 from clew.questions.table_catalogue import CELL_FEATURES, COLUMN_FEATURES, TableCatalogue
-from clew.questions.table_plans import HIGHER, LOWER, TableOption
+from clew.questions.table_plans import CHANGE, DIFFERENCE, EACH, HIGHER, LOWER, TableOption
 from clew.questions.table_query import GROUP, TableArrays
 from clew.questions.table_reading import (
     TABLE_FEATURES,
@@ -39,6 +45,7 @@ from clew.questions.text import QuestionText
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
     from clew.core.protocols import Encoder
+    from clew.evaluate.examples import Example
 
 #: The folder of a world's tables.
 TABLES = "tables"
@@ -49,7 +56,7 @@ MOST_OPTIONS = 300
 @dataclass(frozen=True, slots=True)
 class TableQuestion:
     """A question over the tables of a ``world``, the SQL that it means and the ``result`` of it; "" and () where it
-    cannot be asked."""
+    cannot be asked. ``context`` is that of TAT-QA, where there is no SQL but the derivation of the answer."""
 
     world: str
     question: str
@@ -57,6 +64,7 @@ class TableQuestion:
     result: tuple[tuple[str, ...], ...]
     kind: str
     wording: str
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,13 +120,164 @@ def read_world(folder: Path) -> list[TableQuestion]:
     ]
 
 
-class World:
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """Where questions over tables are taken from: the folder of a world, or one of the :data:`PARTS` of the file of
+    TAT-QA."""
+
+    path: Path
+    part: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the world, or "TAT-QA" with the number of the part."""
+        return self.path.name if self.is_world else f"{TAT_QA} {self.part}"
+
+    @property
+    def is_world(self) -> bool:
+        """Whether it is a folder."""
+        return self.path.is_dir()
+
+    def read(self) -> list[TableQuestion]:
+        """Return its questions. Raises UsageError."""
+        return read_world(self.path) if self.is_world else [each for _, each in read_contexts(self)]
+
+    def open(self, encoder: Encoder) -> TableBase:
+        """Return its tables, to be closed."""
+        return World(self.path, encoder) if self.is_world else Contexts(self, encoder)
+
+
+#: The file of TAT-QA and its parts: of every fifth context ``benchmarks/tables.py`` gives figures.
+TAT_QA, CONTEXTS, PARTS = "TAT-QA", "dev.json", 10
+
+
+def read_contexts(source: TableSource) -> list[tuple[Example, TableQuestion]]:
+    """Return the questions of a part of TAT-QA."""
+    examples = list(read_tatqa(source.path))
+    titles = list(dict.fromkeys(example.corpus[0].title for example in examples))
+    order = list(range(len(titles)))
+    random.Random(0).shuffle(order)
+    own = {title for place, title in zip(order, titles, strict=True) if place % PARTS == source.part}
+    questions = []
+    for example in examples:
+        title, meta = example.corpus[0].title, example.meta
+        if title in own:
+            result: tuple[tuple[str, ...], ...] = ()
+            if meta["source"] != "text":
+                result = tuple((_plain_number(value),) for value in meta["values"])
+            meant = str(meta["derivation"]) or TAT_QA if result else ""
+            asked = TableQuestion(
+                source.name, example.question, meant, result, str(meta["kind"]), TAT_QA, title
+            )
+            questions.append((example, asked))
+    return questions
+
+
+def _plain_number(text: str) -> str:
+    """Return a number without currency, separators and parentheses; any other text as it is."""
+    plain = text.strip("$€£¥()%−- ").replace(",", "")
+    sign = "-" if text.strip("$€£¥ ")[:1] in ("-", "−", "(") else ""
+    return sign + plain if plain.replace(".", "", 1).isdigit() else text
+
+
+class TableBase:
+    """Tables that questions are asked of: all ``catalogues`` of a source."""
+
+    def __init__(self, encoder: Encoder, catalogues: Sequence[TableCatalogue]) -> None:
+        self.encoder, self.catalogues = encoder, catalogues
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def choose_tables(self, question: TableQuestion) -> Sequence[TableCatalogue]:
+        """Return the tables that a question is asked beside."""
+        raise NotImplementedError
+
+    def slots(self, question: TableQuestion) -> TableSlots:
+        """Return what the weights of columns and cells are fitted to."""
+        raise NotImplementedError
+
+    def uses(self, option: TableOption, catalogue: TableCatalogue, question: TableQuestion) -> bool:
+        """Return whether an option uses what the question means, if its result is right."""
+        raise NotImplementedError
+
+    def prepare(self, question: TableQuestion, columns: Floats, cells: Floats) -> TableExample:
+        """Return a question with its options, run."""
+        text, catalogues = QuestionText(question.question), self.choose_tables(question)
+        read = read_tables(text, catalogues, columns, cells, self.encoder)
+        buckets, vector = shape_of(read, catalogues, self.encoder)
+        likely = np.argsort(-np.array([option.score for option, _ in read.options]))[:MOST_OPTIONS].tolist()
+        fitting = [
+            place
+            for place, (option, catalogue) in enumerate(read.options)
+            if question.sql and self.uses(option, catalogue, question)
+        ]
+        candidates = run_options(read, list(dict.fromkeys([*fitting, *likely])))
+        fits = {id(read.options[place][0]) for place in fitting}
+        right = [
+            id(each.option) in fits
+            and gives_result(each.result, each.option, question.result, bool(question.context))
+            for each in candidates
+        ]
+        return TableExample(
+            question,
+            np.array([each.features for each in candidates], dtype=np.float64).reshape(
+                -1, len(TABLE_FEATURES)
+            ),
+            [each.option.plan.shape for each in candidates],
+            [hash((id(each.catalogue), each.result.key)) for each in candidates],
+            np.array(right, dtype=bool),
+            [each.say_beside(text) for each in candidates],
+            buckets,
+            vector,
+        )
+
+
+class Contexts(TableBase):
+    """The tables of a part of TAT-QA. What its questions name is not known, so that no weights of columns and cells
+    are fitted to it."""
+
+    def __init__(self, source: TableSource, encoder: Encoder) -> None:
+        read = read_contexts(source)
+        tables = {example.corpus[0].title: example.corpus[0].table for example, _ in read}
+        built = {title: build_data_table(table) for title, table in tables.items() if table is not None}
+        self._by_title = {
+            title: TableCatalogue(TableArrays(replace(table, name="table")))
+            for title, table in built.items()
+            if len(table.rows) > 1 and len(table.columns) > 1 and not table.table.headers_uncertain
+        }
+        super().__init__(encoder, list(self._by_title.values()))
+
+    def choose_tables(self, question: TableQuestion) -> Sequence[TableCatalogue]:
+        """Return the table of the question's context and two others, in random order."""
+        chooser = random.Random(question.question)
+        own = self._by_title.get(question.context)
+        others = [each for each in self.catalogues if each is not own]
+        tables = [*chooser.sample(others, min(2, len(others))), *([] if own is None else [own])]
+        return chooser.sample(tables, len(tables))
+
+    def slots(self, question: TableQuestion) -> TableSlots:
+        """Return nothing."""
+        nothing = np.zeros((0, len(CELL_FEATURES)))
+        none = np.zeros(0, dtype=bool)
+        return TableSlots(
+            np.zeros((0, len(COLUMN_FEATURES))), none, nothing, none, np.zeros(0, dtype=np.int64)
+        )
+
+    def uses(self, option: TableOption, catalogue: TableCatalogue, question: TableQuestion) -> bool:
+        """Return whether an option is over the table of the question's context."""
+        return catalogue is self._by_title.get(question.context)
+
+
+class World(TableBase):
     """The tables of a folder in a base in a temporary folder until it is closed."""
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         from clew.methods.tables.method import open_tables
 
-        self.encoder = encoder
         self._temporary = tempfile.TemporaryDirectory()
         self.base: KnowledgeBase = open_base(
             Path(self._temporary.name) / "base",
@@ -127,16 +286,16 @@ class World:
         )
         self.base.add(folder / TABLES)
         self._is_named = cache(partial(_names, "\n".join(each.sql for each in read_world(folder))))
-        self.catalogues = [
-            TableCatalogue(TableArrays(table)) for table in open_tables(self.base.store.snapshot())
-        ]
-
-    def __enter__(self) -> World:
-        return self
+        tables = open_tables(self.base.store.snapshot())
+        super().__init__(encoder, [TableCatalogue(TableArrays(table)) for table in tables])
 
     def __exit__(self, *_: object) -> None:
         self.base.close()
         self._temporary.cleanup()
+
+    def choose_tables(self, question: TableQuestion) -> Sequence[TableCatalogue]:
+        """Return all tables."""
+        return self.catalogues
 
     def slots(self, question: TableQuestion) -> TableSlots:
         """Return what the weights of columns and cells are fitted to."""
@@ -168,39 +327,10 @@ class World:
             np.array(cell_columns, dtype=np.int64),
         )
 
-    def prepare(self, question: TableQuestion, columns: Floats, cells: Floats) -> TableExample:
-        """Return a question with its options, run."""
-        text = QuestionText(question.question)
-        read = read_tables(text, self.catalogues, columns, cells, self.encoder)
-        buckets, vector = shape_of(read, self.catalogues, self.encoder)
-        likely = np.argsort(-np.array([option.score for option, _ in read.options]))[:MOST_OPTIONS].tolist()
-        fitting = [
-            place
-            for place, (option, catalogue) in enumerate(read.options)
-            if question.sql and self._uses(option, catalogue, question.sql)
-        ]
-        candidates = run_options(read, list(dict.fromkeys([*fitting, *likely])))
-        fits = {id(read.options[place][0]) for place in fitting}
-        right = [
-            id(each.option) in fits and gives_result(each.result, each.option, question.result)
-            for each in candidates
-        ]
-        return TableExample(
-            question,
-            np.array([each.features for each in candidates], dtype=np.float64).reshape(
-                -1, len(TABLE_FEATURES)
-            ),
-            [each.option.plan.shape for each in candidates],
-            [hash((id(each.catalogue), each.result.key)) for each in candidates],
-            np.array(right, dtype=bool),
-            [each.sentence for each in candidates],
-            buckets,
-            vector,
-        )
-
-    def _uses(self, option: TableOption, catalogue: TableCatalogue, sql: str) -> bool:
-        """Return whether SQL names the table of an option and all columns that the option uses, of those that the
+    def uses(self, option: TableOption, catalogue: TableCatalogue, question: TableQuestion) -> bool:
+        """Return whether the SQL names the table of an option and all columns that the option uses, of those that the
         clean views have under their name."""
+        sql = question.sql
         if _fold(catalogue.table.name) not in _fold(sql):
             return False
         headers = [catalogue.table.columns[column].header for column in option.columns if column != GROUP]
@@ -224,14 +354,19 @@ def _gives(sql: str, value: str) -> bool:
     return _fold(value) in wanted
 
 
-def gives_result(result: TableResult, option: TableOption, wanted: Sequence[tuple[str, ...]]) -> bool:
+def gives_result(
+    result: TableResult, option: TableOption, wanted: Sequence[tuple[str, ...]], is_signed: bool = False
+) -> bool:
     """Return whether what came of an option is the result of the SQL: as many rows, each of whose values stand in a
-    row of it."""
+    row of it. Of a difference the sign has to be right where it ``is_signed``, of a change in percent always."""
     if not wanted:
         return False
     plan = option.plan
     if result.number is not None and plan.formula not in (HIGHER, LOWER):
-        return len(wanted) == 1 and any(_same(cell, result.number) for cell in wanted[0])
+        fits = len(wanted) == 1 and any(_same(cell, result.number) for cell in wanted[0])
+        # Whether something grew or shrank is part of the answer, where there is but one.
+        is_signed = plan.formula == CHANGE or (plan.formula == DIFFERENCE and is_signed)
+        return fits and (not is_signed or wanted[0][0].startswith("-") == (result.number < 0))
     if plan.formula in (HIGHER, LOWER):
         if result.number is None:
             return False
@@ -241,12 +376,16 @@ def gives_result(result: TableResult, option: TableOption, wanted: Sequence[tupl
             and len(rows) == 1
             and any(_fold(cell) == _fold(rows[0].name) for cell in wanted[0])
         )
-    if plan.formula:
+    if plan.formula not in ("", EACH):
         return False
     if wanted == (("",),):
         return bool(result.rows) and all(row.value is None for row in result.rows)
     own = {(row.name, row.value) for row in result.rows if row.value is not None}
-    if plan.query.aggregate == "values" and plan.query.group is None:
+    if (
+        plan.query.aggregate == "values"
+        and plan.query.group is None
+        and (not plan.formula or len(wanted[0]) == 1)
+    ):
         own = {("", value) for _, value in own}
     expected = set(wanted)
     if len(own) != len(expected):
@@ -256,20 +395,27 @@ def gives_result(result: TableResult, option: TableOption, wanted: Sequence[tupl
 
 def _fits(name: str, value: float | str | None, row: tuple[str, ...]) -> bool:
     """Return whether a row of a result is one of the SQL: its name and its value, or, where the SQL gives one cell of
-    each row or the result has no names, that."""
+    each row or several of text alone, or the result has no names, that."""
     if not name:
         return _same(row[0], value)
     if len(row) == 1:
         return _fold(row[0]) == _fold(name)
+    if not any(map(str.isdigit, "".join(row))):
+        # A first name and a surname: what orders the rows is not among what is asked for.
+        return _fold(name) in map(_fold, row)
     return any(_fold(cell) == _fold(name) for cell in row) and any(_same(cell, value) for cell in row)
 
 
 def _same(cell: str, value: float | str | None) -> bool:
     """Return whether a cell of a result has a value, whatever the sign: what is lost may be written as negative."""
     if isinstance(value, str):
-        parts, others = (sorted(map(int, re.findall(r"\d+", text))) for text in (cell, value))
-        is_day = len(parts) == 3 and parts == others
-        return is_day or _fold(cell) == _fold(value) or bool(_numbers(cell) & _numbers(value))
+        # Of a time the SQL gives the seconds, too.
+        parts, others = (
+            sorted(map(int, re.findall(r"\d+", re.sub(r"(?<=\d:\d\d):00$", "", text))))
+            for text in (cell, value)
+        )
+        is_time = len(parts) in (3, 5) and parts == others
+        return is_time or _fold(cell) == _fold(value) or bool(_numbers(cell) & _numbers(value))
     try:
         number = float(cell)
     except ValueError:

@@ -22,9 +22,9 @@ from clew.questions.reading import JUDGED, RUN, correct_scores
 from clew.questions.shapes import ShapeClassifier, ShapeExample, train_shapes
 from clew.questions.table_reading import OUTCOMES, TABLE_CONFIDENCE, TableModel, rank_tables
 from clew.train.plan_data import fit_logistic
-from clew.train.plan_fitting import FOLDS, count_by, fit_mixture_of, measure_chances, remember
+from clew.train.plan_fitting import FOLDS, count_by, deal_folds, fit_mixture_of, measure_chances, remember
 from clew.train.plan_judge import JudgeExample, PlanSettings
-from clew.train.table_data import TableExample, TableQuestion, TableSlots, World, read_world
+from clew.train.table_data import PARTS, TableExample, TableQuestion, TableSlots, TableSource
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
@@ -63,41 +63,46 @@ class RunTable:
 
 
 def prepare_tables(
-    folders: Sequence[Path],
+    sources: Sequence[TableSource],
     folds: Mapping[str, int],
     encoder: Encoder,
     settings: PlanSettings,
     out: Path,
     progress: Callable[[str, int, int], None],
-) -> tuple[TableModel, list[RunTable]]:
-    """Return what is fitted before there is a judge, and the questions of each world with their likeliest options,
-    each world with its fold. What is prepared is kept in ``out``."""
+) -> dict[str, tuple[TableModel, list[RunTable]]]:
+    """Return what is fitted before there is a judge, and the questions of each source with their likeliest options,
+    each source with its fold: for spreadsheets ("table"), and for reports ("report") where there are some. What is
+    prepared is kept in ``out``."""
     chooser = random.Random(settings.seed)
     questions: dict[str, list[TableQuestion]] = {}
-    for folder in folders:
-        own = read_world(folder)
-        questions[folder.name] = chooser.sample(own, min(settings.most_tables, len(own)))
+    for source in sources:
+        own = source.read()
+        questions[source.name] = chooser.sample(own, min(settings.most_tables, len(own)))
     slots: dict[str, list[TableSlots]] = {}
-    for number, folder in enumerate(folders):
-        progress("cells", number, len(folders))
-        file = out / f"cells-{folder.name}.pickle"
-        slots[folder.name] = remember(file, partial(_slots_of, folder, encoder, questions[folder.name]))
+    for number, source in enumerate(sources):
+        progress("cells", number, len(sources))
+        file = out / f"cells-{source.name}.pickle"
+        slots[source.name] = remember(file, partial(_slots_of, source, encoder, questions[source.name]))
     columns, cells = fit_cells([each for name, own in slots.items() if folds[name] for each in own])
-    examples: list[TableExample] = []
-    for number, folder in enumerate(folders):
-        progress("queries", number, len(folders))
-        file = out / f"queries-{folder.name}.pickle"
+    examples: dict[str, list[TableExample]] = {}
+    for number, source in enumerate(sources):
+        progress("queries", number, len(sources))
+        file = out / f"queries-{source.name}.pickle"
         strangers = [
-            TableQuestion(folder.name, each.question, "", (), "foreign", each.wording)
-            for name in questions
-            if folds[name] == folds[folder.name] and name != folder.name
-            for each in questions[name]
+            TableQuestion(source.name, each.question, "", (), "foreign", each.wording)
+            for other in sources
+            if folds[other.name] == folds[source.name] and other is not source and other.is_world
+            for each in questions[other.name]
         ]
-        asked = questions[folder.name] + chooser.sample(strangers, min(FOREIGN, len(strangers)))
-        examples += remember(file, partial(_options_of, folder, encoder, asked, columns, cells))
-    runs, parts = run_tables(examples, folds, progress)
-    confidence = np.zeros(len(TABLE_CONFIDENCE))
-    return TableModel(columns, cells, *parts, 1.0, np.ones(3), 0.0, confidence), runs
+        asked = questions[source.name] + chooser.sample(strangers, min(FOREIGN, len(strangers)))
+        own = remember(file, partial(_options_of, source, encoder, asked, columns, cells))
+        examples.setdefault("table" if source.is_world else "report", []).extend(own)
+    prepared = {}
+    for kind, known in examples.items():
+        runs, parts = run_tables(known, folds, progress)
+        confidence = np.zeros(len(TABLE_CONFIDENCE))
+        prepared[kind] = TableModel(columns, cells, *parts, 1.0, np.ones(3), 0.0, confidence), runs
+    return prepared
 
 
 def judge_tables(
@@ -111,25 +116,32 @@ def judge_tables(
         run.likeness = compare(run.example.question.question, run.sentences[:JUDGED])
 
 
-def check_worlds(folders: Sequence[Path]) -> None:
-    """Raise UsageError for too few worlds: two have to be held out."""
-    if len(folders) <= FOLDS:
+def deal_tables(
+    worlds: Sequence[Path], beside: Sequence[Path], contexts: Sequence[Path]
+) -> tuple[list[TableSource], dict[str, int]]:
+    """Return what questions over tables are taken from, and the fold of each by name: 0 is held out, what is
+    ``beside`` never is. ``contexts`` are files of TAT-QA. Raises UsageError for too few worlds."""
+    if len(worlds) <= FOLDS:
         raise UsageError(
-            f"{len(folders)} worlds of tables are too few",
+            f"{len(worlds)} worlds of tables are too few",
             f"Whole worlds are held out: give at least {FOLDS}",
         )
+    parts = [TableSource(file, part) for file in contexts for part in range(PARTS)]
+    folds = deal_folds([world.name for world in worlds], [world.name for world in beside])
+    folds |= {each.name: 1 + each.part % (FOLDS - 1) if each.part % 5 else 0 for each in parts}
+    return [*map(TableSource, (*worlds, *beside)), *parts], folds
 
 
-def _slots_of(folder: Path, encoder: Encoder, questions: Sequence[TableQuestion]) -> list[TableSlots]:
-    with World(folder, encoder) as world:
-        return [world.slots(question) for question in questions]
+def _slots_of(source: TableSource, encoder: Encoder, questions: Sequence[TableQuestion]) -> list[TableSlots]:
+    with source.open(encoder) as tables:
+        return [tables.slots(question) for question in questions]
 
 
 def _options_of(
-    folder: Path, encoder: Encoder, questions: Sequence[TableQuestion], columns: Floats, cells: Floats
+    source: TableSource, encoder: Encoder, questions: Sequence[TableQuestion], columns: Floats, cells: Floats
 ) -> list[TableExample]:
-    with World(folder, encoder) as world:
-        return [world.prepare(question, columns, cells) for question in questions]
+    with source.open(encoder) as tables:
+        return [tables.prepare(question, columns, cells) for question in questions]
 
 
 def fit_cells(slots: Sequence[TableSlots]) -> tuple[Floats, Floats]:

@@ -392,7 +392,7 @@ def plans(
         Path | None,
         typer.Option(metavar="FOLDER", help="Keep this trained judge; fit what surrounds it, without torch."),
     ] = None,
-    steps: Annotated[int | None, option("N", "Steps of the judge.", default="1200", min=1)] = None,
+    steps: Annotated[int | None, option("N", "Steps of the judge.", default="1600", min=1)] = None,
     most: Annotated[int | None, option("N", "Questions of a domain.", default="100", min=1)] = None,
     seed: Annotated[int | None, option("N", "Seed for sampling and order.", default="1", min=0)] = None,
 ) -> None:
@@ -400,9 +400,10 @@ def plans(
 
     A folder is a graph: nodes.csv and edges.csv, as `clew graph add` reads them, and questions.jsonl (question,
     operation, triples, property); or MetaQA (graph.tsv, dev_2hop.jsonl, dev_3hop.jsonl); or a world of tables: files
-    in tables/, and questions.jsonl (question, sql, result). Each graph is also asked without the types of its nodes.
-    Every fourth graph and world is held out: from it come the figures. A line of --directions has a relation, its
-    head, its tail, and a question of yes or no that means just that. An interrupted run continues when started again.
+    in tables/, and questions.jsonl (question, sql, result); or TAT-QA (dev.json). Each graph is also asked without
+    the types of its nodes. Every fourth graph and world is held out: from it come the figures. A line of --directions
+    has a relation, its head, its tail, and a question of yes or no that means just that. An interrupted run continues
+    when started again.
     Needs the extra train.
 
       clew train plans --data plans/ --data tables/ --model all-MiniLM-L6-v2 --out ours
@@ -417,7 +418,7 @@ def plans(
         sorted(
             {
                 file.parent
-                for name in ("questions.jsonl", "graph.tsv")
+                for name in ("questions.jsonl", "graph.tsv", "dev.json")
                 for folder in given
                 for file in folder.glob(f"**/{name}")
             }

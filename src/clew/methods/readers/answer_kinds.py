@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from clew.core.text import candidate_names, query_terms
-from clew.core.values import EITHER, MONTH_PATTERN, POLAR, parse_date
+from clew.core.values import MONTH_PATTERN, parse_date
 
 AnswerKind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
 
@@ -238,12 +238,3 @@ def _is_date_or_number(text: str) -> bool:
 _SELF = frozenset(query_terms("company corporation registrant firm group serve served act acted"))
 #: Words for some of what a question asks for, which do not say which.
 _VAGUE = frozenset(query_terms("certain various several many numerous different additional following"))
-
-
-def repeats_question(text: str, question: str) -> bool:
-    """Return whether an answer only says what the question says, or "certain" of that; one of two things that it
-    offers is an answer."""
-    if EITHER.search(question) or POLAR.search(question):
-        return False
-    words = frozenset(query_terms(text))
-    return bool(words) and words <= frozenset(query_terms(question)) | _SELF | _VAGUE

@@ -1,10 +1,9 @@
-"""Whether a passage mentions what a question is about: its subjects, its names, what it counts and what happened.
+"""Whether a passage mentions what a question is about: its subjects, its names, its days.
 
 A reader of spans marks the best words of the passages that it is given, also of those about somebody else. An answer
-from such a passage is left out by :func:`is_about`, :func:`mentions_event`, :func:`tells_of_another` and
-:func:`tells_of_another_day`, and a yes or no is refused by :func:`unmentioned_names`. The ``subjects`` of a question
-are its names that documents are about, each with the keys of its documents
-(:func:`clew.retrieve.document_fields.named_subjects`).
+from such a passage is left out by :func:`is_about` and :func:`tells_of_another_day`, and a yes or no is refused by
+:func:`unmentioned_names`. The ``subjects`` of a question are its names that documents are about, each with the keys
+of its documents (:func:`clew.retrieve.document_fields.named_subjects`).
 """
 
 from __future__ import annotations
@@ -16,12 +15,7 @@ from clew.core.text import candidate_names, is_stop_term, query_terms
 from clew.core.types import ROW, Node
 from clew.core.values import Date, find_dates, mentions_name
 
-#: A name that ends with a word in small letters but for its first: "Brazil" is one, the abbreviation "CEO" is none.
-_PROPER = re.compile(r"\b[A-Z][^\W\d_A-Z]{2,}$")
 _NAME_PARTS = re.compile(r" (?:and|or|of|the) ")
-_MONTHS = frozenset(
-    "January February March April May June July August September October November December".split()
-)
 
 
 def node_context(node: Node) -> str:
@@ -35,18 +29,6 @@ def is_about(subjects: Mapping[str, frozenset[str]], node: Node) -> bool:
     return not subjects or any(
         node.document in documents or mentions_name(name, node.text) for name, documents in subjects.items()
     )
-
-
-#: A part of a company that is asked about: "the goodwill of the Business segment".
-_ASKED_PART = re.compile(r"\b(?P<part>[A-Z][\w&-]+(?: [A-Z][\w&-]+)*)['’]?s? (?:segment|division)\b")
-
-
-def asked_part(question: str) -> str:
-    """Return the part of a company that a question is about, or ""."""
-    # The pattern begins anew at each capital; most questions have neither word.
-    has_word = "segment" in question or "division" in question
-    asked = _ASKED_PART.search(question) if has_word else None
-    return "" if asked is None else asked["part"]
 
 
 def _longest_names(question: str, is_name: Callable[[str], bool] = bool) -> list[str]:
@@ -83,18 +65,6 @@ def unmentioned_names(question: str, nodes: Sequence[Node]) -> list[str]:
     return missing
 
 
-def mentions_namesake(question: str, node: Node, subjects: Mapping[str, frozenset[str]]) -> bool:
-    """Return whether a node has the last word of a name of the question, and not the others: the wage of "Pellow,
-    Jonas" is not that of Edwin Pellow. The subjects themselves do not count."""
-    words = frozenset(query_terms(node.text))
-    for name in _longest_names(question, lambda words: " " in words):
-        terms = query_terms(name)
-        is_subject = any(mentions_name(subject, name) for subject in subjects)
-        if not is_subject and terms[-1] in words and not words.issuperset(terms):
-            return True
-    return False
-
-
 _ON = re.compile(r"\bon (?:the )?$", re.IGNORECASE)
 #: Columns whose days begin or end what lasts longer.
 _LASTING = re.compile(
@@ -122,44 +92,3 @@ def tells_of_another_day(question: str, sentence: str, node: Node, nodes: Sequen
 
 def _days_of(text: str) -> frozenset[Date]:
     return frozenset(date for date, _, _ in find_dates(text) if date.day)
-
-
-#: The things that a question counts, whose name 92 of 100 texts that answer it have (reading/train.jsonl). A verb
-#: stands behind them, which tells the noun from the words before it: "How many new hotels does it own?"
-_COUNTED = re.compile(
-    r"\bhow many (?:[\w-]+ ){0,3}?(?P<noun>[\w-]{3,})"
-    r"(?= (?:did|do|does|has|have|had|is|are|was|were|will|can|could|would|may)\b)",
-    re.IGNORECASE,
-)
-#: People and times are counted under many names.
-_ANYBODY = frozenset(query_terms("people persons individuals employees times others many total"))
-
-
-#: Who did something, by the words with capitals behind the auxiliary, and what happened, by all words behind them. An
-#: article before a name is no part of it; "may" and "does" ask for what is so, not for what happened.
-_EVENT = re.compile(
-    r"\b[Hh]ow many\b.+?\b(?:did|has|have|had) (?:the )?(?P<who>(?:[A-Z][\w.&-]*(?: (?=[A-Z])|\b))*)(?P<event>.*)"
-)
-#: Verbs that say nothing of what happened, and words of time.
-_LIGHT = frozenset(
-    query_terms("have had get got make be been total in on at by of end year fiscal quarter month day")
-)
-
-
-def mentions_event(question: str, node: Node, subjects: Mapping[str, frozenset[str]]) -> bool:
-    """Return whether a node may tell what a question counts; questions that count nothing that happened ask for no
-    more than the node's words.
-
-    "How many passengers did the Lady Annis carry?" is answered by a text that mentions her, and by no row of a table
-    that only says for how many passengers she has room: a row has to have the verb. ``subjects`` are the names of the
-    question that documents are about; they are compared by :func:`is_about`.
-    """
-    match = _EVENT.search(question)
-    if match is None:
-        return True
-    context = node_context(node)
-    if match["who"] and not subjects and not mentions_name(match["who"], context):
-        return False
-    lower = " ".join(word for word in match["event"].split() if word[:1].islower())
-    words = frozenset(query_terms(lower)) - _LIGHT
-    return node.kind != ROW or not words or not words.isdisjoint(query_terms(context))

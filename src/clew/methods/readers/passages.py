@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.core.protocols import Postings
 from clew.core.text import fold_name, hash_term, query_terms, sentence_spans, title_names
-from clew.core.types import Hit, Node, ReaderPassage
+from clew.core.types import Hit, ReaderPassage
 from clew.core.values import mentions_name
 
 #: At most this many characters of a passage are read, those around the question's words.
@@ -31,15 +31,6 @@ def passage_of_hit(hit: Hit, question: str) -> ReaderPassage:
     title = f"{name}, {heading}" if heading and fold_name(heading) != fold_name(name) else name
     return ReaderPassage(
         title, node.text if len(node.text) <= _READ_CHARACTERS else _cut_text(node.text, question)
-    )
-
-
-def find_hit(node: Node, hits: Sequence[Hit]) -> Hit:
-    """Return the hit of a node; a node that search did not return has the score of the best hit in its table, else of
-    the best hit."""
-    near = [hit.score for hit in hits if hit.node.parent == node.parent] or [hit.score for hit in hits]
-    return next(
-        (hit for hit in hits if hit.node.id == node.id), Hit(node, max(near, default=0.0), (node.id,))
     )
 
 

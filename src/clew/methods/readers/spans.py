@@ -1,10 +1,11 @@
 """The reader without a language model: the words that answer, marked by the trained reader, each with its quote.
 
-A question is tried in this order. Tables are computed with (:mod:`clew.methods.readers.table_answers`). A question of
+A question is tried in this order. The tables among the passages are asked
+(:mod:`clew.methods.readers.table_answers`); a reading of them that is to be stated is the answer. A question of
 several hops is read hop by hop along the evidence (:mod:`clew.methods.readers.composition`). Any other question,
 and one of several hops that cannot be completed, is read as a whole over the best passages together. The
 likeliest sentence, list or row (:mod:`clew.questions.sentences`) is then the answer, or the words that the model
-marks in it.
+marks in it, unless a reading of a table is likelier.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from clew.core.config import DEFAULT_READER
 from clew.core.languages import foreign_language, language_name
 from clew.core.protocols import Snapshot, SpanModel, Trail
 from clew.core.text import fold_name, sentence_spans
-from clew.core.trail import SpanReadStep
+from clew.core.trail import SpanReadStep, TrailRecorder
 from clew.core.types import (
     PASSAGE,
     ROW,
@@ -51,12 +52,7 @@ from clew.core.values import (
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader
-from clew.methods.readers.mentions import (
-    mentions_namesake,
-    tells_of_another_day,
-    unmentioned_names,
-)
-from clew.methods.readers.named_ratios import parse_ratio_question
+from clew.methods.readers.mentions import tells_of_another_day, unmentioned_names
 from clew.methods.readers.passages import (
     is_file_name,
     passage_of_hit,
@@ -65,13 +61,8 @@ from clew.methods.readers.passages import (
     weigh_terms,
 )
 from clew.methods.readers.quotes import find_supporting_quote, quote_around
-from clew.methods.readers.table_answers import (
-    TableAnswer,
-    answer_from_hits,
-    estimate_probability,
-    open_calculator,
-)
-from clew.methods.readers.year_series import parse_series_question
+from clew.methods.readers.table_answers import announce_scale, answer_reading, open_table, read_reports
+from clew.parse.data_tables import SCALE_NAMES
 from clew.questions.sentences import (
     HITS,
     LIST,
@@ -81,6 +72,7 @@ from clew.questions.sentences import (
     measure_sentences,
     split_hits,
 )
+from clew.questions.table_reading import TableReader
 from clew.retrieve.document_fields import named_subjects
 
 #: The answer of a sub-question before, as :mod:`clew.methods.readers.composition` writes it.
@@ -92,16 +84,12 @@ _CAPITALISED_END = re.compile(r"(?:^|\s)[A-Z][\w.’'-]*$")
 _PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
 #: A longer question is no question of the kinds that rules know, and their patterns take the square of its length.
 RULED_LENGTH = 600
-#: A cell that is less sure than this answers only where the model marks nothing surer.
-_SURE_CELL = 0.8
 #: From these probabilities on the words marked in a sentence are the answer, and a title is.
 _SURE_MARK, _SURE_TITLE = 0.5, 0.5
 #: A hop of a composed question has an answer from this confidence on.
 _SURE_HOP = 0.25
 #: The score of "yes" or "no" where it is not among the likeliest spans.
 _FAR = 10.0
-#: An answer that abstains names candidates of at least this confidence as the nearest.
-_WORTH_NAMING = 0.05
 
 
 def read_hits(hits: Sequence[Hit]) -> list[Hit]:
@@ -129,11 +117,12 @@ class SpanAnswerReader:
     answer abstains if its confidence, the estimated probability that it is right, is below ``min_confidence``. The
     score of a span in the r-th passage (from 0) is lowered by ``rank_weight`` times log(1 + r). Up to
     ``alternatives`` other answers are listed. ``compose`` no reads every question as a whole; ``calculate`` no never
-    computes with the cells of tables (:mod:`clew.methods.readers.calculation`).
+    asks the tables among the passages (:mod:`clew.methods.readers.table_answers`).
     """
 
     model: SpanModel
     ranker: SentenceRanker
+    tables: TableReader
     passages: int = 6
     hop_passages: int = 3
     min_confidence: float = SHOWN_FROM
@@ -161,6 +150,7 @@ class SpanAnswerReader:
         return cls(
             span_model,
             SentenceRanker(resources.tools.plan_judge()),
+            TableReader(resources.tools.plan_judge(), "report"),
             passages,
             hop_passages,
             min_confidence,
@@ -189,27 +179,35 @@ class SpanAnswerReader:
             return ExtractiveReader.build(self.snapshot).read(question, hits, trail)
         is_short = len(question.text) <= RULED_LENGTH
         question = replace(question, text=_write_days(question.text, hits))
-        is_alone = len(question.scope.documents or ()) == 1
         composition = compose_question(question.text) if self.compose and is_short else None
         compares_documents = composition is not None and self._compares_documents(question.text, composition)
-        cell = None
-        if not compares_documents:
-            cell = self._answer_by_calculation(question.text, hits, trail, is_alone)
-        if cell is not None and _is_of_another_day(question.text, cell):
-            cell = None
-        if cell is not None and (cell.formula or (cell.confidence or 0.0) >= _SURE_CELL):
-            return _refuse_other_ratio(question.text, cell)
-        if cell is not None and self._is_of_namesake(question.text, cell):
-            cell = None
+        # No table has both of two things that documents are about.
+        cell = None if compares_documents else self._ask_tables(question.text, hits, trail)
+        if cell is not None and (cell.confidence or 0.0) >= STATED_FROM:
+            return cell
         if composition is not None and (answer := self._answer_by_hops(question, composition, hits, trail)):
             return answer if compares_documents else _refuse_unmentioned(question.text, answer, hits)
         answer = self._answer_whole(question.text, hits, trail)
-        if cell is not None and (answer.abstained or (cell.confidence or 0.0) >= (answer.confidence or 0.0)):
-            answer = cell
+        if cell is not None and _stands_before(cell, answer):
+            answer = cell if answer.abstained else replace(cell, others=(answer, *cell.others))
         if self._leaves_comparison_open(question.text, composition):
             return _abstain(answer)
-        answer = _refuse_unmentioned(question.text, answer, hits)
-        return _refuse_other_ratio(question.text, _refuse_other_years(question.text, answer))
+        return _refuse_unmentioned(question.text, answer, hits)
+
+    def _ask_tables(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer | None:
+        """Return the answer of the likeliest reading over the tables among hits, with those of the next ones; None
+        where none is likely."""
+        if self.snapshot is None or not self.calculate:
+            return None
+        answers: list[Answer] = []
+        for reading in read_reports(question, hits, self.snapshot, self.tables):
+            if reading.probability >= self.min_confidence:
+                recorder = trail if not answers else TrailRecorder()
+                answer = answer_reading(question, reading, self.snapshot, recorder)
+                nodes = [hit.node for hit in answer.evidence]
+                if not any(tells_of_another_day(question, node.text, node, nodes) for node in nodes):
+                    answers.append(replace(answer, reader="span"))
+        return replace(answers[0], others=tuple(answers[1:])) if answers else None
 
     def _compares_documents(self, question: str, composition: Composition) -> bool:
         """Return whether a question compares two things that documents are about; no table of either has both."""
@@ -224,10 +222,6 @@ class SpanAnswerReader:
         orders = any(map(is_order_word, re.findall(r"[a-z]+", question)))
         is_about_them = len(subjects) > 1 or any(name in subjects for name in names)
         return orders and is_about_them and EITHER.search(question) is not None
-
-    def _is_of_namesake(self, question: str, cell: Answer) -> bool:
-        subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
-        return any(mentions_namesake(question, hit.node, subjects) for hit in cell.evidence)
 
     def _answer_whole(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the words that answer in the likeliest sentence, where the reader marks some, else the sentence."""
@@ -360,50 +354,21 @@ class SpanAnswerReader:
             return ""
         if read_cell(reading.text).kind != "number":
             return ""
-        calculator = open_calculator(node.parent, hits, self.snapshot)
-        return "" if calculator is None else calculator.scale_word(node.id, reading.text)
-
-    def _answer_by_calculation(
-        self, question: str, hits: Sequence[Hit], trail: Trail, is_alone: bool
-    ) -> Answer | None:
-        """Return the answer that the cells of a table give, None where no table fits the question well enough."""
-        calculated = self._calculate(question, hits, trail, is_alone)
-        if calculated is None:
-            return None
-        calculation = calculated.calculation
-        return Answer(
-            calculation.text,
-            tuple(dict.fromkeys(hit for hit, _ in calculated.cells)),
-            tuple(dict.fromkeys(quote for _, quote in calculated.cells)),
-            reader="span",
-            confidence=estimate_probability(calculation),
-            values=calculation.values if len(calculation.values) > 1 else (),
-            formula=calculation.formula,
-            by_rule=True,
-        )
-
-    def _calculate(
-        self, question: str, hits: Sequence[Hit], trail: Trail, is_alone: bool = False
-    ) -> TableAnswer | None:
-        """Return what the cells of a table give. ``is_alone``: one document alone is asked."""
-        if self.snapshot is None or not self.calculate:
-            return None
-        return answer_from_hits(question, hits, self.snapshot, trail, is_alone)
+        table = announce_scale(open_table(node.parent, "table", self.snapshot), hits)
+        row = next((row for row in table.rows if row.id == node.id), None)
+        if row is None or reading.text.strip() not in row.cells[1:]:
+            return ""
+        scale = table.cell(row, row.cells.index(reading.text.strip(), 1)).scale
+        return f" {word}" if (word := SCALE_NAMES.get(scale, "")) else ""
 
     def _answer_by_hops(
         self, whole: Question, composition: Composition, hits: Sequence[Hit], trail: Trail
     ) -> Answer | None:
         """Return the answer composed of the readings of all sub-questions, None if one of them is not found."""
         readings: list[Reading] = []
-        by_rule = False
         for part in composition.parts:
             values = [reading.text for reading in readings]
             asked, about = (_fill_references(text, values) for text in (part.text, part.about))
-            if not about and (calculated := self._calculate(asked, hits, trail)) and calculated.cells:
-                probability = estimate_probability(calculated.calculation)
-                readings.append(Reading(calculated.calculation.text, probability, *calculated.cells[0]))
-                by_rule = True
-                continue
             if about:
                 chosen = select_hits_about(about, hits)[: self.hop_passages]
                 contexts: list[tuple[int, ...]] = [(number,) for number in range(len(chosen))]
@@ -428,7 +393,6 @@ class SpanAnswerReader:
             reader="span",
             confidence=min(reading.confidence for reading in readings),
             formula=_comparison(composition, readings),
-            by_rule=by_rule,
         )
 
     def _read_passages(
@@ -485,6 +449,14 @@ class SpanAnswerReader:
         return Reading(span.text, confidence, hit, quote_around(hit.node, span, question))
 
 
+def _stands_before(cell: Answer, answer: Answer) -> bool:
+    """Return whether the reading of a table is likelier than that of a sentence; a row of a table says what is in it,
+    not what is computed of it, and comes second unless it is stated."""
+    likelihood = answer.confidence or 0.0
+    is_row = bool(answer.evidence) and answer.evidence[0].node.kind == ROW and likelihood < STATED_FROM
+    return answer.abstained or is_row or (cell.confidence or 0.0) >= likelihood
+
+
 def score_verdicts(spans: Sequence[Span]) -> tuple[float, float]:
     """Return the scores of "yes" and of "no" beside that nothing answers; what is not among spans is far below."""
     best = {"yes": -_FAR, "no": -_FAR}
@@ -529,34 +501,11 @@ def _write_days(question: str, hits: Sequence[Hit]) -> str:
     return question
 
 
-def _is_of_another_day(question: str, cell: Answer) -> bool:
-    nodes = [hit.node for hit in cell.evidence]
-    return any(tells_of_another_day(question, node.text, node, nodes) for node in nodes)
-
-
 def _refuse_unmentioned(question: str, answer: Answer, hits: Sequence[Hit]) -> Answer:
     """Return an answer that abstains in place of a yes or no about a name that no passage mentions."""
     if answer.abstained or answer.text.casefold() not in {"yes", "no"}:
         return answer
     return _abstain(answer) if unmentioned_names(question, [hit.node for hit in hits]) else answer
-
-
-def _refuse_other_years(question: str, answer: Answer) -> Answer:
-    """Return an answer that abstains in place of one that names none of the years among which a question chooses."""
-    series = parse_series_question(question)
-    chooses = series is not None and series.kind in {"highest", "rises"} and bool(series.years)
-    if series is None or not chooses or answer.abstained or any(year in answer.text for year in series.years):
-        return answer
-    return _abstain(answer)
-
-
-def _refuse_other_ratio(question: str, answer: Answer) -> Answer:
-    """Return an answer that abstains in place of one to a question for a named ratio that neither computes the ratio
-    nor quotes it by its name."""
-    ratio = None if answer.abstained else parse_ratio_question(question)
-    if ratio is None or answer.formula or any(ratio.ratio.is_named_in(quote.text) for quote in answer.quotes):
-        return answer
-    return _abstain(answer)
 
 
 def _abstain(answer: Answer) -> Answer:

@@ -1,263 +1,329 @@
-"""Answers from the tables of the documents that search returned, without a language model.
+"""Answers of readings over tables: what a reading says in words, with its cells as quotes; and the readings over the
+tables of documents that search found.
 
-Which table to compute with (:mod:`clew.methods.readers.calculation`) is found in three ways, tried in this order. The
-line items of a document, over all its tables, answer questions over several years and for named ratios. A line item
-that a question names in full is read wherever in its document it stands. Else the tables among the hits are tried,
-and the one whose labels fit the question's words best answers.
+Tables of data files and of reports are read alike (:mod:`clew.questions.table_reading`): the former all at once by
+the method ``tables``, of the latter those among the hits, and none of a document about somebody else than the
+question names.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
+from clew.core.cell_values import read_scale
 from clew.core.protocols import Snapshot, Trail
-from clew.core.trail import CalculateStep
-from clew.core.types import PASSAGE, ROW, TABLE, Hit, Quote
-from clew.core.values import remove_names
-from clew.methods.readers.answer_kinds import expected_kind, is_impossible, repeats_question
-from clew.methods.readers.calculation import (
-    MAX_ROWS,
-    PART_OF_YEAR,
-    Calculation,
-    TableCalculator,
-    find_operation,
-    find_periods,
-)
-from clew.methods.readers.line_items import asks_value, document_lines
-from clew.methods.readers.mentions import asked_part, is_about, mentions_event
-from clew.methods.readers.named_ratios import answer_ratio, find_common_line, parse_ratio_question
-from clew.methods.readers.passages import find_hit
+from clew.core.trail import TableQueryStep
+from clew.core.types import KINDS, MAX_POSSIBLE, PASSAGE, ROW, TABLE, Answer, Hit, Plan
+from clew.methods.readers.mentions import is_about
 from clew.methods.readers.quotes import quote_cell
-from clew.methods.readers.year_series import answer_series, parse_series_question
-from clew.parse.data_tables import DataTable, table_from_node
+from clew.parse.data_tables import (
+    DATA_TYPES,
+    SCALE_NAMES,
+    DataTable,
+    name_tables,
+    names_years,
+    table_from_node,
+)
+from clew.questions.table_catalogue import TableCatalogue
+from clew.questions.table_plans import CHANGE, EACH, HIGHER, LOWER, RATIO, SHARE
+from clew.questions.table_query import GROUP, ResultRow, TableArrays, TableQuery
+from clew.questions.table_reading import TableReader, TableReading
+from clew.questions.text import QuestionText
 from clew.retrieve.document_fields import named_subjects
 
-#: A question is answered from the cells of a table from this fit of its words on. The words around a looked-up cell
-#: have to fit better; which periods a table has hardly depends on them.
-_MIN_FIT, _NEEDED_FIT = 0.35, {"lookup": 0.5, "direction": 0.5, "periods": 0.2}
-#: From this fit on all words of a question fit.
-_WHOLE_FIT = 0.99
-#: At most so many tables are tried; the fit of each after the first is lowered by so much more.
-_MAX_TABLES, _RANK_LOSS = 5, 0.05
-#: Of tables that fit nearly as well, a consolidated one is preferred to others by this factor.
-_CONSOLIDATED, _PART_WORTH = re.compile(r"\bconsolidated\b", re.IGNORECASE), 0.85
-#: "Earnings per share" is a line item; its "per" asks for no ratio.
-_PER_SHARE = re.compile(r"\bper (?:\w+ )?share\b", re.IGNORECASE)
-#: The lines of a table above its first row: caption and header.
-_MAX_HEADER_LINES = 50
-#: At most so many cells of a formula are quoted.
-_MAX_OPERANDS = 12
+#: At most so many tables of reports are read for a question, and a longer one is left to SQL.
+_MAX_TABLES, _MAX_LINES = 4, 2_000
+_ANNOUNCED_SCALE = re.compile(
+    r"\bin (?:[$€£]|US|dollars|euros| )*(?:thousand|million|billion)s\b", re.IGNORECASE
+)
+#: Parts of an answer that are printed, and rows that are quoted.
+_PRINTED, QUOTED = 50, 5
 
 
-@dataclass(frozen=True, slots=True)
-class TableAnswer:
-    """An answer that the cells of a table give, and these cells as quotes, each with its hit."""
-
-    calculation: Calculation
-    cells: tuple[tuple[Hit, Quote], ...]
-
-
-def answer_from_hits(
-    question: str, hits: Sequence[Hit], snapshot: Snapshot, trail: Trail, is_alone: bool = False
-) -> TableAnswer | None:
-    """Return the answer of the tables of the documents of ``hits``; None where no table fits well enough, which the
-    trail says. ``is_alone``: one document alone is asked."""
-    started = time.perf_counter()
-    calculation, is_over_years = _calculate_from_lines(question, hits, snapshot)
-    if calculation is None and not is_over_years:
-        calculation = _calculate_from_tables(question, hits, snapshot, is_alone)
-    if calculation is None:
-        return None
-    fits = _may_answer(calculation, question)
-    operands = dict.fromkeys(
-        (operand.row.id, operand.text, operand.column) for operand in calculation.operands
-    )
-    chosen = list(operands)[:_MAX_OPERANDS] if fits else []
-    nodes = snapshot.nodes(snapshot.rows([id for id, _, _ in chosen])) if chosen else []
-    subjects = named_subjects(question, snapshot) if fits else {}
-    fits = fits and all(mentions_event(question, node, subjects) for node in nodes)
-    cells = tuple(
-        (find_hit(node, hits), quote_cell(node, text, column))
-        for node, (_, text, column) in zip(nodes if fits else (), chosen if fits else (), strict=True)
-    )
-    trail.add(
-        CalculateStep(
-            calculation.operation,
-            calculation.table.id,
-            calculation.text,
-            calculation.formula,
-            round(calculation.confidence, 3),
-            "answered" if fits else "not sure enough",
-            hits=tuple(hit for hit, _ in cells[:1]),
-            seconds=time.perf_counter() - started,
-        )
-    )
-    return TableAnswer(calculation, cells) if fits else None
-
-
-def _may_answer(calculation: Calculation, question: str) -> bool:
-    """Return whether a calculation fits the words of a question well enough, and gives what the question asks for."""
-    return (
-        calculation.confidence >= _NEEDED_FIT.get(calculation.operation, _MIN_FIT)
-        and not calculation.table.table.headers_uncertain
-        # "How many" asks for a number: the cell that fits its words may hold the name of a country.
-        and (expected_kind(question) != "amount" or any(map(str.isdigit, calculation.text)))
-        and not is_impossible(question, calculation.text)
-        and not (calculation.operation == "lookup" and repeats_question(calculation.text, question))
-    )
-
-
-def estimate_probability(calculation: Calculation) -> float:
-    """Return how often an answer of such a fit was right on TAT-QA's seen contexts (benchmarks/tables.py): 85 % where
-    all words fit, about half of the looked-up cells and two thirds of the computed ones elsewhere."""
-    fit = calculation.confidence
-    if fit >= _WHOLE_FIT:
-        return 0.85
-    return 0.2 + 0.3 * fit if calculation.operation == "lookup" else 0.5 + 0.2 * fit
-
-
-def _calculate_from_lines(
-    question: str, hits: Sequence[Hit], snapshot: Snapshot
-) -> tuple[Calculation | None, bool]:
-    """Return the answer that the line items of the document give to a question over several years or for a named
-    ratio, and whether no single cell can answer the question."""
-    ratio = parse_ratio_question(question)
-    series = parse_series_question(question) if ratio is None else None
-    # The lines are those of the whole company.
-    if (ratio is None and series is None) or asked_part(question):
-        return None, False
-    lines = document_lines(hits, snapshot, named_subjects(question, snapshot))
-    answer = None
-    if lines is not None and ratio is not None:
-        answer = answer_ratio(ratio, lines)
-    elif lines is not None and series is not None:
-        own = {table.document for table in lines.tables}
-        passages = (hit.node for hit in hits if hit.node.kind == PASSAGE and hit.node.document in own)
-        answer = answer_series(series, lines, " ".join(node.text for node in passages))
-    return answer, series is not None and series.kind not in {"highest", "average", "sum", "count"}
-
-
-def _calculate_from_tables(
-    question: str, hits: Sequence[Hit], snapshot: Snapshot, is_alone: bool
-) -> Calculation | None:
-    """Return the best answer of the tables that are among ``hits`` or have rows among them, a better hit's first.
-
-    Tables of documents about somebody else than the question names are left out; in those about them, their name says
-    nothing about rows and columns. Of tables that fit nearly as well, consolidated ones come first, unless a part of
-    the company is asked about.
-    """
+def read_reports(
+    question: str, hits: Sequence[Hit], snapshot: Snapshot, reader: TableReader
+) -> tuple[TableReading, ...]:
+    """Return how a question reads over the tables of reports that are among ``hits`` or have rows there, the
+    likeliest first."""
     subjects = named_subjects(question, snapshot)
-    line = _named_line(question, hits, snapshot, subjects, is_alone)
-    if line is not None:
-        return line
-    # A removed name leaves a blank: of "Pfizer's sales" there is " 's sales" left.
-    unnamed = re.sub(r"\s['’]s?(?!\w)", " ", remove_names(list(subjects), question)) if subjects else question
+    data = {document.key for document in snapshot.documents() if document.media_type in DATA_TYPES}
     ids = dict.fromkeys(
         hit.node.id if hit.node.kind == TABLE else hit.node.parent or ""
         for hit in hits
-        if hit.node.kind in {TABLE, ROW} and is_about(subjects, hit.node)
+        if hit.node.kind in {TABLE, ROW} and hit.node.document not in data and is_about(subjects, hit.node)
     )
-    asks_part = bool(asked_part(question))
-    best: tuple[float, Calculation] | None = None
-    for place, id in enumerate([id for id in ids if id][:_MAX_TABLES]):
-        calculator = open_calculator(id, hits, snapshot)
-        answer = None if calculator is None else calculator.answer(unnamed)
-        if answer is None:
-            continue
-        answer = replace(answer, confidence=answer.confidence * (1 - _RANK_LOSS * place))
-        is_whole = asks_part or _CONSOLIDATED.search(answer.table.table.caption)
-        worth = answer.confidence * (1.0 if is_whole else _PART_WORTH)
-        if best is None or worth > best[0]:
-            best = worth, answer
-    return best[1] if best else None
+    tables = snapshot.nodes(snapshot.rows(list(filter(None, ids))[:_MAX_TABLES]))
+    short = [node.id for node in tables if node.text.count("\n") <= _MAX_LINES]
+    catalogues = [open_catalogue(id, "table", snapshot) for id in short]
+    known = [catalogue for catalogue in catalogues if catalogue is not None]
+    readings = reader.read(question, known, MAX_POSSIBLE) if known else ()
+    return tuple(_complete_table(reading, hits, name_views(snapshot)) for reading in readings)
 
 
-@dataclass(frozen=True, slots=True)
-class _ValueQuestion:
-    """A question for the value of a line item in one year or several, or for its change between two. Without
-    ``years`` it asks for the latest."""
-
-    years: tuple[str, ...]
-    is_change: bool
-    in_percent: bool
-
-    @property
-    def years_needed(self) -> int:
-        return 2 if self.is_change else max(len(self.years), 1)
+def _complete_table(reading: TableReading, hits: Sequence[Hit], names: Mapping[str, str]) -> TableReading:
+    """Return a reading whose table has the name of its view, and where it gives no scale, that which a passage of its
+    document among ``hits`` announces."""
+    plan = reading.plan
+    table = announce_scale(plan.query.table, hits)
+    table = replace(table, name=names[table.id])
+    other = None if plan.other is None else replace(plan.other, table=table)
+    return replace(reading, plan=replace(plan, query=replace(plan.query, table=table), other=other))
 
 
-def _parse_value_question(question: str) -> _ValueQuestion | None:
-    """Return what a question asks of a line item; None for another question, or one about part of a year."""
-    years = tuple(dict.fromkeys(find_periods(question)))
-    operation = find_operation(_PER_SHARE.sub(" ", question))
-    says_change = question.lower().startswith(("by how", "how did"))
-    is_change = says_change or operation in {"change", "percent change"}
-    asked = _ValueQuestion(
-        tuple(sorted(years)) if is_change else years, is_change, operation == "percent change"
+def announce_scale(table: DataTable, hits: Sequence[Hit]) -> DataTable:
+    """Return a table of which the columns without a scale have the one that another header or a passage of its
+    document announces: "expressed in thousands of dollars"."""
+    texts = [" ".join((table.table.caption, *(column.header for column in table.columns)))]
+    texts += [
+        hit.node.text for hit in hits if hit.node.document == table.document and hit.node.kind == PASSAGE
+    ]
+    announced = next(filter(None, map(_ANNOUNCED_SCALE.search, texts)), None)
+    scale = read_scale(announced[0]) if announced else None
+    if scale is None:
+        return table
+    lacking = [
+        place
+        for place, column in enumerate(table.columns)
+        if column.type == "number" and column.scale == 1.0 and column.unit != "%"
+    ]
+    columns, inner = list(table.columns), list(table.table.columns)
+    for place in lacking:
+        columns[place] = replace(columns[place], scale=scale)
+        inner[place] = replace(inner[place], scale=scale)
+    return replace(table, columns=tuple(columns), table=replace(table.table, columns=tuple(inner)))
+
+
+def name_views(snapshot: Snapshot) -> Mapping[str, str]:
+    """Return the names of the views of all tables by the ids of their nodes."""
+    names: dict[str, str] = snapshot.memoize(
+        "table-names", partial(_name_tables, snapshot), documents_only=True
     )
-    if not asks_value(question) or PART_OF_YEAR.search(question) or any(len(year) != 4 for year in years):
-        return None
-    if len(years) > asked.years_needed or not (is_change or operation in {"lookup", "periods"}):
-        return None
-    return asked
+    return names
 
 
-def _named_line(
-    question: str,
-    hits: Sequence[Hit],
-    snapshot: Snapshot,
-    subjects: Mapping[str, frozenset[str]],
-    is_alone: bool,
-) -> Calculation | None:
-    """Return the value of the line item that a question names in full, or its change, wherever in the document its
-    table stands: the hits are often tables about a part of the company. None for other questions."""
-    asked = _parse_value_question(question)
-    lines = None if asked is None else document_lines(hits, snapshot, subjects)
-    if asked is None or lines is None:
-        return None
-    years = asked.years or tuple(sorted(lines.latest_years()[: asked.years_needed]))
-    if len(years) != asked.years_needed:
-        return None
-    common = find_common_line(lines.asked_words(question), lines, years)
-    chosen = (common, True) if common is not None else lines.choose(question, years)
-    if chosen is None:
-        return None
-    item, is_certain = chosen
-    # Where there is one document, or one is asked alone, a question need not name whom it is about.
-    is_asked = any(item.table.document in documents for documents in subjects.values()) or (
-        not subjects and (is_alone or len(snapshot.documents()) == 1)
+def _name_tables(snapshot: Snapshot) -> dict[str, str]:
+    nodes = snapshot.nodes(np.flatnonzero(snapshot.column("kind") == KINDS.index(TABLE)))
+    nodes.sort(key=lambda node: (node.document, node.position))
+    return {node.id: name for name, _, node in name_tables(nodes)}
+
+
+def open_catalogue(id: str, name: str, snapshot: Snapshot) -> TableCatalogue | None:
+    """Return what the table of a table node can be asked, under a name for its view; None where its columns have no
+    names."""
+    catalogue: TableCatalogue | None = snapshot.memoize(
+        f"table-catalogue/{id}/{name}", partial(_build_catalogue, id, name, snapshot), documents_only=True
     )
-    calculator = open_calculator(item.table.id, hits, snapshot)
-    if calculator is None or (subjects and not is_asked):
-        return None
-    places = [(item.row, item.columns[year]) for year in years]
-    fit = 1.0 if is_certain and is_asked else 0.95
-    if asked.is_change:
-        return calculator.subtract_cells(places[1], places[0], asked.in_percent, fit)
-    return calculator.read_cells(places, fit)
+    return catalogue
 
 
-def open_table(id: str, snapshot: Snapshot) -> DataTable | None:
-    """Return the table of a table node as data; None for a table of more than :data:`MAX_ROWS` rows, which is left to
-    SQL, and not read to count them: each row is a line."""
+def _build_catalogue(id: str, name: str, snapshot: Snapshot) -> TableCatalogue | None:
+    table = open_table(id, name, snapshot)
+    is_usable = len(table.rows) > 1 and len(table.columns) > 1 and not table.table.headers_uncertain
+    return TableCatalogue(TableArrays(table)) if is_usable else None
+
+
+def open_table(id: str, name: str, snapshot: Snapshot) -> DataTable:
+    """Return the table of a table node as data, under a name for its view."""
     node = snapshot.nodes(snapshot.rows([id]))[0]
-    if node.text.count("\n") > MAX_ROWS + _MAX_HEADER_LINES:
-        return None
     table: DataTable = snapshot.memoize(f"table/{id}", partial(table_from_node, node), documents_only=True)
-    return table if len(table.rows) <= MAX_ROWS else None
+    return replace(table, name=name)
 
 
-def open_calculator(id: str, hits: Sequence[Hit], snapshot: Snapshot) -> TableCalculator | None:
-    """Return the calculator of a table node, with the passages of its document among ``hits`` around it; None for a
-    table of more than :data:`MAX_ROWS` rows."""
-    table = open_table(id, snapshot)
-    if table is None:
-        return None
-    node = snapshot.nodes(snapshot.rows([id]))[0]
-    own = [hit.node.text for hit in hits if hit.node.document == node.document and hit.node.kind == PASSAGE]
-    around = " ".join((node.document_name.replace("_", " "), *node.headings))
-    return TableCalculator(table, " ".join(own), around)
+def answer_reading(
+    question: str, reading: TableReading, snapshot: Snapshot, trail: Trail, recipe: str = ""
+) -> Answer:
+    """Return the answer of a reading, with the rows that it was made of."""
+    started = time.perf_counter()
+    query, result = reading.plan.query, reading.result
+    rows = [row for row in (*result.rows, *result.others) if len(row.rows)]
+    values = describe_reading(question, reading)
+    trail.add(
+        TableQueryStep(
+            reading.plan.sql,
+            "clew's parser",
+            query.table.name,
+            "answered" if values else "no row fits" if not rows else "the cell is empty",
+            seconds=time.perf_counter() - started,
+        )
+    )
+    cells = list(dict.fromkeys(_cells_of(reading)))
+    count = len({place for row in rows for place in row.rows.tolist()})
+    source = f"from {count:,} row{'s' * (count != 1)} of the table '{query.table.name}'"
+    if reading.plan.other is not None or reading.plan.along:
+        source = f"of {', '.join(cell for _, cell, _ in cells)}, {source}"
+    empty = (
+        ""
+        if values
+        else f"Not given: {'the cell is empty' if rows else 'no row fits'}. Read as: {reading.sentence}"
+    )
+    plan = Plan("table", reading.plan.sql, reading.plan.operation)
+    return replace(
+        quote_rows(values or [empty], cells, snapshot, "tables", plan, recipe),
+        values=tuple(values),
+        empty=not values,
+        confidence=reading.probability,
+        formula=f"Read as: {reading.sentence}. Computed {source}.",
+    )
+
+
+def _cells_of(reading: TableReading) -> Iterator[tuple[str, str, int | None]]:
+    """Yield the cells that a reading was made of, as :func:`quote_rows` takes them: each number of a formula."""
+    plan, result = reading.plan, reading.result
+    columns: list[tuple[Sequence[ResultRow], TableQuery]] = [(result.rows, plan.query)]
+    if plan.other is not None:
+        columns.append((result.others, plan.other))
+    elif plan.along:
+        columns = [(result.rows[:1], replace(plan.query, column=place)) for place in plan.along]
+    for rows, query in columns:
+        shown = query.column if query.column is not None else query.group
+        for place in [place for row in rows for place in row.rows[:QUOTED].tolist()][:QUOTED]:
+            row = query.table.rows[place]
+            is_cell = shown is not None and shown != GROUP
+            yield row.id, row.cells[shown] if is_cell else "", None if shown == GROUP else shown
+
+
+def quote_rows(
+    values: Sequence[str],
+    cells: Sequence[tuple[str, str, int | None]],
+    snapshot: Snapshot,
+    reader: str,
+    plan: Plan,
+    recipe: str,
+) -> Answer:
+    """Return an answer with the rows that it quotes: (id of the row's node, the cell to mark, its column)."""
+    printed = "; ".join(values[:_PRINTED])
+    more = len(values) - _PRINTED
+    nodes = snapshot.nodes(snapshot.rows([id for id, _, _ in cells])) if cells else []
+    hits = tuple(Hit(node, 1.0, (node.id,)) for node in dict.fromkeys(nodes))
+    quotes = (quote_cell(node, cell, column) for node, (_, cell, column) in zip(nodes, cells, strict=True))
+    return Answer(
+        f"{printed}; and {more:,} more" if more > 0 else printed,
+        hits,
+        tuple(dict.fromkeys(quotes)),
+        reader=reader,
+        values=tuple(values) if len(values) > 1 else (),
+        plan=plan,
+        context=hits,
+        recipe=recipe,
+    )
+
+
+def describe_reading(question: str, reading: TableReading) -> list[str]:
+    """Return what a reading answers, each value in words; [] where no row fits or the cells are empty."""
+    plan, result = reading.plan, reading.result
+    if plan.formula == EACH:
+        table, cells = plan.query.table, zip(plan.along, result.rows, strict=True)
+        return [_describe_cell(table, row.rows[0], place) for place, row in cells if row.value is not None]
+    if not plan.formula:
+        return list(_describe_results(question, plan.query, result.rows))
+    if result.number is None:
+        return []
+    number = abs(result.number)
+    rows = [*result.rows, *result.others]
+    if plan.along and plan.formula in (HIGHER, LOWER):
+        return [rows[0].name]
+    if plan.formula in (HIGHER, LOWER):
+        best = [row.name for row in rows if row.value == result.number]
+        amounts = " and ".join(
+            _describe_number(plan.query, row.value, row) for row in rows if isinstance(row.value, float)
+        )
+        return [f"{' and '.join(best)} ({amounts})"]
+    if plan.formula == RATIO:
+        return [format_amount(number, "", 1.0)]
+    if plan.formula == SHARE:
+        return [format_amount(number, "%", 1.0)]
+    column = plan.query.column
+    if column is not None and plan.query.table.columns[column].type == "date":
+        return [f"{number:,.0f} day{'s' * (number != 1)}"]
+    if plan.formula == CHANGE:
+        return [format_amount(result.number, "%", 1.0)]
+    return [_describe_number(plan.query, result.number, rows[0])]
+
+
+def _describe_results(question: str, query: TableQuery, results: Sequence[ResultRow]) -> tuple[str, ...]:
+    """Return each row of a result in words; a list of cells has each once, as it is written."""
+    values = []
+    for result in results:
+        if result.value is None:
+            continue
+        if query.aggregate == "values" and query.column is not None:
+            text = _describe_cell(query.table, result.rows[0], query.column)
+        elif isinstance(result.value, str):
+            text = result.value
+        elif query.aggregate == "count":
+            text = f"{result.value:,.0f}{_name_counted(question)}"
+        else:
+            text = _describe_number(query, result.value, result)
+        values.append(f"{result.name}: {text}" if result.name else text)
+    return tuple(dict.fromkeys(values)) if query.aggregate == "values" else tuple(values)
+
+
+def _describe_cell(table: DataTable, place: int, column: int) -> str:
+    """Return a cell as it is written, with its scale where the table or the column says it."""
+    row = table.rows[place]
+    cell, text = table.cell(row, column), row.cells[column]
+    word = SCALE_NAMES.get(cell.scale, "") if cell.kind == "number" else ""
+    return f"{text} {word}" if word and word not in text.casefold() else text
+
+
+def _name_counted(question: str) -> str:
+    """Return what a question counts, behind a blank: the word after "how many"; "" where it has none."""
+    words = QuestionText(question).words
+    for first, second, third in zip(words, words[1:], words[2:], strict=False):
+        if (first.text, second.text) == ("how", "many") and third.is_content:
+            return f" {question[third.start : third.end]}"
+    return ""
+
+
+def _describe_number(query: TableQuery, value: float, result: ResultRow) -> str:
+    """Return a number that was computed from cells, with the unit and scale of the first of them."""
+    if query.aggregate == "share":
+        return format_amount(value, "%", 1.0)
+    if query.column is None or query.aggregate in {"count", "distinct"}:
+        return f"{value:,.0f}"
+    column = query.table.columns[query.column]
+    cell = query.table.cell(query.table.rows[result.rows[0]], query.column) if len(result.rows) else None
+    if cell is not None and cell.kind == "number":
+        unit, scale = cell.unit, cell.scale
+    else:
+        unit, scale = column.unit, column.scale
+    return format_value(value, column.header or column.name, unit, scale)
+
+
+def format_value(value: float, header: str, unit: str, scale: float) -> str:
+    """Return a number of a column with its unit and scale, a year as years are written."""
+    if not unit and value.is_integer() and names_years(header):
+        return f"{value:.0f}"
+    return format_amount(value, unit, scale)
+
+
+def format_amount(value: float, unit: str, scale: float) -> str:
+    """Return a number with its unit and scale.
+
+    >>> format_amount(-1234.5, "$", 1e6), format_amount(3.14159, "%", 1.0), format_amount(12, "shares", 1.0)
+    ('-$1,234.5 million', '3.14%', '12 shares')
+    """
+    text = format_number(value) if abs(value) >= 0.01 or not value else f"{value:.3g}"
+    if unit == "%":
+        return f"{text}%"
+    word = SCALE_NAMES.get(scale, "")
+    if unit and not any(character.isalpha() for character in unit):
+        sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
+        text, unit = f"{sign}{unit}{digits}", ""
+    return " ".join(filter(None, (text, word, unit)))
+
+
+def format_number(value: float) -> str:
+    """Return a number with at most two decimals, and thousands apart.
+
+    >>> format_number(-12.600000000000001), format_number(1234567.0), format_number(0.0771)
+    ('-12.6', '1,234,567', '0.08')
+    """
+    text = f"{value:,.2f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

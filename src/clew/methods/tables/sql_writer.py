@@ -23,10 +23,10 @@ from clew.core.text import shorten
 from clew.core.trail import TableQueryStep
 from clew.core.types import Usage
 from clew.methods.prompting import make_passages_optional
-from clew.methods.readers.calculation import format_number
+from clew.methods.readers.table_answers import format_number, format_value
 from clew.methods.tables.sql_engine import SqlResult, run_query
 from clew.methods.tables.sql_process import QueryLimits
-from clew.parse.data_tables import SCALE_NAMES, DataColumn, DataTable, names_years
+from clew.parse.data_tables import SCALE_NAMES, DataColumn, DataTable
 
 #: Limits on a query of a model, and on what is shown to it: cells of a column, labels of a statement, columns.
 LIMITS = QueryLimits(seconds=5.0, memory=256, rows=100)
@@ -170,26 +170,3 @@ def describe_value(value: Any, result: SqlResult, place: int) -> str:
         return format_number(float(value))
     source = origin.columns[0]
     return format_value(float(value), source.column, source.unit, source.scale)
-
-
-def format_value(value: float, header: str, unit: str, scale: float) -> str:
-    """Return a number of a column with its unit and scale, a year as years are written."""
-    if not unit and value.is_integer() and names_years(header):
-        return f"{value:.0f}"
-    return format_amount(value, unit, scale)
-
-
-def format_amount(value: float, unit: str, scale: float) -> str:
-    """Return a number with its unit and scale.
-
-    >>> format_amount(-1234.5, "$", 1e6), format_amount(3.14159, "%", 1.0), format_amount(12, "shares", 1.0)
-    ('-$1,234.5 million', '3.14%', '12 shares')
-    """
-    text = format_number(value) if abs(value) >= 0.01 or not value else f"{value:.3g}"
-    if unit == "%":
-        return f"{text}%"
-    word = SCALE_NAMES.get(scale, "")
-    if unit and not any(character.isalpha() for character in unit):
-        sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
-        text, unit = f"{sign}{unit}{digits}", ""
-    return " ".join(filter(None, (text, word, unit)))
