@@ -268,3 +268,8 @@ def test_a_reading_that_leaves_out_a_name_of_the_question_is_not_stated():
     assert all(reading.probability <= MOST_WITHOUT for reading in readings)
     (first, *_) = reader.read("What is the cargo of V4?", list(CATALOGUES.values()))
     assert first.probability > MOST_WITHOUT
+
+
+def test_a_question_of_which_no_option_can_be_run_has_no_reading(monkeypatch):
+    monkeypatch.setattr("clew.questions.table_reading.run_options", lambda read, places: [])
+    assert TableReader(create_plan_judge()).read("total revenue 2023", [CATALOGUES["accounts"]]) == ()

@@ -660,22 +660,27 @@ class TablePlanner:
         given = {text: place for place, text in reversed(list(enumerate(texts)))}
         low, high = (edge(map(int, given), default=0) for edge in (min, max))
         groups = {tuple(own) for own in (*alike.values(), *of_unit.values())}
+        is_range = self._gives_range()
         for own_columns in alike.values():
-            numbers = {place: _DIGITS.findall(self._header(place)) for place in own_columns}
-            groups.add(tuple(place for place in own_columns if given.keys() & set(numbers[place])))
-            # "From 2017 to 2019" means what lies between, too.
-            within = [
-                place for place in own_columns if any(low <= int(own) <= high for own in numbers[place])
-            ]
-            groups.add(tuple(within))
+            numbers = {place: set(_DIGITS.findall(self._header(place))) for place in own_columns}
+            groups.add(
+                tuple(
+                    place
+                    for place in own_columns
+                    if numbers[place] & given.keys()
+                    or (is_range and any(low <= int(own) <= high for own in numbers[place]))
+                )
+            )
         for own, along in itertools.product(filters, groups):
             if not own.cells or not 1 < len(along) <= MOST_ALONG or own.columns & set(along):
                 continue
-            # In the order in which the question gives them.
-            first = {place: _DIGITS.findall(self._header(place)) for place in along}
-            along = tuple(
-                sorted(along, key=lambda place: min((given.get(own, 99) for own in first[place]), default=99))
-            )
+            # In the order in which the question gives them, where it gives them all.
+            places = [
+                [given[own] for own in _DIGITS.findall(self._header(place)) if own in given]
+                for place in along
+            ]
+            if all(places):
+                along = tuple(place for _, place in sorted(zip(map(min, places), along, strict=True)))
             query = TableQuery(self.catalogue.table, "values", along[0], own.conditions, with_totals=True)
             score = sum(self.columns[place] for place in along) / len(along)
             for formula in (SUM, MEAN, HIGHER, LOWER, EACH):
@@ -688,6 +693,15 @@ class TablePlanner:
                     own.values,
                     len(own.slots),
                 )
+
+    def _gives_range(self) -> bool:
+        """Return whether the last two numbers of the question bound others, as in "2017 to 2019": "and", "or" and a
+        comma join numbers that are meant alone."""
+        if len(self.question.values) < 2:
+            return False
+        first, last = self.question.values[-2:]
+        between = self.question.text[first.end : last.start]
+        return "," not in between and not {"and", "or"} & set(between.casefold().split())
 
     def _header(self, place: int) -> str:
         column = self.catalogue.table.columns[place]

@@ -365,6 +365,8 @@ class TableReader:
         add_table_shapes(read, model.shapes.log_probabilities(buckets, vector))
         best = np.argsort(-model.before.scores(read.features), kind="stable")[:RUN]
         candidates = run_options(read, best.tolist())
+        if not candidates:
+            return []
         scores = model.after.scores(np.array([each.features for each in candidates]))
         scored = [replace(each, score=float(score)) for each, score in zip(candidates, scores, strict=True)]
         return sorted(scored, key=lambda each: -each.score)

@@ -450,11 +450,11 @@ class SpanAnswerReader:
 
 
 def _stands_before(cell: Answer, answer: Answer) -> bool:
-    """Return whether the reading of a table is likelier than that of a sentence; a row of a table says what is in it,
-    not what is computed of it, and comes second unless it is stated."""
-    likelihood = answer.confidence or 0.0
-    is_row = bool(answer.evidence) and answer.evidence[0].node.kind == ROW and likelihood < STATED_FROM
-    return answer.abstained or is_row or (cell.confidence or 0.0) >= likelihood
+    """Return whether the reading of a table comes before that of a sentence: where it is likelier, and before a row
+    of a table that has other words. A row says what is in it, not what is asked of it, a sum or a difference."""
+    is_row = bool(answer.evidence) and answer.evidence[0].node.kind == ROW
+    is_other = fold_name(answer.text) != fold_name(cell.text)
+    return answer.abstained or (is_row and is_other) or (cell.confidence or 0.0) >= (answer.confidence or 0.0)
 
 
 def score_verdicts(spans: Sequence[Span]) -> tuple[float, float]:

@@ -254,6 +254,9 @@ def _describe_results(question: str, query: TableQuery, results: Sequence[Result
             continue
         if query.aggregate == "values" and query.column is not None:
             text = _describe_cell(query.table, result.rows[0], query.column)
+            if not result.name and (beside := _name_beside(query.table, query.column)) is not None:
+                name = query.table.rows[result.rows[0]].cells[beside]
+                text = f"{text} ({name})" if name else text
         elif isinstance(result.value, str):
             text = result.value
         elif query.aggregate == "count":
@@ -270,6 +273,22 @@ def _describe_cell(table: DataTable, place: int, column: int) -> str:
     cell, text = table.cell(row, column), row.cells[column]
     word = SCALE_NAMES.get(cell.scale, "") if cell.kind == "number" else ""
     return f"{text} {word}" if word and word not in text.casefold() else text
+
+
+def _name_beside(table: DataTable, column: int) -> int | None:
+    """Return the column of the names of rows beside one of their codes: the first that has other words in each row,
+    and no digits; None where ``column`` holds no codes."""
+
+    def are_all(place: int, is_code: bool) -> bool:
+        cells = [row.cells[place] for row in table.rows if row.cells[place]]
+        has_digit = [any(map(str.isdigit, cell)) for cell in cells]
+        return len(set(cells)) == len(cells) > 1 and all(own == is_code for own in has_digit)
+
+    is_text = [own.type == "text" for own in table.columns]
+    if not is_text[column] or not are_all(column, True):
+        return None
+    others = (place for place, own in enumerate(is_text) if own and place != column and are_all(place, False))
+    return next(others, None)
 
 
 def _name_counted(question: str) -> str:

@@ -1,0 +1,56 @@
+"""Answers from the tables of reports, and what they say."""
+
+from __future__ import annotations
+
+import clew
+from clew.core.trail import TrailRecorder
+from clew.core.types import STATED_FROM, Table
+from clew.methods.readers.table_answers import answer_reading, describe_reading, read_reports
+from clew.models.plan_judge import create_plan_judge
+from clew.parse.data_tables import build_data_table
+from clew.questions.table_plans import TablePlan
+from clew.questions.table_query import Condition, TableArrays, TableQuery
+from clew.questions.table_reading import TableReader, TableReading, run_table_plan
+
+REPORT = """# Annual report of the Tarn ferry
+
+All amounts are expressed in thousands of euros.
+
+| | 2023 | 2022 | 2021 |
+|---|---|---|---|
+| Fares | 410 | 380 | 395 |
+| Wages | 205 | 190 | 220 |
+| Fuel | 90 | 84 | 77 |
+"""
+
+
+def test_a_table_of_a_report_is_asked_and_its_cells_are_quoted(tmp_path):
+    (tmp_path / "ferry.md").write_text(REPORT)
+    reader = TableReader(create_plan_judge(), "report")
+    with clew.open(tmp_path / "base", create=True) as base:
+        base.add([tmp_path / "ferry.md"])
+        snapshot, hits = base.store.snapshot(), base.search("wages", k=10)
+
+        def ask(question):
+            (first, *_) = read_reports(question, hits, snapshot, reader)
+            return answer_reading(question, first, snapshot, TrailRecorder())
+
+        average = ask("What were the average wages from 2021 to 2023?")
+        both = ask("What were the average wages of 2021 and 2023?")
+    # "From 2021 to 2023" means 2022, too, and each operand is quoted with its cell.
+    assert average.text == "€205 thousand" and average.plan is not None and "from ferry" in average.plan.text
+    assert (average.confidence or 0.0) >= STATED_FROM
+    quoted = [quote.text[slice(*quote.answer)] for quote in average.quotes if quote.answer]
+    assert sorted(quoted) == ["190", "205", "220"]
+    assert both.text == "€212.5 thousand" and "of 220, 205, from 1 row" in (both.formula or "")
+
+
+def test_the_name_of_a_row_stands_beside_its_code():
+    rows = (("B08", "Tarn", "1"), ("B09", "Oster", "2"), ("B10", "", "2"))
+    table = build_data_table(Table(("No", "Boat", "Berth"), rows), "t:", 1)
+    plan = TablePlan(TableQuery(table, "values", 0, (Condition(2, "=", (2.0,)),)))
+    reading = TableReading(plan, plan.say(), 0.9, run_table_plan(TableArrays(table), plan))
+    assert describe_reading("Which boats lie at berth 2?", reading) == ["B09 (Oster)", "B10"]
+    named = TablePlan(TableQuery(table, "values", 1, (Condition(2, "=", (2.0,)),)))
+    reading = TableReading(named, named.say(), 0.9, run_table_plan(TableArrays(table), named))
+    assert describe_reading("Which boats lie at berth 2?", reading) == ["Oster"]
