@@ -27,7 +27,7 @@ LINES = {
     "triples": 6_964,
     "questions": 7_768,
     "retrieve": 5_486,
-    "methods": 16_509,
+    "methods": 16_514,
     "knowledge_base": 8_298,
     "evaluate": 3_765,
     "train": 7_512,

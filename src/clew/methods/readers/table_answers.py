@@ -247,16 +247,18 @@ def describe_reading(question: str, reading: TableReading) -> list[str]:
 
 
 def _describe_results(question: str, query: TableQuery, results: Sequence[ResultRow]) -> tuple[str, ...]:
-    """Return each row of a result in words; a list of cells has each once, as it is written."""
+    """Return each row of a result in words; a list of cells has each once, as it is written, with the name of its row
+    beside a code."""
     values = []
+    lists_cells = query.aggregate == "values" and query.column is not None
+    beside = _name_beside(query.table, query.column or 0) if lists_cells else None
     for result in results:
         if result.value is None:
             continue
         if query.aggregate == "values" and query.column is not None:
             text = _describe_cell(query.table, result.rows[0], query.column)
-            if not result.name and (beside := _name_beside(query.table, query.column)) is not None:
-                name = query.table.rows[result.rows[0]].cells[beside]
-                text = f"{text} ({name})" if name else text
+            name = "" if beside is None or result.name else query.table.rows[result.rows[0]].cells[beside]
+            text = f"{text} ({name})" if name else text
         elif isinstance(result.value, str):
             text = result.value
         elif query.aggregate == "count":
@@ -270,7 +272,10 @@ def _describe_results(question: str, query: TableQuery, results: Sequence[Result
 def _describe_cell(table: DataTable, place: int, column: int) -> str:
     """Return a cell as it is written, with its scale where the table or the column says it."""
     row = table.rows[place]
-    cell, text = table.cell(row, column), row.cells[column]
+    text = row.cells[column]
+    if table.columns[column].type != "number" or (table.columns[column].scale == 1.0 and not row.place.scale):
+        return text
+    cell = table.cell(row, column)
     word = SCALE_NAMES.get(cell.scale, "") if cell.kind == "number" else ""
     return f"{text} {word}" if word and word not in text.casefold() else text
 
