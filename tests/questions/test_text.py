@@ -15,6 +15,7 @@ def read(question: str) -> list[tuple[tuple[str, ...], str]]:
         ("What flights stretch beyond fifteen hundred kilometres?", [("1500",)]),
         ("anything beyond two hundred and fifty kilometres", [("250",)]),
         ("Which dams went up in the fifties?", [("1950", "1959")]),
+        ("Whose date of birth is in the eighteen-forties?", [("1840", "1849")]),
         ("Nineteen sixty-one was a good year", [("1961",)]),
         ("contracts over a hundred thousand", [("100000",)]),
         ("those between twenty-five and thirty", [("25",), ("30",)]),

@@ -86,14 +86,15 @@ def hit(text, kind="passage"):
 def test_sentences_lists_and_rows_are_options():
     hits = [
         hit("You may bring:\n- a torch.\n- boots."),
-        hit("One. Two."),
+        hit("One. Two.\n—"),
         hit("Built: 1871; Owner: Harrow", "row"),
     ]
     options = split_hits(hits)
     assert [option.text(hits) for option in options] == [
-        "You may bring:", "- a torch.", "- boots.", hits[0].node.text, "One.", "Two.", hits[2].node.text,
+        "You may bring:", "- a torch.", "- boots.", hits[0].node.text,
+        "One.", "Two.", hits[1].node.text, hits[2].node.text,
     ]  # fmt: skip
-    assert [option.kind for option in options[3:]] == [LIST, SENTENCE, SENTENCE, "row"]
+    assert [option.kind for option in options[3:]] == [LIST, SENTENCE, SENTENCE, LIST, "row"]
 
 
 @pytest.mark.parametrize(

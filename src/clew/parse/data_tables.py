@@ -9,6 +9,7 @@ Numbers keep the size that is printed; what they count in (``$``, ``%``, million
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +24,7 @@ from clew.core.values import month_number
 from clew.parse.documents.tables import complete_table, split_titles, trim_grid
 
 ColumnType = Literal["number", "date", "text"]
-Notation = Literal["", "decimal comma", "decimal point", "day first", "month first"]
+Notation = Literal["", "decimal comma", "decimal point", "day first", "month first", "digits"]
 Value = float | date | str | None
 
 #: The media types of files that are nothing but tables.
@@ -38,16 +39,18 @@ _SEPARATOR = re.compile(r"^\|(?: --- \|)+$", re.MULTILINE)
 _CELL_END = re.compile(r"(?<!\\) \| ")
 #: A number that needs no closer look. A leading zero marks a code.
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)(?:\.\d+)?")
-_CODE = re.compile(r"0\d+")
 _DATES = (
     re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?:[T ]00:00(?::00)?)?"),
     re.compile(r"(?P<name>[A-Za-z]{3,9})\.? (?P<day>\d{1,2}),? (?P<year>\d{4})"),
     re.compile(r"(?P<day>\d{1,2})\.? (?P<name>[A-Za-z]{3,9})\.?,? (?P<year>\d{4})"),
+    re.compile(r"(?P<day>\d{1,2})-(?P<name>[A-Za-z]{3,9})-(?P<year>\d{4}|\d{2})"),
 )
 #: A column is one of numbers, or dates, if at least this share of its filled cells is.
 _TYPED_SHARE = 0.75
 #: The type of a column follows from so many different cells, besides plain numbers.
 _TYPE_SAMPLE = 2_000
+#: A number of more digits is a code, too: it would lose the last ones.
+_MOST_DIGITS = 15
 #: Names of views and columns are cut to so many characters.
 _NAME_LENGTH = 48
 #: How scales are named.
@@ -57,7 +60,7 @@ SCALE_NAMES = {1.0: "", 1e3: "thousand", 1e6: "million", 1e9: "billion", 1e12: "
 def parse_day(text: str) -> date | None:
     """Return the day that a cell consists of, None for another cell.
 
-    >>> parse_day("2023-05-01"), parse_day("May 1, 2023"), parse_day("2023")
+    >>> parse_day("2023-05-01"), parse_day("1-May-23"), parse_day("2023")
     (datetime.date(2023, 5, 1), datetime.date(2023, 5, 1), None)
     """
     for form in _DATES:
@@ -65,7 +68,7 @@ def parse_day(text: str) -> date | None:
             parts = match.groupdict()
             month = month_number(parts.get("name") or "") or int(parts.get("month") or 0)
             try:
-                return date(int(parts["year"]), month, int(parts["day"]))
+                return date(_whole_year(parts["year"]), month, int(parts["day"]))
             except ValueError:
                 return None
     return None
@@ -227,8 +230,11 @@ _GROUPED = {
 _MARKED_NUMBER = re.compile(
     r"(?P<open>\()? ?(?P<sign>[-+−–]?) ?(?:[^\W\d_]{1,3}\.? |[$€£¥₹])? ?(?P<sign2>[-+−–]?) ?"
     r"(?P<digits>\d[\d.,'’ ]*?)(?:[.,][-–—]{1,3})?(?: [^\W\d_]{1,3}\.?| ?[$€£¥₹%‰])? ?\)?(?P<last>[-−–]?)"
+    r"(?: ?[*†‡§¹²³]+| \d{1,2}\))?"  # the mark of a note
 )
-_NUMERIC_DAY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})")
+_NUMERIC_DAY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
+#: A day in digits alone: 20240702.
+_DIGITS_DAY = re.compile(r"((?:19|20)\d{2})(\d{2})(\d{2})")
 
 
 def _read_marked_number(cell: str, notation: Notation) -> float | None:
@@ -247,7 +253,30 @@ def _read_numeric_day(cell: str, notation: Notation) -> date | None:
         return None
     day, month = int(match[1]), int(match[3])
     try:
-        return date(int(match[4]), *((month, day) if notation == "day first" else (day, month)))
+        return date(_whole_year(match[4]), *((month, day) if notation == "day first" else (day, month)))
+    except ValueError:
+        return None
+
+
+def _whole_year(digits: str) -> int:
+    """Return a year; two digits are one from 1930 to 2029, as spreadsheets read them."""
+    return int(digits) + (0 if len(digits) > 2 else 2000 if int(digits) < 30 else 1900)
+
+
+def write_year(cell: str) -> str:
+    """Return a day as it is written, with all digits of its year.
+
+    >>> write_year("01.05.24"), write_year("5/1/1999")
+    ('01.05.2024', '5/1/1999')
+    """
+    match = _NUMERIC_DAY.fullmatch(cell.strip())
+    return cell.strip()[: match.start(4)] + str(_whole_year(match[4])) if match else cell
+
+
+def _read_digits_day(cell: str, notation: Notation) -> date | None:
+    match = _DIGITS_DAY.fullmatch(cell.strip())
+    try:
+        return date(*map(int, match.groups())) if match else None
     except ValueError:
         return None
 
@@ -257,6 +286,7 @@ _NOTATIONS: dict[str, Callable[..., Value]] = {
     "decimal point": _read_marked_number,
     "day first": _read_numeric_day,
     "month first": _read_numeric_day,
+    "digits": _read_digits_day,
 }
 
 
@@ -265,7 +295,7 @@ def _vote_for_notation(counts: Counter[str]) -> tuple[ColumnType, Notation] | No
     read most of its filled cells. Where days fit both ways, the day comes first."""
     filled = {cell: count for cell, count in counts.items() if read_cell(cell).kind != "empty"}
     least = max(_TYPED_SHARE * sum(filled.values()), 1)
-    if any(_CODE.fullmatch(cell) for cell in filled):
+    if any(map(_is_code, filled)):
         return None
     votes: list[tuple[int, ColumnType, Notation]] = [
         (
@@ -285,6 +315,11 @@ _VOTERS: tuple[tuple[ColumnType, Notation], ...] = (
     ("number", "decimal point"),
     ("number", "decimal comma"),
 )
+
+
+def _is_code(cell: str) -> bool:
+    """Return whether a cell is a code of digits: 00501 as a number would lose its zeros."""
+    return cell.isdigit() and (len(cell) > _MOST_DIGITS or (len(cell) > 1 and cell[0] == "0"))
 
 
 def _read_number(cell: str) -> float | None:
@@ -332,7 +367,34 @@ def build_data_table(table: Table, prefix: str = "", first: int = 0) -> DataTabl
         _describe_column(name, headers[place], [row.cells[place] for row in body], table, place)
         for place, name in enumerate(_column_names(headers))
     )
-    return DataTable("", "", "", "", 0, None, table, _agree_on_notation(columns, body), body)
+    columns = _agree_on_notation(columns, body)
+    return DataTable("", "", "", "", 0, None, table, columns, _mark_total(columns, body))
+
+
+def _mark_total(columns: Sequence[DataColumn], rows: tuple[DataRow, ...]) -> tuple[DataRow, ...]:
+    """Return rows of which the last or first is a total, whatever it is called, if no row is one by its name and
+    several of its numbers are the sums of those of all others."""
+    if not 3 < len(rows) <= _MAX_STATEMENT or any(row.is_total for row in rows):
+        return rows
+    numbers = [
+        convert_column([row.cells[place] for row in rows], "number", column.notation)
+        for place, column in enumerate(columns)
+        if column.type == "number"
+    ]
+    for place in (len(rows) - 1, 0):
+        totals = [own[place] for own in numbers]
+        sums = [
+            math.fsum(value for value in own[:place] + own[place:][1:] if isinstance(value, float))
+            for own in numbers
+        ]
+        matches = [
+            isinstance(total, float) and bool(total) and math.isclose(total, own)
+            for total, own in zip(totals, sums, strict=True)
+        ]
+        if sum(matches) > 1:
+            total = replace(rows[place], place=replace(rows[place].place, kind="total"))
+            return (*rows[:place], total, *rows[place + 1 :])
+    return rows
 
 
 def _agree_on_notation(columns: tuple[DataColumn, ...], rows: Sequence[DataRow]) -> tuple[DataColumn, ...]:
@@ -448,7 +510,10 @@ def _describe_column(name: str, header: str, cells: Sequence[str], table: Table,
     others = {cell: read_cell(cell) for cell in unread}
     filled = plain + sum(counts[cell] for cell, value in others.items() if value.kind != "empty")
     numbers = plain + sum(counts[cell] for cell, value in others.items() if value.kind == "number")
-    is_code = any(map(_CODE.fullmatch, others))  # 00501 is a code: as a number it would lose its zeros
+    is_code = any(map(_is_code, counts))
+    days = [_read_digits_day(cell, "digits") for cell in counts if _PLAIN_NUMBER.fullmatch(cell)]
+    if days and plain == filled and all(days):
+        return DataColumn(name, header, "date", notation="digits")
     if filled and not is_code and numbers >= _TYPED_SHARE * filled:
         units = {value.unit for value in others.values() if value.unit}
         scales = {value.scale for value in others.values() if value.kind == "number"} or {1.0}

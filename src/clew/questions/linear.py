@@ -1,4 +1,4 @@
-"""The linear score of options: a conditional logit over features of each plan beside the question.
+"""The scores of options by features of each plan beside the question: a conditional logit, and a small network.
 
 It is the floor that a judge has to beat, and what chooses the dozen options that a judge reads.
 """
@@ -13,6 +13,7 @@ import numpy as np
 
 from clew.questions.graph_plans import QUOTAS
 from clew.questions.plans import COUNT, LIST, VALUE, YES_NO, Comparison, Edge, GraphPlan, Kind, Rank, Same
+from clew.questions.shapes import measure_shapes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 FAMILIES = tuple(QUOTAS)
 FEATURES = (
     "log probability of the shape",
+    "log probability of the operation",
+    "log probability of the statements",
     "sum of slots",
     "mean of slots",
     "least slot",
@@ -47,8 +50,8 @@ FEATURES = (
 )
 #: A name that is at least so like has to be in a plan.
 CERTAIN = 0.6
-#: The log probability of a shape that was never seen.
-UNSEEN = -9.0
+#: How many features the shape has: its own and those of its parts.
+SHAPES = 3
 
 
 def measure_options(
@@ -106,7 +109,7 @@ def measure_options(
         left_words = sum(not any(_same_start(word.stem, stem) for stem in stems) for word in content)
         relations = [relation for edge in plan.edges for relation in edge.relations]
         row = [
-            shapes.get(plan.shape, UNSEEN),
+            *[0.0] * SHAPES,
             sum(scores),
             float(np.mean(scores)) if scores else 0.0,
             min(scores, default=0.0),
@@ -126,7 +129,13 @@ def measure_options(
         features[number, : len(row)] = row
         features[number, FEATURES.index(f"operation {plan.operation}")] = 1.0
         features[number, FEATURES.index(f"family {option.family}")] = 1.0
+    add_shapes(features, shapes, options)
     return features
+
+
+def add_shapes(features: Floats, logs: Mapping[str, float], options: Sequence[Option]) -> None:
+    """Write the log probabilities of the shapes of options and of their parts into their features."""
+    features[:, :SHAPES] = measure_shapes(logs, [option.plan.shape for option in options])
 
 
 def add_outcomes(
@@ -191,10 +200,19 @@ def _slots_of(
 
 @dataclass(frozen=True, slots=True)
 class LinearScore:
-    """The weight of each of :data:`FEATURES`; features are divided by ``scales`` first."""
+    """The weight of each feature; features are divided by ``scales`` first."""
 
     weights: Floats
     scales: Floats
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Floats], name: str) -> LinearScore:
+        """Return the score of the arrays that :meth:`to_arrays` gives under a name."""
+        return cls(arrays[f"{name}_weights"], arrays[f"{name}_scales"])
+
+    def to_arrays(self, name: str) -> dict[str, Floats]:
+        """Return its arrays by name."""
+        return {f"{name}_weights": self.weights, f"{name}_scales": self.scales}
 
     def scores(self, features: Floats) -> Floats:
         """Return the score of each option, (options,)."""
@@ -233,3 +251,38 @@ def train_linear(
         first, second = 0.9 * first + 0.1 * gradient, 0.99 * second + 0.01 * gradient**2
         weights -= rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-8)
     return LinearScore(weights, scales)
+
+
+#: Features of a network are cut so many standard deviations from their mean.
+FARTHEST = 6.0
+_PARTS = ("means", "scales", "linear", "hidden", "output")
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkScore:
+    """A linear score and a layer of hidden units, so that what one feature is worth may depend on others.
+
+    It has the weights over features less their ``means`` in units of their ``scales``: those of the
+    ``linear`` part, (features,), of the ``hidden`` units, (features + 1, units), the last row the bias, and of their
+    ``output``, (units,)."""
+
+    means: Floats
+    scales: Floats
+    linear: Floats
+    hidden: Floats
+    output: Floats
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Floats], name: str) -> NetworkScore:
+        """Return the network of the arrays that :meth:`to_arrays` gives under a name."""
+        return cls(*(arrays[f"{name}_{part}"].astype(np.float64) for part in _PARTS))
+
+    def to_arrays(self, name: str) -> dict[str, Floats]:
+        """Return its arrays by name, in 32 bits."""
+        return {f"{name}_{part}": getattr(self, part).astype(np.float32) for part in _PARTS}
+
+    def scores(self, features: Floats) -> Floats:
+        """Return the score of each option, (options,), from its features, (options, features)."""
+        scaled = np.clip((features - self.means) / self.scales, -FARTHEST, FARTHEST)
+        inner: Floats = np.tanh(scaled @ self.hidden[:-1] + self.hidden[-1])
+        return scaled @ self.linear + inner @ self.output

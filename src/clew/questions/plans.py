@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.errors import UsageError
+from clew.questions.shapes import BETWEEN_PARTS
 from clew.triples.language.typed_parsing import parse_typed
 from clew.triples.linking.relation_words import verbalise_relation
 from clew.triples.query import compile_question, solve_question
@@ -125,7 +126,8 @@ class GraphPlan:
 
     @property
     def shape(self) -> str:
-        """What kind of plan it is, without the names, relations and types in it: what plans of all graphs share."""
+        """What kind of plan it is, without the names, relations and types in it: what plans of all graphs share. Its
+        parts are the operation and the statements."""
         parts: list[str] = []
         for statement in self.statements:
             if isinstance(statement, Edge):
@@ -149,7 +151,7 @@ class GraphPlan:
                 parts.append("other" if statement.denied else "is")
             else:
                 parts.append("type")
-        return f"{self.operation}: {' '.join(sorted(parts))}"
+        return BETWEEN_PARTS.join((self.operation, " ".join(sorted(parts))))
 
     def close_gaps(self) -> GraphPlan:
         """Return the plan with its unknowns numbered from 1 without gaps, number 1 being the one asked for."""

@@ -29,7 +29,7 @@ from clew.questions.direction import (
     turn_plan,
 )
 from clew.questions.graph_plans import GraphPlanner, Option
-from clew.questions.linear import FEATURES, LinearScore, add_outcomes, measure_options
+from clew.questions.linear import FEATURES, LinearScore, NetworkScore, add_outcomes, measure_options
 from clew.questions.names import NameMatch, NameScorer, find_names
 from clew.questions.plans import (
     COUNT,
@@ -66,8 +66,8 @@ _REMEMBERED = 16
 #: What the probability of a reading is fitted to.
 CONFIDENCE = (
     "log-odds of its share",
-    "log-odds of its share by the linear score alone",
-    "the linear score has it first, too",
+    "log-odds of its share without the judge",
+    "the features have it first, too",
     "distance to the next with another answer",
     "log probability of the shape",
     "least slot",
@@ -128,15 +128,15 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class PlanModel:
-    """The fitted parts of reading a question: names, slots, shapes, the linear scores before and after plans are run,
-    the weights of the linear score and of the judge's likenesses beside each other, the score of "none of these", the
+    """The fitted parts of reading a question: names, slots, shapes, the scores of options before and after they are
+    run, the weights of the score and of the judge's likenesses beside each other, the score of "none of these", the
     confidence, and which way round a relation is meant."""
 
     names: NameScorer
     slots: SlotScorer
     shapes: ShapeClassifier
     before: LinearScore
-    after: LinearScore
+    after: NetworkScore
     scale: float
     judge: Floats
     none: float
@@ -150,13 +150,9 @@ class PlanModel:
         return cls(
             NameScorer(arrays["names"]),
             SlotScorer(arrays["slots_steps"], arrays["slots_types"], arrays["slots_properties"]),
-            ShapeClassifier(
-                tuple(arrays["shapes"].tolist()),
-                arrays["shape_runs"].astype(np.float32),
-                arrays["shape_vector"].astype(np.float32),
-            ),
-            LinearScore(arrays["before_weights"], arrays["before_scales"]),
-            LinearScore(arrays["after_weights"], arrays["after_scales"]),
+            ShapeClassifier.of_arrays(arrays),
+            LinearScore.of_arrays(arrays, "before"),
+            NetworkScore.of_arrays(arrays, "after"),
             float(arrays["scale"]),
             arrays["judge"],
             float(arrays["none"]),
@@ -166,19 +162,15 @@ class PlanModel:
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return its arrays by name; the weights of shapes in 16 bits."""
+        """Return its arrays by name."""
         return {
             "names": self.names.weights,
             "slots_steps": self.slots.steps,
             "slots_types": self.slots.types,
             "slots_properties": self.slots.properties,
-            "shapes": np.array(self.shapes.shapes),
-            "shape_runs": self.shapes.runs.astype(np.float16),
-            "shape_vector": self.shapes.vector.astype(np.float16),
-            "before_weights": self.before.weights,
-            "before_scales": self.before.scales,
-            "after_weights": self.after.weights,
-            "after_scales": self.after.scales,
+            **self.shapes.to_arrays(),
+            **self.before.to_arrays("before"),
+            **self.after.to_arrays("after"),
             "scale": np.array(self.scale),
             "judge": self.judge,
             "none": np.array(self.none),
@@ -429,7 +421,7 @@ def correct_scores(judge: Floats, likeness: Floats, count: int) -> Floats:
 
 
 def rank_candidates(model: PlanModel, candidates: Sequence[Candidate], corrections: Floats) -> Ranking:
-    """Return the order of candidates by the linear score and the judge's correction together."""
+    """Return the order of candidates by the score of options and the judge's correction together."""
     linear = np.array([each.score for each in candidates])
     total = model.scale * linear + corrections
     order = np.argsort(-total, kind="stable").tolist()

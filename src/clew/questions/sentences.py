@@ -130,17 +130,24 @@ def split_hits(hits: Sequence[Hit]) -> list[Option]:
 
 
 def split_text(text: str, *, is_row: bool = False) -> list[tuple[int, int, str]]:
-    """Return the options of a text, each with its characters from start to end and its kind."""
+    """Return the options of a text, each with its characters from start to end and its kind; what has neither letter
+    nor digit answers nothing."""
     if is_row:
         return [(0, len(text), ROW)]
-    options, start = [], 0
+    options: list[tuple[int, int, str]] = []
+    start = 0
     lines = text.split("\n")
     for line in lines:
         options += [(start + first, start + last, SENTENCE) for first, last in sentence_spans(line)]
         start += len(line) + 1
     if len(lines) > 1 and len(text) <= LONGEST_LIST:
         options.append((0, len(text), LIST))
-    return options
+    return [each for each in options if says_something(text[each[0] : each[1]])]
+
+
+def says_something(text: str) -> bool:
+    """Return whether a text has a letter or a digit: the dash of an empty cell has none."""
+    return any(map(str.isalnum, text))
 
 
 def option_words(option: Option, node: Node) -> str:

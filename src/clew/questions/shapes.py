@@ -8,9 +8,10 @@ replaced by what they name, so that what is left is how people ask, in any domai
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 BUCKETS = 1 << 13
 #: A name hides its words where it is at least so like.
 CERTAIN = 0.6
+#: What stands between the parts of a shape.
+BETWEEN_PARTS = " | "
+#: The log probability of a shape or part that was never seen, and what a part has at least.
+UNSEEN, LEAST = -9.0, 1e-4
 #: What the vector of a question is multiplied by beside its words, and the decay of weights in training.
 VECTOR_SCALE, DECAY = 3.0, 1e-4
 
@@ -83,6 +88,21 @@ class ShapeClassifier:
     runs: Floats
     vector: Floats
 
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> ShapeClassifier:
+        """Return the classifier of the arrays that :meth:`to_arrays` gives."""
+        runs: Floats = arrays["shape_runs"].astype(np.float32)
+        vector: Floats = arrays["shape_vector"].astype(np.float32)
+        return cls(tuple(arrays["shapes"].tolist()), runs, vector)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return its arrays by name, the weights in 16 bits."""
+        return {
+            "shapes": np.array(self.shapes),
+            "shape_runs": self.runs.astype(np.float16),
+            "shape_vector": self.vector.astype(np.float16),
+        }
+
     def log_probabilities(self, buckets: NDArray[np.int64], vector: Floats) -> dict[str, float]:
         """Return the log of the probability of each shape."""
         scores = (
@@ -93,6 +113,19 @@ class ShapeClassifier:
         scores = scores - scores.max()
         logs = scores - np.log(np.exp(scores).sum())
         return dict(zip(self.shapes, logs.tolist(), strict=True))
+
+
+def measure_shapes(logs: Mapping[str, float], shapes: Sequence[str]) -> Floats:
+    """Return the log probability of each of some shapes and of its parts, (shapes, 1 + parts), from those of all
+    shapes: a shape that was never seen has parts that were."""
+    parts = [shape.split(BETWEEN_PARTS) for shape in shapes]
+    columns = [[logs.get(shape, UNSEEN) for shape in shapes]]
+    for place in range(len(parts[0]) if parts else 0):
+        mass: dict[str, float] = defaultdict(lambda: LEAST)
+        for shape, log in logs.items():
+            mass[shape.split(BETWEEN_PARTS)[place]] += np.exp(log)
+        columns.append([float(np.log(mass[own[place]])) for own in parts])
+    return np.array(columns).T
 
 
 @dataclass(frozen=True, slots=True)

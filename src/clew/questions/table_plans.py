@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.text import shorten
 from clew.core.values import MONTH_PATTERN, month_number
+from clew.questions.shapes import BETWEEN_PARTS
 from clew.questions.table_catalogue import CellMatch, read_numbers
 from clew.questions.table_query import (
     GROUP,
@@ -44,8 +45,9 @@ QUOTAS = {
     "groups": 70,
     "two columns": 44,
     "two rows": 44,
+    "differences": 20,
     "along a row": 30,
-    "share": 16,
+    "share": 24,
 }
 #: Columns and cells that are tried together.
 BEST_COLUMNS, MOST_COLUMNS, BEST_NUMBERS, BEST_CONDITIONS, BEST_GAPS = 7, 24, 5, 12, 8
@@ -55,10 +57,15 @@ MOST_FILTERS = 40
 UNNAMED = -1.0
 #: Values of a condition that are said in words.
 _SAID = 3
-#: What is made of the numbers of two queries, or of several cells of a row.
-DIFFERENCE, CHANGE, RATIO, SHARE, HIGHER, LOWER, SUM, MEAN, EACH = (
-    "difference", "change", "ratio", "share", "higher", "lower", "sum", "average", "each"
+#: What is made of the numbers of two queries, or of several cells of a row; the mean of the differences of two cells
+#: of each row.
+DIFFERENCE, CHANGE, RATIO, SHARE, HIGHER, LOWER, SUM, MEAN, EACH, MEAN_DIFFERENCE = (
+    "difference", "change", "ratio", "share", "higher", "lower", "sum", "average", "each", "average difference"
 )  # fmt: skip
+#: The parts of a shape.
+PARTS = ("what is computed", "what it is computed of", "the conditions")
+#: What a table of a report is called, which has no name that a question could have.
+NAMELESS = "table"
 #: Columns whose cells are taken together along a row.
 MOST_ALONG = 14
 _EXTREMES: tuple[Aggregate, ...] = ("maximum", "minimum")
@@ -94,6 +101,9 @@ class TablePlan:
             )
         if self.other is None:
             return self.query.sql
+        if self.formula == MEAN_DIFFERENCE:
+            first, second = (self.query.table.columns[place].name for place in self.measured)
+            return self.query.select(f"avg({quote_name(second)} - {quote_name(first)})")
         first, second = (f"({replace(each, group=None).sql})" for each in (self.query, self.other))
         return (
             "select "
@@ -108,6 +118,12 @@ class TablePlan:
                 LOWER: f"least({first}, {second})",
             }[self.formula]
         )
+
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """The columns of its numbers."""
+        queries = (self.query, self.other)
+        return tuple(own.column for own in queries if own is not None and own.column is not None)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -125,19 +141,19 @@ class TablePlan:
 
     @property
     def shape(self) -> str:
-        """What kind of plan it is, without the names of columns and cells: what is computed of a column of which
-        kind, for groups, in which order, under which conditions."""
+        """What kind of plan it is, without the names of columns and cells, in :data:`PARTS`: what is computed; of a
+        column of which kind, for groups, in which order; under which conditions."""
         query = self.query
-        parts = [self.formula or query.aggregate, *["along a row"] * bool(self.along)]
+        asked = ["along a row"] * bool(self.along)
         if query.column is not None:
-            parts.append(_kind_of(query, query.column))
+            asked.append(_kind_of(query, query.column))
         if query.group is not None and not self.formula:
-            parts.append(f"by {_kind_of(query, query.group)}")
+            asked.append(f"by {_kind_of(query, query.group)}")
         if query.descending is not None:
-            parts.append("highest" if query.descending else "lowest")
-        parts += ["several"] * ((query.limit or 1) > 1) + ["next"] * (query.offset > 0)
-        conditions = (f"{_kind_of(query, each.column)} {each.operator}" for each in query.conditions)
-        return " ".join([*parts, *sorted(conditions)])
+            asked.append("highest" if query.descending else "lowest")
+        asked += ["several"] * ((query.limit or 1) > 1) + ["next"] * (query.offset > 0)
+        conditions = sorted(f"{_kind_of(query, each.column)} {each.operator}" for each in query.conditions)
+        return BETWEEN_PARTS.join((self.operation, " ".join(asked), " ".join(conditions)))
 
     def say(self, wording: Wording | None = None) -> str:
         """The plan in words: what is asked, then each condition."""
@@ -192,7 +208,8 @@ def say_query(query: TableQuery, wording: Wording) -> str:
     elif query.aggregate == "values":
         text = header
     elif query.aggregate == "count":
-        text = f"how many {query.table.name.replace('_', ' ')}"
+        name = query.table.name.replace("_", " ")
+        text = "number of rows" if name == NAMELESS else f"how many {name}"
     elif query.aggregate == "share":
         part = " and ".join(_say_condition(query, condition, wording) for condition in query.part)
         text = f"percent of {header or 'rows'} with {part}"
@@ -321,6 +338,7 @@ class TablePlanner:
         yield "groups", self._groups(filters[:BEST_CONDITIONS])
         yield "two columns", self._two_columns(filters)
         yield "two rows", self._two_rows()
+        yield "differences", self._differences(filters[: 2 * BEST_CONDITIONS])
         yield "along a row", self._along(filters)
         yield "share", self._shares(singles)
 
@@ -592,27 +610,39 @@ class TablePlanner:
             *itertools.permutations(self._likely(self.catalogue.numbers, BEST_NUMBERS), 2),
             *itertools.permutations(self._likely(self.catalogue.days, 3), 2),
         ]
-        for own in filters:
-            if not own.cells:
-                continue
-            for first, second in pairs:
-                if {first, second} & own.columns:
-                    continue
-                are_days = self.catalogue.table.columns[first].type == "date"
-                queries = [
-                    TableQuery(self.catalogue.table, "values", column, own.conditions, with_totals=True)
-                    for column in (first, second)
-                ]
+        for own, pair in itertools.product(filters, pairs):
+            if own.cells and not own.columns & set(pair):
+                are_days = self.catalogue.table.columns[pair[0]].type == "date"
                 for formula in (DIFFERENCE,) if are_days else (DIFFERENCE, CHANGE, RATIO, SHARE):
-                    yield TableOption(
-                        TablePlan(queries[0], formula, queries[1]),
-                        "two columns",
-                        (self.columns[first], self.columns[second], *own.slots),
-                        own.columns | {first, second},
-                        own.cells,
-                        own.values,
-                        len(own.slots),
-                    )
+                    yield self._of_pair("two columns", own, pair, formula, with_totals=True)
+
+    def _differences(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        """Yield the mean of the differences of two cells of each row: how many days it takes on average."""
+        pairs = [
+            *itertools.permutations(self._likely(self.catalogue.days, 3), 2),
+            *itertools.permutations(self._likely(self.catalogue.numbers, 3), 2),
+        ]
+        for own, pair in itertools.product(filters, pairs):
+            if not own.columns & set(pair):
+                yield self._of_pair("differences", own, pair, MEAN_DIFFERENCE)
+
+    def _of_pair(
+        self, family: str, own: _Filter, pair: tuple[int, int], formula: str, with_totals: bool = False
+    ) -> TableOption:
+        """Return a formula over two columns of the same rows."""
+        first, second = (
+            TableQuery(self.catalogue.table, "values", column, own.conditions, with_totals=with_totals)
+            for column in pair
+        )
+        return TableOption(
+            TablePlan(first, formula, second),
+            family,
+            (*(self.columns[column] for column in pair), *own.slots),
+            own.columns | set(pair),
+            own.cells,
+            own.values,
+            len(own.slots),
+        )
 
     def _two_rows(self) -> Iterator[TableOption]:
         """Yield what the cells of two rows make together, in one column."""
@@ -714,8 +744,7 @@ class TablePlanner:
             for whole in (_Filter(), *best):
                 if whole.columns & part.columns:
                     continue
-                numbers = self._likely(self.catalogue.numbers, 2)
-                for column in (None, *numbers):
+                for column in (None, *self._likely(self.catalogue.numbers, 4)):
                     query = TableQuery(
                         self.catalogue.table, "share", column, whole.conditions, part=part.conditions
                     )

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.text import fold_name
-from clew.questions.linear import LinearScore
+from clew.questions.linear import NetworkScore
 from clew.questions.reading import JUDGED, RUN, correct_scores, log_odds
-from clew.questions.shapes import ShapeClassifier, hash_runs
+from clew.questions.shapes import ShapeClassifier, hash_runs, measure_shapes
 from clew.questions.slots import OnceEncoder, encode_labels, share_root, write_out
 from clew.questions.table_catalogue import CellMatch, TableCatalogue, carry_cells
 from clew.questions.table_plans import (
@@ -30,6 +30,8 @@ from clew.questions.table_plans import (
     HIGHER,
     LOWER,
     MEAN,
+    MEAN_DIFFERENCE,
+    PARTS,
     QUOTAS,
     RATIO,
     SHARE,
@@ -49,16 +51,18 @@ if TYPE_CHECKING:
 
 #: Tables whose options are proposed, those that a question is likest to.
 MOST_TABLES = 8
-#: A reading that leaves out a name of the question is at most so likely: what it is about is not in the table.
+#: A reading that leaves out a name, a number or a day of the question is at most so likely: what it is about is not
+#: in the table.
 MOST_WITHOUT = 0.3
 #: A cell that stands in the question so is not to be left out.
 CERTAIN = 0.5
 OPERATIONS = (
     "values", "count", "distinct", "sum", "average", "median", "maximum", "minimum", "share", "ratio", "difference",
-    "change", "higher", "lower",
+    "change", "higher", "lower", MEAN_DIFFERENCE,
 )  # fmt: skip
 TABLE_FEATURES = (
     "log probability of the shape",
+    *(f"log probability of {part}" for part in PARTS),
     "sum of slots",
     "mean of slots",
     "least slot",
@@ -75,6 +79,9 @@ TABLE_FEATURES = (
     "conditions without words",
     "in the order of the question",
     "in the order of their numbers",
+    "place of the column of names",
+    "different cells of the column of names",
+    "a word of the table's name above the names",
     "rows",
     "no row",
     "an empty cell",
@@ -84,13 +91,16 @@ TABLE_FEATURES = (
     *(f"family {name}" for name in QUOTAS),
 )
 _NUMBERS = re.compile(r"\d+")
+_SYMBOLS = re.compile(r"[<>=≤≥]+")
+#: How many features the shape has: its own and those of its parts.
+SHAPES = 1 + len(PARTS)
 #: Where the features of what came of a plan begin.
 OUTCOMES = TABLE_FEATURES.index("rows")
 #: What the probability of a reading is fitted to.
 TABLE_CONFIDENCE = (
     "log-odds of its share",
-    "log-odds of its share by the linear score alone",
-    "the linear score has it first, too",
+    "log-odds of its share without the judge",
+    "the features have it first, too",
     "distance to the next with another answer",
     "log probability of the shape",
     "least slot",
@@ -110,15 +120,15 @@ TABLE_CONFIDENCE = (
 
 @dataclass(frozen=True, slots=True)
 class TableModel:
-    """The fitted parts: weights of columns and cells, shapes, the linear scores before and after plans are run, the
-    weights of the linear score and of the judge's likenesses beside each other, the score of "none of these", and the
+    """The fitted parts: weights of columns and cells, shapes, the scores of options before and after they are run,
+    the weights of the score and of the judge's likenesses beside each other, the score of "none of these", and the
     confidence."""
 
     columns: Floats
     cells: Floats
     shapes: ShapeClassifier
-    before: LinearScore
-    after: LinearScore
+    before: NetworkScore
+    after: NetworkScore
     scale: float
     judge: Floats
     none: float
@@ -126,9 +136,7 @@ class TableModel:
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], source: str = "table") -> TableModel:
-        """Return the model of the arrays that :meth:`to_arrays` gives; that of spreadsheets where the training had no
-        tables of the ``source``."""
-        source = source if f"{source}_columns" in arrays else "table"
+        """Return the model of the arrays that :meth:`to_arrays` gives for a source."""
         own = {
             name.removeprefix(f"{source}_"): values
             for name, values in arrays.items()
@@ -137,13 +145,9 @@ class TableModel:
         return cls(
             own["columns"],
             own["cells"],
-            ShapeClassifier(
-                tuple(own["shapes"].tolist()),
-                own["shape_runs"].astype(np.float32),
-                own["shape_vector"].astype(np.float32),
-            ),
-            LinearScore(own["before_weights"], own["before_scales"]),
-            LinearScore(own["after_weights"], own["after_scales"]),
+            ShapeClassifier.of_arrays(own),
+            NetworkScore.of_arrays(own, "before"),
+            NetworkScore.of_arrays(own, "after"),
             float(own["scale"]),
             own["judge"],
             float(own["none"]),
@@ -151,17 +155,13 @@ class TableModel:
         )
 
     def to_arrays(self, source: str = "table") -> dict[str, NDArray[Any]]:
-        """Return its arrays by name; the weights of shapes in 16 bits."""
+        """Return its arrays by name."""
         arrays = {
             "columns": self.columns,
             "cells": self.cells,
-            "shapes": np.array(self.shapes.shapes),
-            "shape_runs": self.shapes.runs.astype(np.float16),
-            "shape_vector": self.shapes.vector.astype(np.float16),
-            "before_weights": self.before.weights,
-            "before_scales": self.before.scales,
-            "after_weights": self.after.weights,
-            "after_scales": self.after.scales,
+            **self.shapes.to_arrays(),
+            **self.before.to_arrays("before"),
+            **self.after.to_arrays("after"),
             "scale": np.array(self.scale),
             "judge": self.judge,
             "none": np.array(self.none),
@@ -193,6 +193,8 @@ def run_table_plan(arrays: TableArrays, plan: TablePlan) -> TableResult:
     """Return what comes of a plan over its table, run exactly as it reads."""
     if plan.along:
         return _run_along(arrays, plan)
+    if plan.formula == MEAN_DIFFERENCE:
+        return _run_differences(arrays, plan)
     rows = tuple(arrays.run(arrays.include_ties(plan.query)))
     if plan.other is None:
         return TableResult(rows)
@@ -212,6 +214,15 @@ def run_table_plan(arrays: TableArrays, plan: TablePlan) -> TableResult:
         number = {HIGHER: max, LOWER: min}.get(plan.formula, operator.add)(first, second)
         number = number / 2 if plan.formula == MEAN else number
     return TableResult(rows, others, number)
+
+
+def _run_differences(arrays: TableArrays, plan: TablePlan) -> TableResult:
+    """Return the mean of the differences of two cells, with the rows that have both."""
+    first, second = (arrays.amounts(column) for column in plan.measured)
+    gaps = second - first
+    rows = tuple(row for row in arrays.run(plan.query) if not np.isnan(gaps[row.rows]).any())
+    places = [place for row in rows for place in row.rows.tolist()]
+    return TableResult(rows, number=float(gaps[places].mean()) if places else None)
 
 
 def _run_along(arrays: TableArrays, plan: TablePlan) -> TableResult:
@@ -338,7 +349,7 @@ class TableReader:
         )
         first = float(1 / (1 + np.exp(-(features @ self.model.confidence))))
         likeliest = candidates[order[0]]
-        if _leaves_name_out(question, likeliest.option, likeliest.catalogue):
+        if _leaves_out(question, likeliest.option, likeliest.catalogue):
             first = min(first, MOST_WITHOUT)
         readings: list[TableReading] = []
         seen: set[tuple[object, ...]] = set()
@@ -362,7 +373,8 @@ class TableReader:
         if not read.options:
             return []
         buckets, vector = shape_of(read, catalogues, self.judge.encoder)
-        add_table_shapes(read, model.shapes.log_probabilities(buckets, vector))
+        shapes = [option.plan.shape for option, _ in read.options]
+        add_table_shapes(read.features, model.shapes.log_probabilities(buckets, vector), shapes)
         best = np.argsort(-model.before.scores(read.features), kind="stable")[:RUN]
         candidates = run_options(read, best.tolist())
         if not candidates:
@@ -463,7 +475,7 @@ def _measure_options(
         covered |= {place for column in option.columns if column != GROUP for place in of_column[column]}
         conditions = (*plan.query.conditions, *plan.query.part)
         row = [
-            0.0,
+            *[0.0] * SHAPES,
             option.score,
             option.score / max(len(option.slots), 1),
             min(option.slots, default=0.0),
@@ -474,11 +486,12 @@ def _measure_options(
             float(rank),
             len(named) / max(len(content), 1),
             len([place for place in content if place not in covered]) / max(len(content), 1),
-            float(_count_left_values(question, option, catalogue)),
+            float(len(_left_values(question, option, catalogue))),
             float(sum(not any(cell.words & own.words for own in option.cells) for cell in exact)),
             float(len(conditions)),
             float(len(conditions) - len(option.cells) - len(option.values)),
             *_compare_orders(question, option, catalogue),
+            *_describe_names(option, catalogue),
         ]
         row += [0.0] * (len(TABLE_FEATURES) - len(row))
         if plan.operation in OPERATIONS:
@@ -486,6 +499,20 @@ def _measure_options(
         row[TABLE_FEATURES.index(f"family {option.family}")] = 1.0
         rows.append(row)
     return rows
+
+
+def _describe_names(option: TableOption, catalogue: TableCatalogue) -> tuple[float, float, float]:
+    """Return of the column whose cells name what is asked for which of the columns of names it is, counted from 1,
+    the share of its cells that are different, and whether a word of its header names the table; 0 without one."""
+    query = option.plan.query
+    column = query.group
+    if column is None and query.aggregate == "values" and query.column in catalogue.names:
+        column = query.column
+    if column is None or column == GROUP or option.plan.formula:
+        return 0.0, 0.0, 0.0
+    place = catalogue.names.index(column) + 1 if column in catalogue.names else 0
+    different = len(catalogue.distinct(column)) / max(len(catalogue.table.rows), 1)
+    return float(place), different, float(bool(catalogue.labels[column].stems & catalogue.title.stems))
 
 
 def _compare_orders(
@@ -518,18 +545,29 @@ def _compare_orders(
     return mentioned, float((numbers[0] < numbers[1]) - (numbers[0] > numbers[1]))
 
 
-def _count_left_values(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> int:
-    """Return how many numbers and days of a question a plan leaves out: it does not compare with them, nor do they
+def _leaves_out(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> bool:
+    """Return whether a plan leaves out a name of the question, or a number or a day that the name of its table does
+    not have."""
+    title = catalogue.title.text
+    return _leaves_name_out(question, option, catalogue) or any(
+        not any(text in title for text in question.values[number].texts)
+        for number in _left_values(question, option, catalogue)
+    )
+
+
+def _left_values(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> list[int]:
+    """Return which numbers and days of a question a plan leaves out: it does not compare with them, nor do they
     stand in its cells or headers, nor say how many rows are asked for."""
     query = option.plan.query
     cuts = {str(number) for number in (query.limit or 1, query.offset + 1) if number > 1}
-    return sum(
-        number not in option.values
+    return [
+        number
+        for number, value in enumerate(question.values)
+        if number not in option.values
         and not _covers(value.start, value.end, option.cells, question)
         and not _in_headers(value.texts, option, catalogue)
         and value.texts[0] not in cuts
-        for number, value in enumerate(question.values)
-    )
+    ]
 
 
 def _leaves_name_out(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> bool:
@@ -593,15 +631,16 @@ def shape_of(
             mark = "<column>"
         else:
             mark = word.text
-        masked += [mark] * bool(mark)
+        # "gross > 80000"
+        before = question.words[place - 1].end if place else 0
+        masked += [*_SYMBOLS.findall(question.text[before : word.start]), *[mark] * bool(mark)]
     ending = "<end?>" if question.text.rstrip().endswith("?") else "<end>"
     return hash_runs(["<start>", *masked, ending]), encoder.encode([question.text])[0]
 
 
-def add_table_shapes(read: ReadTables, logs: Mapping[str, float]) -> None:
-    """Write the log probability of its shape into the features of each option."""
-    for row, (option, _) in enumerate(read.options):
-        read.features[row, 0] = logs.get(option.plan.shape, -9.0)
+def add_table_shapes(features: Floats, logs: Mapping[str, float], shapes: Sequence[str]) -> None:
+    """Write the log probabilities of the ``shapes`` of options and of their parts into their features."""
+    features[:, :SHAPES] = measure_shapes(logs, shapes)
 
 
 def run_options(read: ReadTables, places: Sequence[int]) -> list[TableCandidate]:
@@ -614,7 +653,8 @@ def run_options(read: ReadTables, places: Sequence[int]) -> list[TableCandidate]
         plan = option.plan
         is_formula = plan.formula not in ("", EACH)
         expected = (len(plan.along) if plan.formula == EACH else 1, int(plan.other is not None))
-        if plan.formula and (len(result.rows), len(result.others)) != expected:
+        is_of_cells = plan.formula not in ("", MEAN_DIFFERENCE)
+        if is_of_cells and (len(result.rows), len(result.others)) != expected:
             continue
         features = read.features[place].copy()
         values = {str(row.value) for row in result.rows if row.value is not None}
@@ -648,8 +688,8 @@ def rank_tables(
     others = total[~alike]
     features = dict(zip(TABLE_FEATURES, measured[first].tolist(), strict=True)) | {
         "log-odds of its share": log_odds(float(shares[alike].sum())),
-        "log-odds of its share by the linear score alone": log_odds(float(alone[alike].sum())),
-        "the linear score has it first, too": float(bool(alike[int(np.argmax(linear))])),
+        "log-odds of its share without the judge": log_odds(float(alone[alike].sum())),
+        "the features have it first, too": float(bool(alike[int(np.argmax(linear))])),
         "distance to the next with another answer": (
             float(np.clip(total[first] - others.max(), 0, 8)) if len(others) else 8.0
         ),

@@ -167,9 +167,14 @@ def _find_number_words(words: Sequence[Word]) -> list[Value]:
     values: list[Value] = []
     place = 0
     while place < len(words):
-        if words[place].text in _DECADES:
-            first = 1900 + _DECADES[words[place].text]
-            values.append(Value((str(first), str(first + 9)), words[place].start, words[place].end))
+        # "the forties", "the eighteen-forties"
+        century = _UNITS.get(words[place].text, 0)
+        decade = place + (century in range(10, 20))
+        if decade < len(words) and words[decade].text in _DECADES:
+            first = 100 * (century or 19) + _DECADES[words[decade].text]
+            values.append(Value((str(first), str(first + 9)), words[place].start, words[decade].end))
+            place = decade + 1
+            continue
         last, number = _read_number_words(words, place)
         if last > place:
             values.append(Value((str(number),), words[place].start, words[last - 1].end))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from clew.core.types import STATED_FROM
 from clew.questions.linear import train_linear
 from clew.questions.reading import JUDGED
+from clew.questions.shapes import ShapeClassifier, ShapeExample, train_shapes
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
@@ -28,6 +29,25 @@ def deal_folds(names: Sequence[str], beside: Sequence[str]) -> dict[str, int]:
     """Return the fold of each domain or world: those that stand ``beside`` the others are never held out."""
     folds = {name: number % FOLDS for number, name in enumerate(names)}
     return folds | {name: 1 + number % (FOLDS - 1) for number, name in enumerate(beside)}
+
+
+class UnseenShapes:
+    """Classifiers of shapes that have not seen some folds. ``examples`` have their folds.
+
+    The shapes of a question are read by one that has not seen its fold: from questions that a classifier was trained
+    on, a score would learn to trust it too far.
+    """
+
+    def __init__(self, examples: Sequence[tuple[int, ShapeExample]]) -> None:
+        self.examples = examples
+        self._known: dict[frozenset[int], ShapeClassifier] = {}
+
+    def train_without(self, *folds: int) -> ShapeClassifier:
+        """Return the classifier of the examples of all other folds."""
+        unseen = frozenset(folds)
+        if unseen not in self._known:
+            self._known[unseen] = train_shapes([own for fold, own in self.examples if fold not in unseen])
+        return self._known[unseen]
 
 
 def remember(file: Path, make: Callable[[], Any]) -> Any:

@@ -26,7 +26,7 @@ from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE
 from clew.models.plan_judge import ARRAYS_FILE, PlanJudge
 from clew.questions.catalogue import GraphCatalogue
 from clew.questions.direction import DirectionScorer
-from clew.questions.linear import LinearScore, add_outcomes, train_linear
+from clew.questions.linear import LinearScore, NetworkScore, add_outcomes, add_shapes, train_linear
 from clew.questions.names import NameScorer
 from clew.questions.plans import YES_NO, GraphPlan, run_plan, say_plan, type_unknowns
 from clew.questions.reading import (
@@ -43,7 +43,7 @@ from clew.questions.reading import (
     rank_candidates,
     weigh_ways,
 )
-from clew.questions.shapes import ShapeClassifier, ShapeExample, train_shapes
+from clew.questions.shapes import ShapeClassifier, ShapeExample
 from clew.questions.slots import SlotScorer
 from clew.questions.text import QuestionText
 from clew.train.directions import (
@@ -53,6 +53,7 @@ from clew.train.directions import (
     prepare_directions,
     read_directions,
 )
+from clew.train.network import train_network
 from clew.train.plan_data import (
     Domain,
     PlanExample,
@@ -66,6 +67,7 @@ from clew.train.plan_data import (
 )
 from clew.train.plan_fitting import (
     FOLDS,
+    UnseenShapes,
     count_by,
     deal_folds,
     fit_mixture_of,
@@ -223,10 +225,12 @@ def _directions_of(
 
 
 def write_arrays(model: PlanModel, folder: Path, tables: Mapping[str, TableModel] | None = None) -> None:
-    """Write the fitted arrays for graphs, and for tables of each kind, beside their judge."""
+    """Write the fitted arrays for graphs, and for tables of each kind, beside their judge. Tables of reports are read
+    as spreadsheets are where the training had none."""
     arrays = dict(model.to_arrays())
-    for kind, own in ({} if tables is None else tables).items():
-        arrays |= own.to_arrays(kind)
+    if tables:
+        for kind in TABLE_KINDS:
+            arrays |= tables.get(kind, tables["table"]).to_arrays(kind)
     np.savez_compressed(folder / ARRAYS_FILE, **arrays)  # type: ignore[arg-type]
 
 
@@ -332,26 +336,26 @@ def run_examples(
     encoder: Encoder,
     out: Path,
     progress: Callable[[str, int, int], None],
-) -> tuple[list[RunExample], tuple[ShapeClassifier, LinearScore, LinearScore]]:
+) -> tuple[list[RunExample], tuple[ShapeClassifier, LinearScore, NetworkScore]]:
     """Return each question with its likeliest options, run, scored by what the other folds gave; and the shapes and
-    linear scores of all but the held out fold."""
+    scores of all but the held out fold."""
     parts: tuple[ShapeClassifier, LinearScore] | None = None
     chosen: dict[int, list[int]] = {}
+    shapes = UnseenShapes(
+        [
+            (folds[each.question.domain], ShapeExample(each.buckets, each.vector, each.question.plan.shape))
+            for each in examples
+            if each.question.plan is not None
+        ]
+    )
+    for number, each in enumerate(examples):
+        progress("shapes", number, len(examples))
+        classifier = shapes.train_without(folds[each.question.domain])
+        add_shapes(each.features, classifier.log_probabilities(each.buckets, each.vector), each.options)
     for fold in range(FOLDS):
-        progress("shapes", fold, FOLDS)
         known = [each for each in examples if folds[each.question.domain] != fold]
-        shapes = train_shapes(
-            [
-                ShapeExample(each.buckets, each.vector, each.question.plan.shape)
-                for each in known
-                if each.question.plan is not None
-            ]
-        )
-        for each in examples:
-            if fold == folds[each.question.domain] or fold == 0:
-                _add_shapes(each, shapes)
         before = train_linear([(each.features, each.right) for each in known])
-        parts = (shapes, before) if parts is None else parts
+        parts = (shapes.train_without(fold), before) if parts is None else parts
         for number, each in enumerate(examples):
             if folds[each.question.domain] == fold:
                 chosen[number] = np.argsort(-before.scores(each.features), kind="stable")[:RUN].tolist()
@@ -364,21 +368,15 @@ def run_examples(
             out / f"runs-{source.name}.pickle",
             partial(_run_domain, source, encoder, own, chosen, folds[source.name]),
         )
-    after: LinearScore | None = None
+    after: NetworkScore | None = None
     for fold in range(FOLDS):
-        score = train_linear([(run.features, run.right) for run in runs if run.fold != fold])
+        score = train_network([(run.features, run.right) for run in runs if run.fold != fold])
         after = score if after is None else after
         for run in runs:
             if run.fold == fold:
                 run.scores = score.scores(run.features)
     assert after is not None
     return runs, (*parts, after)
-
-
-def _add_shapes(example: PlanExample, shapes: ShapeClassifier) -> None:
-    logs = shapes.log_probabilities(example.buckets, example.vector)
-    for row, option in enumerate(example.options):
-        example.features[row, 0] = logs.get(option.plan.shape, -9.0)
 
 
 def _run_domain(
@@ -445,7 +443,7 @@ def _say(catalogue: GraphCatalogue, plan: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """A question that no score was fitted to: its options ``places``, the likelier by the linear score first, with
+    """A question that no score was fitted to: its options ``places``, the likelier without the judge first, with
     that score and how alike the judge finds each, (options, 3). ``taken_away`` where the graph is asked without a
     relation that the question needs, so that no plan can be right. ``ways`` are those of the likeliest option, where
     it can be turned, and ``turned_right`` says whether the turned one answers as the question's plan does."""
@@ -507,7 +505,7 @@ class HeldOut:
 
 
 def compare_held_out(
-    after: LinearScore,
+    after: NetworkScore,
     runs: Sequence[RunExample],
     compare: Callable[[str, Sequence[str]], Floats],
     progress: Callable[[int, int], None],
@@ -620,7 +618,7 @@ def measure_held_out(
     measures = {
         **measure_chances(chances[asked], right[asked] > 0, answerable, total),
         "right among three": round(float(three[asked].sum()) / answerable, 4),
-        "right first by the linear score alone": round(float(linear[asked].sum()) / answerable, 4),
+        "right first without the judge": round(float(linear[asked].sum()) / answerable, 4),
         "graphs alone": measure_chances(of_graphs[own], right[own] > 0, answerable, int(own.sum())),
         "stated with what is asked taken away": {
             "wrong": int((chances[~asked] >= STATED_FROM).sum()),

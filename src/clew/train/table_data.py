@@ -15,7 +15,9 @@ import json
 import random
 import re
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -26,12 +28,12 @@ from numpy.typing import NDArray
 
 from clew.core.errors import UsageError
 from clew.evaluate.datasets.tables import read_tatqa
-from clew.knowledge_base.knowledge_base import ENCODER_SETTING, KnowledgeBase, encoder_setting
+from clew.knowledge_base.knowledge_base import ENCODER_SETTING, encoder_setting
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.parse.data_tables import build_data_table
 from clew.questions.slots import OnceEncoder
 from clew.questions.table_catalogue import CELL_FEATURES, COLUMN_FEATURES, TableCatalogue
-from clew.questions.table_plans import CHANGE, DIFFERENCE, EACH, HIGHER, LOWER, TableOption
+from clew.questions.table_plans import CHANGE, DIFFERENCE, EACH, HIGHER, LOWER, NAMELESS, TableOption
 from clew.questions.table_query import GROUP, TableArrays
 from clew.questions.table_reading import (
     TABLE_FEATURES,
@@ -99,6 +101,11 @@ class TableExample:
     sentences: list[str]
     buckets: NDArray[np.int64]
     vector: Floats
+
+    @property
+    def meant(self) -> str:
+        """The shape of the first right option."""
+        return self.shapes[int(np.flatnonzero(self.right)[0])]
 
 
 def read_world(folder: Path) -> list[TableQuestion]:
@@ -180,29 +187,30 @@ def _plain_number(text: str) -> str:
     return sign + plain if plain.replace(".", "", 1).isdigit() else text
 
 
-class TableBase:
+class TableBase(ABC):
     """Tables that questions are asked of: all ``catalogues`` of a source."""
 
     def __init__(self, encoder: Encoder, catalogues: Sequence[TableCatalogue]) -> None:
         self.encoder, self.catalogues = encoder, catalogues
+        self.closing = ExitStack()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        self.closing.close()
 
+    @abstractmethod
     def choose_tables(self, question: TableQuestion) -> Sequence[TableCatalogue]:
         """Return the tables that a question is asked beside."""
-        raise NotImplementedError
 
+    @abstractmethod
     def slots(self, question: TableQuestion) -> TableSlots:
         """Return what the weights of columns and cells are fitted to."""
-        raise NotImplementedError
 
+    @abstractmethod
     def uses(self, option: TableOption, catalogue: TableCatalogue, question: TableQuestion) -> bool:
         """Return whether an option uses what the question means, if its result is right."""
-        raise NotImplementedError
 
     def prepare(self, question: TableQuestion, columns: Floats, cells: Floats) -> TableExample:
         """Return a question with its options, run."""
@@ -245,7 +253,7 @@ class Contexts(TableBase):
         tables = {example.corpus[0].title: example.corpus[0].table for example, _ in read}
         built = {title: build_data_table(table) for title, table in tables.items() if table is not None}
         self._by_title = {
-            title: TableCatalogue(TableArrays(replace(table, name="table")))
+            title: TableCatalogue(TableArrays(replace(table, name=NAMELESS)))
             for title, table in built.items()
             if len(table.rows) > 1 and len(table.columns) > 1 and not table.table.headers_uncertain
         }
@@ -278,20 +286,18 @@ class World(TableBase):
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         from clew.methods.tables.method import open_tables
 
-        self._temporary = tempfile.TemporaryDirectory()
-        self.base: KnowledgeBase = open_base(
-            Path(self._temporary.name) / "base",
+        temporary = tempfile.TemporaryDirectory()
+        base = open_base(
+            Path(temporary.name) / "base",
             create=True,
             settings={ENCODER_SETTING: encoder_setting("none")},
         )
-        self.base.add(folder / TABLES)
+        base.add(folder / TABLES)
         self._is_named = cache(partial(_names, "\n".join(each.sql for each in read_world(folder))))
-        tables = open_tables(self.base.store.snapshot())
+        tables = open_tables(base.store.snapshot())
         super().__init__(encoder, [TableCatalogue(TableArrays(table)) for table in tables])
-
-    def __exit__(self, *_: object) -> None:
-        self.base.close()
-        self._temporary.cleanup()
+        self.closing.callback(temporary.cleanup)
+        self.closing.callback(base.close)
 
     def choose_tables(self, question: TableQuestion) -> Sequence[TableCatalogue]:
         """Return all tables."""

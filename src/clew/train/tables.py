@@ -17,12 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import UsageError
-from clew.questions.linear import LinearScore, train_linear
+from clew.questions.linear import NetworkScore
 from clew.questions.reading import JUDGED, RUN, correct_scores
-from clew.questions.shapes import ShapeClassifier, ShapeExample, train_shapes
-from clew.questions.table_reading import OUTCOMES, TABLE_CONFIDENCE, TableModel, rank_tables
+from clew.questions.shapes import ShapeClassifier, ShapeExample
+from clew.questions.table_reading import (
+    OUTCOMES,
+    TABLE_CONFIDENCE,
+    TableModel,
+    add_table_shapes,
+    rank_tables,
+)
+from clew.train.network import train_network
 from clew.train.plan_data import fit_logistic
-from clew.train.plan_fitting import FOLDS, count_by, deal_folds, fit_mixture_of, measure_chances, remember
+from clew.train.plan_fitting import (
+    FOLDS,
+    UnseenShapes,
+    count_by,
+    deal_folds,
+    fit_mixture_of,
+    measure_chances,
+    remember,
+)
 from clew.train.plan_judge import JudgeExample, PlanSettings
 from clew.train.table_data import PARTS, TableExample, TableQuestion, TableSlots, TableSource
 
@@ -163,34 +178,35 @@ def run_tables(
     examples: Sequence[TableExample],
     folds: Mapping[str, int],
     progress: Callable[[str, int, int], None],
-) -> tuple[list[RunTable], tuple[ShapeClassifier, LinearScore, LinearScore]]:
-    """Return each question with its likeliest options, scored by what the other folds gave; and the shapes and linear
-    scores of all but the held out fold."""
-    parts: tuple[ShapeClassifier, LinearScore, LinearScore] | None = None
+) -> tuple[list[RunTable], tuple[ShapeClassifier, NetworkScore, NetworkScore]]:
+    """Return each question with its likeliest options, scored by what the other folds gave; and the shapes and scores
+    of all but the held out fold."""
+    parts: tuple[ShapeClassifier, NetworkScore, NetworkScore] | None = None
     runs: list[RunTable] = []
+    shapes = UnseenShapes(
+        [
+            (folds[each.question.world], ShapeExample(each.buckets, each.vector, each.meant))
+            for each in examples
+            if each.right.any()
+        ]
+    )
     for fold in range(FOLDS):
         progress("scores", fold, FOLDS)
-        known = [each for each in examples if folds[each.question.world] != fold]
-        shapes = train_shapes(
-            [
-                ShapeExample(each.buckets, each.vector, each.shapes[int(np.flatnonzero(each.right)[0])])
-                for each in known
-                if each.right.any()
-            ]
-        )
-        logs = {id(each): shapes.log_probabilities(each.buckets, each.vector) for each in examples}
         for each in examples:
-            each.features[:, 0] = [logs[id(each)].get(shape, -9.0) for shape in each.shapes]
+            classifier = shapes.train_without(fold, folds[each.question.world])
+            logs = classifier.log_probabilities(each.buckets, each.vector)
+            add_table_shapes(each.features, logs, each.shapes)
+        known = [each for each in examples if folds[each.question.world] != fold]
         # Before plans are run, nothing is known of what comes of them.
-        before = train_linear([(hide_outcomes(each.features), each.right) for each in known])
+        before = train_network([(hide_outcomes(each.features), each.right) for each in known])
         chosen = {
             id(each): np.argsort(-before.scores(hide_outcomes(each.features)), kind="stable")[:RUN]
             for each in examples
         }
-        after = train_linear(
+        after = train_network(
             [(each.features[chosen[id(each)]], each.right[chosen[id(each)]]) for each in known]
         )
-        parts = (shapes, before, after) if parts is None else parts
+        parts = (shapes.train_without(fold), before, after) if parts is None else parts
         for each in examples:
             if folds[each.question.world] == fold and len(each.right):
                 scores = after.scores(each.features[chosen[id(each)]])
@@ -250,8 +266,6 @@ def measure_tables(model: TableModel, runs: Sequence[RunTable]) -> dict[str, Any
         **measure_chances(chances, right > 0, answerable, len(held_out)),
         "proposed": round(sum(bool(run.example.right.any()) for run in held_out) / answerable, 4),
         "right among three": round(float(three.sum()) / answerable, 4),
-        "right first by the linear score alone": round(
-            sum(float(run.right[0]) for run in held_out) / answerable, 4
-        ),
+        "right first without the judge": round(sum(float(run.right[0]) for run in held_out) / answerable, 4),
         "right first by": count_by(names, right[known] > 0),
     }

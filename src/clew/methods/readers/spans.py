@@ -70,6 +70,7 @@ from clew.questions.sentences import (
     Option,
     SentenceRanker,
     measure_sentences,
+    says_something,
     split_hits,
 )
 from clew.questions.table_reading import TableReader
@@ -298,7 +299,7 @@ class SpanAnswerReader:
         return [
             Mark(span.passage, span.start, span.end, self._confidence_of(span))
             for span in spans
-            if span.passage >= 0 and span.kind == "text"
+            if span.passage >= 0 and span.kind == "text" and says_something(span.text)
         ]
 
     def _read_option(

@@ -29,9 +29,19 @@ from clew.parse.data_tables import (
     name_tables,
     names_years,
     table_from_node,
+    write_year,
 )
 from clew.questions.table_catalogue import TableCatalogue
-from clew.questions.table_plans import CHANGE, EACH, HIGHER, LOWER, RATIO, SHARE
+from clew.questions.table_plans import (
+    CHANGE,
+    EACH,
+    HIGHER,
+    LOWER,
+    MEAN_DIFFERENCE,
+    NAMELESS,
+    RATIO,
+    SHARE,
+)
 from clew.questions.table_query import GROUP, ResultRow, TableArrays, TableQuery
 from clew.questions.table_reading import TableReader, TableReading
 from clew.questions.text import QuestionText
@@ -42,6 +52,8 @@ _MAX_TABLES, _MAX_LINES = 4, 2_000
 _ANNOUNCED_SCALE = re.compile(
     r"\bin (?:[$€£]|US|dollars|euros| )*(?:thousand|million|billion)s\b", re.IGNORECASE
 )
+#: A value that is a number and no more, or ends in one behind the name of its group.
+_BARE_NUMBER = re.compile(r"(?:^|: )-?\d[\d.,]*$")
 #: Parts of an answer that are printed, and rows that are quoted.
 _PRINTED, QUOTED = 50, 5
 
@@ -60,7 +72,7 @@ def read_reports(
     )
     tables = snapshot.nodes(snapshot.rows(list(filter(None, ids))[:_MAX_TABLES]))
     short = [node.id for node in tables if node.text.count("\n") <= _MAX_LINES]
-    catalogues = [open_catalogue(id, "table", snapshot) for id in short]
+    catalogues = [open_catalogue(id, NAMELESS, snapshot) for id in short]
     known = [catalogue for catalogue in catalogues if catalogue is not None]
     readings = reader.read(question, known, MAX_POSSIBLE) if known else ()
     return tuple(_complete_table(reading, hits, name_views(snapshot)) for reading in readings)
@@ -155,7 +167,7 @@ def answer_reading(
     cells = list(dict.fromkeys(_cells_of(reading)))
     count = len({place for row in rows for place in row.rows.tolist()})
     source = f"from {count:,} row{'s' * (count != 1)} of the table '{query.table.name}'"
-    if reading.plan.other is not None or reading.plan.along:
+    if reading.plan.formula not in ("", MEAN_DIFFERENCE):
         source = f"of {', '.join(cell for _, cell, _ in cells)}, {source}"
     empty = (
         ""
@@ -177,7 +189,7 @@ def _cells_of(reading: TableReading) -> Iterator[tuple[str, str, int | None]]:
     plan, result = reading.plan, reading.result
     columns: list[tuple[Sequence[ResultRow], TableQuery]] = [(result.rows, plan.query)]
     if plan.other is not None:
-        columns.append((result.others, plan.other))
+        columns.append((result.others or result.rows, plan.other))
     elif plan.along:
         columns = [(result.rows[:1], replace(plan.query, column=place)) for place in plan.along]
     for rows, query in columns:
@@ -215,13 +227,23 @@ def quote_rows(
 
 
 def describe_reading(question: str, reading: TableReading) -> list[str]:
-    """Return what a reading answers, each value in words; [] where no row fits or the cells are empty."""
+    """Return what a reading answers, each value in words, a bare number with what the question counts; [] where no
+    row fits or the cells are empty."""
+    values, query = _describe_result(reading), reading.plan.query
+    counted = _name_counted(question)
+    if not counted and reading.plan.operation == "count" and query.group is None:
+        counted = f"rows of {query.table.name.replace('_', ' ')}"
+    is_bare = counted and all(map(_BARE_NUMBER.search, values))
+    return [f"{value} {counted}" for value in values] if is_bare else values
+
+
+def _describe_result(reading: TableReading) -> list[str]:
     plan, result = reading.plan, reading.result
     if plan.formula == EACH:
         table, cells = plan.query.table, zip(plan.along, result.rows, strict=True)
         return [_describe_cell(table, row.rows[0], place) for place, row in cells if row.value is not None]
     if not plan.formula:
-        return list(_describe_results(question, plan.query, result.rows))
+        return list(_describe_results(plan.query, result.rows))
     if result.number is None:
         return []
     number = abs(result.number)
@@ -240,13 +262,13 @@ def describe_reading(question: str, reading: TableReading) -> list[str]:
         return [format_amount(number, "%", 1.0)]
     column = plan.query.column
     if column is not None and plan.query.table.columns[column].type == "date":
-        return [f"{number:,.0f} day{'s' * (number != 1)}"]
+        return [f"{format_amount(round(number, 2), '', 1.0)} day{'s' * (number != 1)}"]
     if plan.formula == CHANGE:
         return [format_amount(result.number, "%", 1.0)]
     return [_describe_number(plan.query, result.number, rows[0])]
 
 
-def _describe_results(question: str, query: TableQuery, results: Sequence[ResultRow]) -> tuple[str, ...]:
+def _describe_results(query: TableQuery, results: Sequence[ResultRow]) -> tuple[str, ...]:
     """Return each row of a result in words; a list of cells has each once, as it is written, with the name of its row
     beside a code."""
     values = []
@@ -262,7 +284,7 @@ def _describe_results(question: str, query: TableQuery, results: Sequence[Result
         elif isinstance(result.value, str):
             text = result.value
         elif query.aggregate == "count":
-            text = f"{result.value:,.0f}{_name_counted(question)}"
+            text = f"{result.value:,.0f}"
         else:
             text = _describe_number(query, result.value, result)
         values.append(f"{result.name}: {text}" if result.name else text)
@@ -273,6 +295,8 @@ def _describe_cell(table: DataTable, place: int, column: int) -> str:
     """Return a cell as it is written, with its scale where the table or the column says it."""
     row = table.rows[place]
     text = row.cells[column]
+    if table.columns[column].type == "date":
+        return write_year(text)
     if table.columns[column].type != "number" or (table.columns[column].scale == 1.0 and not row.place.scale):
         return text
     cell = table.cell(row, column)
@@ -297,11 +321,11 @@ def _name_beside(table: DataTable, column: int) -> int | None:
 
 
 def _name_counted(question: str) -> str:
-    """Return what a question counts, behind a blank: the word after "how many"; "" where it has none."""
+    """Return what a question counts, the word after "how many"; "" where it has none."""
     words = QuestionText(question).words
     for first, second, third in zip(words, words[1:], words[2:], strict=False):
         if (first.text, second.text) == ("how", "many") and third.is_content:
-            return f" {question[third.start : third.end]}"
+            return question[third.start : third.end]
     return ""
 
 
