@@ -105,6 +105,8 @@ outlines: .venv/ready-dev ## Train what reads plain questions about the structur
 	  $(foreach set,$(sort $(wildcard $(DATA)/reading2/*.jsonl)),--content $(set)) --content $(DATA)/hotpotqa/train100.jsonl \
 	  --content $(DATA)/musique/train100.jsonl --content $(DATA)/2wikimultihopqa/train500.jsonl
 	cp build/outlines/outlines.npz src/clew/models/embedded/plans/
+	cp build/outlines/clew-outlines-training.json results/outlines.json
+	$(BIN)/python benchmarks/plan_curves.py results/outlines.json > docs/benchmarks/outlines.md
 
 # What chooses among sentences is fitted to documents that the reader has not seen.
 UNSEEN = $(foreach name,office3 policies reports science2,$(DATA)/reading2/$(name).jsonl)

@@ -142,7 +142,8 @@ def describe_source(source: str, measures: dict[str, Any]) -> list[str]:
     stated = measures["stated"]
     lines += [
         "",
-        f"Stated (a probability of 70 % and more): {stated['right']} right, {stated['wrong']} wrong. "
+        f"Stated (a probability of {100 * stated['from']:.0f} % and more): {stated['right']} right, "
+        f"{stated['wrong']} wrong. "
         f"Expected calibration error {measures['expected calibration error']:.3f}, ten bins.",
     ]
     if alone := measures.get("graphs alone"):

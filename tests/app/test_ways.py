@@ -16,7 +16,7 @@ from clew.app.web.api.questions import render_markdown
 from clew.app.web.mcp.tools import ToolContext, ask_result, make_tools
 from clew.app.web.pages.answer import make_answer_page
 from clew.app.web.pages.render import render_fragment
-from clew.core.types import Alternative, Answer, Hit, Node, Quote
+from clew.core.types import STATED_FROM, Alternative, Answer, Hit, Node, Quote
 from clew.knowledge_base.grid import GridCell
 from command_line import run
 from serve_app import ServedApp
@@ -164,9 +164,9 @@ def read(confidence, **more):
 @pytest.mark.parametrize(
     ("answer", "way", "confidence"),
     [
-        (read(0.7), "answer", 0.7),
+        (read(STATED_FROM), "answer", STATED_FROM),
         (read(0.99), "answer", 0.99),
-        (read(0.6999), "perhaps", 0.6999),
+        (read(STATED_FROM - 0.0001), "perhaps", STATED_FROM - 0.0001),
         (read(0.25), "perhaps", 0.25),
         (read(0.0), "perhaps", 0.0),
         (read(0.9, by_rule=True), "perhaps", None),
@@ -176,7 +176,7 @@ def read(confidence, **more):
         (read(0.9, by_rule=True, abstained=True), "not_found", 0.9),
     ],
 )
-def test_only_a_fitted_confidence_of_seventy_percent_states(answer, way, confidence) -> None:
+def test_only_a_fitted_confidence_that_is_high_enough_states(answer, way, confidence) -> None:
     given = answer.weigh()
     assert (given.way, given.confidence, given.abstained) == (way, confidence, way != "answer")
     assert given.weigh() == given

@@ -156,6 +156,8 @@ def test_a_question_of_a_table_is_answered_from_it_and_the_plan_is_its_query(tmp
         )
         assert answer.way == "answer" and answer.values == ("Castor",) and 0.7 <= (answer.confidence or 0) < 1
         assert answer.route.startswith("From the tables: the table 'vessels' can be asked that")
+        # A cell by row and column is a place in the outline, too; the table comes first.
+        assert opened.ask("What is the cargo of Castor?").route.startswith("From the tables")
         # Nothing but tables: what is unlikely there is looked for nowhere else.
         plain = opened.ask("Who wrote the amount on the wall?")
         assert plain.way == "not_found" and plain.route.startswith("From the tables: there are no documents")

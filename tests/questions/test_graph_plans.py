@@ -30,7 +30,8 @@ from clew.questions.plans import (
 )
 from clew.questions.reading import PlanModel
 from clew.questions.text import QuestionText
-from clew.train.plan_data import Domain, PlanSource, fit_slots, misspell, read_plan, read_source
+from clew.train.plan_data import Domain, PlanSource, fit_slots, read_plan, read_source
+from misspelling import misspell
 
 DATA = Path(__file__).with_name("data")
 

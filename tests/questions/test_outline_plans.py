@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 from clew.core.types import Question, Scope
+from clew.knowledge_base.knowledge_base import open as open_base
 from clew.models.plan_judge import create_plan_judge
 from clew.questions.outline_plans import CONTENT, OutlineCatalogue, OutlinePlans, find_numbers
 from clew.questions.outline_reading import create_outline_reader
 from clew.questions.text import QuestionText
-from clew.retrieve.structure.lookup import StructureSearch
+from clew.retrieve.structure.algebra import evaluate
+from clew.retrieve.structure.lookup import StructureSearch, fetch_hits
+from clew.retrieve.structure.query import Query, Selector
 from clew.retrieve.structure.resolver import ReferenceResolver
-from clew.train.outline_data import OutlineWorld, read_outline_source
-from clew.train.plan_data import misspell
+from clew.train.outline_data import OutlineQuestion, OutlineWorld, read_outline_source
+from misspelling import misspell
 
 OUTLINES = Path(__file__).parents[2] / "benchmarks" / "data" / "outlines"
 #: Two documents of each of these are asked here.
@@ -78,6 +81,58 @@ def test_an_option_is_what_its_query_says(worlds):
                     )
                     checked += 1
     assert checked > 200
+
+
+def test_places_of_two_documents_are_paired_as_the_question_has_them(worlds):
+    world, _ = worlds["accounts"]
+    first, second = (document.name for document in world.snapshot.documents())
+    question = f"How does page 3 of {first} differ from page 5 of {second}?"
+    plan = Query("show", (Selector("page", 3, document=first), Selector("page", 5, document=second)))
+    example = world.prepare(OutlineQuestion("accounts", "", question, plan, "differ", "plain"))
+    (right,) = [example.read.options[place] for place in np.flatnonzero(example.right)]
+    assert (right.shape, right.numbers.count("page")) == ("across page number", 2)
+    # "Page 5 of the first" is not what was said.
+    across = [option for option in example.read.options if option.shape == "across page number"]
+    assert [5, 3] not in [[each.number for each in option.query.selectors] for option in across]
+
+
+def test_a_row_is_counted_in_the_table_that_is_numbered(worlds):
+    world, _ = worlds["accounts"]
+    within = Selector("table", 1, "1")
+    plan = Query("show", (Selector("row", 2, within=within),))
+    for document in world.documents:
+        question = OutlineQuestion("accounts", document, "The second row of Table 1?", plan, "row", "plain")
+        example = world.prepare(question)
+        if right := [example.read.options[place].shape for place in np.flatnonzero(example.right)]:
+            assert "show row nth of label" in right
+            return
+    pytest.fail("no document has a Table 1 with two rows")
+
+
+def test_documents_without_tables_are_listed(tmp_path):
+    with open_base(tmp_path / "kb", create=True) as base:
+        for name, text in (("with.md", "| a | b |\n|---|---|\n| 1 | 2 |\n"), ("bare.md", "No table here.\n")):
+            (tmp_path / name).write_text(f"# {name}\n\n{text}", encoding="utf-8")
+            base.add(tmp_path / name)
+        snapshot = base.store.snapshot()
+        for without, name in ((False, "with.md"), (True, "bare.md")):
+            query = Query("list", (Selector("table"),), "document", "document", without=without)
+            assert evaluate("", [query], snapshot, Scope()).text == f"1 document:\n1. {name}"
+
+
+def test_where_many_tables_stand_is_told(tmp_path):
+    """References without words of the question once made it twice as long, each."""
+    table = "| a | b |\n|---|---|\n| 1 | 2 |\n"
+    text = "# Notes\n\n" + "\n\n".join(f"Part {number}\n\n{table}" for number in range(60))
+    (tmp_path / "notes.md").write_text(text, encoding="utf-8")
+    with open_base(tmp_path / "kb", create=True) as base:
+        base.add(tmp_path / "notes.md")
+        snapshot = base.store.snapshot()
+        (document,) = snapshot.documents()
+        query = Query("locate", (Selector("table", document=document.key),), document=document.key)
+        finding = evaluate("Where are the tables?", [query], snapshot, Scope())
+        assert len(finding.references) == 60
+        assert fetch_hits(snapshot, finding.references, 5, finding.listed, "Where are the tables?")
 
 
 def test_numbers_are_read_in_words_roman_and_with_their_word():

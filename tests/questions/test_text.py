@@ -17,6 +17,7 @@ def read(question: str) -> list[tuple[tuple[str, ...], str]]:
         ("Which dams went up in the fifties?", [("1950", "1959")]),
         ("Whose date of birth is in the eighteen-forties?", [("1840", "1849")]),
         ("Nineteen sixty-one was a good year", [("1961",)]),
+        ("the first three pages, chapters two to nineteen", [("1",), ("3",), ("2",), ("19",)]),
         ("contracts over a hundred thousand", [("100000",)]),
         ("those between twenty-five and thirty", [("25",), ("30",)]),
         ("the five and the six", [("5",), ("6",)]),

@@ -230,7 +230,7 @@ def mills(tmp_path_factory):
     [
         "In which town was the builder of the Oskell7 mill born?",
         "Which year is the gauge from in the town where Ada Number40 was born?",
-        "What is in Hollow12?",
+        "Who lived in Hollow12?",
     ],
 )
 def test_a_first_question_to_a_large_base_waits_for_few_requests(

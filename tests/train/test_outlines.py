@@ -47,8 +47,8 @@ def test_a_training_writes_what_is_read_and_a_record(tmp_path: Path) -> None:
     record = train()
     with np.load(tmp_path / "out" / OUTLINES_FILE, allow_pickle=False) as stored:
         model = OutlineModel.of_arrays(dict(stored))
-    assert model.score.weights.shape == (len(OUTLINE_FEATURES),)
-    assert "content" in model.aspects["shape"].shapes
+    assert model.score.linear.shape == (len(OUTLINE_FEATURES),)
+    assert "content" in model.wording.aspects["shape"].shapes
     figures = record["after"]
     assert isinstance(figures, dict)
     assert 0 < figures["right first"] <= figures["proposed"] <= 1

@@ -18,7 +18,7 @@ from clew.models.encoders import OnnxEncoder, embedded_folder
 from clew.models.plan_judge import create_plan_judge
 from clew.questions.plans import Kind, run_plan
 from clew.questions.reading import PlanModel
-from clew.train.plan_data import Domain, PlanSource, misspell, read_source
+from clew.train.plan_data import Domain, PlanSource, read_source
 from clew.train.plan_fitting import calibration_error, right_at
 from clew.train.plan_judge import PlanSettings
 from clew.train.plans import (
@@ -30,6 +30,7 @@ from clew.train.plans import (
     run_examples,
     train_plans,
 )
+from misspelling import misspell
 from table_worlds import HEADERS, write_world
 
 DATA = Path(__file__).parents[1] / "questions" / "data"

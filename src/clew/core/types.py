@@ -960,8 +960,8 @@ class ConstraintSummary:
 
 #: How an answer is given: stated, as one of at most three possible ones, or not at all.
 Way = Literal["answer", "perhaps", "not_found"]
-#: An answer is stated if the estimated probability that it is right is at least so high.
-STATED_FROM = 0.7
+#: An answer is stated if the estimated probability that it is right is at least so high (decision 70).
+STATED_FROM = 0.65
 #: A less likely one is not shown as possible.
 SHOWN_FROM = 0.12
 #: So many possible answers are given at most.

@@ -324,10 +324,6 @@ _MOST = re.compile(
     r"|longest|taller|tallest|greater|greatest|newer|newest|heavier|heaviest|recent|recently|further|farther)\b",
     re.IGNORECASE,
 )
-#: Words for the least of several amounts, in any form; "first" and "older" are of times and of two things alone.
-LEAST_AMOUNT = re.compile(
-    r"\b(?:low|small|least|less|fewest|fewer|min|cheap|below|under|negative)\w*", re.IGNORECASE
-)
 _LIVED = re.compile(r"\bliv(?:ed|es) (?:longer|shorter)\b", re.IGNORECASE)
 #: The older of two people has the earlier date of birth, but the greater age in years.
 _AGE = re.compile(r"\b(?:older|oldest|younger|youngest)\b", re.IGNORECASE)

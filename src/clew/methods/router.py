@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
-from clew.core.types import MAX_POSSIBLE, SHOWN_FROM, STATED_FROM, Answer, Hit, Question, RouteStep
+from clew.core.types import MAX_POSSIBLE, ROW, SHOWN_FROM, STATED_FROM, Answer, Hit, Question, RouteStep
 from clew.methods.graph_questions import (
     UNSURE,
     GraphQuestions,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 #: The highest probability of what documents say of a phrase inside a question, and of nothing that is asked of it.
 #: Set by hand: of such answers none was right (5 over the worlds of ``benchmarks/sequences.py``).
-MOST_PARTIAL = 0.69
+MOST_PARTIAL = STATED_FROM - 0.01
 #: Answers of several questions are written in one line if each has at most so many characters.
 _SHORT = 100
 _COMPUTED = re.compile(
@@ -230,7 +230,7 @@ class Router:
         if self.drill is not None and _SUMMARY.search(question.text):
             return Decision("drill", "it asks for a summary", (walk,))
         by_triples = () if best is None else (("graph", f"--method graph: {best.triples}"),)
-        if (graphs or tables) and self.structures.find_certain(question):
+        if (graphs or tables) and self._asks_for_structure(question, tables):
             return Decision("documents", "the question names pages, tables or sections", by_triples)
         if best is not None and best.probability >= STATED_FROM:
             return Decision("graph", f"'{best.graph}' can be asked that: {best.sentence}", (walk,))
@@ -248,6 +248,13 @@ class Router:
             return Decision("documents", "nothing that the graphs can be asked fits the question")
         reason = f"it is not likely enough ({best.probability:.0%}) that it asks the graph '{best.graph}'"
         return Decision("documents", reason, by_triples)
+
+    def _asks_for_structure(self, question: Question, tables: Sequence[TableReading]) -> bool:
+        """Return whether a question certainly asks for pages, tables or sections; rows and cells by name are left to
+        a table that can be asked for them."""
+        finding = self.structures.find_certain(question)
+        asks_for_rows = all(reference.kind == ROW for reference in finding.references)
+        return bool(finding) and not (finding.references and asks_for_rows and is_likely(tables))
 
     def _has_tables_alone(self, question: Question) -> bool:
         """Return whether all documents that may answer are files of tables."""

@@ -48,6 +48,14 @@ _INSIDE = frozenset(
         *("table label", "table name", "table nth", "table only"),
     )
 )
+#: Places that are compared with a place of another document.
+_SIDE_BY_SIDE = frozenset(
+    f"show {place}"
+    for place in (
+        *("page number", "page label", "table label", "table nth"),
+        *("figure label", "section label", "section name"),
+    )
+)
 _NUMBER = re.compile(
     r"(?<![\w.])(?:(?P<ordinal>\d{1,9})(?:st|nd|rd|th)|(?P<label>[a-z]?[.-]?\d{1,9}[a-z]?(?:[.-]\d{1,9})*)"
     r"|(?P<roman>[ivx]+)|(?-i:(?P<letter>[A-Z])))(?![\w]|[.]\d)",
@@ -307,6 +315,11 @@ class OutlinePlans:
             if len(word) >= LEAST_LETTERS and self.outline.sections_with_word(word)
         ]
 
+    @cached_property
+    def places(self) -> list[OutlineOption]:
+        """The options that show one place, or the places of a kind."""
+        return [*self._places()]
+
     def options(self) -> list[OutlineOption]:
         """Return the options, each meaning once for each shape."""
         options: dict[tuple[str, tuple[object, ...]], OutlineOption] = {}
@@ -315,15 +328,23 @@ class OutlinePlans:
         return list(options.values())
 
     def _all(self) -> Iterator[OutlineOption]:
-        places = [*self._places()]
+        places = self.places
         yield from places
         for place in places:
             if len(place.query.selectors) == 1 and place.shape.split()[1] in {"section", "table", "figure"}:
                 yield from self._about(place)
+            if place.shape.startswith("show table") and place.query.selectors[0].node:
+                yield from self._rows_by_place(place)
         yield from self._beside([place for place in places if place.exists])
         yield from self._several(places)
         yield from self._counted([place for place in places if place.exists])
         yield from self._located()
+
+    def place_of(self, option: OutlineOption) -> int:
+        """Return where in the question, in characters, what an option takes its place from begins."""
+        used = [number.start for number, role in zip(self.numbers, option.numbers, strict=True) if role]
+        words = [self.question.words[place].start for name in option.names for place in name.words]
+        return min([*used, *words], default=0)
 
     # Places
 
@@ -372,17 +393,17 @@ class OutlinePlans:
             if nodes := outline.within(kind, None):
                 yield self._option(Selector(kind), "only", nodes)
         yield from self._cells()
-        yield from self._nth_rows()
 
     def _in_section(self, section: Selector, named: Named) -> Iterator[OutlineOption]:
         """Yield the tables and figures of a section that is named: all, the first, the last."""
         for kind in (TABLE, FIGURE):
             own = self.outline.within(kind, [named.node])
-            ways = ((None, "in", own), (1, "first in", own[:1]), (-1, "last in", own[-1:]))
-            for number, how, nodes in ways:
-                if nodes:
-                    selector = Selector(kind, number, within=section)
-                    yield self._option(selector, f"{how} section", nodes, None, [named])
+            yield self._option(Selector(kind, within=section), "in section", own, None, [named])
+            for number, how in ((1, "first"), (-1, "last")) if own else ():
+                nodes = own[:1] if number == 1 else own[-1:]
+                yield self._option(
+                    Selector(kind, number, within=section), f"{how} in section", nodes, None, [named]
+                )
 
     def _root(self) -> Node:
         return self.catalogue.snapshot.nodes(np.array([self.outline.start]))[0]
@@ -423,6 +444,9 @@ class OutlinePlans:
             own = outline.sections_with_label(word, number.label)
             if own or word != "section" or self.catalogue.labels:
                 yield self._option(selector, "label", own[:1], {place: SECTION})
+                for kind in (TABLE, FIGURE) if own else ():
+                    inner, within = outline.within(kind, own[:1]), replace(selector, node=own[0].id)
+                    yield self._option(Selector(kind, within=within), "in section", inner, {place: SECTION})
             if number.value:
                 nth = outline.nth_section(number.value, word)
                 if nth:
@@ -432,6 +456,7 @@ class OutlinePlans:
 
     def _on_page(self, page: Selector, nodes: Sequence[Node], place: int) -> Iterator[OutlineOption]:
         """Yield the tables and figures on a page: all, or the one with another number of the question."""
+        page = replace(page, node=nodes[0].id) if nodes else page
         for kind in (TABLE, FIGURE):
             own = self.outline.within(kind, nodes) if nodes else []
             yield self._option(Selector(kind, within=page), "in page", own, {place: PAGE})
@@ -470,13 +495,21 @@ class OutlinePlans:
                 yield self._option(selector, f"cell {how}", [row.node], used, [*names, column])
             yield self._option(Selector(ROW, name=row.name), f"row {how}", [row.node], used, names)
 
-    def _nth_rows(self) -> Iterator[OutlineOption]:
-        for (place, number), table in itertools.product(enumerate(self.numbers), self.outline.tables[:3]):
-            own = self.outline.rows_of_table(table)
-            if number.value and number.value <= len(own):
-                nodes = self.catalogue.snapshot.nodes(own[number.value - 1 :][:1])
-                selector = Selector(ROW, number.value, within=Selector(TABLE, node=table.id))
-                yield self._option(selector, "nth", nodes, {place: ROW})
+    def _rows_by_place(self, table: OutlineOption) -> Iterator[OutlineOption]:
+        """Yield the rows of a table that are counted: the numbered ones, the first, the last."""
+        (selector,) = table.query.selectors
+        if any(name.rank > 1 for name in table.names):
+            return
+        own, how = self.outline.rows_of_table(self._known[selector.node]), table.shape.split(" ", 2)[2]
+        free = [place for place, role in enumerate(table.numbers) if not role]
+        ways = [(self.numbers[place].value or 0, "nth", {place: ROW}) for place in free]
+        for number, which, role in (*ways, (1, "first", {}), (-1, "last", {})):
+            index = number if number < 0 else number - 1
+            if number and -len(own) <= index < len(own):
+                (row,) = self.catalogue.snapshot.nodes(own[index:][:1])
+                used = {place: each for place, each in enumerate(table.numbers) if each} | role
+                within = Selector(ROW, number, within=selector)
+                yield self._option(within, f"{which} of {how}", [row], used, table.names)
 
     # Queries about places
 
@@ -551,8 +584,12 @@ class OutlinePlans:
                                 Selector(kind, sign * each, node=own[0].id)
                                 for each, own in enumerate(nodes, 1)
                             )[::sign]
+                            # Of "the first three" both are used.
+                            is_led = sign > 0 and place > 0 and self.numbers[place - 1].value == 1
+                            leading = place - 1 if is_led else place
                             roles = tuple(
-                                kind if other == place else "" for other in range(len(self.numbers))
+                                kind if other in {place, leading} else ""
+                                for other in range(len(self.numbers))
                             )
                             key = ("show", frozenset(selector.node for selector in selectors))
                             yield OutlineOption(Query("show", selectors), f"several {kind} {how}", key, roles)
@@ -621,6 +658,26 @@ class OutlinePlans:
         return normalise(text) in self.catalogue.full_text
 
 
+def pair_documents(first: OutlinePlans, second: OutlinePlans) -> Iterator[OutlineOption]:
+    """Yield places of two documents side by side, and what changed between them; a question has the documents in this
+    order, and so the places: "page 3 of the lease and page 5 of the deed"."""
+    keys = [plans.catalogue.document.key for plans in (first, second)]
+    whole = tuple(Selector(DOCUMENT, document=key) for key in keys)
+    yield OutlineOption(Query("changes", whole), "changes document both", ("changes", frozenset(keys)))
+    own, other = (
+        [place for place in plans.places if place.exists and place.shape in _SIDE_BY_SIDE]
+        for plans in (first, second)
+    )
+    for left, right in itertools.product(own, other):
+        near = all(name.rank < MOST_TABLES for name in (*left.names, *right.names))
+        if left.shape == right.shape and near and first.place_of(left) <= second.place_of(right):
+            selectors = (*left.query.selectors, *right.query.selectors)
+            numbers = tuple(a or b for a, b in zip(left.numbers, right.numbers, strict=True))
+            shape = left.shape.replace("show", "across")
+            key = ("show", frozenset(selector.node for selector in selectors))
+            yield OutlineOption(Query("show", selectors), shape, key, numbers, (*left.names, *right.names))
+
+
 def _overlap(first: OutlineOption, second: OutlineOption) -> bool:
     """Return whether two options use the same number."""
     return any(a and b for a, b in zip(first.numbers, second.numbers, strict=True))
@@ -637,7 +694,8 @@ def place_key(selector: Selector, nodes: Sequence[Node]) -> tuple[object, ...]:
     if nodes:
         column = (normalise(selector.column),) if selector.column else ()
         return ("show", frozenset(node.id for node in nodes), *column)
-    within = "" if selector.within is None else selector.within.label or str(selector.within.number or "")
+    inside = selector.within
+    within = "" if inside is None else inside.node or inside.label or str(inside.number or "")
     return (
         "missing",
         selector.kind,

@@ -7,6 +7,7 @@ unexplained. "No structure is asked for" is one of the options. Weights are made
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.text import index_terms, normalise
+from clew.core.text import index_terms
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Scope
-from clew.questions.linear import LinearScore
+from clew.questions.linear import NetworkScore
 from clew.questions.outline_plans import (
     CONTENT,
     Named,
@@ -28,18 +29,16 @@ from clew.questions.outline_plans import (
     OutlinePlans,
     find_numbers,
     name_spans,
-    place_key,
+    pair_documents,
 )
 from clew.questions.shapes import BUCKETS, ShapeClassifier, hash_runs
 from clew.questions.text import QuestionText, stem_words
-from clew.retrieve.structure.query import FIGURE, Query
+from clew.retrieve.structure.query import FIGURE, Query, Selector
 from clew.retrieve.structure.resolver import ReferenceResolver
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
     from clew.core.protocols import Encoder, PlanJudge, Snapshot
-    from clew.core.types import Document
-    from clew.retrieve.structure.outline import Outline
 
 #: What a number of a question can be taken for.
 ROLES = (PAGE, TABLE, SECTION, FIGURE, ROW, "")
@@ -78,6 +77,7 @@ OUTLINE_FEATURES = (
     "document is named",
     "rank of the document",
     "the only document",
+    "another document is named",
     "ordinal is counted",
     "ordinal is a label",
     "word of the label is in the question",
@@ -104,13 +104,19 @@ OUTLINE_CONFIDENCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class OutlineModel:
-    """The fitted parts: what is read from wordings, by :data:`ASPECTS`, what numbers are taken for, the linear score,
-    the confidence."""
+class OutlineWording:
+    """What is read from wordings, by :data:`ASPECTS`, and what numbers are taken for."""
 
     aspects: Mapping[str, ShapeClassifier]
     roles: ShapeClassifier
-    score: LinearScore
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineModel:
+    """The fitted parts: what is read from the wording, the score of options, the confidence."""
+
+    wording: OutlineWording
+    score: NetworkScore
     confidence: Floats
 
     @classmethod
@@ -124,18 +130,13 @@ class OutlineModel:
             )
             for name in (*ASPECTS, "roles")
         }
-        score = LinearScore(arrays["weights"], arrays["scales"])
-        roles = classifiers.pop("roles")
-        return cls(classifiers, roles, score, arrays["confidence"])
+        wording = OutlineWording(classifiers, classifiers.pop("roles"))
+        return cls(wording, NetworkScore.of_arrays(arrays, "score"), arrays["confidence"])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return its arrays by name; the weights of classifiers in 16 bits."""
-        arrays: dict[str, NDArray[Any]] = {
-            "weights": self.score.weights,
-            "scales": self.score.scales,
-            "confidence": self.confidence,
-        }
-        for name, each in {**self.aspects, "roles": self.roles}.items():
+        arrays: dict[str, NDArray[Any]] = {**self.score.to_arrays("score"), "confidence": self.confidence}
+        for name, each in {**self.wording.aspects, "roles": self.wording.roles}.items():
             arrays |= {
                 f"{name}_names": np.array(each.shapes),
                 f"{name}_runs": each.runs.astype(np.float16),
@@ -159,16 +160,18 @@ class OutlineReading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AskedOutline:
-    """A question beside the outline of one document: its options; ``share`` is how much of the document's name the
-    question has, ``named`` the weight of these words beside those of the document that it names best, ``rank`` the
-    place among the documents that are looked at, ``is_only`` whether there is no other."""
+    """A question beside the outline of one document, or of two: its options; ``names`` are the title and file name,
+    ``share`` is how much of the document's name the question has, ``named`` the weight of these words beside those
+    of the document that it names best, ``rank`` the place among the documents that are looked at, ``is_only`` whether
+    there is no other, ``leaves_one`` whether the question names another one beside."""
 
-    document: Document
+    names: str
     options: list[OutlineOption]
     share: float
     named: float
     rank: int
     is_only: bool
+    leaves_one: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,6 +194,15 @@ BASE_OPTIONS = (
     OutlineOption(Query("longest", (), DOCUMENT, DOCUMENT), "longest", ("longest",)),
     OutlineOption(Query("count", (), DOCUMENT, DOCUMENT), "count documents", ("count", DOCUMENT)),
     OutlineOption(Query("list", (), DOCUMENT, DOCUMENT), "list documents", ("list", DOCUMENT)),
+    *(
+        OutlineOption(
+            Query("list", (Selector(kind),), DOCUMENT, DOCUMENT, without=without),
+            f"list documents {'without' if without else 'with'} {kind}",
+            ("list", DOCUMENT, kind, without),
+        )
+        for kind in (TABLE, FIGURE)
+        for without in (False, True)
+    ),
     OutlineOption(Query("show"), CONTENT[0], CONTENT),
 )
 
@@ -211,7 +223,7 @@ class OutlineReader:
         resolver = ReferenceResolver(snapshot, text, scope)
         vector = self.encoder.encode([text], query=True)[0].astype(np.float64)
         buckets = mask_question(question, resolver)
-        gate = self.model.aspects["gate"].log_probabilities(buckets, vector)
+        gate = self.model.wording.aspects["gate"].log_probabilities(buckets, vector)
         if np.exp(gate["structure"]) < LEAST_CHANCE:
             return ()
         read = read_outlines(question, snapshot, resolver, self.encoder, vector)
@@ -250,15 +262,16 @@ def mask_question(
 ) -> NDArray[np.int64]:
     """Return the buckets of the words of a question, with numbers, words of documents' titles, the ``names`` of
     places and the words for ``labels`` replaced by marks: what is left is how people ask."""
-    titles = frozenset().union(*(match.words for match in resolver.titles.match(question.text)[:1]))
+    chosen = resolver.titles.choose(question.text)
+    matches = [each for each in resolver.titles.match(question.text) if each.document in chosen]
+    titles = frozenset().union(*(match.words for match in matches))
     numbers, named = find_numbers(question, titles), name_spans(question.text, titles)
     covered = {place for name in names for place in name.words}
     of_title = {
         place
         for place, word in enumerate(question.words)
         if any(start <= word.start < end for start, end in named)
-        or (word.is_content and titles.intersection(index_terms(word.text)))
-    }
+    } | _places_with(question, titles)
     stems = {stem for word in labels for stem in stem_words(word)}
     masked: list[str] = []
     for place, word in enumerate(question.words):
@@ -277,6 +290,15 @@ def mask_question(
             masked.append(mark)
     end = "<end?>" if question.text.rstrip().endswith("?") else "<end>"
     return hash_runs(["<start>", *masked, end])
+
+
+def _places_with(question: QuestionText, terms: frozenset[str]) -> set[int]:
+    """Return which words of a question have any of some terms."""
+    return {
+        place
+        for place, word in enumerate(question.words)
+        if word.is_content and terms.intersection(index_terms(word.text))
+    }
 
 
 def aspects_of(shape: str) -> dict[str, str]:
@@ -313,31 +335,52 @@ def read_outlines(
     matches = resolver.titles.match(question.text)
     likeliest = [match.document for match in matches[:MOST_NAMED]]
     likeliest += resolver.rank_documents()[: MOST_DOCUMENTS - len(likeliest)]
-    chosen = {document.key: document for document in likeliest}
     options: list[OutlineOption] = []
     rows: list[list[float]] = []
     names: list[Named] = []
     labels: list[str] = []
-    numbers = find_numbers(question, matches[0].words if matches else frozenset())
-    for rank, document in enumerate(chosen.values()):
+    titles = {match.document.key: match.words for match in matches}
+    chosen = [titles.get(each.key, frozenset()) for each in resolver.titles.choose(question.text)]
+    numbers = find_numbers(question, frozenset().union(*chosen, *(match.words for match in matches[:1])))
+    named = {match.document.key: match for match in matches}
+    known: dict[str, OutlinePlans] = {}
+    for rank, document in enumerate({document.key: document for document in likeliest}.values()):
         catalogue = snapshot.memoize(
             f"questions/outline/{document.key}", partial(OutlineCatalogue, snapshot, document)
         )
-        plans = OutlinePlans(question, numbers, catalogue, encoder, vector)
+        plans = known[document.key] = OutlinePlans(question, numbers, catalogue, encoder, vector)
         own = plans.options()
         names += [name for name in (*plans.sections, *plans.tables) if name.stands or name.share >= CERTAIN]
         labels += plans.words
-        named = [match for match in matches if match.document.key == document.key]
+        match = named.get(document.key)
         asked = AskedOutline(
-            document,
+            f"{document.title} {document.name}",
             own,
-            named[0].share if named else 0.0,
-            named[0].weight / matches[0].weight if named else 0.0,
+            match.share if match else 0.0,
+            match.weight / matches[0].weight if match else 0.0,
             rank,
             len(resolver.documents) == 1,
+            any(words - titles.get(document.key, frozenset()) for words in chosen),
         )
         options += own
         rows += measure_outline(question, numbers, asked)
+    for first, second in itertools.combinations(matches[:MOST_NAMED], 2):
+        # Both are named where each has words that the other has not; they stand in the order of these.
+        places = sorted(
+            (min(_places_with(question, match.words - other.words), default=-1), match.document.key)
+            for match, other in ((first, second), (second, first))
+        )
+        if places[0][0] < 0:
+            continue
+        own = [*pair_documents(*(known[key] for _, key in places))]
+        title = " ".join(f"{match.document.title} {match.document.name}" for match in (first, second))
+        share = min(first.share, second.share)
+        options += own
+        rows += measure_outline(
+            question,
+            numbers,
+            AskedOutline(title, own, share, second.weight / matches[0].weight, 0, False, False),
+        )
     options += BASE_OPTIONS
     best = max((row[OUTLINE_FEATURES.index("share of the first name")] for row in rows), default=0.0)
     features = np.zeros((len(options), len(OUTLINE_FEATURES)))
@@ -363,8 +406,7 @@ def measure_outline(
     question: QuestionText, numbers: Sequence[Number], asked: AskedOutline
 ) -> list[list[float]]:
     """Return the features of the options over one document, without those of shapes and numbers."""
-    names = asked.document.name.replace("_", " ").replace("-", " ")
-    title = set(stem_words(f"{asked.document.title} {names}"))
+    title = set(stem_words(asked.names.replace("_", " ").replace("-", " ")))
     of_numbers = {place for number in numbers for place in _places_of(question, number)}
     content = [
         place
@@ -420,6 +462,7 @@ def _measure_option(
         asked.named,
         asked.rank,
         asked.is_only,
+        asked.leaves_one,
         is_nth and has_ordinal,
         not is_nth and has_ordinal,
         not stems.isdisjoint(stem_words(word)),
@@ -448,14 +491,14 @@ def _places_of(question: QuestionText, number: Number) -> list[int]:
     return [place for place, word in enumerate(question.words) if number.start <= word.start < number.end]
 
 
-def add_outline_shapes(model: OutlineModel, read: ReadOutlines) -> Floats:
+def add_outline_shapes(wording: OutlineWording, read: ReadOutlines) -> Floats:
     """Return the features of options with those of their shapes and of what they take the numbers for."""
     logs = {
-        name: model.aspects[name].log_probabilities(read.buckets, read.vector)
+        name: wording.aspects[name].log_probabilities(read.buckets, read.vector)
         for name in ASPECTS
         if name != "gate"
     }
-    roles = [model.roles.log_probabilities(context, np.zeros(1)) for context in read.contexts]
+    roles = [wording.roles.log_probabilities(context, np.zeros(1)) for context in read.contexts]
     features = read.features.copy()
     for place, option in enumerate(read.options):
         own = aspects_of(option.shape)
@@ -470,7 +513,7 @@ def add_outline_shapes(model: OutlineModel, read: ReadOutlines) -> Floats:
 def rank_outlines(model: OutlineModel, read: ReadOutlines) -> tuple[list[int], Floats, Floats]:
     """Return the order of the options, their shares of the probability, and the features of the confidence
     (:data:`OUTLINE_CONFIDENCE`)."""
-    features = add_outline_shapes(model, read)
+    features = add_outline_shapes(model.wording, read)
     scores = model.score.scores(features)
     shares = np.exp(scores - scores.max())
     shares /= shares.sum()
@@ -497,34 +540,3 @@ def rank_outlines(model: OutlineModel, read: ReadOutlines) -> tuple[list[int], F
         ]
     )
     return order, shares, confidence
-
-
-def key_of(query: Query, resolver: ReferenceResolver, outline: Outline, root: str) -> tuple[object, ...]:
-    """Return what a query means over a document: equal for queries that mean the same."""
-    if query.operation == "longest":
-        return ("longest",)
-    places = [
-        (selector, resolver.nodes(selector, outline))
-        for selector in query.selectors
-        if selector.kind != DOCUMENT
-    ]
-    if query.operation in {"count", "list"}:
-        if query.kind == DOCUMENT:
-            return (query.operation, DOCUMENT)
-        place = places[0][1][0].id if places and places[0][1] else root
-        word = query.word if query.word and outline.sections_with_word(query.word) else query.kind
-        return (
-            query.operation,
-            query.kind,
-            word if query.kind == SECTION else query.word or query.kind,
-            query.labelled,
-            place,
-        )
-    if query.operation == "locate" and not query.selectors:
-        return ("locate", "text", normalise(query.text))
-    prefix = (query.operation,) if query.operation in {"locate", "exists"} else ()
-    if not places:
-        return (*prefix, "show", frozenset({root}))
-    if len(places) == 1:
-        return (*prefix, *place_key(*places[0]))
-    return (*prefix, "show", frozenset(node.id for _, nodes in places for node in nodes))

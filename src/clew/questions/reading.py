@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.types import STATED_FROM
 from clew.questions.catalogue import GraphCatalogue, Step
 from clew.questions.direction import (
     DirectionScorer,
@@ -57,10 +58,10 @@ if TYPE_CHECKING:
 RUN, JUDGED = 24, 12
 #: The highest probability of a "no" from a graph without types: nothing there says that a name is of the wrong kind
 #: for a relation ("Is Rain on Slate the director of Kismet?"). Set by hand, beside the fitted confidence.
-MOST_UNTYPED = 0.69
+MOST_UNTYPED = STATED_FROM - 0.01
 #: The highest probability of an answer without a digit to a question that begins with "when": a place, a person. As
 #: above.
-MOST_UNDATED = 0.69
+MOST_UNDATED = STATED_FROM - 0.01
 #: Catalogues that are remembered.
 _REMEMBERED = 16
 #: What the probability of a reading is fitted to.

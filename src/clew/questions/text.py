@@ -188,10 +188,14 @@ def _read_number_words(words: Sequence[Word], first: int) -> tuple[int, int]:
     place = last = first
     while place < len(words):
         text = words[place].text
-        if text in _UNITS:
-            current = current * 100 + _UNITS[text] if current in range(10, 20) else current + _UNITS[text]
-        elif text in _TENS:
-            current = current * 100 + _TENS[text] if current in range(10, 21) else current + _TENS[text]
+        if (number := _UNITS.get(text, _TENS.get(text))) is not None:
+            is_unit = number < 10 and current % 10 == 0 and current % 100 != 10
+            if current in range(10, 21) and number >= 10:
+                current = current * 100 + number  # "nineteen twelve"
+            elif place == first or current % 100 == 0 or is_unit:
+                current += number
+            else:
+                break  # "the first three" are two numbers
         elif text in _SCALES and place > first:
             current *= _SCALES[text]
             if _SCALES[text] >= 1000:

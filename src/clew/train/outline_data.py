@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import UsageError
-from clew.core.types import Location, ParsedDocument, Scope, Table
+from clew.core.text import normalise
+from clew.core.types import DOCUMENT, ROW, SECTION, Location, Node, ParsedDocument, Scope, Table
 from clew.knowledge_base.knowledge_base import ENCODER_SETTING, encoder_setting
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.parse.documents.builder import DocumentBuilder
-from clew.questions.outline_plans import CONTENT
-from clew.questions.outline_reading import ReadOutlines, key_of, read_outlines
+from clew.questions.outline_plans import CONTENT, place_key
+from clew.questions.outline_reading import ReadOutlines, read_outlines
 from clew.questions.text import QuestionText
 from clew.retrieve.structure.outline import Outline
 from clew.retrieve.structure.query import Operation, Query, Selector
@@ -98,7 +99,7 @@ def read_plan(written: Mapping[str, Any]) -> Query | None:
     kind = written.get("counted", "")
     return Query(
         operation, selectors, kind, written.get("word", kind), written.get("text", ""),
-        labelled=written.get("labelled", False),
+        labelled=written.get("labelled", False), without=written.get("without", False),
     )  # fmt: skip
 
 
@@ -255,7 +256,49 @@ class OutlineWorld:
     def _meaning(
         self, plan: Query, question: OutlineQuestion, resolver: ReferenceResolver
     ) -> tuple[object, ...]:
-        document = self.documents.get(question.document)
-        if document is None:
-            return key_of(plan, resolver, Outline(self.snapshot, next(iter(self.documents.values()))), "")
-        return key_of(plan, resolver, Outline(self.snapshot, document), f"{document.key}:0")
+        """Return what a query means over the document that it is asked of, or that a selector names: equal for
+        queries that mean the same."""
+        if plan.operation == "longest":
+            return ("longest",)
+        named = [self.documents[each.document] for each in plan.selectors if each.document in self.documents]
+        if plan.operation == "changes":
+            return ("changes", frozenset(document.key for document in named))
+        if plan.kind == DOCUMENT:
+            conditions = ((each.kind, plan.without) for each in plan.selectors)
+            return (plan.operation, DOCUMENT, *next(conditions, ()))
+        if plan.operation == "locate" and not plan.selectors:
+            return ("locate", "text", normalise(plan.text))
+        own = [*named, *filter(None, [self.documents.get(question.document)]), *self.documents.values()][0]
+        outline, root = Outline(self.snapshot, own), f"{own.key}:0"
+        places = [
+            self._find_place(selector, outline, resolver)
+            for selector in plan.selectors
+            if selector.kind != DOCUMENT
+        ]
+        if plan.operation in {"count", "list"}:
+            word = plan.word or plan.kind
+            if plan.kind == SECTION and not outline.sections_with_word(word):
+                word = SECTION
+            place = places[0][1][0].id if places and places[0][1] else root
+            return (plan.operation, plan.kind, word, plan.labelled, place)
+        prefix = (plan.operation,) if plan.operation in {"locate", "exists"} else ()
+        if not places:
+            return (*prefix, "show", frozenset({root}))
+        if len(places) == 1:
+            return (*prefix, *place_key(*places[0]))
+        return (*prefix, "show", frozenset(node.id for _, nodes in places for node in nodes))
+
+    def _find_place(
+        self, selector: Selector, outline: Outline, resolver: ReferenceResolver
+    ) -> tuple[Selector, list[Node]]:
+        """Return a selector, with the place that it is within, and the nodes that it names: those of the document
+        that it names, where that is here, else of ``outline``."""
+        if other := self.documents.get(selector.document):
+            outline = Outline(self.snapshot, other)
+        nodes = resolver.nodes(selector, outline)
+        if selector.kind == ROW and selector.name and not nodes:
+            # The table may be called otherwise here; the row is the same.
+            nodes = resolver.nodes(replace(selector, within=None), outline)
+        if selector.within and (inside := resolver.nodes(selector.within, outline)):
+            selector = replace(selector, within=replace(selector.within, node=inside[0].id))
+        return selector, nodes

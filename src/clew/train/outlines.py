@@ -1,5 +1,5 @@
 """Training of what reads plain questions about the structure of documents: shapes of wordings, what numbers are taken
-for, a linear score of queries, the confidence.
+for, the score of queries, the confidence.
 
 Documents are held out whole, in four folds: the score of each question comes of the others, and so do the confidence
 and the figures of the record. Questions about content, of any set, are asked of outlines that cannot answer them.
@@ -21,18 +21,18 @@ from numpy.typing import NDArray
 from clew.core.errors import UsageError
 from clew.core.types import STATED_FROM
 from clew.models.plan_judge import OUTLINES_FILE
-from clew.questions.linear import LinearScore, train_linear
 from clew.questions.outline_plans import CONTENT
 from clew.questions.outline_reading import (
     ASPECTS,
     OUTLINE_CONFIDENCE,
-    OUTLINE_FEATURES,
     OutlineModel,
+    OutlineWording,
     add_outline_shapes,
     aspects_of,
     rank_outlines,
 )
 from clew.questions.shapes import ShapeExample, train_shapes
+from clew.train.network import train_network
 from clew.train.outline_data import OutlineExample, OutlineQuestion, OutlineWorld, read_outline_source
 from clew.train.plan_data import fit_logistic
 from clew.train.plan_fitting import FOLDS, count_by, measure_chances, remember
@@ -172,17 +172,16 @@ def fit_outlines(examples: Sequence[OutlineExample]) -> OutlineModel:
     """
     usable = [each for each in examples if each.right.any()]
     halves = [usable[::2], usable[1::2]]
-    score = train_linear(
+    score = train_network(
         [
             (add_outline_shapes(partly, each.read)[sample], each.fitting[sample])
             for own, other in (halves, halves[::-1])
-            for partly in [_fit_classifiers(other)]
+            for partly in [fit_wording(other)]
             for each in own
             for sample in [_sample_options(each)]
         ]
     )
-    whole = _fit_classifiers(usable)
-    return replace(whole, score=score)
+    return OutlineModel(fit_wording(usable), score, np.zeros(len(OUTLINE_CONFIDENCE)))
 
 
 def _sample_options(example: OutlineExample) -> NDArray[np.int64]:
@@ -194,7 +193,8 @@ def _sample_options(example: OutlineExample) -> NDArray[np.int64]:
     return np.union1d(np.append(chosen, len(example.right) - 1), np.flatnonzero(example.fitting))
 
 
-def _fit_classifiers(examples: Sequence[OutlineExample]) -> OutlineModel:
+def fit_wording(examples: Sequence[OutlineExample]) -> OutlineWording:
+    """Return what is read from the wording of questions, and what their numbers are taken for."""
     aspects = {
         name: train_shapes(
             [
@@ -215,8 +215,7 @@ def _fit_classifiers(examples: Sequence[OutlineExample]) -> OutlineModel:
             for context, role in zip(each.read.contexts, each.roles, strict=False)
         ]
     )
-    nothing = LinearScore(np.zeros(len(OUTLINE_FEATURES)), np.ones(len(OUTLINE_FEATURES)))
-    return OutlineModel(aspects, roles, nothing, np.zeros(len(OUTLINE_CONFIDENCE)))
+    return OutlineWording(aspects, roles)
 
 
 def measure_outlines(fitted: Sequence[Fitted]) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def fit_mixture_of(
 
 def measure_chances(chances: Floats, right: NDArray[np.bool_], answerable: int, total: int) -> dict[str, Any]:
     """Return figures over ``total`` questions, of which ``answerable`` can be asked: how many first readings are
-    right, at which share of wrong ones, and how far the stated probabilities are from that, over ten bins."""
+    right, at which share of wrong ones, how many are stated, and how far the stated probabilities are from that, over
+    ten bins."""
     stated, bin_of = chances >= STATED_FROM, np.minimum((chances * 10).astype(int), 9)
     return {
         "questions": answerable,
@@ -93,7 +94,11 @@ def measure_chances(chances: Floats, right: NDArray[np.bool_], answerable: int, 
             round(right_at(chances, right, percent / 100, total) / answerable, 4)
             for percent in range(MOST_WRONG + 1)
         ],
-        "stated": {"right": int(right[stated].sum()), "wrong": int((~right[stated]).sum())},
+        "stated": {
+            "from": STATED_FROM,
+            "right": int(right[stated].sum()),
+            "wrong": int((~right[stated]).sum()),
+        },
         "expected calibration error": round(calibration_error(chances, right), 4),
         "reliability": [
             {

@@ -159,6 +159,26 @@ def test_many_exact_answers_are_those_of_oxigraph(base: Store) -> None:
 # The tests above see what is wrong
 
 
+def test_names_that_are_compared_as_numbers_are_read_once(
+    base: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = brute.World(
+        [["house"], ["7"], ["12"], ["1990-05-04", "13"]],
+        [(), (), (), ()],
+        [{}] * 4,
+        {"storeys": {(0, 1), (0, 2), (0, 3)}},
+    )
+    graph, world = store_world(base, world, "houses")
+    text = "house >> storeys >> #1; #1 >= 9; #1 < 14; final answer: #1"
+    assert ask(graph, text) == ask_brute_force(world, text) and len(ask(graph, text) or ()) == 2
+
+    def read_again(*_: Any) -> None:
+        raise AssertionError("a name is read again")
+
+    monkeypatch.setattr(evaluation, "_read_entities", lambda graph, rows: [read_again() for _ in rows])
+    assert len(ask(graph, text) or ()) == 2
+
+
 def _fold_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "clew.triples.query.question._Compiler._rows", lambda self, text: self.graph.find_by_name(text)

@@ -124,7 +124,7 @@ class Evaluator:
             cells = rows[row.position - table.position - 1 :][:1]
             if normalise(selector.column) in columns and cells:
                 value = cells[0][columns.index(normalise(selector.column))]
-                return f"{value} ({selector.name}, {selector.column})"
+                return f"{value or 'The cell is empty'} ({selector.name}, {selector.column})"
         return ""
 
     def _describe_missing(self, selector: Selector) -> str:
@@ -293,7 +293,7 @@ class Evaluator:
                 else:
                     kind = replace(query, kind=selector.kind, word=selector.word)
                     nodes = self._items(kind, outline, None) or []
-            if nodes or not query.selectors:
+            if not query.selectors or bool(nodes) != query.without:
                 chosen.append(document)
                 references.append(self._refer(nodes[0] if nodes else self._root(document), query.word))
         if not chosen:

@@ -207,8 +207,8 @@ def fetch_hits(
 
 def _words_beside(question: str, references: Sequence[Reference]) -> str:
     """Return the question without the words that point at the references."""
-    for reference in references:
-        question = question.replace(reference.words, " ")
+    for words in {reference.words for reference in references if reference.words}:
+        question = question.replace(words, " ")
     return question
 
 

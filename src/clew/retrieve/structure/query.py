@@ -75,8 +75,8 @@ class Query:
 
     ``selectors`` are what it points at: the places that *count* and *list* look into, the structure that *locate* and
     *exists* look for. ``kind`` and ``word`` are the kind of structure that is counted or listed, and the word for it
-    ("chapter"); ``labelled`` if only those with a printed number are meant. ``text`` is what *locate* looks for, in
-    words, and ``document`` the words for the document.
+    ("chapter"); ``labelled`` if only those with a printed number are meant, ``without`` if documents are listed that
+    have no such place. ``text`` is what *locate* looks for, in words, and ``document`` the words for the document.
     """
 
     operation: Operation
@@ -86,6 +86,7 @@ class Query:
     text: str = ""
     document: str = ""
     labelled: bool = False
+    without: bool = False
 
     def __str__(self) -> str:
         """In words.
@@ -96,7 +97,8 @@ class Query:
         places = " and ".join(map(str, self.selectors))
         if self.operation in {"count", "list"}:
             things = f"{'numbered ' * self.labelled}{self.word or self.kind}s"
-            return f"{self.operation} the {things}" + (f" in {places}" if places else "")
+            joint = "without" if self.without else "with" if self.kind == DOCUMENT else "in"
+            return f"{self.operation} the {things}" + (f" {joint} {places}" if places else "")
         if self.operation == "longest":
             return "the longest document"
         return f"{self.operation} {places or self.text}"

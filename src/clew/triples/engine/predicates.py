@@ -49,7 +49,7 @@ class PropertyTest:
         if self.is_numeric:
             numbers = np.array([parse_number(value) for value in values], dtype=np.float64)
             days = np.array([is_day(value) for value in values], dtype=np.bool_)
-            return [bool(passes) for passes in self._compare(numbers, days)]
+            return [bool(passes) for passes in self.compare(numbers, days)]
         wanted = fold_name(scalar_text(self.predicate.value))
         texts = [fold_name(scalar_text(value)) for value in values]
         if self.predicate.test == "=":
@@ -84,7 +84,7 @@ class PropertyTest:
         if self.is_numeric:
             numbers = column.numbers[places]
             by_year = may_be_year(predicate.value) or may_be_year(predicate.high)
-            return self._compare(numbers, _days(column, places, numbers) if by_year else None)
+            return self.compare(numbers, _days(column, places, numbers) if by_year else None)
         wanted = np.frombuffer(fold_name(scalar_text(predicate.value)).encode(), dtype=np.uint8)
         starts, ends = column.starts[places], column.starts[places + 1]
         if predicate.test == "=":
@@ -100,7 +100,7 @@ class PropertyTest:
             test != "=" or not math.isnan(parse_number(self.predicate.value))
         )
 
-    def _compare(self, numbers: Floats, days: Mask | None) -> Mask:
+    def compare(self, numbers: Floats, days: Mask | None) -> Mask:
         """Return which numbers pass; NaN passes no comparison.
 
         ``days`` marks the numbers that are days. Against a day, a bare year is the whole year: "after 1990" is after

@@ -8,9 +8,10 @@ are joined into a table.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,11 @@ from clew.core.arrays import Mask, Rows, distinct, is_member, run_offsets
 from clew.core.errors import UsageError
 from clew.core.protocols import PropertyGraph, QueriedGraph
 from clew.core.text import parse_number, scalar_text
+from clew.core.types import Entity
 from clew.triples.engine.candidates import Candidates, RowSet, as_set, unique_rows
 from clew.triples.engine.edges import Edges
 from clew.triples.engine.patterns import DirectedRelation, Pattern, Predicate, TypedTriple, Variable
-from clew.triples.engine.predicates import PropertyTest
+from clew.triples.engine.predicates import PropertyTest, is_day
 from clew.triples.engine.substitution import substitute
 from clew.triples.language.chain import NOT
 from clew.triples.query.mounted import solve_at_source
@@ -99,6 +101,42 @@ def _number_bindings(rows: NDArray[np.uint32], among: NDArray[np.uint32]) -> NDA
     places = np.full(int(first.sum()), -1, dtype=np.int64)
     places[numbers[: len(among)]] = np.arange(len(among))
     return places[numbers[len(among) :]]
+
+
+class NameNumbers:
+    """The numbers and days that the names of a graph's nodes are, each read when it is first asked for.
+
+    The readings of one question ask for the same names again and again: "nine storeys or more" of every building.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._numbers = np.full(size, np.nan)
+        self._is_day = np.zeros(size, dtype=np.bool_)
+        self._is_read = np.zeros(size, dtype=np.bool_)
+        self._aliases: dict[int, tuple[str, ...]] = {}
+
+    def match(self, graph: PropertyGraph, rows: Rows, tester: PropertyTest) -> Mask:
+        """Return for which of ``rows`` a test of numbers holds for the name or an alias."""
+        unread = rows[~self._is_read[rows]]
+        for row, entity in zip(unread.tolist(), _read_entities(graph, unread), strict=True):
+            self._numbers[row], self._is_day[row] = parse_number(entity.name), is_day(entity.name)
+            if entity.aliases:
+                self._aliases[row] = entity.aliases
+        self._is_read[unread] = True
+        matches = tester.compare(self._numbers[rows], self._is_day[rows])
+        for place, row in enumerate(rows.tolist()) if self._aliases else ():
+            if aliases := self._aliases.get(row):
+                matches[place] |= any(tester.match_values(aliases))
+        return matches
+
+
+#: Graphs do not change while they are open.
+_NAME_NUMBERS: WeakKeyDictionary[PropertyGraph, NameNumbers] = WeakKeyDictionary()
+
+
+def _read_entities(graph: PropertyGraph, rows: Rows) -> Iterator[Entity]:
+    for first in range(0, len(rows), _NAMES_READ):
+        yield from graph.entities(rows[first : first + _NAMES_READ])
 
 
 class _Solver:
@@ -237,12 +275,13 @@ class _Solver:
         if test.test == "=" and not tester.is_numeric:
             named = is_member(rows.astype(np.int64), self.graph.find_by_name(scalar_text(test.value)))
             return ~named if test.negated else named
+        if tester.is_numeric:
+            numbers = _NAME_NUMBERS.setdefault(self.graph, NameNumbers(self.graph.size))
+            matches = numbers.match(self.graph, rows.astype(np.int64), tester)
+            return ~matches if test.negated else matches
         matches = np.zeros(len(rows), dtype=np.bool_)
-        for first in range(0, len(rows), _NAMES_READ):
-            entities = self.graph.entities(rows[first : first + _NAMES_READ].astype(np.int64))
-            matches[first : first + len(entities)] = [
-                any(tester.match_values([entity.name, *entity.aliases])) for entity in entities
-            ]
+        for place, entity in enumerate(_read_entities(self.graph, rows.astype(np.int64))):
+            matches[place] = any(tester.match_values([entity.name, *entity.aliases]))
         return ~matches if test.negated else matches
 
     # One or more steps

@@ -349,7 +349,8 @@ def _shape(text: str) -> str:
 
 
 _PAGE_NUMBER = re.compile(
-    r"^(?:page\s+)?[-–—|]?\s*(\d{1,4}|[ivxl]{1,6}|[A-Z]-\d{1,3})\s*[-–—|]?(?:\s+of\s+\d+)?$", re.IGNORECASE
+    r"^(?:page\s+)?[-–—|]?\s*(\d{1,4}|[ivxl]{1,6}|(?:[A-Z]|\d{1,2})-\d{1,3})\s*[-–—|]?(?:\s+of\s+\d+)?$",
+    re.IGNORECASE,
 )
 
 
