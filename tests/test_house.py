@@ -24,7 +24,7 @@ LINES = {
     "store": 11_528,
     "models": 3_890,
     "graph": 1_726,
-    "triples": 7_003,
+    "triples": 7_004,
     "questions": 8_004,
     "retrieve": 5_488,
     "methods": 16_430,

@@ -508,8 +508,8 @@ class OutlinePlans:
             if number and -len(own) <= index < len(own):
                 (row,) = self.catalogue.snapshot.nodes(own[index:][:1])
                 used = {place: each for place, each in enumerate(table.numbers) if each} | role
-                within = Selector(ROW, number, within=selector)
-                yield self._option(within, f"{which} of {how}", [row], used, table.names)
+                counted = Selector(ROW, number, within=selector)
+                yield self._option(counted, f"{which} of {how}", [row], used, table.names)
 
     # Queries about places
 

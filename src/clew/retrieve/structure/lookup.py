@@ -207,7 +207,7 @@ def fetch_hits(
 
 def _words_beside(question: str, references: Sequence[Reference]) -> str:
     """Return the question without the words that point at the references."""
-    for words in {reference.words for reference in references if reference.words}:
+    for words in dict.fromkeys(reference.words for reference in references if reference.words):
         question = question.replace(words, " ")
     return question
 

@@ -276,7 +276,8 @@ class _Solver:
             named = is_member(rows.astype(np.int64), self.graph.find_by_name(scalar_text(test.value)))
             return ~named if test.negated else named
         if tester.is_numeric:
-            numbers = _NAME_NUMBERS.setdefault(self.graph, NameNumbers(self.graph.size))
+            if (numbers := _NAME_NUMBERS.get(self.graph)) is None:
+                numbers = _NAME_NUMBERS[self.graph] = NameNumbers(self.graph.size)
             matches = numbers.match(self.graph, rows.astype(np.int64), tester)
             return ~matches if test.negated else matches
         matches = np.zeros(len(rows), dtype=np.bool_)
