@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,10 @@ import numpy as np
 from clew.models.encoders import OnnxEncoder, embedded_folder
 from clew.models.plan_judge import create_plan_judge
 from clew.questions.reading import PlanModel
-from clew.train.plan_data import Domain, PlanQuestion, PlanSource, fit_slots, misspell, read_source
+from clew.train.plan_data import Domain, PlanQuestion, PlanSource, fit_slots, read_source
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from misspelling import misspell
 
 FOLDS, CUTS = 4, (12, 32, 64)
 
