@@ -5,7 +5,6 @@
     python benchmarks/reading.py gold --draw docs/images/reading-confidence.svg       # and draws the confidence
     python benchmarks/reading.py pooled --encoder onnx:folds/fold0/onnx       # over the pool of each set
     python benchmarks/reading.py filings --kb FOLDER --show      # 60 questions about eight filings
-    python benchmarks/reading.py respective       # lists of values "respectively", in all of TAT-QA
     python benchmarks/reading.py speed
     python benchmarks/reading.py train --fold 1 2 3 4 --from all-MiniLM-L6-v2 --out FOLDER     # two hours of one core
     python benchmarks/reading.py gold --fold 1 2 3 4 --model onnx:FOLDER/onnx
@@ -36,10 +35,8 @@ import numpy as np
 import folds
 from clew.app.cli.output import show_progress
 from clew.core.protocols import Reader
-from clew.core.text import sentence_spans
 from clew.core.trail import TrailRecorder
 from clew.core.types import PASSAGE, Answer, Hit, Question, ReaderPassage
-from clew.core.values import find_respective_value
 from clew.evaluate.corpora import document_location, pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
@@ -242,37 +239,6 @@ def gold(options: argparse.Namespace) -> None:
         draw_confidence(confidence_of, right, options.draw)
 
 
-def respective(options: argparse.Namespace) -> None:
-    """Print how answers to TAT-QA's questions about texts that say "respectively" change when the values of such a
-    list are put in order."""
-    model = create_span_reader(options.model)
-    asked = [
-        question
-        for _, context in tatqa_contexts(options.data)
-        for question in tatqa_questions(context)
-        if question.places
-        and not question.verdict
-        and any("respectively" in passage.text for passage in question.passages)
-    ]
-    before, after = [], []
-    for example in asked:
-        spans = model.read(example.question, [example.passages])[0]
-        if not spans or spans[0].kind != "text":
-            continue
-        text, start, end = example.passages[spans[0].passage].text, spans[0].start, spans[0].end
-        first, last = next(
-            (span for span in sentence_spans(text) if span[0] <= start < span[1]), (0, len(text))
-        )
-        place = find_respective_value(example.question, text[first:last], start - first, end - first)
-        if place is not None and (value := text[first:last][slice(*place)]) != spans[0].text:
-            before.append(max(f1(spans[0].text, answer) for answer in example.answers))
-            after.append(max(f1(value, answer) for answer in example.answers))
-            if options.show:
-                print(f"{example.question} {spans[0].text} -> {value} {example.answers[:1]}")
-    scores = f"F1 {np.mean(before):.2f} before, {np.mean(after):.2f} after"
-    print(f"{len(asked)} questions, {len(before)} answers changed: {scores}")
-
-
 def speed(options: argparse.Namespace) -> None:
     """Print the processor time of a question over one and six passages of HotpotQA, and the memory of the process."""
     model = create_span_reader(options.model)
@@ -453,7 +419,7 @@ def grade_answer(answer: Answer, golds: Sequence[str]) -> str:
 def main() -> None:
     parts = {
         "gold": gold, "baselines": baselines, "pooled": pooled, "filings": filings, "train": train,
-        "respective": respective, "speed": speed,
+        "speed": speed,
     }  # fmt: skip
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

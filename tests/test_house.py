@@ -19,18 +19,18 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_750,
-    "parse": 15_836,
+    "core": 7_704,
+    "parse": 15_843,
     "store": 11_528,
     "models": 3_890,
     "graph": 1_726,
     "triples": 7_004,
-    "questions": 8_004,
+    "questions": 8_066,
     "retrieve": 5_488,
-    "methods": 16_430,
+    "methods": 16_458,
     "knowledge_base": 8_298,
     "evaluate": 3_765,
-    "train": 7_668,
+    "train": 7_661,
     "papers": 3_381,
     "app": 18_238,
     ".": 352,
@@ -42,7 +42,7 @@ QUESTION = (
 #: What a command may enter: its arguments, whether the samples' graph is in the base, modules, functions.
 ENTERED = {
     "list": (("list",), True, 31, 227),
-    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 90, 978),
+    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 90, 983),
     "triples": (("ask", "--triples", "#1 >> captain >> #2; final answer: #1"), True, 109, 945),
     "documents": (("ask", QUESTION), False, 123, 1_430),
     "documents and graph": (("ask", QUESTION), True, 147, 1_816),

@@ -91,6 +91,18 @@ def test_a_row_of_words_below_a_header_with_a_blank_is_no_header():
     assert [column.header for column in table.columns] == ["", "Name", "Town"] and len(table.rows) == 2
 
 
+@pytest.mark.parametrize("first", [("G-1", "Albatros", "6,30", "1971"), ("G-1", "Albatros", "hull", "1971")])
+def test_a_first_row_with_a_year_is_no_header(first):
+    rows = (first, ("G-2", "Antje", "8,80", "1975"))
+    assert len(build_data_table(Table(("No.", "Boat", "Length (m)", "Built"), rows), "b:", 1).rows) == 2
+
+
+def test_a_labelled_row_of_periods_is_one():
+    rows = (("Year ended", "2023", "2022"), ("Sales", "6,30", "7,10"))
+    table = build_data_table(Table(("Item", "Group", "Company"), rows), "p:", 1)
+    assert [column.header for column in table.columns] == ["Item Year ended", "Group 2023", "Company 2022"]
+
+
 def test_no_header_is_named_where_headers_are_uncertain():
     table = build_data_table(Table(("", "2023"), (("Sales", "3"),), headers_uncertain=True))
     assert [column.name for column in table.columns] == ["label", "column_2"]

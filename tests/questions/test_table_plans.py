@@ -289,6 +289,98 @@ def test_an_option_says_by_which_column_it_names_rows():
     assert of_sums and not any(of_sums)
 
 
+def test_two_cells_of_each_row_are_asked_together():
+    found = [
+        (option.plan, [(row.name, row.value) for row in result.rows])
+        for option, result in propose("Which voyage went to Skerry, and when did it depart?", "voyages")
+        if option.family == "pairs"
+    ]
+    plans = [plan for plan, rows in found if rows == [("V4", "1929-03-20")]]
+    assert "Voyage and Departed where Port is Skerry" in [plan.say() for plan in plans]
+    # Of a bound the amount is given, too; of a cell that every row has, nothing is asked.
+    found = propose("Which voyages carried more than 200 tons?", "voyages")
+    rows = [
+        sorted((row.name, row.value) for row in result.rows)
+        for option, result in found
+        if option.family == "pairs"
+    ]
+    assert [("V2", 300.0), ("V5", 410.0)] in rows
+    assert all(
+        each.column != option.plan.query.column
+        for option, _ in found
+        if option.family == "pairs"
+        for each in option.plan.query.conditions
+        if each.operator == "="
+    )
+
+
+def features_of(name, asked, catalogues, is_meant):
+    """Return a feature of the options over the first of some tables that are meant."""
+    judge = create_plan_judge()
+    model = TableModel.of_arrays(judge.arrays)
+    found = read_tables(QuestionText(asked), catalogues, model.columns, model.cells, judge.encoder)
+    place = TABLE_FEATURES.index(name)
+    return {
+        float(row[place])
+        for (option, catalogue), row in zip(found.options, found.features, strict=True)
+        if catalogue is catalogues[0] and is_meant(option.plan.query)
+    }
+
+
+def test_a_column_is_known_to_other_tables_whose_rows_have_its_cells():
+    boats = (
+        ("Hull", "Plate", "Length"),
+        *((f"H{n}", f"P-{n}", str(n)) for n in range(40, 48)),
+    )
+    trips = (("Trip", "Boat", "Miles"), *((f"T{n}", f"P-{40 + n % 8}", str(3 * n)) for n in range(24)))
+    own, other = open_catalogue("boats", boats), open_catalogue("trips", trips)
+    for catalogues, known in (([own, other], {1.0}), ([own], {0.0})):
+        for column, expected in ((0, {0.0}), (1, known)):
+            seen = features_of(
+                "other tables know the names",
+                "Which boats are longer than 45?",
+                catalogues,
+                lambda query, column=column: (
+                    query.aggregate == "values" and query.column == column and query.group is None
+                ),
+            )
+            assert seen == expected
+
+
+def test_a_column_that_the_question_names_and_a_plan_leaves_out_is_counted():
+    def find(asked, group):
+        return features_of(
+            "columns left out",
+            asked,
+            [CATALOGUES["voyages"]],
+            lambda query: (
+                query.aggregate == "average"
+                and query.column == 5
+                and query.group == group
+                and not query.conditions
+                and query.descending is None
+            ),
+        )
+
+    assert find("average tons by captain", None) == {1.0} and find("average tons by captain", 8) == {0.0}
+    assert find("average tons", None) == {0.0}
+
+
+def test_what_a_question_counts_is_compared_with_what_a_plan_gives():
+    def find(asked, aggregate, column):
+        return features_of(
+            "what is counted",
+            asked,
+            [CATALOGUES["voyages"]],
+            lambda query: query.aggregate == aggregate and query.column == column,
+        )
+
+    assert find("How many voyages went to Oskell?", "count", None) == {1.0}
+    assert find("How many sailors went to Oskell?", "count", None) == {-1.0}
+    assert find("How many tons went to Oskell?", "sum", 5) == {1.0}
+    assert find("tons to Oskell", "sum", 5) == {0.0}
+
+
 def test_a_sign_before_a_number_is_a_word_of_the_shape():
     encoder = create_plan_judge().encoder
     signs = {

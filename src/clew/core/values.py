@@ -250,52 +250,6 @@ def same_value(first: str, second: str) -> bool:
     return bool(shorter.strip()) and shorter in longer
 
 
-_LISTED_VALUE = (
-    r"(?:[$€£]\s?)?\(?\d+(?:,\d{3})*(?:\.\d+)?\)?(?:\s?%|\s(?:percent|thousand|million|billion|trillion)\b)?"
-)
-_LISTED_YEAR = r"(?:19|20)\d\d(?!\d|,\d|\.\d)"
-
-
-def _listing(item: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\d.,]){item}(?:, (?:and )?{item}|,? and {item})+")
-
-
-_VALUES, _YEARS = _listing(_LISTED_VALUE), _listing(_LISTED_YEAR)
-
-
-def find_respective_value(question: str, sentence: str, start: int, end: int) -> tuple[int, int] | None:
-    """Return the range in a sentence of the value that belongs to the one year that a question names.
-
-    The range from ``start`` to ``end`` touches a list of values that the sentence gives for as many years,
-    "respectively". None for any other sentence, and where the question names no year of the list or several.
-
-    >>> text = "Costs were $3 million, $2 million and $1 million in 2022, 2021 and 2020, respectively."
-    >>> text[slice(*find_respective_value("What were the costs in 2021?", text, 11, 21))]
-    '$2 million'
-    """
-    ending = sentence.rfind("respectively")
-    if ending < 0 or start > ending:
-        return None
-    years = list(_YEARS.finditer(sentence, 0, ending))
-    values = next(
-        (
-            match
-            for match in _VALUES.finditer(sentence, 0, ending)
-            if match.start() < end and start < match.end() and not _YEARS.fullmatch(match[0])
-        ),
-        None,
-    )
-    if values is None or not years:
-        return None
-    nearest = min(years, key=lambda match: max(match.start() - values.end(), values.start() - match.end()))
-    named = re.findall(_LISTED_YEAR, nearest[0])
-    items = list(re.compile(_LISTED_VALUE).finditer(sentence, values.start(), values.end()))
-    asked = [place for place, year in enumerate(named) if re.search(rf"(?<!\d){year}(?!\d)", question)]
-    if len(items) != len(named) or len(asked) != 1:
-        return None
-    return items[asked[0]].span()
-
-
 def mentions_name(name: str, text: str) -> bool:
     """Return whether a text mentions a name, in any case, with or without the words in brackets after it."""
     words = f" {_normalise(text)} "

@@ -432,16 +432,17 @@ _MAX_HEADER_ROWS = 5
 
 def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> int:
     """Return how many of the first rows belong to the header: they have no label, or one that names a unit or heads
-    periods, and no value. The rows of units below the periods ("£m") are such rows."""
+    periods, and no value. The rows of units below the periods ("£m") are such rows. Below a header without blanks
+    a row with a label has nothing but periods, or it is one of the table: a year may stand in it."""
     count = 0
-    has_names = any(cell.strip() for cell in header[1:])
+    has_names, is_whole = any(cell.strip() for cell in header[1:]), all(map(str.strip, header))
     has_periods = any(_PERIOD_CELL.fullmatch(cell.strip()) for cell in header[1:])
     for row in rows[:_MAX_HEADER_ROWS]:
         label, cells = row[0].strip() if row else "", [cell.strip() for cell in row[1:] if cell.strip()]
         names_unit = bool(read_scale(label)) or label.startswith("(")
         periods = [bool(_PERIOD_CELL.fullmatch(cell)) for cell in cells]
         are_names = all(
-            is_period or _HEADER_CELL.fullmatch(cell) or read_cell(cell).kind == "text"
+            is_period or _HEADER_CELL.fullmatch(cell) or _is_name(cell)
             for is_period, cell in zip(periods, cells, strict=True)
         )
         are_periods = are_names and any(periods)
@@ -452,7 +453,7 @@ def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...
             blank = [place for place in range(len(row)) if not any(each[place].strip() for each in above)]
             names_blank = 2 * len(blank) > len(row) and blank[0] == 0 and all(row[place] for place in blank)
             is_header = are_names and (
-                (are_periods and not has_periods)
+                (are_periods and not has_periods and (all(periods) or not is_whole))
                 or (not has_names and len(cells) > 1)
                 or (has_names and names_blank and read_cell(label).kind == "text")
             )
@@ -463,6 +464,12 @@ def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...
         has_names, has_periods = True, has_periods or are_periods
         count += 1
     return count if count < len(rows) else 0
+
+
+def _is_name(cell: str) -> bool:
+    """Return whether a cell is neither a number nor a day, in whatever notation; "VAT 19 %" is a name."""
+    is_value = _MARKED_NUMBER.fullmatch(cell) or _NUMERIC_DAY.fullmatch(cell)
+    return read_cell(cell).kind == "text" and not (is_value and not any(map(str.isalpha, cell)))
 
 
 def _join_header(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 QUOTAS = {
     "cell": 60,
     "rows": 30,
+    "pairs": 40,
     "count": 30,
     "distinct": 16,
     "aggregate": 50,
@@ -206,7 +207,8 @@ def say_query(query: TableQuery, wording: Wording) -> str:
         )
         text = f"{group} with {number}{'highest' if query.descending else 'lowest'} {measure}"
     elif query.aggregate == "values":
-        text = header
+        is_asked = group and all(each.column != query.group for each in query.conditions)
+        text = f"{group} and {header}" if is_asked else header
     elif query.aggregate == "count":
         name = query.table.name.replace("_", " ")
         text = "number of rows" if name == NAMELESS else f"how many {name}"
@@ -331,6 +333,7 @@ class TablePlanner:
         filters = [_Filter(), *sorted([*singles, *several], key=lambda each: -sum(each.slots))]
         yield "cell", self._cells(filters)
         yield "rows", self._rows(filters)
+        yield "pairs", self._pairs_of_cells(filters[: 2 * BEST_CONDITIONS])
         yield "count", self._counts(filters)
         yield "distinct", self._distinct(filters)
         yield "aggregate", self._aggregates(filters)
@@ -537,6 +540,17 @@ class TablePlanner:
             for column in self.catalogue.names:
                 if own.conditions and column not in own.columns:
                     yield self._option("rows", own, (max(self.columns[column], UNNAMED),), "values", column)
+
+    def _pairs_of_cells(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+        """Yield two cells of each row that meets conditions: its name and an amount, who and when. Of a bound the
+        amount may be asked for, too."""
+        columns = self._likely(range(len(self.columns)), BEST_NUMBERS)
+        first = list(dict.fromkeys([*self.catalogue.names[:3], *columns[:3]]))
+        for own, name, column in itertools.product(filters, first, columns):
+            equal = {each.column for each in own.conditions if each.operator == "="}
+            if own.conditions and name != column and name not in own.columns and column not in equal:
+                slots = (max(self.columns[name], UNNAMED), self.columns[column])
+                yield self._option("pairs", own, slots, "values", column, name)
 
     def _counts(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
         for own in filters:

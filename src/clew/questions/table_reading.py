@@ -82,6 +82,9 @@ TABLE_FEATURES = (
     "place of the column of names",
     "different cells of the column of names",
     "a word of the table's name above the names",
+    "other tables know the names",
+    "columns left out",
+    "what is counted",
     "rows",
     "no row",
     "an empty cell",
@@ -108,6 +111,8 @@ TABLE_CONFIDENCE = (
     "numbers and days left out",
     "cells left out",
     "conditions without words",
+    "columns left out",
+    "what is counted",
     "likeness of the table",
     "no row",
     "an empty cell",
@@ -426,7 +431,8 @@ def read_tables(
     for rank, table in enumerate(tables):
         proposed = TablePlanner(table.catalogue, question, table.columns, table.cells).propose()
         options += [(option, table.catalogue) for option in proposed]
-        rows += _measure_options(question, table, proposed, rank)
+        joined = _list_joined(table.catalogue, [other.catalogue for other in tables])
+        rows += _measure_options(question, table, proposed, rank, joined)
     features = np.array(rows).reshape(len(options), len(TABLE_FEATURES))
     return ReadTables(question, options, features, {id(table.catalogue): table.cells for table in tables})
 
@@ -452,9 +458,20 @@ def _add_carried(table: _AskedTable, tables: Sequence[_AskedTable], weights: Flo
     return replace(table, cells=_rank_cells([*cells, *carried], weights)) if carried else table
 
 
+def _list_joined(catalogue: TableCatalogue, tables: Sequence[TableCatalogue]) -> frozenset[int]:
+    """Return the columns that name the rows of a table by what other tables have, too."""
+    joined = {own for other in tables if other is not catalogue for _, own, _, _ in catalogue.join(other)}
+    return frozenset(joined & catalogue.keys.keys())
+
+
 def _measure_options(
-    question: QuestionText, table: _AskedTable, options: Sequence[TableOption], rank: int
+    question: QuestionText,
+    table: _AskedTable,
+    options: Sequence[TableOption],
+    rank: int,
+    joined: frozenset[int],
 ) -> list[list[float]]:
+    """Return the features of options; ``joined`` are the columns whose cells other tables have."""
     catalogue, words = table.catalogue, question.words
     in_values = {
         place
@@ -467,6 +484,7 @@ def _measure_options(
         {place for place in content if _shares_root(words[place].stem, label.stems)}
         for label in catalogue.labels
     ]
+    of_columns = set[int]().union(*of_column)
     exact = [cell for cell, score in table.cells if cell.is_exact and score > CERTAIN]
     rows = []
     for option in options:
@@ -491,7 +509,9 @@ def _measure_options(
             float(len(conditions)),
             float(len(conditions) - len(option.cells) - len(option.values)),
             *_compare_orders(question, option, catalogue),
-            *_describe_names(option, catalogue),
+            *_describe_names(option, catalogue, joined),
+            float(len({place for place in of_columns if place not in covered})),
+            _compare_counted(question, option, catalogue),
         ]
         row += [0.0] * (len(TABLE_FEATURES) - len(row))
         if plan.operation in OPERATIONS:
@@ -501,18 +521,35 @@ def _measure_options(
     return rows
 
 
-def _describe_names(option: TableOption, catalogue: TableCatalogue) -> tuple[float, float, float]:
+def _describe_names(
+    option: TableOption, catalogue: TableCatalogue, joined: frozenset[int]
+) -> tuple[float, float, float, float]:
     """Return of the column whose cells name what is asked for which of the columns of names it is, counted from 1,
-    the share of its cells that are different, and whether a word of its header names the table; 0 without one."""
+    the share of its cells that are different, whether a word of its header names the table, and whether other tables
+    have its cells; 0 without one."""
     query = option.plan.query
     column = query.group
     if column is None and query.aggregate == "values" and query.column in catalogue.names:
         column = query.column
     if column is None or column == GROUP or option.plan.formula:
-        return 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0, 0.0
     place = catalogue.names.index(column) + 1 if column in catalogue.names else 0
     different = len(catalogue.distinct(column)) / max(len(catalogue.table.rows), 1)
-    return float(place), different, float(bool(catalogue.labels[column].stems & catalogue.title.stems))
+    has_word = bool(catalogue.labels[column].stems & catalogue.title.stems)
+    return float(place), different, float(has_word), float(column in joined)
+
+
+def _compare_counted(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> float:
+    """Return 1 where what a question counts is what a plan gives, the rows of a table by its name or the names of its
+    rows, or a column by its header; -1 where it is not, 0 where the question counts nothing."""
+    if question.counted is None:
+        return 0.0
+    query = option.plan.query
+    labels = [catalogue.labels[column] for column in (query.column,) if column is not None]
+    if query.column is None:
+        labels = [catalogue.title, *(catalogue.labels[column] for column in catalogue.names)]
+    stem = question.words[question.counted].stem
+    return 1.0 if any(_shares_root(stem, label.stems) for label in labels) else -1.0
 
 
 def _compare_orders(
@@ -686,13 +723,15 @@ def rank_tables(
     chances = np.exp(with_none - with_none.max())
     shares, alone = chances[:-1] / chances.sum(), alone / alone.sum()
     others = total[~alike]
+    # Where all answer the same, because nothing else could be computed, nothing speaks for it.
+    distance = float(np.clip(total[first] - others.max(), 0, 8)) if len(others) else 0.0
     features = dict(zip(TABLE_FEATURES, measured[first].tolist(), strict=True)) | {
         "log-odds of its share": log_odds(float(shares[alike].sum())),
-        "log-odds of its share without the judge": log_odds(float(alone[alike].sum())),
+        "log-odds of its share without the judge": log_odds(float(alone[alike].sum()))
+        if len(others)
+        else 0.0,
         "the features have it first, too": float(bool(alike[int(np.argmax(linear))])),
-        "distance to the next with another answer": (
-            float(np.clip(total[first] - others.max(), 0, 8)) if len(others) else 8.0
-        ),
+        "distance to the next with another answer": distance,
         "correction by the judge": float(corrections[first]),
         "bias": 1.0,
     }

@@ -77,6 +77,15 @@ class QuestionText:
         )
 
     @cached_property
+    def counted(self) -> int | None:
+        """The place of the word that says what is counted, behind "how many"; None without one."""
+        texts = [word.text for word in self.words]
+        for place, word in enumerate(self.words[2:], 2):
+            if texts[place - 2 : place] == ["how", "many"] and word.is_content:
+                return place
+        return None
+
+    @cached_property
     def values(self) -> tuple[Value, ...]:
         """The dates and periods, and the numbers outside them, in order; a year is a number."""
         values = [

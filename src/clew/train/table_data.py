@@ -387,11 +387,7 @@ def gives_result(
     if wanted == (("",),):
         return bool(result.rows) and all(row.value is None for row in result.rows)
     own = {(row.name, row.value) for row in result.rows if row.value is not None}
-    if (
-        plan.query.aggregate == "values"
-        and plan.query.group is None
-        and (not plan.formula or len(wanted[0]) == 1)
-    ):
+    if plan.query.aggregate == "values" and plan.query.group is None and len(wanted[0]) == 1:
         own = {("", value) for _, value in own}
     expected = set(wanted)
     if len(own) != len(expected):
@@ -401,14 +397,11 @@ def gives_result(
 
 def _fits(name: str, value: float | str | None, row: tuple[str, ...]) -> bool:
     """Return whether a row of a result is one of the SQL: its name and its value, or, where the SQL gives one cell of
-    each row or several of text alone, or the result has no names, that."""
+    each row, or the result has no names, that."""
     if not name:
         return _same(row[0], value)
     if len(row) == 1:
         return _fold(row[0]) == _fold(name)
-    if not any(map(str.isdigit, "".join(row))):
-        # A first name and a surname: what orders the rows is not among what is asked for.
-        return _fold(name) in map(_fold, row)
     return any(_fold(cell) == _fold(name) for cell in row) and any(_same(cell, value) for cell in row)
 
 

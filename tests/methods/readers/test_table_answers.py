@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import clew
 from clew.core.trail import TrailRecorder
 from clew.core.types import STATED_FROM, Table
 from clew.methods.readers.table_answers import answer_reading, describe_reading, read_reports
+from clew.methods.tables.method import open_tables
 from clew.models.plan_judge import create_plan_judge
 from clew.parse.data_tables import build_data_table
-from clew.questions.table_plans import TablePlan
+from clew.questions.table_plans import DIFFERENCE, HIGHER, LOWER, RATIO, TablePlan
 from clew.questions.table_query import Condition, TableArrays, TableQuery
 from clew.questions.table_reading import TableReader, TableReading, run_table_plan
 
@@ -43,6 +46,45 @@ def test_a_table_of_a_report_is_asked_and_its_cells_are_quoted(tmp_path):
     quoted = [quote.text[slice(*quote.answer)] for quote in average.quotes if quote.answer]
     assert sorted(quoted) == ["190", "205", "220"]
     assert both.text == "€212.5 thousand" and "of 220, 205, from 1 row" in (both.formula or "")
+
+
+WAITS = """Waiting time for a berth,,,
+Port,Jan 24,Feb 24,ships_num
+Alder Quay,18.7,15.6,12
+Brant Dock,10.7,15.6,30
+"""
+
+
+def test_a_number_of_a_file_of_data_says_what_it_is(tmp_path):
+    (tmp_path / "waits.csv").write_text(WAITS)
+    with clew.open(tmp_path / "base", create=True) as base:
+        base.add([tmp_path / "waits.csv"])
+        snapshot = base.store.snapshot()
+        (table,) = open_tables(snapshot)
+
+        def cell(name, column):
+            return TableQuery(table, "values", column, (Condition(0, "=", (name,)),), group=0)
+
+        def say(query, formula="", other=None, question="?"):
+            plan = TablePlan(query, formula, other)
+            reading = TableReading(plan, plan.say(), 0.9, run_table_plan(TableArrays(table), plan))
+            plain = answer_reading(question, reading, snapshot, TrailRecorder()).text
+            return plain, answer_reading(question, reading, snapshot, TrailRecorder(), is_explained=True).text
+
+        first, other = cell("Alder Quay", 1), cell("Brant Dock", 1)
+        assert say(replace(first, group=None)) == ("18.7", "18.7 (Jan 24, Waiting time for a berth)")
+        assert say(TableQuery(table, "sum", 3)) == ("42", "42 (ships_num)")
+        written = say(TableQuery(table, "sum", 3), question="What is the number of ships?")
+        assert written == ("42", "42 (ships number)")
+        assert say(TableQuery(table, "count")) == ("2 rows of waits", "2 rows of waits")
+        assert say(other, DIFFERENCE, first) == ("8", "8 (Alder Quay 18.7 against Brant Dock 10.7)")
+        assert say(first, DIFFERENCE, other) == ("-8", "8 (Alder Quay 18.7 against Brant Dock 10.7)")
+        assert say(first, DIFFERENCE, cell("Alder Quay", 2))[1] == "3.1 (Jan 24 18.7 against Feb 24 15.6)"
+        assert say(first, HIGHER, other) == ("Alder Quay", "Alder Quay, by 8 (18.7 against 10.7)")
+        assert say(first, LOWER, other)[1] == "Brant Dock, by 8 (10.7 against 18.7)"
+        even = cell("Alder Quay", 2), HIGHER, cell("Brant Dock", 2)
+        assert say(*even)[1] == "Alder Quay and Brant Dock (15.6 each)"
+        assert say(first, RATIO, other) == ("1.75", "1.75 times")
 
 
 def test_the_name_of_a_row_stands_beside_its_code():

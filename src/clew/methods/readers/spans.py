@@ -23,10 +23,9 @@ from clew.core.component import Resources, component
 from clew.core.config import DEFAULT_READER
 from clew.core.languages import foreign_language, language_name
 from clew.core.protocols import Snapshot, SpanModel, Trail
-from clew.core.text import fold_name, sentence_spans
+from clew.core.text import fold_name
 from clew.core.trail import SpanReadStep, TrailRecorder
 from clew.core.types import (
-    PASSAGE,
     ROW,
     SHOWN_FROM,
     STATED_FROM,
@@ -43,7 +42,6 @@ from clew.core.values import (
     EITHER,
     POLAR,
     find_dates,
-    find_respective_value,
     has_certain_support,
     is_order_word,
     parse_date,
@@ -85,8 +83,8 @@ _CAPITALISED_END = re.compile(r"(?:^|\s)[A-Z][\w.’'-]*$")
 _PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
 #: A longer question is no question of the kinds that rules know, and their patterns take the square of its length.
 RULED_LENGTH = 600
-#: From these probabilities on the words marked in a sentence are the answer, and a title is.
-_SURE_MARK, _SURE_TITLE = 0.5, 0.5
+#: From these probabilities on words are marked in a sentence, they alone are the answer, and a title is.
+_SURE_MARK, _SURE_WORDS, _SURE_TITLE = 0.5, 0.9, 0.5
 #: A hop of a composed question has an answer from this confidence on.
 _SURE_HOP = 0.25
 #: The score of "yes" or "no" where it is not among the likeliest spans.
@@ -287,7 +285,7 @@ class SpanAnswerReader:
         places = [(option.place, option.start, option.end) for option in options]
         marked, scores = self.model.read_options(question, passages, places, 3 * self.alternatives)
         nodes = [hit.node for hit in hits]
-        spans = [_adjust_span(question, span, nodes) for span in marked]
+        spans = [_trim_span(span, nodes) for span in marked]
         postings = None if self.snapshot is None else self.snapshot.postings("text")
         weigh = partial(weigh_terms, postings)
         encoder, marks = self.ranker.judge.encoder, self.to_marks(spans)
@@ -306,8 +304,8 @@ class SpanAnswerReader:
         self, question: str, hits: Sequence[Hit], option: Option, marks: Sequence[Mark], probability: float
     ) -> Reading:
         """Return the reading of an option that answers with ``probability``: the words marked in it, where these are
-        sure enough, else all of its words; a whole row says too little. Where it is likely that the marked words are
-        what is asked, the quote says so."""
+        very likely all that is asked for, else all of its words; a whole row says too little. Where it is likely
+        that the marked words are what is asked, the quote says so."""
         hit = hits[option.place]
         node, whole = hit.node, (option.start, option.end)
         words = node.text[option.start : option.end]
@@ -317,7 +315,8 @@ class SpanAnswerReader:
             mark, chance = chosen
             text, place = node.text[mark.start : mark.end], (mark.start, mark.end)
             quote = replace(quote, answer=place)
-            if option.kind == ROW or not probability * chance < STATED_FROM <= probability:
+            is_enough = chance >= _SURE_WORDS and not probability * chance < STATED_FROM <= probability
+            if option.kind == ROW or is_enough:
                 if option.kind != LIST:
                     quote = quote_around(node, Span(text, "text", option.place, *place, 0.0), question)
                 return Reading(text, probability * chance, hit, quote)
@@ -417,7 +416,7 @@ class SpanAnswerReader:
         for context, spans in zip(contexts, spans_by_context, strict=True):
             group = [hits[position] for position in context]
             group_nodes = [hit.node for hit in group]
-            adjusted = [_adjust_span(question, span, group_nodes) for span in spans]
+            adjusted = [_trim_span(span, group_nodes) for span in spans]
             for span in adjusted:
                 reading = self._read_span(question, span, group)
                 if not _may_answer(question, reading, nodes):
@@ -529,20 +528,13 @@ def _drop_overlaps(readings: Sequence[Reading]) -> list[Reading]:
     return chosen
 
 
-def _adjust_span(question: str, span: Span, nodes: Sequence[Node]) -> Span:
-    """Return a span of one of the ``nodes`` with the borders of an answer; "yes" and "no" stand nowhere."""
-    if span.passage < 0:
+def _trim_span(span: Span, nodes: Sequence[Node]) -> Span:
+    """Return a span of one of the ``nodes`` without the punctuation that ends its sentence, in a row cut to the first
+    of its cells, and with the whole of a firm's name, "Strake & Loam", and the signs of a number, "$11,000" and
+    "5%". "Yes" and "no" stand nowhere."""
+    if span.kind != "text" or span.passage < 0:
         return span
-    node = nodes[span.passage]
-    return _move_to_year(question, _trim_span(span, node), node)
-
-
-def _trim_span(span: Span, node: Node) -> Span:
-    """Return a span without the punctuation that ends its sentence, in a row cut to the first of its cells, and with
-    the whole of a firm's name, "Strake & Loam", and the signs of a number, "$11,000" and "5%"."""
-    if span.kind != "text":
-        return span
-    text, start = span.text, span.start
+    node, text, start = nodes[span.passage], span.text, span.start
     if text[:1].isdigit() and node.text[max(start - 1, 0) : start] in {"$", "€", "£", "¥"}:
         text, start = node.text[start - 1] + text, start - 1
     if text[-1:].isdigit() and node.text.startswith("%", span.end):
@@ -557,22 +549,6 @@ def _trim_span(span: Span, node: Node) -> Span:
     if text.endswith(")") and "(" not in text:
         text = text[:-1]
     return replace(span, text=text, start=start, end=start + len(text)) if text else span
-
-
-def _move_to_year(question: str, span: Span, node: Node) -> Span:
-    """Return a span in a list of values that are given for several years, "respectively", moved to the value of the
-    year that the question names; any other span as it is."""
-    if span.kind != "text" or node.kind != PASSAGE or "respectively" not in node.text:
-        return span
-    for start, end in sentence_spans(node.text):
-        if start <= span.start < end:
-            place = find_respective_value(
-                question, node.text[start:end], span.start - start, span.end - start
-            )
-            if place is not None:
-                first, last = start + place[0], start + place[1]
-                return replace(span, text=node.text[first:last], start=first, end=last)
-    return span
 
 
 def _fill_references(text: str, values: Sequence[str]) -> str:

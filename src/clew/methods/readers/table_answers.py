@@ -18,8 +18,10 @@ import numpy as np
 
 from clew.core.cell_values import read_scale
 from clew.core.protocols import Snapshot, Trail
+from clew.core.text import shorten
 from clew.core.trail import TableQueryStep
 from clew.core.types import KINDS, MAX_POSSIBLE, PASSAGE, ROW, TABLE, Answer, Hit, Plan
+from clew.core.values import MONTH_PATTERN
 from clew.methods.readers.mentions import is_about
 from clew.methods.readers.quotes import quote_cell
 from clew.parse.data_tables import (
@@ -31,9 +33,12 @@ from clew.parse.data_tables import (
     table_from_node,
     write_year,
 )
+from clew.questions.catalogue import Label
+from clew.questions.slots import write_out
 from clew.questions.table_catalogue import TableCatalogue
 from clew.questions.table_plans import (
     CHANGE,
+    DIFFERENCE,
     EACH,
     HIGHER,
     LOWER,
@@ -41,6 +46,7 @@ from clew.questions.table_plans import (
     NAMELESS,
     RATIO,
     SHARE,
+    TablePlan,
 )
 from clew.questions.table_query import GROUP, ResultRow, TableArrays, TableQuery
 from clew.questions.table_reading import TableReader, TableReading
@@ -54,6 +60,9 @@ _ANNOUNCED_SCALE = re.compile(
 )
 #: A value that is a number and no more, or ends in one behind the name of its group.
 _BARE_NUMBER = re.compile(r"(?:^|: )-?\d[\d.,]*$")
+_MONTH = re.compile(rf"\b{MONTH_PATTERN}\b", re.IGNORECASE)
+#: Characters of a table's title in an answer.
+_LONGEST_TITLE = 80
 #: Parts of an answer that are printed, and rows that are quoted.
 _PRINTED, QUOTED = 50, 5
 
@@ -148,9 +157,15 @@ def open_table(id: str, name: str, snapshot: Snapshot) -> DataTable:
 
 
 def answer_reading(
-    question: str, reading: TableReading, snapshot: Snapshot, trail: Trail, recipe: str = ""
+    question: str,
+    reading: TableReading,
+    snapshot: Snapshot,
+    trail: Trail,
+    recipe: str = "",
+    is_explained: bool = False,
 ) -> Answer:
-    """Return the answer of a reading, with the rows that it was made of."""
+    """Return the answer of a reading, with the rows that it was made of; where ``is_explained``, it says what its
+    numbers are numbers of."""
     started = time.perf_counter()
     query, result = reading.plan.query, reading.result
     rows = [row for row in (*result.rows, *result.others) if len(row.rows)]
@@ -175,8 +190,9 @@ def answer_reading(
         else f"Not given: {'the cell is empty' if rows else 'no row fits'}. Read as: {reading.sentence}"
     )
     plan = Plan("table", reading.plan.sql, reading.plan.operation)
+    printed = [*values[:-1], _explain(question, reading, values[-1])] if values and is_explained else values
     return replace(
-        quote_rows(values or [empty], cells, snapshot, "tables", plan, recipe),
+        quote_rows(printed or [empty], cells, snapshot, "tables", plan, recipe),
         values=tuple(values),
         empty=not values,
         confidence=reading.probability,
@@ -229,12 +245,60 @@ def quote_rows(
 def describe_reading(question: str, reading: TableReading) -> list[str]:
     """Return what a reading answers, each value in words, a bare number with what the question counts; [] where no
     row fits or the cells are empty."""
-    values, query = _describe_result(reading), reading.plan.query
-    counted = _name_counted(question)
-    if not counted and reading.plan.operation == "count" and query.group is None:
+    values, query, text = _describe_result(reading), reading.plan.query, QuestionText(question)
+    counted = ""
+    if text.counted is not None:
+        word = text.words[text.counted]
+        counted = question[word.start : word.end]
+    elif reading.plan.operation == "count" and query.group is None:
         counted = f"rows of {query.table.name.replace('_', ' ')}"
     is_bare = counted and all(map(_BARE_NUMBER.search, values))
     return [f"{value} {counted}" for value in values] if is_bare else values
+
+
+def _explain(question: str, reading: TableReading, value: str) -> str:
+    """Return the last value of an answer with what it is made of: a difference or the higher of two with both, and a
+    bare number with the header of its column, written out where it abbreviates words of the question; where that is
+    a period, with the title of the table."""
+    plan, rows = reading.plan, [*reading.result.rows, *reading.result.others]
+    if plan.other is not None and len(rows) == 2 and plan.formula in (DIFFERENCE, HIGHER, LOWER):
+        return _say_both(plan, rows, value)
+    if plan.formula == RATIO and plan.other is not None and plan.other.column == plan.query.column:
+        return f"{value} times"
+    if not plan.measured or not _BARE_NUMBER.search(value):
+        return value
+    table = plan.query.table
+    words = [word.text for word in QuestionText(question).words]
+    header = " and ".join(_write_header(table, place, words) for place in plan.measured)
+    is_period = any(map(str.isdigit, header)) or bool(_MONTH.search(header))
+    title = shorten(table.table.caption or table.name.replace("_", " "), _LONGEST_TITLE) if is_period else ""
+    return f"{value} ({', '.join(filter(None, (header, title)))})"
+
+
+def _write_header(table: DataTable, place: int, words: Sequence[str]) -> str:
+    header = table.columns[place].header or table.columns[place].name
+    label = Label.read(header)
+    written = write_out(label, words)
+    return header if written == label else written.text
+
+
+def _say_both(plan: TablePlan, rows: Sequence[ResultRow], value: str) -> str:
+    """Return the difference of two numbers, or the name of the higher or lower one, with both: the higher first, but
+    for the lower one."""
+    assert plan.other is not None
+    sides = []
+    for query, row in zip((plan.query, plan.other), rows, strict=True):
+        if query.column is None or not isinstance(row.value, float):
+            return value
+        column = query.table.columns[query.column]
+        name = row.name if plan.query.column == plan.other.column else column.header or column.name
+        sides.append((row.value, name, _describe_number(query, row.value, row)))
+    sides.sort(reverse=plan.formula != LOWER)
+    (first, name, text), (second, other, other_text) = sides
+    if plan.formula == DIFFERENCE:
+        return f"{value.removeprefix('-')} ({name} {text} against {other} {other_text})"
+    gap = _describe_number(plan.query, abs(first - second), rows[0])
+    return f"{value}, by {gap} ({text} against {other_text})" if gap != "0" else f"{value} ({text} each)"
 
 
 def _describe_result(reading: TableReading) -> list[str]:
@@ -251,11 +315,7 @@ def _describe_result(reading: TableReading) -> list[str]:
     if plan.along and plan.formula in (HIGHER, LOWER):
         return [rows[0].name]
     if plan.formula in (HIGHER, LOWER):
-        best = [row.name for row in rows if row.value == result.number]
-        amounts = " and ".join(
-            _describe_number(plan.query, row.value, row) for row in rows if isinstance(row.value, float)
-        )
-        return [f"{' and '.join(best)} ({amounts})"]
+        return [" and ".join(row.name for row in rows if row.value == result.number)]
     if plan.formula == RATIO:
         return [format_amount(number, "", 1.0)]
     if plan.formula == SHARE:
@@ -318,15 +378,6 @@ def _name_beside(table: DataTable, column: int) -> int | None:
         return None
     others = (place for place, own in enumerate(is_text) if own and place != column and are_all(place, False))
     return next(others, None)
-
-
-def _name_counted(question: str) -> str:
-    """Return what a question counts, the word after "how many"; "" where it has none."""
-    words = QuestionText(question).words
-    for first, second, third in zip(words, words[1:], words[2:], strict=False):
-        if (first.text, second.text) == ("how", "many") and third.is_content:
-            return question[third.start : third.end]
-    return ""
 
 
 def _describe_number(query: TableQuery, value: float, result: ResultRow) -> str:

@@ -161,7 +161,8 @@ class TableQuestions:
 
     def answer_reading(self, question: Question, reading: TableReading, recorder: TrailRecorder) -> Answer:
         """Return the answer of a reading, with the rows that it was made of."""
-        return answer_reading(question.text, reading, self.snapshot, recorder, self.recipe)
+        # The headers of data files may be codes.
+        return answer_reading(question.text, reading, self.snapshot, recorder, self.recipe, is_explained=True)
 
     # With a model
 
