@@ -79,7 +79,7 @@ def test_a_plain_question_is_computed_without_a_model(base):
     assert [quote.text for quote in answer.quotes] and all("Norway" in quote.text for quote in answer.quotes)
     assert query_step(answer).written_by == "clew's parser" and answer.usage.calls == 0
     cell = base.ask("What is the total of A3?", recipe="tables")
-    assert (cell.text, cell.way) == ("876", "answer")
+    assert (cell.text, cell.way) == ("876 (Total)", "answer")
     assert [quote.text[slice(*quote.answer)] for quote in cell.quotes] == ["876"]
 
 
