@@ -48,10 +48,10 @@ def test_a_table_of_a_report_is_asked_and_its_cells_are_quoted(tmp_path):
     assert both.text == "€212.5 thousand" and "of 220, 205, from 1 row" in (both.formula or "")
 
 
-WAITS = """Waiting time for a berth,,,
-Port,Jan 24,Feb 24,ships_num
-Alder Quay,18.7,15.6,12
-Brant Dock,10.7,15.6,30
+WAITS = """Waiting time for a berth,,,,
+Port,Jan 24,Feb 24,ships_num,Due (€)
+Alder Quay,18.7,15.6,12,5
+Brant Dock,10.7,15.6,30,5
 """
 
 
@@ -84,6 +84,8 @@ def test_a_number_of_a_file_of_data_says_what_it_is(tmp_path):
         assert say(first, LOWER, other)[1] == "Brant Dock, by 8 (10.7 against 18.7)"
         even = cell("Alder Quay", 2), HIGHER, cell("Brant Dock", 2)
         assert say(*even)[1] == "Alder Quay and Brant Dock (15.6 each)"
+        even = cell("Alder Quay", 4), HIGHER, cell("Brant Dock", 4)
+        assert say(*even)[1] == "Alder Quay and Brant Dock (€5 each)"
         assert say(first, RATIO, other) == ("1.75", "1.75 times")
 
 

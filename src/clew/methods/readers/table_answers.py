@@ -277,8 +277,7 @@ def _explain(question: str, reading: TableReading, value: str) -> str:
 
 def _write_header(table: DataTable, place: int, words: Sequence[str]) -> str:
     header = table.columns[place].header or table.columns[place].name
-    label = Label.read(header)
-    written = write_out(label, words)
+    written = write_out(label := Label.read(header), words)
     return header if written == label else written.text
 
 
@@ -297,8 +296,9 @@ def _say_both(plan: TablePlan, rows: Sequence[ResultRow], value: str) -> str:
     (first, name, text), (second, other, other_text) = sides
     if plan.formula == DIFFERENCE:
         return f"{value.removeprefix('-')} ({name} {text} against {other} {other_text})"
-    gap = _describe_number(plan.query, abs(first - second), rows[0])
-    return f"{value}, by {gap} ({text} against {other_text})" if gap != "0" else f"{value} ({text} each)"
+    if first == second:
+        return f"{value} ({text} each)"
+    return f"{value}, by {_describe_number(plan.query, abs(first - second), rows[0])} ({text} against {other_text})"
 
 
 def _describe_result(reading: TableReading) -> list[str]:
