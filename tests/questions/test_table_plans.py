@@ -412,3 +412,57 @@ def test_a_reading_that_leaves_out_a_day_of_the_question_is_not_stated():
 def test_a_question_of_which_no_option_can_be_run_has_no_reading(monkeypatch):
     monkeypatch.setattr("clew.questions.table_reading.run_options", lambda read, places: [])
     assert TableReader(create_plan_judge()).read("total revenue 2023", [CATALOGUES["accounts"]]) == ()
+
+
+def test_a_cell_leads_to_rows_of_a_table_that_has_each_of_its_codes_several_times():
+    vehicles = (
+        ("plate", "fuel"),
+        *((f"AB{number} X", "diesel" if number % 3 else "solar") for number in range(9)),
+    )
+    trips = (("trip", "plate"), *((f"T{number}", f"AB{number % 9} X") for number in range(27)))
+    catalogues = [open_catalogue(name, rows) for name, rows in (("vehicles", vehicles), ("trips", trips))]
+    judge = create_plan_judge()
+    model = TableModel.of_arrays(judge.arrays)
+    question = QuestionText("How many trips were made with solar vehicles?")
+    read = read_tables(question, catalogues, model.columns, model.cells, judge.encoder)
+    said = {each.say_beside(question): each for each in run_options(read, range(len(read.options)))}
+    (row,) = said["trips: how many trips where plate is that of solar"].result.rows
+    assert row.value == 9
+
+
+def test_options_that_cannot_be_run_take_no_place_of_others(monkeypatch):
+    reader = TableReader(create_plan_judge())
+    monkeypatch.setattr("clew.questions.table_reading.MOST_RUN", 10)
+    found = reader.find_candidates(QuestionText("By how much did sales change?"), [CATALOGUES["accounts"]])
+    assert len(found) == 10
+
+
+@pytest.mark.parametrize(
+    ("asked", "condition", "compared"),
+    [
+        ("Voyages that left before 5 March 1928", "departed < 1928-03-05", (1.0, 1.0, 0.0)),
+        ("Voyages that left before 5 March 1928", "departed <= 1928-03-05", (1.0, -1.0, 0.0)),
+        ("Voyages that left before 5 March 1928", "departed > 1928-03-05", (-1.0, 0.0, 0.0)),
+        (
+            "Voyages that left before 5 March 1928",
+            "departed >= 1928-03-05 and departed <= 1928-03-05",
+            (-1.0, 0.0, 0.0),
+        ),
+        ("Voyages that left on 5 March 1928", "departed > 1928-03-05", (0.0, 0.0, 1.0)),
+        ("Voyages with tons below their freight revenue", "tons is below freight revenue", (1.0, 0.0, 0.0)),
+        ("Voyages with tons below their freight revenue", "tons is above freight revenue", (-1.0, 0.0, 0.0)),
+        ("Voyages with tons like their freight revenue", "tons is above freight revenue", (0.0, 0.0, 1.0)),
+    ],
+)
+def test_a_plan_is_compared_with_the_bound_that_the_question_gives(asked, condition, compared):
+    judge = create_plan_judge()
+    model = TableModel.of_arrays(judge.arrays)
+    question = QuestionText(asked)
+    read = read_tables(question, [CATALOGUES["voyages"]], model.columns, model.cells, judge.encoder)
+    place = next(
+        place
+        for place, (option, _) in enumerate(read.options)
+        if option.plan.say().casefold() == f"how many voyages where {condition}"
+    )
+    names = ("bounded as the question says", "with or without the bound", "bounded without a word")
+    assert tuple(read.features[place, TABLE_FEATURES.index(name)] for name in names) == compared

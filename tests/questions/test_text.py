@@ -28,6 +28,8 @@ def read(question: str) -> list[tuple[tuple[str, ...], str]]:
         ("a bill of 1.421,72 euros or 12,50", [("1421.72",), ("12.5",)]),
         ("1.234.567 people, 10'000 sheep", [("1234567",), ("10000",)]),
         ("in 2023 100 people", [("2023",), ("100",)]),
+        ("parcels of 20-50 lb", [("20",), ("50",)]),
+        ("object 1942.015 and 12345.67", [("1942.015",), ("12345.67",)]),
     ],
 )
 def test_numbers_are_read_in_digits_and_words(question: str, expected: list[tuple[str, ...]]) -> None:
@@ -42,6 +44,7 @@ def test_numbers_are_read_in_digits_and_words(question: str, expected: list[tupl
         ("doc modified 18/12/2024", "2024-12-18"),
         ("doc modified 2024-12-18", "2024-12-18"),
         ("doc modified 18.12.2024", "2024-12-18"),
+        ("doc modified 18.12.24", "2024-12-18"),
         ("Which letter is dated 13 July 1763?", "1763-07-13"),
         ("Which letter is dated July 13, 1763?", "1763-07-13"),
     ],
@@ -62,7 +65,9 @@ def test_a_month_is_its_first_day_and_its_last(question: str, days: tuple[str, s
     assert [texts for texts, _ in read(question)] == [days]
 
 
-@pytest.mark.parametrize("question", ["Who wrote it?", "Is R-2023 open?", "the FC2 match", "May I ask who?"])
+@pytest.mark.parametrize(
+    "question", ["Who wrote it?", "Is R-2023 open?", "section 3.1.12", "the FC2 match", "May I ask who?"]
+)
 def test_codes_and_words_are_no_numbers(question: str) -> None:
     assert read(question) == []
 
@@ -73,3 +78,43 @@ def test_words_keep_their_places() -> None:
     assert [question.text[word.start : word.end].casefold() for word in question.words] == [
         word.text for word in question.words
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "bound"),
+    [
+        ("orders placed before 05.01.2024", "<"),
+        ("flats under CHF 1'700.00 a month", "<"),
+        ("fewer than ten seats", "<"),
+        ("by 20 September 2024", "<="),
+        ("at most five people", "<="),
+        ("not more than 3", "<="),
+        ("30 minutes or less", "<="),
+        ("over £500", ">"),
+        ("wait > 44", ">"),
+        ("more than 100", ">"),
+        ("no less than 4 rooms", ">="),
+        ("at least two", ">="),
+        ("80,000 euros and above", ">="),
+        ("waits ≥30", ">="),
+        ("the sales of 2023", ""),
+        ("which of the 12 ports", ""),
+    ],
+)
+def test_words_and_signs_beside_a_number_bound_it(question: str, bound: str) -> None:
+    assert QuestionText(question).bounds == (bound,)
+
+
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("How many passengers can the Lady Annis carry?", "passengers"),
+        ("How many car spaces does she have?", "car spaces"),
+        ("How many people work in Oslo?", "people"),
+        ("number of bunkerings Queen of Vell", "bunkerings"),
+        ("What is the invoice number of Holm Ltd?", ""),
+        ("How many times did she sail?", ""),
+    ],
+)
+def test_what_is_counted_is_said(question: str, counted: str) -> None:
+    assert QuestionText(question).counted_words == counted

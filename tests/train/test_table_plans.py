@@ -10,6 +10,8 @@ import pytest
 from clew.core.errors import UsageError
 from clew.models.encoders import OnnxEncoder, embedded_folder
 from clew.models.plan_judge import create_plan_judge
+from clew.questions.table_plans import TableOption, TablePlan
+from clew.questions.table_query import ResultRow, TableQuery
 from clew.questions.table_reading import TableModel, TableReader, TableResult
 from clew.train.plan_judge import PlanSettings
 from clew.train.table_data import TableSource, World, gives_result, read_world
@@ -68,6 +70,22 @@ def test_no_result_is_that_of_a_plan_that_found_nothing(worlds):
         example = world.prepare(read_world(worlds[0])[5], np.ones(12), np.ones(11))
     assert not example.right.any()
     assert not gives_result(TableResult(()), None, [])
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("2014-09-08", "08 Sep 2014"),
+        ("2014-09-08", "9/8/2014"),
+        ("2026-06-30", "06/2026"),
+        ("2024-03-05 09:30:00", "05.03.2024 09:30"),
+    ],
+)
+def test_a_day_of_a_result_is_that_of_a_cell_in_any_notation(cell, written):
+    option = TableOption(TablePlan(TableQuery(None, "values", 1)), "cell", (0.0,), frozenset())
+    result = TableResult((ResultRow("", written, np.array([0])),))
+    assert gives_result(result, option, [(cell,)])
+    assert not gives_result(result, option, [("2013-12-31",)])
 
 
 def test_too_few_worlds_and_folders_without_questions_are_refused(worlds, tmp_path):

@@ -427,15 +427,6 @@ _DIFFERENCE = re.compile(
 _THAN = re.compile(r"\bthan\b", re.IGNORECASE)
 _COUNT = re.compile(r"^\W*how many\b|\bnumber of\b", re.IGNORECASE)
 _CALENDAR_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-#: Whether something grew or fell; more and less of what is asked by other questions.
-_DIRECTION = re.compile(
-    r"\b(?:(?P<up>increas\w+|gr[eo]w\w*|r[io]sen?|rise|higher)|(?P<down>decreas\w+|declin\w+|f[ae]ll\w*|drop\w*|lower"
-    r"|reduc\w+|shr[aiu]nk\w*))\b",
-    re.IGNORECASE,
-)
-_NO_DIRECTION = re.compile(
-    r"\bor\b|\bmore than\b|\bless than\b|\bby \d|\bwhy\b|\bevery\b|\beach\b", re.IGNORECASE
-)
 
 
 def settle_values(
@@ -470,7 +461,7 @@ def settle_values(
 def _settle_polar(
     question: str, words: str, names: tuple[str, str], values: tuple[Sequence[str], Sequence[str]]
 ) -> SettledAnswer | None:
-    """Return yes or no: whether values are the same, whether one is more than the other, whether something grew."""
+    """Return yes or no: whether values are the same, whether one is more than the other."""
     first, second = values[0][0], values[1][0]
     equality = asks_for_equality(words)
     if equality is not None:
@@ -482,31 +473,7 @@ def _settle_polar(
         if choice is None or min(places) < 0:
             return None
         return SettledAnswer("yes" if choice == (places[0] > places[1]) else "no", "comparison")
-    years = [_CALENDAR_YEAR.search(name) for name in names]
-    numbers = read_cell(first), read_cell(second)
-    if not (years[0] and years[1]) or (numbers[0].unit, numbers[0].scale) != (
-        numbers[1].unit,
-        numbers[1].scale,
-    ):
-        return None
-    if numbers[0].number is None or numbers[1].number is None:
-        return None
-    old, new = numbers if years[0][0] < years[1][0] else numbers[::-1]
-    grew = settle_direction(question, old.number or 0.0, new.number or 0.0)
-    return None if grew is None else SettledAnswer("yes" if grew else "no", "comparison")
-
-
-def settle_direction(question: str, old: float, new: float) -> bool | None:
-    """Return whether an amount grew or fell as a question asks, None for a question about something else."""
-    match = find_direction(question)
-    if match is None:
-        return None
-    return new > old if match["up"] else new < old
-
-
-def find_direction(question: str) -> re.Match[str] | None:
-    """Return the word of a question that asks whether something grew or fell, None where no word does."""
-    return None if _NO_DIRECTION.search(question) else _DIRECTION.search(question)
+    return None
 
 
 def settle_count(question: str, values: Sequence[str], count: int) -> SettledAnswer | None:

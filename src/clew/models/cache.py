@@ -18,8 +18,9 @@ from typing import Any
 from clew.core.config import cache_path
 from clew.core.errors import Damaged, StoreError
 from clew.core.files import open_private
-from clew.core.protocols import Completion, LanguageModel, Prompt, context_of
+from clew.core.protocols import Completion, LanguageModel, Prompt
 from clew.core.types import Usage
+from clew.models.wrappers import ModelAround
 
 CACHE_FILE = "completions.sqlite"
 #: Prompts that are asked at a time. Their completions are stored at once, so that a failure loses few.
@@ -124,7 +125,7 @@ class CompletionCache:
             ) from error
 
 
-class CachedModel:
+class CachedModel(ModelAround):
     """Caches the completions of ``model`` by the model's name, the parameters and the prompt.
 
     A cached completion has an empty usage and says that it is cached. With ``charge_cached`` its usage is what asking
@@ -138,16 +139,6 @@ class CachedModel:
         self.model = model
         self.cache = cache or CompletionCache()
         self.charge_cached = charge_cached
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    @property
-    def context(self) -> int | None:
-        """The context of the model inside, in tokens."""
-        return context_of(self.model)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError, StoreError."""

@@ -13,30 +13,21 @@ from functools import cached_property
 from pathlib import Path
 
 from clew.core.errors import ModelError, NotFound
-from clew.core.protocols import Completion, LanguageModel, Prompt, context_of
+from clew.core.protocols import Completion, LanguageModel, Prompt
 from clew.models.cache import completion_from_dict, completion_to_dict, json_digest, prompt_to_dict
+from clew.models.wrappers import ModelAround
 
 #: Characters of a prompt that an error message shows.
 _SHOWN = 80
 
 
-class RecordingModel:
+class RecordingModel(ModelAround):
     """Appends every completion of ``model`` to the cassette ``path``, in the order of the prompts."""
 
     def __init__(self, model: LanguageModel, path: str | Path) -> None:
         self.model = model
         self.path = Path(path).expanduser()
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    @property
-    def context(self) -> int | None:
-        """The context of the model inside, in tokens."""
-        return context_of(self.model)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError."""

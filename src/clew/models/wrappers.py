@@ -41,6 +41,23 @@ def map_threads(function: Callable[[Input], Output], inputs: Sequence[Input], wo
 R = TypeVar("R")
 
 
+class ModelAround:
+    """A model around another, ``model``, with its name and context."""
+
+    __slots__ = ()
+    model: LanguageModel
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self.model.name
+
+    @property
+    def context(self) -> int | None:
+        """The context of the model inside, in tokens."""
+        return context_of(self.model)
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How often an unavailable endpoint is called: at most ``tries`` times, with no wait over ``longest_wait``
@@ -75,22 +92,12 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class RetryingModel:
+class RetryingModel(ModelAround):
     """Retries each prompt on its own, ``workers`` at once, so that one refused prompt repeats no other."""
 
     model: LanguageModel
     policy: RetryPolicy = RetryPolicy()
     workers: int = 4
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    @property
-    def context(self) -> int | None:
-        """The context of the model inside, in tokens."""
-        return context_of(self.model)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError."""
@@ -141,7 +148,7 @@ class Budget:
             self.spent += cost
 
 
-class BudgetedModel:
+class BudgetedModel(ModelAround):
     """Refuses a batch of prompts that may exceed ``budget``, before any of them is sent.
 
     The cost of a batch is not known in advance, so the most that it can cost is reserved (:func:`estimate_usage`: all
@@ -157,16 +164,6 @@ class BudgetedModel:
             )
         self.model = model
         self.budget = budget
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    @property
-    def context(self) -> int | None:
-        """The context of the model inside, in tokens."""
-        return context_of(self.model)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises BudgetExceeded and ModelError."""

@@ -11,3 +11,15 @@ PREPOSITIONS = frozenset(
     "of in on at by for from to with without about as into over under between during before after since until than "
     "per".split()
 )
+#: What stands before a number or a day that bounds something, by the operator that it means; in front of "than", and
+#: behind "or" and "and" that follow the number ("30 or more").
+BOUNDS = {
+    "<": frozenset("before under below".split()),
+    "<=": frozenset("until till by".split()),
+    ">": frozenset("after over above beyond".split()),
+    ">=": frozenset("since from".split()),
+}
+LESS, MORE = (
+    frozenset("less fewer earlier lower under below down".split()),
+    frozenset("more greater later higher over above up upwards".split()),
+)

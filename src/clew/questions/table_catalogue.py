@@ -50,7 +50,7 @@ COLUMN_FEATURES = (
     "nearest word by vector",
     "similarity of the whole, among its kind",
     "rank by similarity",
-    "a number of the question in the header",
+    "share of the header's numbers that the question has",
     "numbers",
     "days",
     "first column of text",
@@ -186,10 +186,14 @@ class TableCatalogue:
             joins = []
             for own, codes in self.cell_sets.items():
                 for column, others in target.cell_sets.items():
-                    few, many = sorted((codes, others), key=len)
-                    is_key = len(few) > 2 and (own in self.keys if many is codes else column in target.keys)
+                    few = min(len(codes), len(others))
+                    # The rows are named by the table that has the more of them.
+                    names_rows = (len(codes) >= len(others) and own in self.keys) or (
+                        len(others) >= len(codes) and column in target.keys
+                    )
+                    is_key = few > 2 and names_rows
                     are_texts = own in self.text_columns and column in target.text_columns
-                    if (is_key or are_texts) and len(shared := few & many) >= LEAST_JOINED * len(few):
+                    if (is_key or are_texts) and len(shared := codes & others) >= LEAST_JOINED * few:
                         joins.append((column, own, shared, is_key))
             self._joins[target] = joins
         return self._joins[target]
@@ -253,7 +257,9 @@ class TableCatalogue:
         for place, column in enumerate(self.table.columns):
             parts = {word.text for word in QuestionText(column.header or column.name).words}
             digits = {"".join(filter(str.isdigit, part)) for part in parts} - {""}
-            features[place, 6] = bool(parts & numbers or digits & (numbers | short))
+            # Of "Q1 2023" and "Q4 2023" the question may have the year alone.
+            given = len(digits & (numbers | short)) / max(len(digits), 1)
+            features[place, 6] = max(given, float(bool(parts & numbers - digits)))
             features[place, 7:9] = column.type == "number", column.type == "date"
             features[place, 9] = place == first
             features[place, 10] = len(self.distinct(place)) / count
@@ -296,11 +302,8 @@ class TableCatalogue:
 
     def _find_numbers(self, question: QuestionText) -> Iterator[tuple[Cell, frozenset[int]]]:
         """Yield the cells of numbers that a question gives."""
-        for value in (each for each in question.values if not each.is_date):
-            places = frozenset(
-                place for place, word in enumerate(question.words) if value.start <= word.start < value.end
-            )
-            for column in self.numbers:
+        for value, places in zip(question.values, question.value_places, strict=True):
+            for column in () if value.is_date else self.numbers:
                 numbers = read_numbers(question, value, self.table.columns[column])
                 for row in np.flatnonzero(self.arrays.numbers(column) == numbers[0])[:1].tolist():
                     yield (column, self.table.rows[row].cells[column]), places

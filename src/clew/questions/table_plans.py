@@ -11,10 +11,11 @@ import heapq
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial, reduce
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from clew.core.text import shorten
@@ -22,6 +23,7 @@ from clew.core.values import MONTH_PATTERN, month_number
 from clew.questions.shapes import BETWEEN_PARTS
 from clew.questions.table_catalogue import CellMatch, read_numbers
 from clew.questions.table_query import (
+    BOUNDING,
     GROUP,
     Aggregate,
     Condition,
@@ -71,7 +73,6 @@ NAMELESS = "table"
 MOST_ALONG = 14
 _EXTREMES: tuple[Aggregate, ...] = ("maximum", "minimum")
 _ACROSS: tuple[Operator, ...] = ("above", "below")
-_BOUNDS: tuple[Operator, ...] = (">", "<", ">=", "<=")
 _AGGREGATES: tuple[Aggregate, ...] = ("sum", "average", "maximum", "minimum", "median")
 
 
@@ -272,20 +273,26 @@ class TableOption:
         return self.slots[len(self.slots) - self.filters :]
 
 
+#: The sum of the slots of an option, and what makes it: of the tens of thousands over a table few are made.
+Draft = tuple[float, "Callable[[], TableOption]"]
+
+
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Conditions that go together, with their slots."""
+    """Conditions that go together, with their slots and the ``score``, the sum of these."""
 
     conditions: tuple[Condition, ...] = ()
     slots: tuple[float, ...] = ()
     cells: tuple[CellMatch, ...] = ()
     values: frozenset[int] = frozenset()
     columns: frozenset[int] = field(init=False)
+    score: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set ``columns``, those whose cells it tests, once: each filter meets hundreds of columns."""
+        """Set ``columns``, those whose cells it tests, and ``score`` once: each filter meets hundreds of columns."""
         own = frozenset(column for condition in self.conditions for column in condition.columns)
         object.__setattr__(self, "columns", own)
+        object.__setattr__(self, "score", sum(self.slots))
 
     def is_apart_from(self, other: _Filter) -> bool:
         """Whether they test different columns, with different values of the question."""
@@ -320,17 +327,18 @@ class TablePlanner:
 
     def propose(self) -> list[TableOption]:
         """Return the options, the likeliest first."""
-        for family, options in self._families():
-            for option in heapq.nlargest(QUOTAS[family], options, key=lambda each: each.score):
+        for family, drafts in self._families():
+            for _, make in heapq.nlargest(QUOTAS[family], drafts, key=itemgetter(0)):
+                option = make()
                 known = self._options.get(option.plan.key)
                 if known is None or known.score < option.score:
                     self._options[option.plan.key] = option
         return sorted(self._options.values(), key=lambda option: -option.score)
 
-    def _families(self) -> Iterator[tuple[str, Iterator[TableOption]]]:
+    def _families(self) -> Iterator[tuple[str, Iterator[Draft]]]:
         singles = self._filters()
-        several = heapq.nlargest(MOST_FILTERS, self._pairs(singles), key=lambda each: sum(each.slots))
-        filters = [_Filter(), *sorted([*singles, *several], key=lambda each: -sum(each.slots))]
+        several = heapq.nlargest(MOST_FILTERS, self._pairs(singles), key=lambda each: each.score)
+        filters = [_Filter(), *sorted([*singles, *several], key=lambda each: -each.score)]
         yield "cell", self._cells(filters)
         yield "rows", self._rows(filters)
         yield "pairs", self._pairs_of_cells(filters[: 2 * BEST_CONDITIONS])
@@ -362,9 +370,9 @@ class TablePlanner:
         filters = [
             each
             for kind in kinds
-            for each in heapq.nlargest(BEST_CONDITIONS, kind, key=lambda own: sum(own.slots))
+            for each in heapq.nlargest(BEST_CONDITIONS, kind, key=lambda own: own.score)
         ]
-        return sorted(filters, key=lambda each: -sum(each.slots))
+        return sorted(filters, key=lambda each: -each.score)
 
     def _of_cell(self, cell: CellMatch, score: float, operator: Operator = "=") -> _Filter:
         values: tuple[str | float, ...] = (cell.value, *cell.more)
@@ -382,10 +390,9 @@ class TablePlanner:
                 yield self._of_cell(cell, score - 0.7, "<>")
 
     def _of_numbers(self) -> Iterator[_Filter]:
-        words = self.question.words
         in_cells = {place for cell, _ in self.cells if cell.is_exact for place in cell.words}
         for number, value in enumerate(self.question.values):
-            places = {place for place, word in enumerate(words) if value.start <= word.start < value.end}
+            places = self.question.value_places[number]
             if value.is_date or not _is_number(value.texts[0]) or (places and places <= in_cells):
                 continue
             for column in self._likely(self.catalogue.numbers, BEST_NUMBERS):
@@ -400,7 +407,7 @@ class TablePlanner:
                 if len(numbers) == 2:
                     yield self._between(column, numbers[0], numbers[1], own)
                     continue
-                for operator in _BOUNDS:
+                for operator in BOUNDING:
                     condition = Condition(column, operator, (numbers[0],))
                     yield _Filter((condition,), (self.columns[column],), (), own)
 
@@ -440,7 +447,7 @@ class TablePlanner:
         for column in self._likely(self.catalogue.numbers, BEST_NUMBERS):
             numbers = self.catalogue.arrays.numbers(column)
             if (numbers < 0).any() and (numbers > 0).any():
-                for operator in _BOUNDS[:2]:
+                for operator in BOUNDING[:2]:
                     condition = Condition(column, operator, (0.0,))
                     yield _Filter((condition,), (self.columns[column] - 0.5,))
 
@@ -508,6 +515,20 @@ class TablePlanner:
         column: int | None = None,
         group: int | None = None,
         **more: Any,
+    ) -> Draft:
+        """Return a query with the conditions of ``own``."""
+        make = partial(self._make, family, own, slots, aggregate, column, group, **more)
+        return sum(slots) + own.score, make
+
+    def _make(
+        self,
+        family: str,
+        own: _Filter,
+        slots: tuple[float, ...],
+        aggregate: Aggregate,
+        column: int | None,
+        group: int | None,
+        **more: Any,
     ) -> TableOption:
         query = TableQuery(self.catalogue.table, aggregate, column, own.conditions, group, **more)
         used = {place for place in (column, group) if place is not None}
@@ -523,7 +544,7 @@ class TablePlanner:
 
     # Families
 
-    def _cells(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _cells(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         """Yield the cells of a column in the rows that a cell names, totals among them."""
         columns = self._likely(range(len(self.columns)), MOST_COLUMNS)
         # Of the row that is likeliest meant any column may be asked: codes ("qty_oh") are like no words.
@@ -534,35 +555,36 @@ class TablePlanner:
                     slots = (self.columns[column],)
                     yield self._option("cell", own, slots, "values", column, with_totals=True)
 
-    def _rows(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _rows(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         """Yield the names of the rows that meet conditions."""
         for own in filters:
             for column in self.catalogue.names:
                 if own.conditions and column not in own.columns:
                     yield self._option("rows", own, (max(self.columns[column], UNNAMED),), "values", column)
 
-    def _pairs_of_cells(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _pairs_of_cells(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         """Yield two cells of each row that meets conditions: its name and an amount, who and when. Of a bound the
         amount may be asked for, too."""
         columns = self._likely(range(len(self.columns)), BEST_NUMBERS)
         first = list(dict.fromkeys([*self.catalogue.names[:3], *columns[:3]]))
-        for own, name, column in itertools.product(filters, first, columns):
+        for own in filters:
             equal = {each.column for each in own.conditions if each.operator == "="}
-            if own.conditions and name != column and name not in own.columns and column not in equal:
-                slots = (max(self.columns[name], UNNAMED), self.columns[column])
-                yield self._option("pairs", own, slots, "values", column, name)
+            for name, column in itertools.product(first, columns) if own.conditions else ():
+                if name != column and name not in own.columns and column not in equal:
+                    slots = (max(self.columns[name], UNNAMED), self.columns[column])
+                    yield self._option("pairs", own, slots, "values", column, name)
 
-    def _counts(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _counts(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         for own in filters:
             yield self._option("count", own, (UNNAMED,), "count")
 
-    def _distinct(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _distinct(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         texts = self._likely([place for place in self.catalogue.text_columns if place != GROUP], 2)
         for own, column in itertools.product(filters, texts):
             if column not in own.columns:
                 yield self._option("distinct", own, (self.columns[column],), "distinct", column)
 
-    def _aggregates(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _aggregates(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         numbers, days = (
             self._likely(self.catalogue.numbers, BEST_NUMBERS),
             self._likely(self.catalogue.days, 2),
@@ -577,7 +599,7 @@ class TablePlanner:
                     score = self.columns[column] - 0.3 * (aggregate == "median")
                     yield self._option("aggregate", own, (score,), aggregate, column)
 
-    def _ranked(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _ranked(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         """Yield the rows with the highest and lowest cells of a column."""
         columns = self._likely([*self.catalogue.numbers, *self.catalogue.days], BEST_NUMBERS)
         ways = self._ways()
@@ -601,7 +623,7 @@ class TablePlanner:
         ]
         return [{"descending": way} | cut for way in (True, False) for cut in cuts]
 
-    def _groups(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _groups(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         """Yield what is computed for each cell of a column, and the cells for which it is highest and lowest."""
         most = 0.8 * len(self.catalogue.table.rows)
         texts = [place for place in self.catalogue.text_columns if place != GROUP]
@@ -618,7 +640,7 @@ class TablePlanner:
                     for way in ways:
                         yield self._option("groups", own, slots, aggregate, measured, group, **way)
 
-    def _two_columns(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _two_columns(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         """Yield what two cells of one row make together."""
         pairs = [
             *itertools.permutations(self._likely(self.catalogue.numbers, BEST_NUMBERS), 2),
@@ -630,7 +652,7 @@ class TablePlanner:
                 for formula in (DIFFERENCE,) if are_days else (DIFFERENCE, CHANGE, RATIO, SHARE):
                     yield self._of_pair("two columns", own, pair, formula, with_totals=True)
 
-    def _differences(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _differences(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         """Yield the mean of the differences of two cells of each row: how many days it takes on average."""
         pairs = [
             *itertools.permutations(self._likely(self.catalogue.days, 3), 2),
@@ -642,8 +664,14 @@ class TablePlanner:
 
     def _of_pair(
         self, family: str, own: _Filter, pair: tuple[int, int], formula: str, with_totals: bool = False
-    ) -> TableOption:
+    ) -> Draft:
         """Return a formula over two columns of the same rows."""
+        score = self.columns[pair[0]] + self.columns[pair[1]] + own.score
+        return score, partial(self._make_pair, family, own, pair, formula, with_totals)
+
+    def _make_pair(
+        self, family: str, own: _Filter, pair: tuple[int, int], formula: str, with_totals: bool
+    ) -> TableOption:
         first, second = (
             TableQuery(self.catalogue.table, "values", column, own.conditions, with_totals=with_totals)
             for column in pair
@@ -658,7 +686,7 @@ class TablePlanner:
             len(own.slots),
         )
 
-    def _two_rows(self) -> Iterator[TableOption]:
+    def _two_rows(self) -> Iterator[Draft]:
         """Yield what the cells of two rows make together, in one column."""
         exact = [
             (cell, score) for cell, score in self.cells if cell.column in (*self.catalogue.names, GROUP)
@@ -681,16 +709,21 @@ class TablePlanner:
                 for formula in (DIFFERENCE, CHANGE, RATIO, SHARE, HIGHER, LOWER, SUM, MEAN):
                     if formula in (HIGHER, LOWER, SUM, MEAN) and first.value > second.value:
                         continue
-                    yield TableOption(
-                        TablePlan(queries[0], formula, queries[1]),
-                        "two rows",
-                        (self.columns[column], score, more),
-                        frozenset([column, first.column]),
-                        (first, second),
-                        filters=2,
+                    slots = (self.columns[column], score, more)
+                    yield (
+                        sum(slots),
+                        partial(
+                            TableOption,
+                            TablePlan(queries[0], formula, queries[1]),
+                            "two rows",
+                            slots,
+                            frozenset([column, first.column]),
+                            (first, second),
+                            filters=2,
+                        ),
                     )
 
-    def _along(self, filters: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _along(self, filters: Sequence[_Filter]) -> Iterator[Draft]:
         """Yield what the cells of one row make together: in the columns whose headers differ in numbers alone, as
         years do, in those of them that the question gives, and in all columns of numbers."""
         columns = self.catalogue.table.columns
@@ -728,14 +761,18 @@ class TablePlanner:
             query = TableQuery(self.catalogue.table, "values", along[0], own.conditions, with_totals=True)
             score = sum(self.columns[place] for place in along) / len(along)
             for formula in (SUM, MEAN, HIGHER, LOWER, EACH):
-                yield TableOption(
-                    TablePlan(query, formula, along=along),
-                    "along a row",
-                    (score, *own.slots),
-                    own.columns | set(along),
-                    own.cells,
-                    own.values,
-                    len(own.slots),
+                yield (
+                    score + own.score,
+                    partial(
+                        TableOption,
+                        TablePlan(query, formula, along=along),
+                        "along a row",
+                        (score, *own.slots),
+                        own.columns | set(along),
+                        own.cells,
+                        own.values,
+                        len(own.slots),
+                    ),
                 )
 
     def _gives_range(self) -> bool:
@@ -751,27 +788,30 @@ class TablePlanner:
         column = self.catalogue.table.columns[place]
         return f"{column.header} {column.name}"
 
-    def _shares(self, singles: Sequence[_Filter]) -> Iterator[TableOption]:
+    def _shares(self, singles: Sequence[_Filter]) -> Iterator[Draft]:
         """Yield which part of the rows, or of a sum, meets a condition."""
         best = [each for each in singles if each.conditions][:BEST_CONDITIONS]
+        columns = (None, *self._likely(self.catalogue.numbers, 4))
         for part in best:
             for whole in (_Filter(), *best):
                 if whole.columns & part.columns:
                     continue
-                for column in (None, *self._likely(self.catalogue.numbers, 4)):
-                    query = TableQuery(
-                        self.catalogue.table, "share", column, whole.conditions, part=part.conditions
-                    )
+                for column in columns:
                     score = UNNAMED if column is None else self.columns[column]
-                    yield TableOption(
-                        TablePlan(query),
-                        "share",
-                        (score, *part.slots, *whole.slots),
-                        part.columns | whole.columns | frozenset([] if column is None else [column]),
-                        (*part.cells, *whole.cells),
-                        part.values | whole.values,
-                        len(part.slots) + len(whole.slots),
-                    )
+                    make = partial(self._make_share, part, whole, column, score)
+                    yield score + part.score + whole.score, make
+
+    def _make_share(self, part: _Filter, whole: _Filter, column: int | None, score: float) -> TableOption:
+        query = TableQuery(self.catalogue.table, "share", column, whole.conditions, part=part.conditions)
+        return TableOption(
+            TablePlan(query),
+            "share",
+            (score, *part.slots, *whole.slots),
+            part.columns | whole.columns | frozenset([] if column is None else [column]),
+            (*part.cells, *whole.cells),
+            part.values | whole.values,
+            len(part.slots) + len(whole.slots),
+        )
 
 
 _DIGITS = re.compile(r"\d+")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Aggregate = Literal["count", "distinct", "sum", "average", "median", "maximum", "minimum", "share", "values"]
 Operator = Literal["=", "<>", ">", ">=", "<", "<=", "month", "empty", "filled", "above", "below"]
+#: The operators that bound a number or a day from one side.
+BOUNDING: tuple[Operator, ...] = (">", "<", ">=", "<=")
 #: In place of a column: the heading of the group of rows that a row stands in.
 GROUP = -1
 

@@ -8,18 +8,20 @@ scores of the first dozen, and one fitted function makes of all this the probabi
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.core.text import fold_name
+from clew.questions.closed_words import BOUNDS, LESS, MORE
 from clew.questions.linear import NetworkScore
-from clew.questions.reading import JUDGED, RUN, correct_scores, log_odds
+from clew.questions.reading import JUDGED, correct_scores, log_odds
 from clew.questions.shapes import ShapeClassifier, hash_runs, measure_shapes
 from clew.questions.slots import OnceEncoder, encode_labels, share_root, write_out
 from clew.questions.table_catalogue import CellMatch, TableCatalogue, carry_cells
@@ -40,7 +42,7 @@ from clew.questions.table_plans import (
     TablePlanner,
     Wording,
 )
-from clew.questions.table_query import GROUP, ResultRow, TableArrays, TableQuery
+from clew.questions.table_query import GROUP, Operator, ResultRow, TableArrays, TableQuery
 from clew.questions.text import QuestionText
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 
 #: Tables whose options are proposed, those that a question is likest to.
 MOST_TABLES = 8
+#: Options that are run, of those that can be.
+MOST_RUN = 48
 #: A reading that leaves out a name, a number or a day of the question is at most so likely: what it is about is not
 #: in the table.
 MOST_WITHOUT = 0.3
@@ -75,6 +79,10 @@ TABLE_FEATURES = (
     "words left out",
     "numbers and days left out",
     "cells left out",
+    "cells of other tables left out",
+    "bounded as the question says",
+    "with or without the bound",
+    "bounded without a word",
     "conditions",
     "conditions without words",
     "in the order of the question",
@@ -94,7 +102,11 @@ TABLE_FEATURES = (
     *(f"family {name}" for name in QUOTAS),
 )
 _NUMBERS = re.compile(r"\d+")
-_SYMBOLS = re.compile(r"[<>=≤≥]+")
+#: The words beside which a cell is compared with that of another column.
+_ACROSS: Mapping[Operator, frozenset[str]] = {"above": MORE | BOUNDS[">"], "below": LESS | BOUNDS["<"]}
+#: From which side operators bound.
+_SIDES: Mapping[str, str] = {"<": "above", "<=": "above", ">": "below", ">=": "below"}
+_SYMBOLS = re.compile(r"[<>=≤≥%÷]+|(?<=\s)[/+](?=\s)")
 #: How many features the shape has: its own and those of its parts.
 SHAPES = 1 + len(PARTS)
 #: Where the features of what came of a plan begin.
@@ -110,6 +122,8 @@ TABLE_CONFIDENCE = (
     "words left out",
     "numbers and days left out",
     "cells left out",
+    "cells of other tables left out",
+    "bounded as the question says",
     "conditions without words",
     "columns left out",
     "what is counted",
@@ -340,10 +354,10 @@ class TableReader:
     ) -> tuple[TableReading, ...]:
         """Return the likeliest readings of a question, of those that answer the same only the first; () where no plan
         over the tables fits it."""
-        candidates = self.find_candidates(QuestionText(text), catalogues)
+        question = QuestionText(text)
+        candidates = self.find_candidates(question, catalogues)
         if not candidates:
             return ()
-        question = QuestionText(text)
         likeness = self.judge.compare(text, [each.say_beside(question) for each in candidates[:JUDGED]])
         order, shares, features = rank_tables(
             self.model,
@@ -380,8 +394,8 @@ class TableReader:
         buckets, vector = shape_of(read, catalogues, self.judge.encoder)
         shapes = [option.plan.shape for option, _ in read.options]
         add_table_shapes(read.features, model.shapes.log_probabilities(buckets, vector), shapes)
-        best = np.argsort(-model.before.scores(read.features), kind="stable")[:RUN]
-        candidates = run_options(read, best.tolist())
+        best = np.argsort(-model.before.scores(read.features), kind="stable").tolist()
+        candidates = list(itertools.islice(run_options(read, best), MOST_RUN))
         if not candidates:
             return []
         scores = model.after.scores(np.array([each.features for each in candidates]))
@@ -403,6 +417,10 @@ class _AskedTable:
     def weight(self) -> float:
         """How likely the question is about it."""
         return max(self.columns) + (self.cells[0][1] if self.cells else -3.0) + 3 * self.likeness
+
+    def name_cells(self) -> set[frozenset[int]]:
+        """Return the places of the words of each cell that the question surely names."""
+        return {cell.words for cell, score in self.cells if cell.is_exact and score > CERTAIN}
 
 
 def read_tables(
@@ -431,8 +449,8 @@ def read_tables(
     for rank, table in enumerate(tables):
         proposed = TablePlanner(table.catalogue, question, table.columns, table.cells).propose()
         options += [(option, table.catalogue) for option in proposed]
-        joined = _list_joined(table.catalogue, [other.catalogue for other in tables])
-        rows += _measure_options(question, table, proposed, rank, joined)
+        others = [other for other in tables if other is not table]
+        rows += _measure_options(question, table, proposed, rank, others)
     features = np.array(rows).reshape(len(options), len(TABLE_FEATURES))
     return ReadTables(question, options, features, {id(table.catalogue): table.cells for table in tables})
 
@@ -458,9 +476,9 @@ def _add_carried(table: _AskedTable, tables: Sequence[_AskedTable], weights: Flo
     return replace(table, cells=_rank_cells([*cells, *carried], weights)) if carried else table
 
 
-def _list_joined(catalogue: TableCatalogue, tables: Sequence[TableCatalogue]) -> frozenset[int]:
+def _list_joined(catalogue: TableCatalogue, others: Sequence[_AskedTable]) -> frozenset[int]:
     """Return the columns that name the rows of a table by what other tables have, too."""
-    joined = {own for other in tables if other is not catalogue for _, own, _, _ in catalogue.join(other)}
+    joined = {own for other in others for _, own, _, _ in catalogue.join(other.catalogue)}
     return frozenset(joined & catalogue.keys.keys())
 
 
@@ -469,15 +487,12 @@ def _measure_options(
     table: _AskedTable,
     options: Sequence[TableOption],
     rank: int,
-    joined: frozenset[int],
+    others: Sequence[_AskedTable],
 ) -> list[list[float]]:
-    """Return the features of options; ``joined`` are the columns whose cells other tables have."""
+    """Return the features of options of a table beside ``others``."""
     catalogue, words = table.catalogue, question.words
-    in_values = {
-        place
-        for place, word in enumerate(words)
-        if any(value.start <= word.start < value.end for value in question.values)
-    }
+    joined = _list_joined(catalogue, others)
+    in_values = frozenset[int]().union(*question.value_places)
     content = [place for place, word in enumerate(words) if word.is_content and place not in in_values]
     named = {place for place in content if _shares_root(words[place].stem, catalogue.title.stems)}
     of_column = [
@@ -485,13 +500,14 @@ def _measure_options(
         for label in catalogue.labels
     ]
     of_columns = set[int]().union(*of_column)
-    exact = [cell for cell, score in table.cells if cell.is_exact and score > CERTAIN]
+    exact, elsewhere = table.name_cells(), {words for other in others for words in other.name_cells()}
     rows = []
     for option in options:
         plan = option.plan
         covered = set(named).union(*(cell.words for cell in option.cells))
         covered |= {place for column in option.columns if column != GROUP for place in of_column[column]}
         conditions = (*plan.query.conditions, *plan.query.part)
+        firm = frozenset(place for cell in option.cells if cell.is_exact for place in cell.words)
         row = [
             *[0.0] * SHAPES,
             option.score,
@@ -505,7 +521,9 @@ def _measure_options(
             len(named) / max(len(content), 1),
             len([place for place in content if place not in covered]) / max(len(content), 1),
             float(len(_left_values(question, option, catalogue))),
-            float(sum(not any(cell.words & own.words for own in option.cells) for cell in exact)),
+            float(sum(not words & firm for words in exact)),
+            float(sum(not words <= covered | firm for words in elsewhere)),
+            *_compare_bounds(question, option),
             float(len(conditions)),
             float(len(conditions) - len(option.cells) - len(option.values)),
             *_compare_orders(question, option, catalogue),
@@ -550,6 +568,34 @@ def _compare_counted(question: QuestionText, option: TableOption, catalogue: Tab
         labels = [catalogue.title, *(catalogue.labels[column] for column in catalogue.names)]
     stem = question.words[question.counted].stem
     return 1.0 if any(_shares_root(stem, label.stems) for label in labels) else -1.0
+
+
+def _compare_bounds(question: QuestionText, option: TableOption) -> tuple[float, float, float]:
+    """Return whether a plan bounds the numbers and days that it has of the question from the side that the words
+    beside them say (1, or -1 for another), whether with the bound itself, as they say, and whether it bounds one from
+    one side where no word does; 0 where nothing is to be compared."""
+    query = option.plan.query
+    operators = {each.operator for each in (*query.conditions, *query.part)}
+    if across := {each for each in operators if each in _ACROSS}:
+        words = {word.text for word in question.words}
+        sides = {side for side, own in _ACROSS.items() if own & words}
+        return (1.0 if across <= sides else -1.0, 0.0, 0.0) if sides else (0.0, 0.0, 1.0)
+    operators = {each for each in operators if each in _SIDES}
+    asked = {question.bounds[number] for number in option.values} - {""}
+    # A number that is a cell is not bounded.
+    asked |= {
+        bound
+        for places, bound in zip(question.value_places, question.bounds, strict=True)
+        if bound and any(places <= cell.words for cell in option.cells)
+    }
+    own, wanted = ({_SIDES[each] for each in side} for side in (operators, asked))
+    if not wanted:
+        return 0.0, 0.0, float(bool(option.values) and len(own) == 1)
+    if len(own) > 1 and len(option.values) > 1:
+        return 0.0, 0.0, 0.0
+    if own != wanted:
+        return -1.0, 0.0, 0.0
+    return 1.0, 1.0 if operators == asked else -1.0, 0.0
 
 
 def _compare_orders(
@@ -601,7 +647,7 @@ def _left_values(question: QuestionText, option: TableOption, catalogue: TableCa
         number
         for number, value in enumerate(question.values)
         if number not in option.values
-        and not _covers(value.start, value.end, option.cells, question)
+        and not any(question.value_places[number] <= cell.words for cell in option.cells)
         and not _in_headers(value.texts, option, catalogue)
         and value.texts[0] not in cuts
     ]
@@ -617,7 +663,7 @@ def _leaves_name_out(question: QuestionText, option: TableOption, catalogue: Tab
         and question.text[word.start].isupper()
         and question.text[: word.start].rstrip()[-1:] not in ("", ".", "?", "!")
         and place not in covered
-        and not any(value.start <= word.start < value.end for value in question.values)
+        and not any(place in places for places in question.value_places)
         and not any(_shares_root(word.stem, label.stems) for label in labels)
         for place, word in enumerate(question.words)
     )
@@ -625,11 +671,6 @@ def _leaves_name_out(question: QuestionText, option: TableOption, catalogue: Tab
 
 def _shares_root(stem: str, stems: frozenset[str]) -> bool:
     return any(share_root(stem, other) for other in stems)
-
-
-def _covers(start: int, end: int, cells: Sequence[CellMatch], question: QuestionText) -> bool:
-    places = {place for place, word in enumerate(question.words) if start <= word.start < end}
-    return any(places <= cell.words for cell in cells)
 
 
 def _in_headers(texts: Sequence[str], option: TableOption, catalogue: TableCatalogue) -> bool:
@@ -680,10 +721,9 @@ def add_table_shapes(features: Floats, logs: Mapping[str, float], shapes: Sequen
     features[:, :SHAPES] = measure_shapes(logs, shapes)
 
 
-def run_options(read: ReadTables, places: Sequence[int]) -> list[TableCandidate]:
-    """Return some options, run, with the features of what came of them; not formulas over several rows or none."""
+def run_options(read: ReadTables, places: Iterable[int]) -> Iterator[TableCandidate]:
+    """Yield some options, run, with the features of what came of them; not formulas over several rows or none."""
     asked = fold_name(read.question.text)
-    candidates = []
     for place in places:
         option, catalogue = read.options[place]
         result = run_table_plan(catalogue.arrays, option.plan)
@@ -705,8 +745,7 @@ def run_options(read: ReadTables, places: Sequence[int]) -> list[TableCandidate]
             math.log1p(len(values)) if option.plan.query.aggregate == "values" else 0.0,
             any(len(text) > 2 and text in asked for text in answers),
         )
-        candidates.append(TableCandidate(option, catalogue, features, 0.0, result))
-    return candidates
+        yield TableCandidate(option, catalogue, features, 0.0, result)
 
 
 def rank_tables(

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import calendar
+import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from clew.core.text import is_stop_term, stem
 from clew.core.values import MONTH_PATTERN, find_dates, month_number
+from clew.questions.closed_words import AUXILIARIES, BOUNDS, LESS, MORE
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _POSSESSIVE = re.compile(r"['’]s?$")
 _NUMBER = re.compile(
-    r"(?<![\w.])(?:(?<=\b\d{4}-)|(?<!\w-))"
+    r"(?<![\w.])(?:(?<=\b\d-)|(?<=\b\d{2}-)|(?<=\b\d{3}-)|(?<=\b\d{4}-)|(?<!\w-))"
     r"(?:\d{1,3}(?:[.,' ]\d{3}(?!\d))+(?:[.,]\d{1,2}(?!\d))?|\d+(?:\.\d+|,\d{1,2}(?!\d))?)(?![\w]|-[a-z]|[.,]\d)",
     re.IGNORECASE,
 )
-_NUMERIC_DATE = re.compile(r"(?<!\d)(?:(\d{4})-(\d{1,2})-(\d{1,2})|(\d{1,2})[./](\d{1,2})[./](\d{4}))(?!\d)")
+#: The sign before a number, behind which a currency may stand, and how many characters these are at most.
+_SIGN = 5
+_BOUND = re.compile(r"([<>]=?|[≤≥])\s?[$€£¥]?\s?$")
+_NUMERIC_DATE = re.compile(
+    r"(?<!\d)(?:(\d{4})-(\d{1,2})-(\d{1,2})|(\d{1,2})[./](\d{1,2})[./](\d{4})"
+    # "09.09.24", but not the section 3.1.12
+    r"|(\d{2})[./](\d{2})[./](\d{2}))(?![./]?\d)"
+)
 #: Number words and ordinals of English, a closed class: units, tens, and what multiplies them.
 _NUMBERS = (
     "zero|one once first single|two twice second|three third|four fourth|five fifth|six sixth|seven seventh|"
@@ -33,6 +43,8 @@ _TENS = {
     for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
 } | {"twentieth": 20, "thirtieth": 30}
 _DECADES = {f"{word[:-1]}ies": value for word, value in _TENS.items() if word.endswith("y")}
+#: A year of two digits is one of this century.
+_CENTURY = 2000
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 
 
@@ -78,12 +90,29 @@ class QuestionText:
 
     @cached_property
     def counted(self) -> int | None:
-        """The place of the word that says what is counted, behind "how many"; None without one."""
+        """The place of the word that says what is counted, behind "how many" or "number of"; None without one: "how
+        many times" asks how often."""
         texts = [word.text for word in self.words]
         for place, word in enumerate(self.words[2:], 2):
-            if texts[place - 2 : place] == ["how", "many"] and word.is_content:
-                return place
+            # The invoice number of a firm counts no firms.
+            is_number = texts[place - 2 : place] == ["number", "of"] and not (
+                place > 2 and self.words[place - 3].is_content
+            )
+            if (is_number or texts[place - 2 : place] == ["how", "many"]) and word.is_content:
+                return place if word.text != "times" else None
         return None
+
+    @cached_property
+    def counted_words(self) -> str:
+        """The words that say what is counted: those up to the verb, where one follows soon ("how many car spaces does
+        she have?"), else the first; "" without one."""
+        if self.counted is None:
+            return ""
+        words = self.words[self.counted : self.counted + 4]
+        names = list(itertools.takewhile(lambda word: word.is_content, words))
+        if len(names) == len(words) or words[len(names)].text not in AUXILIARIES:
+            names = names[:1]
+        return self.text[names[0].start : names[-1].end]
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
@@ -91,17 +120,55 @@ class QuestionText:
         values = [
             Value((written,), start, end, is_date=True) for written, start, end in _find_days(self.text)
         ]
-        values += _find_months(self.words, values)
+        values += _find_months(self.words, _places_of(values))
+        taken = _places_of(values)
         for match in _NUMBER.finditer(self.text):
             number = _read_number(match.group())
-            if not math.isfinite(number):
-                continue
-            if not _is_taken(values, match.start(), match.end()):
-                values.append(Value((_write_number(number),), match.start(), match.end()))
-        values += [
-            value for value in _find_number_words(self.words) if not _is_taken(values, value.start, value.end)
-        ]
+            if math.isfinite(number) and taken.isdisjoint(range(*match.span())):
+                values.append(Value((_write_number(number),), *match.span()))
+        taken = _places_of(values)
+        words = _find_number_words(self.words)
+        values += [value for value in words if taken.isdisjoint(range(value.start, value.end))]
         return tuple(sorted(values, key=lambda value: value.start))
+
+    @cached_property
+    def value_places(self) -> tuple[frozenset[int], ...]:
+        """The places of the words of each of the values."""
+        starts = [word.start for word in self.words]
+        return tuple(
+            frozenset(range(bisect_left(starts, value.start), bisect_left(starts, value.end)))
+            for value in self.values
+        )
+
+    @cached_property
+    def bounds(self) -> tuple[str, ...]:
+        """What the words and signs beside each of the values make of it: "<", "<=", ">", ">=", or "" where they bound
+        nothing."""
+        return tuple(
+            self._read_bound(value.start, min(places, default=0), len(places))
+            for value, places in zip(self.values, self.value_places, strict=True)
+        )
+
+    def _read_bound(self, start: int, first: int, count: int) -> str:
+        """Return what bounds the value whose ``count`` words begin with the ``first``."""
+        before = [word.text for word in self.words[max(first - 3, 0) : first]]
+        behind = [word.text for word in self.words[first + count : first + count + 4]]
+        if sign := _BOUND.search(self.text[max(start - _SIGN, 0) : start]):
+            return sign[1].replace("≤", "<=").replace("≥", ">=")
+        for joint, order in itertools.pairwise(behind):
+            if joint in ("or", "and") and order in LESS | MORE:
+                return "<=" if order in LESS else ">="
+        match before:
+            case [*_, "at", "least"]:
+                return ">="
+            case [*_, "at", "most"] | [*_, "up", "to"]:
+                return "<="
+            case [*others, order, "than"] if order in LESS | MORE:
+                is_denied = bool({"no", "not"} & set(others))
+                return ("<" if (order in LESS) != is_denied else ">") + "=" * is_denied
+        # "under CHF 500"
+        near = (operator for word in before[:-3:-1] for operator, own in BOUNDS.items() if word in own)
+        return next(near, "")
 
 
 def _iterate_words(text: str) -> Iterator[tuple[str, int]]:
@@ -120,8 +187,9 @@ def stem_words(text: str) -> tuple[str, ...]:
     return tuple(stem(written) for written, _ in _iterate_words(text))
 
 
-def _is_taken(values: Sequence[Value], start: int, end: int) -> bool:
-    return any(value.start < end and start < value.end for value in values)
+def _places_of(values: Iterable[Value]) -> set[int]:
+    """Return the places of the characters of values."""
+    return {place for value in values for place in range(value.start, value.end)}
 
 
 def _read_number(written: str) -> float:
@@ -136,16 +204,16 @@ def _read_number(written: str) -> float:
 
 
 def _write_number(number: float) -> str:
-    return f"{number:.0f}" if number == int(number) else f"{number:g}"
+    return f"{number:.0f}" if number == int(number) else f"{number:.15g}"
 
 
-def _find_months(words: Sequence[Word], days: Sequence[Value]) -> list[Value]:
+def _find_months(words: Sequence[Word], taken: set[int]) -> list[Value]:
     """Return the days and whole months that are written with the name of a month: its neighbours within three words
     are the day and the year."""
     values = []
     for place, word in enumerate(words):
         month = month_number(word.text) if re.fullmatch(MONTH_PATTERN, word.text, re.IGNORECASE) else 0
-        if not month or _is_taken(days, word.start, word.end):
+        if not month or word.start in taken:
             continue
         before, after = words[max(0, place - 3) : place], words[place : place + 5]
         near = (*before, *after)
@@ -225,13 +293,15 @@ def _find_days(text: str) -> list[tuple[str, int, int]]:
         for date, start, end in find_dates(text)
         if date.month and date.day
     ]
+    taken = {place for _, start, end in days for place in range(start, end)}
     for match in _NUMERIC_DATE.finditer(text):
-        if any(start < match.end() and match.start() < end for _, start, end in days):
+        if not taken.isdisjoint(range(*match.span())):
             continue
         if match[1]:
             year, month, day = int(match[1]), int(match[2]), int(match[3])
         else:
-            day, month, year = int(match[4]), int(match[5]), int(match[6])
+            day, month, year = (int(part) for part in match.groups()[3:] if part)
+            year += _CENTURY if year < 100 else 0
             if month > 12 >= day:
                 day, month = month, day
         if 1 <= month <= 12 and 1 <= day <= calendar.monthrange(max(year, 1), month)[1]:

@@ -30,7 +30,7 @@ from clew.core.errors import UsageError
 from clew.evaluate.datasets.tables import read_tatqa
 from clew.knowledge_base.knowledge_base import ENCODER_SETTING, encoder_setting
 from clew.knowledge_base.knowledge_base import open as open_base
-from clew.parse.data_tables import build_data_table
+from clew.parse.data_tables import build_data_table, parse_day
 from clew.questions.slots import OnceEncoder
 from clew.questions.table_catalogue import CELL_FEATURES, COLUMN_FEATURES, TableCatalogue
 from clew.questions.table_plans import CHANGE, DIFFERENCE, EACH, HIGHER, LOWER, NAMELESS, TableOption
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 #: The folder of a world's tables.
 TABLES = "tables"
-#: Options of a question that are kept for training, besides the right ones.
-MOST_OPTIONS = 300
+#: Options of a question that are kept for training, besides the right ones: the likeliest by their slots, and others.
+LIKELY, SAMPLED = 250, 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,13 +217,16 @@ class TableBase(ABC):
         text, catalogues = QuestionText(question.question), self.choose_tables(question)
         read = read_tables(text, catalogues, columns, cells, self.encoder)
         buckets, vector = shape_of(read, catalogues, self.encoder)
-        likely = np.argsort(-np.array([option.score for option, _ in read.options]))[:MOST_OPTIONS].tolist()
+        order = np.argsort(-np.array([option.score for option, _ in read.options])).tolist()
+        # The score chooses among all options, not among the likeliest by their slots alone.
+        chooser, likely, others = random.Random(question.question), order[:LIKELY], order[LIKELY:]
+        likely += chooser.sample(others, min(SAMPLED, len(others)))
         fitting = [
             place
             for place, (option, catalogue) in enumerate(read.options)
             if question.sql and self.uses(option, catalogue, question)
         ]
-        candidates = run_options(read, list(dict.fromkeys([*fitting, *likely])))
+        candidates = list(run_options(read, dict.fromkeys([*fitting, *likely])))
         fits = {id(read.options[place][0]) for place in fitting}
         right = [
             id(each.option) in fits
@@ -414,7 +417,8 @@ def _same(cell: str, value: float | str | None) -> bool:
             for text in (cell, value)
         )
         is_time = len(parts) in (3, 5) and parts == others
-        return is_time or _fold(cell) == _fold(value) or bool(_numbers(cell) & _numbers(value))
+        is_day = is_time or _is_day(cell, value, others)
+        return is_day or _fold(cell) == _fold(value) or bool(_numbers(cell) & _numbers(value))
     try:
         number = float(cell)
     except ValueError:
@@ -423,6 +427,14 @@ def _same(cell: str, value: float | str | None) -> bool:
     number, value = abs(number), abs(value)
     decimals = len(cell.partition(".")[2])
     return abs(number - value) <= 0.51 * 10.0**-decimals if decimals else abs(number - value) < 1e-6
+
+
+def _is_day(cell: str, value: str, parts: Sequence[int]) -> bool:
+    """Return whether a day of a result, in ISO form, is what a cell says with the name of a month, or stands for the
+    month that the cell has in digits."""
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", cell[:10]):
+        return False
+    return str(parse_day(value)) == cell[:10] or list(parts) == [int(cell[5:7]), int(cell[:4])]
 
 
 def _numbers(text: str) -> set[float]:

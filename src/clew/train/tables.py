@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from clew.core.errors import UsageError
 from clew.questions.linear import NetworkScore
-from clew.questions.reading import JUDGED, RUN, correct_scores
+from clew.questions.reading import JUDGED, correct_scores
 from clew.questions.shapes import ShapeClassifier, ShapeExample
 from clew.questions.table_reading import (
+    MOST_RUN,
     OUTCOMES,
     TABLE_CONFIDENCE,
     TableModel,
@@ -200,7 +201,7 @@ def run_tables(
         # Before plans are run, nothing is known of what comes of them.
         before = train_network([(hide_outcomes(each.features), each.right) for each in known])
         chosen = {
-            id(each): np.argsort(-before.scores(hide_outcomes(each.features)), kind="stable")[:RUN]
+            id(each): np.argsort(-before.scores(hide_outcomes(each.features)), kind="stable")[:MOST_RUN]
             for each in examples
         }
         after = train_network(

@@ -31,37 +31,6 @@ def test_examples_in_docstrings(module):
             ["In which country is Corran?", "In which country is Upper Quill?"],
         ),
         ("Was Ada Pell or Bo Lind born first?", ["When was Ada Pell born?", "When was Bo Lind born?"]),
-        ("Were sales higher in 2023 than in 2022?", ["What was sales in 2023?", "What was sales in 2022?"]),
-        (
-            "How much did net sales grow from 2021 to fiscal 2022?",
-            ["What was net sales in 2021?", "What was net sales in fiscal 2022?"],
-        ),
-        (
-            "Which company had the higher net income in fiscal 2022, Acme or Bolt Works?",
-            [
-                "What was Acme's net income in fiscal 2022?",
-                "What was Bolt Works's net income in fiscal 2022?",
-            ],
-        ),
-        (
-            "Did Acme or Bolt spend less on research and development in 2021?",
-            [
-                "What was Acme's research and development in 2021?",
-                "What was Bolt's research and development in 2021?",
-            ],
-        ),
-        (
-            "Is Acme's gross profit higher than Bolt's in 2022?",
-            ["What was Acme's gross profit in 2022?", "What was Bolt's gross profit in 2022?"],
-        ),
-        (
-            "Which company was bigger by revenue in 2022, Acme or Bolt?",
-            ["What was Acme's revenue in 2022?", "What was Bolt's revenue in 2022?"],
-        ),
-        (
-            "Who has more employees, Acme or Bolt?",
-            ["How many employees does Acme have?", "How many employees does Bolt have?"],
-        ),
         (
             "What does the hirer pay a day, and in what year was the Bittern built?",
             ["What does the hirer pay a day?", "In what year was the Bittern built?"],
@@ -104,20 +73,6 @@ def test_other_questions_stay_whole(question):
         ("Who is older, Ada Pell or Bo Lind?", ["3 May 1901", "4 May 1901"], "Ada Pell"),
         ("Are Ada Pell and Bo Lind from the same country?", ["an American", "United States"], "yes"),
         ("Are Ada Pell and Bo Lind from the same country?", ["Norway", "Swedish"], "no"),
-        ("Were sales higher in 2023 than in 2022?", ["$14,694", "$14,544"], "yes"),
-        ("Were sales higher in 2023 or in 2022?", ["$14,494", "$14,544"], "2022"),
-        ("How much did sales grow from 2021 to 2022?", ["$14,544", "$14,694"], "$150"),
-        ("How much did sales grow from 2021 to 2022?", ["$(12)", "$30"], "$42"),
-        ("How much did sales grow from 2021 to 2022?", ["$1.25 billion", "$1.5 billion"], "$0.25 billion"),
-        ("Did net sales grow from 2021 to 2022?", ["$14,544", "$14,694"], "yes"),
-        ("Did net sales fall between 2022 and 2021?", ["$14,694", "$14,544"], "no"),
-        ("Did net sales grow from 2021 to 2022?", ["$14,544", "12%"], ""),
-        ("How much did sales grow from 2021 to 2022?", ["$12 million", "30%"], ""),
-        ("Who had the higher profit in 2022, Acme or Bolt?", ["$(95) million", "$3 million"], "Bolt"),
-        ("Who had the lower profit in 2022, Acme or Bolt?", ["$2.1 billion", "$800 million"], "Bolt"),
-        ("Is Acme's profit higher than Bolt's in 2022?", ["$2.1 billion", "$800 million"], "yes"),
-        ("Does Acme have more employees than Bolt?", ["1,200", "41,000"], "no"),
-        ("Who has more employees, Acme or Bolt?", ["many", "41,000"], ""),
         ("When was the director of Red Dust born?", ["Ada Pell", "1901"], "1901"),
         ("Was the Kittiwake built before 1900?", ["in 1898"], "yes"),
         ("Did Ada Pell die after 1950?", ["3 May 1931"], "no"),

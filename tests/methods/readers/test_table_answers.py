@@ -11,7 +11,7 @@ from clew.methods.readers.table_answers import answer_reading, describe_reading,
 from clew.methods.tables.method import open_tables
 from clew.models.plan_judge import create_plan_judge
 from clew.parse.data_tables import build_data_table
-from clew.questions.table_plans import DIFFERENCE, HIGHER, LOWER, RATIO, TablePlan
+from clew.questions.table_plans import DIFFERENCE, HIGHER, LOWER, RATIO, SHARE, TablePlan
 from clew.questions.table_query import Condition, TableArrays, TableQuery
 from clew.questions.table_reading import TableReader, TableReading, run_table_plan
 
@@ -69,24 +69,31 @@ def test_a_number_of_a_file_of_data_says_what_it_is(tmp_path):
             plan = TablePlan(query, formula, other)
             reading = TableReading(plan, plan.say(), 0.9, run_table_plan(TableArrays(table), plan))
             plain = answer_reading(question, reading, snapshot, TrailRecorder()).text
-            return plain, answer_reading(question, reading, snapshot, TrailRecorder(), is_explained=True).text
+            return plain, answer_reading(question, reading, snapshot, TrailRecorder(), is_data=True).text
 
         first, other = cell("Alder Quay", 1), cell("Brant Dock", 1)
+        what = "Jan 24, Waiting time for a berth"
         assert say(replace(first, group=None)) == ("18.7", "18.7 (Jan 24, Waiting time for a berth)")
         assert say(TableQuery(table, "sum", 3)) == ("42", "42 (ships_num)")
-        written = say(TableQuery(table, "sum", 3), question="What is the number of ships?")
+        written = say(TableQuery(table, "sum", 3), question="What is the number for ships?")
         assert written == ("42", "42 (ships number)")
         assert say(TableQuery(table, "count")) == ("2 rows of waits", "2 rows of waits")
-        assert say(other, DIFFERENCE, first) == ("8", "8 (Alder Quay 18.7 against Brant Dock 10.7)")
-        assert say(first, DIFFERENCE, other) == ("-8", "8 (Alder Quay 18.7 against Brant Dock 10.7)")
-        assert say(first, DIFFERENCE, cell("Alder Quay", 2))[1] == "3.1 (Jan 24 18.7 against Feb 24 15.6)"
-        assert say(first, HIGHER, other) == ("Alder Quay", "Alder Quay, by 8 (18.7 against 10.7)")
-        assert say(first, LOWER, other)[1] == "Brant Dock, by 8 (10.7 against 18.7)"
+        assert say(other, DIFFERENCE, first) == ("8", f"8 (Alder Quay 18.7 against Brant Dock 10.7; {what})")
+        assert say(first, DIFFERENCE, other) == ("-8", f"8 (Alder Quay 18.7 against Brant Dock 10.7; {what})")
+        assert say(first, DIFFERENCE, cell("Alder Quay", 2))[1] == (
+            "3.1 (Jan 24 18.7 against Feb 24 15.6; Waiting time for a berth)"
+        )
+        assert say(first, HIGHER, other) == ("Alder Quay", f"Alder Quay, by 8 (18.7 against 10.7; {what})")
+        assert say(first, LOWER, other)[1] == f"Brant Dock, by 8 (10.7 against 18.7; {what})"
         even = cell("Alder Quay", 2), HIGHER, cell("Brant Dock", 2)
-        assert say(*even)[1] == "Alder Quay and Brant Dock (15.6 each)"
+        assert say(*even)[1] == ("Alder Quay and Brant Dock (15.6 each; Feb 24, Waiting time for a berth)")
         even = cell("Alder Quay", 4), HIGHER, cell("Brant Dock", 4)
-        assert say(*even)[1] == "Alder Quay and Brant Dock (€5 each)"
+        assert say(*even)[1] == "Alder Quay and Brant Dock (€5 each; Due (€))"
         assert say(first, RATIO, other) == ("1.75", "1.75 times")
+        assert say(first, SHARE, other) == ("174.77%", "174.8%")
+        assert say(TableQuery(table, "average", 1)) == ("14.7", "14.7 (Jan 24, Waiting time for a berth)")
+        busy = TableQuery(table, "values", 0, (Condition(3, ">", (10.0,)),))
+        assert say(busy) == ("Alder Quay; Brant Dock", "Alder Quay (ships_num 12); Brant Dock (ships_num 30)")
 
 
 def test_the_name_of_a_row_stands_beside_its_code():

@@ -5,8 +5,6 @@ These questions are taken apart; every other question stays whole.
 - Comparisons of two things, directly or by something of theirs: "Who was born first, A or B?", "Which film has the
   director who died later, A or B?", "Are A and B from the same country?". Each side is read by itself, and the rules
   of :mod:`clew.core.values` compare the values.
-- Comparisons of amounts of two companies: "Which had the higher net income in 2022, A or B?".
-- Comparisons of two periods: "Were sales higher in 2023 or in 2022?", "How much did sales grow from 2021 to 2022?".
 - A time that is compared with a year: "Was the bridge built before 1900?" becomes "When was the bridge built?".
 - Two questions in one: "What did the bridge cost, and who paid for it?".
 - Nested questions: "When was the director of A born?" becomes "Who is the director of A?", and, with the answer in
@@ -170,8 +168,6 @@ def compose_question(question: str) -> Composition | None:
         return None
     return (
         _split_question(question)
-        or _compose_periods(question)
-        or _compose_amounts(question)
         or _compose_comparison(question)
         or _compose_year(question)
         or _compose_nested(question)
@@ -225,97 +221,6 @@ def _compose_year(question: str) -> Composition | None:
         return None
     asked = f"When {match['auxiliary'].lower()} {match['event']}?"
     return Composition((SubQuestion(asked, ""),), "year", test=tests[0])
-
-
-_PERIOD = r"(?:(?:the )?(?:fiscal |financial )?(?:year )?|FY ?|(?:the )?\w+ quarter of |Q[1-4] (?:of )?)(?:19|20)\d\d"
-_PERIOD_ORDER = re.compile(
-    rf"^(?:Was|Were|Is|Are|Did)\s+(?P<what>.+?)\s+(?:\w+\s+)?in\s+(?P<first>{_PERIOD}),?\s+(?P<link>or|than)\s+"
-    rf"(?:in\s+)?(?P<second>{_PERIOD})\s*\?*$",
-    re.IGNORECASE,
-)
-_PERIOD_DIRECTION = re.compile(
-    rf"^(?:Did|Has|Have)\s+(?P<what>.+?)\s+(?:increase|decrease|grow|rise|fall|drop|decline|grown|risen|fallen)d?"
-    rf",?\s+(?:from|between)\s+(?P<first>{_PERIOD})\s+(?:to|and)\s+(?P<second>{_PERIOD})\s*\?*$",
-    re.IGNORECASE,
-)
-_PERIOD_DIFFERENCE = re.compile(
-    r"^(?:(?:by )?how much (?:did|has|have)\s+(?P<what>.+?)\s+"
-    r"(?:change|increase|decrease|grow|rise|fall|drop|decline)d?"
-    r"|what (?:was|is) the (?:change|difference|increase|decrease|growth) (?:in|of)\s+(?P<noun>.+?))"
-    rf",?\s+(?:from|between)\s+(?P<first>{_PERIOD})\s+(?:to|and)\s+(?P<second>{_PERIOD})\s*\?*$",
-    re.IGNORECASE,
-)
-
-
-def _compose_periods(question: str) -> Composition | None:
-    """Return the parts of a question that compares one thing in two periods.
-
-    >>> [part.text for part in compose_question("Were sales higher in 2023 than in 2022?").parts]
-    ['What was sales in 2023?', 'What was sales in 2022?']
-    """
-    forms = (_PERIOD_ORDER, _PERIOD_DIRECTION, _PERIOD_DIFFERENCE)
-    match = next(filter(None, (form.match(question) for form in forms)), None)
-    if match is None:
-        return None
-    groups = match.groupdict()
-    periods = match["first"], match["second"]
-    what = groups["what"] or groups["noun"]
-    parts = tuple(SubQuestion(f"What was {what} in {period}?", "") for period in periods)
-    return Composition(parts, "compare", (1, 2), periods)
-
-
-_MORE = (
-    r"(?:higher|highest|larger|largest|greater|greatest|bigger|biggest|more|most|lower|lowest|smaller|smallest|less"
-    r"|least|fewer|fewest)"
-)
-_HAS = (
-    r"(?:ha(?:d|s|ve)|ma(?:de|kes?)|earn(?:s|ed)?|report(?:s|ed)?|record(?:s|ed)?|generate[sd]?|sp(?:ent|ends?)|pa(?:id|ys?)"
-    r"|owe[sd]?|h(?:eld|olds?)|own(?:s|ed)?|employ(?:s|ed)?)"
-)
-_WHAT = (
-    rf"(?:the |an? )?{_MORE} (?:on |in )?(?P<what>[^,:?]+?)(?:,? (?:in|for|during) (?P<period>{_PERIOD}))?"
-)
-#: Who has more of something that is counted or summed up.
-_AMOUNTS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"^(?:which|what|who)(?: [a-z]+){{0,3}}? {_HAS} {_WHAT}[,:;] (?P<first>[^?]+?),? or (?P<second>[^?]+?)\?*$",
-        rf"^(?:which|what|who)(?: [a-z]+){{0,3}}? (?:is|was|are|were) {_MORE} (?:by|in terms of) (?P<what>[^,:?]+?)"
-        rf"(?:,? (?:in|for|during) (?P<period>{_PERIOD}))?[,:;] (?P<first>[^?]+?),? or (?P<second>[^?]+?)\?*$",
-        rf"^(?:did|does|do|has|have|had) (?P<first>[^?]+?),? or (?P<second>[^?]+?) {_HAS} {_WHAT}\?*$",
-        rf"^(?:did|does|do) (?P<first>[^?]+?) {_HAS} (?:the |an? )?{_MORE} (?P<what>[^,:?]+?) than (?P<second>[^?]+?)"
-        rf"(?: did| does| do)?(?:,? (?:in|for|during) (?P<period>{_PERIOD}))?\?*$",
-        rf"^(?:is|are|was|were) (?P<first>[^?]+?)['’]s? (?P<what>[^,:?]+?) {_MORE} than (?:that of )?"
-        rf"(?P<second>[^?]+?)(?:['’]s?)?(?:,? (?:in|for|during) (?P<period>{_PERIOD}))?\?*$",
-    )
-)
-#: What is counted, not summed up.
-_COUNTED = re.compile(
-    r"(?:\w+ )?(?:employees|people|workers|staff|stores|branches|countries|plants|factories|offices|children|members"
-    r"|students|ships|vessels|hotels|customers|subsidiaries)",
-    re.IGNORECASE,
-)
-
-
-def _compose_amounts(question: str) -> Composition | None:
-    """Return the parts of a question that compares an amount of two companies, or of two others.
-
-    >>> [part.text for part in compose_question("Who had more net income in 2022, Acme or Bolt?").parts]
-    ["What was Acme's net income in 2022?", "What was Bolt's net income in 2022?"]
-    """
-    match = next(filter(None, (form.match(question) for form in _AMOUNTS)), None)
-    if match is None:
-        return None
-    names = match["first"].strip(" ,"), match["second"].strip(" ,")
-    # "Acme in 2021 or in 2022" are periods of one thing.
-    if not all(name[:1].isupper() and _YEAR.search(name) is None for name in names):
-        return None
-    what, period = match["what"], f" in {match['period']}" if match["period"] else ""
-    if _COUNTED.fullmatch(what):
-        parts = tuple(SubQuestion(f"How many {what} does {name} have{period}?", "") for name in names)
-    else:
-        parts = tuple(SubQuestion(f"What was {name}'s {what}{period}?", "") for name in names)
-    return Composition(parts, "compare", (1, 2), names)
 
 
 def _compose_comparison(question: str) -> Composition | None:

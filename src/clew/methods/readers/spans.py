@@ -320,7 +320,7 @@ class SpanAnswerReader:
                 if option.kind != LIST:
                     quote = quote_around(node, Span(text, "text", option.place, *place, 0.0), question)
                 return Reading(text, probability * chance, hit, quote)
-        text = words if option.kind == LIST else " ".join(words.split())
+        text = words if option.kind == LIST else " ".join(words.split()).removeprefix("- ")
         return Reading(text, probability, hit, quote)
 
     def _name_answer(

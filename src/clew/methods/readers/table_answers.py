@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 
 import numpy as np
@@ -27,6 +28,7 @@ from clew.methods.readers.quotes import quote_cell
 from clew.parse.data_tables import (
     DATA_TYPES,
     SCALE_NAMES,
+    DataRow,
     DataTable,
     name_tables,
     names_years,
@@ -42,13 +44,14 @@ from clew.questions.table_plans import (
     EACH,
     HIGHER,
     LOWER,
+    MEAN,
     MEAN_DIFFERENCE,
     NAMELESS,
     RATIO,
     SHARE,
     TablePlan,
 )
-from clew.questions.table_query import GROUP, ResultRow, TableArrays, TableQuery
+from clew.questions.table_query import BOUNDING, GROUP, ResultRow, TableArrays, TableQuery
 from clew.questions.table_reading import TableReader, TableReading
 from clew.questions.text import QuestionText
 from clew.retrieve.document_fields import named_subjects
@@ -61,6 +64,8 @@ _ANNOUNCED_SCALE = re.compile(
 #: A value that is a number and no more, or ends in one behind the name of its group.
 _BARE_NUMBER = re.compile(r"(?:^|: )-?\d[\d.,]*$")
 _MONTH = re.compile(rf"\b{MONTH_PATTERN}\b", re.IGNORECASE)
+#: A smaller percentage has more decimals than one.
+_SMALL_SHARE = 1.0
 #: Characters of a table's title in an answer.
 _LONGEST_TITLE = 80
 #: Parts of an answer that are printed, and rows that are quoted.
@@ -162,14 +167,14 @@ def answer_reading(
     snapshot: Snapshot,
     trail: Trail,
     recipe: str = "",
-    is_explained: bool = False,
+    is_data: bool = False,
 ) -> Answer:
-    """Return the answer of a reading, with the rows that it was made of; where ``is_explained``, it says what its
-    numbers are numbers of."""
+    """Return the answer of a reading, with the rows that it was made of. That of a file of nothing but tables
+    (``is_data``) says what its numbers are numbers of, and rounds as people do who keep such files."""
     started = time.perf_counter()
     query, result = reading.plan.query, reading.result
     rows = [row for row in (*result.rows, *result.others) if len(row.rows)]
-    values = describe_reading(question, reading)
+    values = describe_reading(question, reading, is_data)
     trail.add(
         TableQueryStep(
             reading.plan.sql,
@@ -190,7 +195,7 @@ def answer_reading(
         else f"Not given: {'the cell is empty' if rows else 'no row fits'}. Read as: {reading.sentence}"
     )
     plan = Plan("table", reading.plan.sql, reading.plan.operation)
-    printed = [*values[:-1], _explain(question, reading, values[-1])] if values and is_explained else values
+    printed = _explain(question, reading, values) if values and is_data else values
     return replace(
         quote_rows(printed or [empty], cells, snapshot, "tables", plan, recipe),
         values=tuple(values),
@@ -242,37 +247,68 @@ def quote_rows(
     )
 
 
-def describe_reading(question: str, reading: TableReading) -> list[str]:
+def describe_reading(question: str, reading: TableReading, is_data: bool = False) -> list[str]:
     """Return what a reading answers, each value in words, a bare number with what the question counts; [] where no
-    row fits or the cells are empty."""
-    values, query, text = _describe_result(reading), reading.plan.query, QuestionText(question)
-    counted = ""
-    if text.counted is not None:
-        word = text.words[text.counted]
-        counted = question[word.start : word.end]
-    elif reading.plan.operation == "count" and query.group is None:
+    row fits or the cells are empty. In a file of nothing but tables (``is_data``) percents have one decimal, and
+    averages those of the cells."""
+    values, query = _describe_result(reading, is_data), reading.plan.query
+    counted = QuestionText(question).counted_words
+    if not counted and reading.plan.operation == "count" and query.group is None:
         counted = f"rows of {query.table.name.replace('_', ' ')}"
     is_bare = counted and all(map(_BARE_NUMBER.search, values))
     return [f"{value} {counted}" for value in values] if is_bare else values
 
 
-def _explain(question: str, reading: TableReading, value: str) -> str:
-    """Return the last value of an answer with what it is made of: a difference or the higher of two with both, and a
-    bare number with the header of its column, written out where it abbreviates words of the question; where that is
-    a period, with the title of the table."""
-    plan, rows = reading.plan, [*reading.result.rows, *reading.result.others]
-    if plan.other is not None and len(rows) == 2 and plan.formula in (DIFFERENCE, HIGHER, LOWER):
-        return _say_both(plan, rows, value)
+def _explain(question: str, reading: TableReading, values: Sequence[str]) -> list[str]:
+    """Return the values of an answer with what they are made of: rows with the numbers that were compared, a
+    difference or the higher of two with both, and a bare number with what it is a number of."""
+    plan, rows, value = reading.plan, [*reading.result.rows, *reading.result.others], values[-1]
+    if plan.operation == "values" and (compared := _list_compared(plan.query)):
+        return [
+            f"{each} ({', '.join(f'{header} {row.cells[place]}' for place, header in compared)})"
+            for each, row in _list_rows(reading)
+        ]
     if plan.formula == RATIO and plan.other is not None and plan.other.column == plan.query.column:
-        return f"{value} times"
-    if not plan.measured or not _BARE_NUMBER.search(value):
-        return value
-    table = plan.query.table
+        return [f"{value} times"]
+    if not plan.measured:
+        return list(values)
+    what = _say_what(question, plan)
+    if plan.other is not None and len(rows) == 2 and plan.formula in (DIFFERENCE, HIGHER, LOWER):
+        return [_say_both(plan, rows, value, what)]
+    return [*values[:-1], f"{value} ({what})" if _BARE_NUMBER.search(value) else value]
+
+
+def _list_compared(query: TableQuery) -> list[tuple[int, str]]:
+    """Return the columns of numbers that rows have to be above or below a bound in, with their headers."""
+    columns = query.table.columns
+    bounded = {each.column: None for each in query.conditions if each.operator in BOUNDING}
+    return [
+        (place, columns[place].header or columns[place].name)
+        for place in bounded
+        if columns[place].type == "number" and place not in (query.column, query.group)
+    ]
+
+
+def _list_rows(reading: TableReading) -> Iterator[tuple[str, DataRow]]:
+    """Yield what a list says of each row that has it, with the row."""
+    for row in reading.result.rows:
+        for place in row.rows.tolist() if row.value is not None else ():
+            own = replace(row, rows=row.rows[row.rows == place])
+            (text,) = _describe_results(reading.plan.query, [own])
+            yield text, reading.plan.query.table.rows[place]
+
+
+def _say_what(question: str, plan: TablePlan) -> str:
+    """Return what the numbers of a plan are: the header of their column, written out where it abbreviates words of
+    the question; where that is a period, with the title of the table. Two columns are named beside their numbers."""
+    table, places = plan.query.table, dict.fromkeys(plan.measured)
     words = [word.text for word in QuestionText(question).words]
-    header = " and ".join(_write_header(table, place, words) for place in plan.measured)
+    header = " and ".join(_write_header(table, place, words) for place in places)
     is_period = any(map(str.isdigit, header)) or bool(_MONTH.search(header))
     title = shorten(table.table.caption or table.name.replace("_", " "), _LONGEST_TITLE) if is_period else ""
-    return f"{value} ({', '.join(filter(None, (header, title)))})"
+    if len(places) > 1 and plan.formula in (DIFFERENCE, HIGHER, LOWER):
+        return title
+    return ", ".join(filter(None, (header, title)))
 
 
 def _write_header(table: DataTable, place: int, words: Sequence[str]) -> str:
@@ -281,9 +317,9 @@ def _write_header(table: DataTable, place: int, words: Sequence[str]) -> str:
     return header if written == label else written.text
 
 
-def _say_both(plan: TablePlan, rows: Sequence[ResultRow], value: str) -> str:
-    """Return the difference of two numbers, or the name of the higher or lower one, with both: the higher first, but
-    for the lower one."""
+def _say_both(plan: TablePlan, rows: Sequence[ResultRow], value: str, what: str) -> str:
+    """Return the difference of two numbers, or the name of the higher or lower one, with both and ``what`` they are:
+    the higher first, but for the lower one."""
     assert plan.other is not None
     sides = []
     for query, row in zip((plan.query, plan.other), rows, strict=True):
@@ -294,20 +330,22 @@ def _say_both(plan: TablePlan, rows: Sequence[ResultRow], value: str) -> str:
         sides.append((row.value, name, _describe_number(query, row.value, row)))
     sides.sort(reverse=plan.formula != LOWER)
     (first, name, text), (second, other, other_text) = sides
+    what = f"; {what}" if what else ""
     if plan.formula == DIFFERENCE:
-        return f"{value.removeprefix('-')} ({name} {text} against {other} {other_text})"
+        return f"{value.removeprefix('-')} ({name} {text} against {other} {other_text}{what})"
     if first == second:
-        return f"{value} ({text} each)"
-    return f"{value}, by {_describe_number(plan.query, abs(first - second), rows[0])} ({text} against {other_text})"
+        return f"{value} ({text} each{what})"
+    by = _describe_number(plan.query, abs(first - second), rows[0])
+    return f"{value}, by {by} ({text} against {other_text}{what})"
 
 
-def _describe_result(reading: TableReading) -> list[str]:
+def _describe_result(reading: TableReading, is_data: bool) -> list[str]:
     plan, result = reading.plan, reading.result
     if plan.formula == EACH:
         table, cells = plan.query.table, zip(plan.along, result.rows, strict=True)
         return [_describe_cell(table, row.rows[0], place) for place, row in cells if row.value is not None]
     if not plan.formula:
-        return list(_describe_results(plan.query, result.rows))
+        return list(_describe_results(plan.query, result.rows, is_data))
     if result.number is None:
         return []
     number = abs(result.number)
@@ -319,16 +357,29 @@ def _describe_result(reading: TableReading) -> list[str]:
     if plan.formula == RATIO:
         return [format_amount(number, "", 1.0)]
     if plan.formula == SHARE:
-        return [format_amount(number, "%", 1.0)]
+        return [_format_percent(number, is_data)]
     column = plan.query.column
     if column is not None and plan.query.table.columns[column].type == "date":
         return [f"{format_amount(round(number, 2), '', 1.0)} day{'s' * (number != 1)}"]
     if plan.formula == CHANGE:
-        return [format_amount(result.number, "%", 1.0)]
-    return [_describe_number(plan.query, result.number, rows[0])]
+        return [_format_percent(result.number, is_data)]
+    return [_describe_number(plan.query, result.number, rows[0], is_data and plan.formula == MEAN)]
 
 
-def _describe_results(query: TableQuery, results: Sequence[ResultRow]) -> tuple[str, ...]:
+def _format_percent(number: float, is_data: bool) -> str:
+    return format_amount(
+        _round_up(number, 1) if is_data and abs(number) >= _SMALL_SHARE else number, "%", 1.0
+    )
+
+
+def _round_up(number: float, decimals: int) -> float:
+    """Return a number rounded to decimals, 5 up, as people and spreadsheets do."""
+    return float(Decimal(str(number)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
+
+
+def _describe_results(
+    query: TableQuery, results: Sequence[ResultRow], is_data: bool = False
+) -> tuple[str, ...]:
     """Return each row of a result in words; a list of cells has each once, as it is written, with the name of its row
     beside a code."""
     values = []
@@ -346,7 +397,9 @@ def _describe_results(query: TableQuery, results: Sequence[ResultRow]) -> tuple[
         elif query.aggregate == "count":
             text = f"{result.value:,.0f}"
         else:
-            text = _describe_number(query, result.value, result)
+            text = _describe_number(
+                query, result.value, result, is_data and query.aggregate in ("average", "median"), is_data
+            )
         values.append(f"{result.name}: {text}" if result.name else text)
     return tuple(dict.fromkeys(values)) if query.aggregate == "values" else tuple(values)
 
@@ -380,13 +433,20 @@ def _name_beside(table: DataTable, column: int) -> int | None:
     return next(others, None)
 
 
-def _describe_number(query: TableQuery, value: float, result: ResultRow) -> str:
-    """Return a number that was computed from cells, with the unit and scale of the first of them."""
+def _describe_number(
+    query: TableQuery, value: float, result: ResultRow, is_average: bool = False, is_data: bool = False
+) -> str:
+    """Return a number that was computed from cells, with the unit and scale of the first of them; an average with as
+    many decimals as they have, at least one."""
     if query.aggregate == "share":
-        return format_amount(value, "%", 1.0)
+        return _format_percent(value, is_data)
     if query.column is None or query.aggregate in {"count", "distinct"}:
         return f"{value:,.0f}"
     column = query.table.columns[query.column]
+    if is_average:
+        cells = query.table.values(query.column)
+        own = [cells[place] for place in result.rows.tolist() if isinstance(cells[place], float)]
+        value = _round_up(value, max([1, *(len(f"{each:.15g}".partition(".")[2]) for each in own)]))
     cell = query.table.cell(query.table.rows[result.rows[0]], query.column) if len(result.rows) else None
     if cell is not None and cell.kind == "number":
         unit, scale = cell.unit, cell.scale

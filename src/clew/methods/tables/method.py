@@ -161,8 +161,7 @@ class TableQuestions:
 
     def answer_reading(self, question: Question, reading: TableReading, recorder: TrailRecorder) -> Answer:
         """Return the answer of a reading, with the rows that it was made of."""
-        # The headers of data files may be codes.
-        return answer_reading(question.text, reading, self.snapshot, recorder, self.recipe, is_explained=True)
+        return answer_reading(question.text, reading, self.snapshot, recorder, self.recipe, is_data=True)
 
     # With a model
 
