@@ -42,7 +42,7 @@ QUESTION = (
 #: What a command may enter: its arguments, whether the samples' graph is in the base, modules, functions.
 ENTERED = {
     "list": (("list",), True, 31, 227),
-    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 90, 983),
+    "bm25": (("ask", QUESTION, "--recipe", "read(retriever=bm25)"), True, 90, 993),
     "triples": (("ask", "--triples", "#1 >> captain >> #2; final answer: #1"), True, 109, 945),
     "documents": (("ask", QUESTION), False, 123, 1_430),
     "documents and graph": (("ask", QUESTION), True, 147, 1_816),
