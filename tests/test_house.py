@@ -25,7 +25,7 @@ LINES = {
     "models": 3_869,
     "graph": 1_726,
     "triples": 7_004,
-    "questions": 8_232,
+    "questions": 8_234,
     "retrieve": 5_488,
     "methods": 16_423,
     "knowledge_base": 8_298,

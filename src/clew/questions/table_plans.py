@@ -566,7 +566,9 @@ class TablePlanner:
         """Yield two cells of each row that meets conditions: its name and an amount, who and when. Of a bound the
         amount may be asked for, too."""
         columns = self._likely(range(len(self.columns)), BEST_NUMBERS)
-        first = list(dict.fromkeys([*self.catalogue.names[:3], *columns[:3]]))
+        # A number names no row.
+        others = (column for column in columns[:3] if column not in self.catalogue.numbers)
+        first = list(dict.fromkeys([*self.catalogue.names[:3], *others]))
         for own in filters:
             equal = {each.column for each in own.conditions if each.operator == "="}
             for name, column in itertools.product(first, columns) if own.conditions else ():
