@@ -101,6 +101,12 @@ def test_the_tables_of_a_document_are_listed_and_of_no_other(snapshot):
     assert {hit.node.document_name for hit in result.hits} == {"ULTABEAUTY_2023Q4_EARNINGS.pdf"}
 
 
+def test_tables_are_located_in_the_document_that_is_named_and_in_no_other(snapshot):
+    result = find(snapshot, Query("locate", (Selector("table", document=ULTA),)))
+    assert pages(result) == {("ULTABEAUTY", number) for number in (6, 7, 8, 9)}
+    assert len(result.text.splitlines()) == 4
+
+
 def test_a_row_of_a_table_in_a_file(snapshot):
     (hit,) = find(snapshot, show(Selector("row", 1500, document="sales.csv"))).hits
     assert "INV-11500" in hit.node.text

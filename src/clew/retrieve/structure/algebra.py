@@ -308,7 +308,7 @@ class Evaluator:
 
     def locate(self, query: Query) -> Finding:
         """Say on which page, or in which section, something stands: a structure, a heading, or words."""
-        words = query.document
+        words = query.document or "".join(selector.document for selector in query.selectors[:1])
         documents = self._resolver.choose_documents(words) if words else []
         if words and not documents:
             # "the notes to the accounts": what follows "to" or "of" was no document.
